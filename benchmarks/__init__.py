@@ -1,1 +1,2 @@
-"""How much CPU the adapters cost over consuming the same graph raw. Run with ``python -m benchmarks``."""
+"""How much CPU the adapters cost over consuming the same graph raw. Run with ``python -m
+benchmarks``."""

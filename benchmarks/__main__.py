@@ -1,4 +1,5 @@
-"""``python -m benchmarks [--rounds 9] [--only W1,S,H,R] [--write]`` or ``python -m benchmarks --profile W1``."""
+"""``python -m benchmarks [--rounds 9] [--only W1,S,H,R] [--write]`` or ``python -m benchmarks
+--profile W1``."""
 
 import argparse
 import asyncio
@@ -83,17 +84,27 @@ SECTIONS: dict[str, Callable[[int, float], Coroutine[Any, Any, Section]]] = {
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="CPU over consuming a graph raw.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="CPU over consuming a graph raw."
+    )
     keys = [subject.key for subject in SUBJECTS]
     everything = ",".join([*BUILDERS, STATE, *SECTIONS])
     parser.add_argument("--rounds", type=int, default=9, help="counted rounds (9)")
     parser.add_argument("--only", default=everything, help=f"of {everything}")
-    parser.add_argument("--subjects", default=",".join(keys), help=f"of {','.join(keys)}; raw is always there")
-    parser.add_argument("--scale", type=float, default=1.0, help="smaller workloads, to try things out")
     parser.add_argument(
-        "--write", action="store_true", help="put the tables into docs/operations/performance.md and the README"
+        "--subjects", default=",".join(keys), help=f"of {','.join(keys)}; raw is always there"
     )
-    parser.add_argument("--profile", metavar="W1", help="print where the CPU of one workload goes instead")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="smaller workloads, to try things out"
+    )
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="put the tables into docs/operations/performance.md and the README",
+    )
+    parser.add_argument(
+        "--profile", metavar="W1", help="print where the CPU of one workload goes instead"
+    )
     parser.add_argument("--profile-subject", default="sse", choices=keys)
     return parser.parse_args()
 
@@ -102,7 +113,9 @@ def main() -> None:
     """Measure, print each part's tables as they come, and the whole with the goals at the end."""
     arguments = _arguments()
     if arguments.profile:
-        asyncio.run(print_profile(build(arguments.profile, arguments.scale), arguments.profile_subject))
+        asyncio.run(
+            print_profile(build(arguments.profile, arguments.scale), arguments.profile_subject)
+        )
         return
     keys, chosen = arguments.only.split(","), arguments.subjects.split(",")
     rounds, scale = arguments.rounds, arguments.scale
@@ -122,7 +135,11 @@ def main() -> None:
             results.append(asyncio.run(_workload(key, chosen, rounds, scale)))
             parts = markdown(results[-1:], rounds).split("\n\n")[1:]
         sections += parts if key == STATE or key in SECTIONS else []
-        print("\n\n".join([*parts, f"({key}: {perf_counter() - begun:.0f} s)"]), end="\n\n", flush=True)
+        print(
+            "\n\n".join([*parts, f"({key}: {perf_counter() - begun:.0f} s)"]),
+            end="\n\n",
+            flush=True,
+        )
     # Profiling comes last: it slows what runs after it.
     sections = [*profiles_markdown(asyncio.run(profiles(results))), *sections]
     text = markdown(results, rounds, cells, sections)
@@ -134,7 +151,11 @@ def main() -> None:
 
 async def _workload(key: str, chosen: list[str], rounds: int, scale: float) -> Result:
     workload = build(key, scale)
-    subjects = [subject for subject in subjects_for(workload) if subject.key in chosen or not subject.adapter]
+    subjects = [
+        subject
+        for subject in subjects_for(workload)
+        if subject.key in chosen or not subject.adapter
+    ]
     return await measure(workload, subjects, rounds)
 
 

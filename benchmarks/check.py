@@ -1,8 +1,8 @@
 """Does a stream say what the script said? Done outside the timed region.
 
-Two views, because a closing ``MESSAGES_SNAPSHOT`` can repair what a live stream got wrong: what a user saw
-while the run went on, which is only the live events put together here, and what a client holds at the end,
-which is the library's ``fold``.
+Two views, because a closing ``MESSAGES_SNAPSHOT`` can repair what a live stream got wrong: what a
+user saw while the run went on, which is only the live events put together here, and what a client
+holds at the end, which is the library's ``fold``.
 """
 
 import json
@@ -61,14 +61,18 @@ def check(workload: Workload, recording: Recording) -> list[str]:
     """What is wrong with the stream, in words; nothing if it is right."""
     seen = Seen()
     before = recording.run_input.messages
-    client = Fold(messages=before, state=workload.sent_state())  # an adapter may have changed that of the input
+    client = Fold(
+        messages=before, state=workload.sent_state()
+    )  # an adapter may have changed that of the input
     for event in decode(recording.chunks):
         seen.add(event)
         if seen.last != "RAW":
             client.feed(event)
     found = compare("streamed", seen.outcome(), workload.expected)
     found += compare("folded", _held(client.messages[len(before) :]), workload.expected)
-    if [_essence(message) for message in client.messages[: len(before)]] != [_essence(m) for m in before]:
+    if [_essence(message) for message in client.messages[: len(before)]] != [
+        _essence(m) for m in before
+    ]:
         found.append("the history differs after the run")
     if workload.expected.signed and not seen.opaque:
         found.append("the signature of the reasoning is lost (no `REASONING_ENCRYPTED_VALUE`)")
@@ -88,7 +92,9 @@ def _held(messages: Iterable[Message]) -> Expected:
     return Expected(
         "".join(str(message.content or "") for message in answers),
         "".join(message.content for message in messages if message.role == "reasoning"),
-        calls=tuple(Call(c.function.name, c.function.arguments, results.get(c.id, "")) for c in calls),
+        calls=tuple(
+            Call(c.function.name, c.function.arguments, results.get(c.id, "")) for c in calls
+        ),
     )
 
 
@@ -125,7 +131,11 @@ def compare(view: str, got: Expected, wanted: Expected) -> list[str]:
         meant = [_meaning(call) for call in got.calls]
         right = sum(_meaning(call) in meant for call in wanted.calls)
         same = right == len(wanted.calls) == len(meant)
-        how = "arguments are not the model's bytes" if same else f"{right} of {len(wanted.calls)} right"
+        how = (
+            "arguments are not the model's bytes"
+            if same
+            else f"{right} of {len(wanted.calls)} right"
+        )
         found.append(f"{view} tool calls differ ({how})")
     return found
 

@@ -1,7 +1,7 @@
 """Section C: what it costs to read an AG-UI stream over HTTP.
 
-The server is a process of its own (`scripted_agent`), and its CPU does not count. The measure is a reader that splits
-the body at blank lines and parses each event as JSON, and does nothing with it.
+The server is a process of its own (`scripted_agent`), and its CPU does not count. The measure is a
+reader that splits the body at blank lines and parses each event as JSON, and does nothing with it.
 """
 
 import json
@@ -27,7 +27,10 @@ from .workloads import scaled
 
 KEY = "C"
 TOKENS = 5000
-BARE, EVENTS = "a bare reader: lines and `json.loads`", "**`AGUIClient`**: events verified and folded"
+BARE, EVENTS = (
+    "a bare reader: lines and `json.loads`",
+    "**`AGUIClient`**: events verified and folded",
+)
 STREAM, INVOKE = "**`AGUIChatModel.astream`**", "**`AGUIChatModel.ainvoke`**"
 SCRIPTED = "in memory: `astream` of a scripted model"
 GOALS = {EVENTS: 3.0, STREAM: 6.0, INVOKE: 6.0}
@@ -51,7 +54,9 @@ async def measure_client(rounds: int, scale: float = 1.0) -> list[Reading]:
         for path, merged in PATHS.items():
             deltas = fragments(tokens, merged)
             ways = _ways(f"http://127.0.0.1:{port}{path}", deltas)
-            taken = await in_turn({name: partial(_take, way, "".join(deltas)) for name, way in ways.items()}, rounds)
+            taken = await in_turn(
+                {name: partial(_take, way, "".join(deltas)) for name, way in ways.items()}, rounds
+            )
             found.append(Reading(path, tokens, len(deltas), taken))
     return found
 
@@ -59,12 +64,22 @@ async def measure_client(rounds: int, scale: float = 1.0) -> list[Reading]:
 def client_markdown(found: list[Reading]) -> list[str]:
     """Section C as Markdown."""
     about = (
-        f"**C** {found[0].tokens:,} text tokens of an AG-UI server, read over HTTP, once with an event for each token, "
-        "once merged into fragments. Each event is a chunk of its own. The server's CPU does not count. The model in "
-        "memory streams as many chunks as there are events, of the same shape; what LangChain takes for them is a part "
+        f"**C** {found[0].tokens:,} text tokens of an AG-UI server, read over HTTP, once with an "
+        f"event for each token, "
+        "once merged into fragments. Each event is a chunk of its own. The server's CPU does not "
+        "count. The model in "
+        "memory streams as many chunks as there are events, of the same shape; what LangChain "
+        "takes for them is a part "
         "of the two lines above it:"
     )
-    head = ["events", "read by", "CPU ms", "CPU µs per event", "CPU µs per token", "over the bare reader"]
+    head = [
+        "events",
+        "read by",
+        "CPU ms",
+        "CPU µs per event",
+        "CPU µs per token",
+        "over the bare reader",
+    ]
     rows = []
     for one in found:
         for name, taken in one.taken.items():
@@ -79,7 +94,9 @@ def client_goals(found: list[Reading]) -> list[Goal]:
     """What each way of ours may cost over the bare reader."""
     return [
         at_most(
-            f"{KEY}: {name}, {one.events:,} events, over the bare reader", over(taken, one.taken[BARE]), GOALS[name]
+            f"{KEY}: {name}, {one.events:,} events, over the bare reader",
+            over(taken, one.taken[BARE]),
+            GOALS[name],
         )
         for one in found
         for name, taken in one.taken.items()
@@ -117,7 +134,9 @@ async def _bare(http: httpx2.AsyncClient, url: str) -> Callable[[], str]:
         async for chunk in response.aiter_bytes():
             *frames, rest = (rest + chunk).split(b"\n\n")
             events += [json.loads(frame[6:]) for frame in frames]
-    return lambda: "".join(event["delta"] for event in events if event["type"] == "TEXT_MESSAGE_CONTENT")
+    return lambda: "".join(
+        event["delta"] for event in events if event["type"] == "TEXT_MESSAGE_CONTENT"
+    )
 
 
 async def _events(client: AGUIClient) -> Callable[[], str]:
@@ -125,7 +144,9 @@ async def _events(client: AGUIClient) -> Callable[[], str]:
     events = [event async for event in run]
 
     def told() -> str:
-        text = "".join(event.delta for event in events if isinstance(event, TextMessageContentEvent))
+        text = "".join(
+            event.delta for event in events if isinstance(event, TextMessageContentEvent)
+        )
         return text if run.messages[-1].content == text and run.outcome == "success" else ""
 
     return told

@@ -13,7 +13,8 @@ Taker = Callable[[], Awaitable[T]]
 
 
 async def in_turn(takers: Mapping[K, Taker[T]], rounds: int, warming: int = 1) -> dict[K, list[T]]:
-    """A sample of each contestant per round, in an order that is rotated by one; the first `warming` do not count."""
+    """A sample of each contestant per round, in an order that is rotated by one; the first
+    `warming` do not count."""
     taken: dict[K, list[T]] = {name: [] for name in takers}
     names = list(takers)
     gc.collect()

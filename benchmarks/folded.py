@@ -1,4 +1,5 @@
-"""What a client asks, and what it holds after a stream: compared with the script, outside of what is timed."""
+"""What a client asks, and what it holds after a stream: compared with the script, outside of what
+is timed."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,9 @@ def speaker(tokens: Sequence[str], chunk: Callable[[str], AIMessageChunk] = plai
     return ScriptedModel(script=script)
 
 
-def asking(history: Iterable[Message] = (), thread: str | None = None, state: object = None) -> RunAgentInput:
+def asking(
+    history: Iterable[Message] = (), thread: str | None = None, state: object = None
+) -> RunAgentInput:
     """What a client sends that holds a history and a state: these, and a question."""
     thread = thread or str(uuid4())
     return RunAgentInput(
@@ -40,7 +43,8 @@ def asking(history: Iterable[Message] = (), thread: str | None = None, state: ob
 
 @dataclass
 class Folded:
-    """What a client holds after a run, and the texts that it was told on the way, by their messages."""
+    """What a client holds after a run, and the texts that it was told on the way, by their
+    messages."""
 
     client: Fold
     told: dict[str, str] = field(default_factory=dict)
@@ -57,7 +61,9 @@ def fold_stream(what: str, chunks: Iterable[bytes], run_input: RunAgentInput) ->
                 for event in verifier.feed(frame):
                     found.client.apply(event)
                     if isinstance(event, TextMessageContentEvent):
-                        found.told[event.message_id] = found.told.get(event.message_id, "") + event.delta
+                        found.told[event.message_id] = (
+                            found.told.get(event.message_id, "") + event.delta
+                        )
         verifier.finish()
     except ProtocolError as error:
         raise AssertionError(f"{what}: {error}") from error
@@ -67,7 +73,8 @@ def fold_stream(what: str, chunks: Iterable[bytes], run_input: RunAgentInput) ->
 
 
 def check_stream(what: str, chunks: Iterable[bytes], run_input: RunAgentInput, text: str) -> None:
-    """Raise unless a client is told this text, and holds what it sent and one message more, with the text."""
+    """Raise unless a client is told this text, and holds what it sent and one message more, with
+    the text."""
     found, sent = fold_stream(what, chunks, run_input), run_input.messages
     held = found.client.messages
     if [_essence(one) for one in held[: len(sent)]] != [_essence(one) for one in sent]:
@@ -84,7 +91,8 @@ def check_text(what: str, got: object, text: str) -> None:
 
 
 def last_text(values: Any) -> object:
-    """The text of the last message in the values of a graph: here as an object, from a server as JSON."""
+    """The text of the last message in the values of a graph: here as an object, from a server as
+    JSON."""
     messages = values["messages"] if isinstance(values, dict) else []
     last = messages[-1] if messages else {}
     return last.text if isinstance(last, BaseMessage) else last.get("content")

@@ -1,4 +1,5 @@
-"""What figures should be at most: for those who work on this library. The pages for users show the figures alone."""
+"""What figures should be at most: for those who work on this library. The pages for users show the
+figures alone."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,13 +18,17 @@ class Goal:
     met: bool
 
 
-def at_most(about: str, values: Sequence[float], bound: float, say: Callable[[float], str] = short) -> Goal:
+def at_most(
+    about: str, values: Sequence[float], bound: float, say: Callable[[float], str] = short
+) -> Goal:
     """A goal for the median of the rounds: no more than `bound`."""
     found = median(values)
     return Goal(about, say(found), say(bound), found <= bound)
 
 
-def below(about: str, values: Sequence[float], bound: float, say: Callable[[float], str] = short) -> Goal:
+def below(
+    about: str, values: Sequence[float], bound: float, say: Callable[[float], str] = short
+) -> Goal:
     """A goal for the median of the rounds: less than `bound`."""
     found = median(values)
     return Goal(about, say(found), say(bound), found < bound)

@@ -76,13 +76,20 @@ def _small_steps(steps: int) -> tuple[Any, Callable[[Any], str]]:
     return work, more
 
 
-def given_state(model: ScriptedModel, steps: int, size: int) -> tuple[Graph, dict[str, Any], dict[str, Any]]:
-    """The client brings ``size`` bytes, ``steps`` supersteps change one key each, then the model answers.
+def given_state(
+    model: ScriptedModel, steps: int, size: int
+) -> tuple[Graph, dict[str, Any], dict[str, Any]]:
+    """The client brings ``size`` bytes, ``steps`` supersteps change one key each, then the model
+    answers.
 
     Also returns that state, and the state that a client must hold at the end, messages excluded.
     """
     given = {**_sections(size), "progress": _progress(0, steps)}
-    return _stepping(BigState, model, *_small_steps(steps)), given, {**given, "progress": _progress(steps, steps)}
+    return (
+        _stepping(BigState, model, *_small_steps(steps)),
+        given,
+        {**given, "progress": _progress(steps, steps)},
+    )
 
 
 def big_state(model: ScriptedModel, steps: int, size: int) -> tuple[Graph, dict[str, Any]]:
@@ -96,7 +103,8 @@ def big_state(model: ScriptedModel, steps: int, size: int) -> tuple[Graph, dict[
 
 
 def big_document(model: ScriptedModel, steps: int, size: int) -> tuple[Graph, dict[str, Any]]:
-    """As ``big_state``, but all of it in one channel, of which each superstep writes a changed copy."""
+    """As ``big_state``, but all of it in one channel, of which each superstep writes a changed
+    copy."""
 
     async def load(state: BigDocument) -> dict[str, Any]:
         return {"doc": {**_sections(size), "progress": _progress(0, steps)}}
@@ -115,14 +123,19 @@ def big_document(model: ScriptedModel, steps: int, size: int) -> tuple[Graph, di
 def _sections(size: int) -> dict[str, dict[str, Any]]:
     row = {"id": 0, "title": "a row", "tags": ["alpha", "beta"], "body": "x" * 412, "done": False}
     rows = max(1, size // SECTIONS // 480)
-    return {f"s{n}": {f"row-{i}": {**row, "id": n * rows + i} for i in range(rows)} for n in range(SECTIONS)}
+    return {
+        f"s{n}": {f"row-{i}": {**row, "id": n * rows + i} for i in range(rows)}
+        for n in range(SECTIONS)
+    }
 
 
 def _progress(step: int, steps: int) -> dict[str, Any]:
     return {"step": step, "label": f"step {step} of {steps}"}
 
 
-def _stepping(schema: Any, model: ScriptedModel, work: Any, more: Callable[[Any], str], load: Any = None) -> Graph:
+def _stepping(
+    schema: Any, model: ScriptedModel, work: Any, more: Callable[[Any], str], load: Any = None
+) -> Graph:
     """``load`` once, if there is one, ``work`` until ``more`` says "answer", then the model."""
 
     async def answer(state: Any) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Section G: what grows with the history, with the runs at once and with the size of one, and what does not."""
+"""Section G: what grows with the history, with the runs at once and with the size of one, and what
+does not."""
 
 from dataclasses import dataclass
 
@@ -6,7 +7,12 @@ from .goals import Goal
 from .growth_crowd import Crowd, crowd_goals, crowd_markdown, measure_crowd
 from .growth_history import History, history_goals, history_markdown, measure_history
 from .growth_pauses import Pauses, measure_pauses, pauses_goals, pauses_markdown
-from .growth_server_runs import ServerRuns, measure_server_runs, server_runs_goals, server_runs_markdown
+from .growth_server_runs import (
+    ServerRuns,
+    measure_server_runs,
+    server_runs_goals,
+    server_runs_markdown,
+)
 
 KEY = "G"
 
@@ -34,7 +40,10 @@ async def measure_growth(rounds: int, scale: float = 1.0) -> Growth:
 def growth_markdown(found: Growth) -> list[str]:
     """Section G as Markdown."""
     return [
-        "**G** What grows with a history, with the number of runs at once and with the size of one, and what does not:",
+        (
+            "**G** What grows with a history, with the number of runs at once and with the size of "
+            "one, and what does not:"
+        ),
         *history_markdown(found.history),
         *crowd_markdown(found.crowd),
         *server_runs_markdown(found.server),

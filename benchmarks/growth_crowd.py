@@ -1,4 +1,5 @@
-"""Section G, part 2: CPU per token with more and more runs at once on one agent, in this process."""
+"""Section G, part 2: CPU per token with more and more runs at once on one agent, in this
+process."""
 
 import asyncio
 import gc
@@ -57,13 +58,18 @@ class Crowd:
 
     def flat(self, crowd: int) -> list[float]:
         """The work of our token over that of one run alone."""
-        return over(self.per_token(OURS, crowd, "work"), self.per_token(OURS, self.crowds[0], "work"))
+        return over(
+            self.per_token(OURS, crowd, "work"), self.per_token(OURS, self.crowds[0], "work")
+        )
 
 
 async def measure_crowd(rounds: int, scale: float) -> Crowd:
     """All sizes of both subjects in turn."""
     tokens = scaled(TOKENS, scale)
-    crowds = [1, *(max(scaled(crowd, scale), number) for number, crowd in enumerate(list(TIMES)[1:], 2))]
+    crowds = [
+        1,
+        *(max(scaled(crowd, scale), number) for number, crowd in enumerate(list(TIMES)[1:], 2)),
+    ]
     ways: dict[tuple[str, int], Callable[[], Awaitable[Cost]]] = {}
     graph = echoing(tokens)
     agent = LangGraphAgent(graph)
@@ -78,8 +84,10 @@ async def measure_crowd(rounds: int, scale: float) -> Crowd:
 def crowd_markdown(found: Crowd) -> list[str]:
     """Part 2 as Markdown."""
     about = (
-        f"**G2** CPU µs per token of runs of {found.tokens} tokens, each on a thread of its own, all at once on one "
-        "agent. What a run costs that is no token is in it. Python's garbage collector looks at all that lives, again "
+        f"**G2** CPU µs per token of runs of {found.tokens} tokens, each on a thread of its own, "
+        f"all at once on one "
+        "agent. What a run costs that is no token is in it. Python's garbage collector looks at "
+        "all that lives, again "
         "and again; that grows with the runs at once, and is told apart:"
     )
     head = ["at once", RAW, "of it the collector", OURS, "of it the collector", "over raw"]
@@ -88,7 +96,9 @@ def crowd_markdown(found: Crowd) -> list[str]:
         row = [f"{crowd:,}"]
         for subject in (RAW, OURS):
             row += [spread(found.per_token(subject, crowd, name)) for name in ("all", "collector")]
-        row.append(spread(over(found.per_token(OURS, crowd, "all"), found.per_token(RAW, crowd, "all"))))
+        row.append(
+            spread(over(found.per_token(OURS, crowd, "all"), found.per_token(RAW, crowd, "all")))
+        )
         if crowd != found.crowds[0]:
             row.append(spread(found.flat(crowd)))
         rows.append(row)
@@ -98,12 +108,18 @@ def crowd_markdown(found: Crowd) -> list[str]:
 def crowd_goals(found: Crowd) -> list[Goal]:
     """What a token may cost with more runs at once."""
     return [
-        at_most(f"G2: work of a token with {crowd:,} runs at once, over one alone", found.flat(crowd), FLAT)
+        at_most(
+            f"G2: work of a token with {crowd:,} runs at once, over one alone",
+            found.flat(crowd),
+            FLAT,
+        )
         for crowd in found.crowds[1:]
     ]
 
 
-async def _take(one: Callable[[RunAgentInput], Awaitable[object]], crowd: int, times: int, tokens: int) -> Cost:
+async def _take(
+    one: Callable[[RunAgentInput], Awaitable[object]], crowd: int, times: int, tokens: int
+) -> Cost:
     """Run all at once, so often."""
     inputs = [[asking_thread() for _ in range(crowd)] for _ in range(times)]
 
@@ -141,7 +157,8 @@ class _Collector:
 
 
 def check_outcome(what: str, run_input: RunAgentInput, outcome: Any, tokens: int) -> None:
-    """Raise unless the run has said its own text: in the bytes of a stream, or in the values of a graph."""
+    """Raise unless the run has said its own text: in the bytes of a stream, or in the values of a
+    graph."""
     text = "".join(said(run_input.thread_id, tokens))
     if isinstance(outcome, list):
         check_stream(what, outcome, run_input, text)

@@ -1,7 +1,8 @@
 """Section G, part 1: what a history costs a run, and each token of it.
 
-The history has reasoning with signatures. The checkpoint holds it, and the client sends it all. A run of a long text
-and one of two tokens give what a token costs; the short runs give what a message of the history costs.
+The history has reasoning with signatures. The checkpoint holds it, and the client sends it all. A
+run of a long text and one of two tokens give what a token costs; the short runs give what a message
+of the history costs.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -29,14 +30,16 @@ FEW = 2
 PER_ROUND = 2
 RAW, OURS = "raw `astream`", "**`stream_sse`**"
 FLAT = LINEAR = 1.25
-"""Goals: CPU per token over that with the shortest history, CPU per message at the longest over the one before."""
+"""Goals: CPU per token over that with the shortest history, CPU per message at the longest over the
+one before."""
 SMALL, TIMES = 500, 4
 """A sample of a short run on a small history is the mean of so many runs."""
 
 
 @dataclass
 class History:
-    """CPU seconds of each way (subject, messages of history), time by time: of each token, and of a short run."""
+    """CPU seconds of each way (subject, messages of history), time by time: of each token, and of a
+    short run."""
 
     sizes: Sequence[int]
     tokens: int
@@ -50,11 +53,16 @@ class History:
     def per_message(self, subject: str, size: int) -> list[float]:
         """CPU seconds of a message of the history, beyond the shortest history."""
         least = self.sizes[0]
-        return [each / (size - least) for each in minus(self.short[subject, size], self.short[subject, least])]
+        return [
+            each / (size - least)
+            for each in minus(self.short[subject, size], self.short[subject, least])
+        ]
 
     def linear(self, subject: str) -> list[float]:
         """CPU per message of the longest history over that of the one before."""
-        return over(self.per_message(subject, self.sizes[-1]), self.per_message(subject, self.sizes[-2]))
+        return over(
+            self.per_message(subject, self.sizes[-1]), self.per_message(subject, self.sizes[-2])
+        )
 
 
 def told(count: int) -> list[BaseMessage]:
@@ -63,7 +71,12 @@ def told(count: int) -> list[BaseMessage]:
     found: list[BaseMessage] = []
     for number in range(0, count, 2):
         blocks = [
-            {"type": "thinking", "thinking": f"{number} {thought}", "signature": "c2ln" * 60, "index": 0},
+            {
+                "type": "thinking",
+                "thinking": f"{number} {thought}",
+                "signature": "c2ln" * 60,
+                "index": 0,
+            },
             {"type": "text", "text": f"{number} {said}", "index": 1},
         ]
         metadata = {"model_provider": "anthropic"}
@@ -89,7 +102,9 @@ async def measure_history(rounds: int, scale: float) -> History:
             ways[subject, size, FEW] = partial(_mean, ways[subject, size, FEW], size)
     taken = await in_turn(ways, PER_ROUND * rounds)
     token = {
-        (subject, size): [each / (tokens - FEW) for each in minus(seconds, taken[subject, size, FEW])]
+        (subject, size): [
+            each / (tokens - FEW) for each in minus(seconds, taken[subject, size, FEW])
+        ]
         for (subject, size, count), seconds in taken.items()
         if count == tokens
     }
@@ -99,23 +114,38 @@ async def measure_history(rounds: int, scale: float) -> History:
 def history_markdown(found: History) -> list[str]:
     """Part 1 as Markdown."""
     about = (
-        f"**G1** A run on a thread with a history, half of it answers with reasoning, which the checkpoint holds and "
-        f"the client sends. CPU µs per token of a text of {found.tokens:,} tokens, what a run of {FEW} tokens costs "
-        "taken off; CPU ms of that short run; and CPU µs of it per message of the history, what the shortest history "
+        f"**G1** A run on a thread with a history, half of it answers with reasoning, which the "
+        f"checkpoint holds and "
+        f"the client sends. CPU µs per token of a text of {found.tokens:,} tokens, what a run of "
+        f"{FEW} tokens costs "
+        "taken off; CPU ms of that short run; and CPU µs of it per message of the history, what "
+        "the shortest history "
         "costs taken off:"
     )
-    head = ["messages", "subject", "µs per token", "over the shortest", "ms, short run", "µs per message"]
+    head = [
+        "messages",
+        "subject",
+        "µs per token",
+        "over the shortest",
+        "ms, short run",
+        "µs per message",
+    ]
     rows = []
     for size in found.sizes:
         for subject in (RAW, OURS):
-            row = [f"{size:,}", subject, spread([each * 1e6 for each in found.token[subject, size]])]
+            row = [
+                f"{size:,}",
+                subject,
+                spread([each * 1e6 for each in found.token[subject, size]]),
+            ]
             flat = found.flat(subject, size)
             row.append(spread(flat) if size != found.sizes[0] else "")
             row.append(spread([each * 1e3 for each in found.short[subject, size]]))
             each = found.per_message(subject, size) if size != found.sizes[0] else []
             rows.append([*row, spread([one * 1e6 for one in each])])
     how = (
-        f"A message of {found.sizes[-1]:,} costs {spread(found.linear(OURS))} times one of {found.sizes[-2]:,} "
+        f"A message of {found.sizes[-1]:,} costs {spread(found.linear(OURS))} times one of "
+        f"{found.sizes[-2]:,} "
         f"(raw: {spread(found.linear(RAW))})."
     )
     return [about, table(head, rows, left=2), how]
@@ -124,7 +154,11 @@ def history_markdown(found: History) -> list[str]:
 def history_goals(found: History) -> list[Goal]:
     """What a token and a message may cost with a longer history."""
     flat = [
-        at_most(f"G1: a token with {size:,} messages, over the shortest history", found.flat(OURS, size), FLAT)
+        at_most(
+            f"G1: a token with {size:,} messages, over the shortest history",
+            found.flat(OURS, size),
+            FLAT,
+        )
         for size in found.sizes[1:]
     ]
     about = f"G1: a message of {found.sizes[-1]:,}, over one of {found.sizes[-2]:,}"
@@ -159,7 +193,9 @@ async def _raw(graph: graphs.Graph, kept: list[BaseMessage], text: str) -> float
     return cpu
 
 
-async def _ours(agent: LangGraphAgent, kept: list[BaseMessage], sent: list[Message], text: str) -> float:
+async def _ours(
+    agent: LangGraphAgent, kept: list[BaseMessage], sent: list[Message], text: str
+) -> float:
     graph = agent.graph
     assert isinstance(graph, CompiledStateGraph)
     run_input = asking(sent, await _thread(graph, kept))

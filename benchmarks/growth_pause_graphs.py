@@ -48,19 +48,27 @@ class Load:
         """What is wrong at the end, if something is."""
         if text != self.text:
             return "the answer differs"
-        wrong = [key for key, value in self.state.items() if _sorted(state.get(key)) != _sorted(value)]
+        wrong = [
+            key for key, value in self.state.items() if _sorted(state.get(key)) != _sorted(value)
+        ]
         return f"the state differs in {', '.join(wrong)}" if wrong else None
 
     def problem_of_client(self, found: Folded) -> str | None:
         """The same for what a client was told and holds."""
         held = found.client.messages[len(self.sent.messages) :]
-        others = [str(one.content) for one in held if one.role == "assistant" and one.subagent_run_id]
-        answers = [str(one.content) for one in held if one.role == "assistant" and not one.subagent_run_id]
+        others = [
+            str(one.content) for one in held if one.role == "assistant" and one.subagent_run_id
+        ]
+        answers = [
+            str(one.content) for one in held if one.role == "assistant" and not one.subagent_run_id
+        ]
         if sorted(others) != sorted(self.subagents):
             return f"{len(others)} texts of subagents, or others"
         if sorted(found.told.values()) != sorted([*others, *answers]):
             return "what was told differs from what is held"
-        return self.problem("".join(answers), found.client.state if isinstance(found.client.state, dict) else {})
+        return self.problem(
+            "".join(answers), found.client.state if isinstance(found.client.state, dict) else {}
+        )
 
 
 Make = Callable[[int], Any]
@@ -81,10 +89,15 @@ async def state(size: int) -> Load:
     count = max(1, size // CHANNEL)
     row = {"title": "a row", "tags": ["alpha", "beta"], "body": "x" * 412, "done": False}
     rows = max(1, size // count // 480)
-    channels = {f"c{n}": {f"row-{i}": {**row, "id": n * rows + i} for i in range(rows)} for n in range(count)}
+    channels = {
+        f"c{n}": {f"row-{i}": {**row, "id": n * rows + i} for i in range(rows)}
+        for n in range(count)
+    }
     values = {**channels, "progress": {"step": 0}}
     graph = _stepping(list(channels))
-    return Load(graph, asking(state=values), values, state={**channels, "progress": {"step": STEPS}})
+    return Load(
+        graph, asking(state=values), values, state={**channels, "progress": {"step": STEPS}}
+    )
 
 
 async def subagents(size: int) -> Load:
@@ -97,7 +110,10 @@ async def subagents(size: int) -> Load:
 
 def _stepping(channels: list[str]) -> graphs.Graph:
     model = speaker(ANSWER)
-    fields: dict[str, Any] = {"messages": Annotated[list[AnyMessage], add_messages], "progress": dict[str, Any]}
+    fields: dict[str, Any] = {
+        "messages": Annotated[list[AnyMessage], add_messages],
+        "progress": dict[str, Any],
+    }
     schema: Any = TypedDict("Large", fields | dict.fromkeys(channels, dict[str, Any]), total=False)  # type: ignore[misc]
 
     async def work(state: dict[str, Any]) -> dict[str, Any]:
@@ -111,7 +127,9 @@ def _stepping(channels: list[str]) -> graphs.Graph:
     builder.add_node("answer", answer)
     builder.add_edge(START, "work")
     builder.add_conditional_edges(
-        "work", lambda state: "work" if state["progress"]["step"] < STEPS else "answer", ["work", "answer"]
+        "work",
+        lambda state: "work" if state["progress"]["step"] < STEPS else "answer",
+        ["work", "answer"],
     )
     builder.add_edge("answer", END)
     return builder.compile(checkpointer=InMemorySaver())
@@ -122,7 +140,10 @@ class _Fanned(MessagesState):
 
 
 def _fanning(questions: list[str]) -> graphs.Graph:
-    model, inner = speaker(ANSWER), echoing(WORDS_OF_SUBAGENT).copy({"checkpointer": None, "name": "helper"})
+    model, inner = (
+        speaker(ANSWER),
+        echoing(WORDS_OF_SUBAGENT).copy({"checkpointer": None, "name": "helper"}),
+    )
 
     async def help_(asked: dict[str, str]) -> dict[str, list[str]]:
         found = await inner.ainvoke({"messages": [HumanMessage(asked["question"])]})
@@ -135,7 +156,9 @@ def _fanning(questions: list[str]) -> graphs.Graph:
     builder = StateGraph(_Fanned)
     builder.add_node("help", help_)  # type: ignore[arg-type]
     builder.add_node("answer", answer)
-    builder.add_conditional_edges(START, lambda _: [Send("help", {"question": one}) for one in questions], ["help"])
+    builder.add_conditional_edges(
+        START, lambda _: [Send("help", {"question": one}) for one in questions], ["help"]
+    )
     builder.add_edge("help", "answer")
     builder.add_edge("answer", END)
     return builder.compile(checkpointer=InMemorySaver())

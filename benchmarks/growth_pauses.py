@@ -70,7 +70,8 @@ class Pauses:
         return [sample.pause for sample in self.whole[way]]
 
     def own(self) -> float:
-        """What the longest pause has beyond that of the raw stream, in the calmest rounds: others only add to it."""
+        """What the longest pause has beyond that of the raw stream, in the calmest rounds: others
+        only add to it."""
         return min(self.longest(OURS)) - min(self.longest(RAW))
 
 
@@ -93,9 +94,12 @@ async def measure_pauses(rounds: int, scale: float) -> list[Pauses]:
 def pauses_markdown(found: list[Pauses]) -> list[str]:
     """Part 5 as Markdown."""
     about = (
-        f"**G5** The longest pause of the event loop during a run, in ms: between two wake-ups of a task that sleeps "
-        f"for {TICK * 1e3:g} ms. LangGraph pauses the loop too. Ours is the difference of the calmest rounds, because "
-        "other processes can only add to a pause. Growth is the CPU of the run over that of one of half the size:"
+        f"**G5** The longest pause of the event loop during a run, in ms: between two wake-ups of "
+        f"a task that sleeps "
+        f"for {TICK * 1e3:g} ms. LangGraph pauses the loop too. Ours is the difference of the "
+        f"calmest rounds, because "
+        "other processes can only add to a pause. Growth is the CPU of the run over that of one "
+        "of half the size:"
     )
     head = ["", RAW, OURS, "ours", "CPU ms, raw", "growth", "CPU ms, ours", "growth"]
     rows = []
@@ -103,7 +107,10 @@ def pauses_markdown(found: list[Pauses]) -> list[str]:
         row = [one.label, *(spread([each * 1e3 for each in one.longest(way)]) for way in TAKERS)]
         row.append(f"{one.own() * 1e3:.0f}")
         for way in TAKERS:
-            row += [spread([sample.cpu * 1e3 for sample in one.whole[way]]), spread(one.growth(way))]
+            row += [
+                spread([sample.cpu * 1e3 for sample in one.whole[way]]),
+                spread(one.growth(way)),
+            ]
         rows.append(row)
     return [about, table(head, rows)]
 
@@ -111,10 +118,18 @@ def pauses_markdown(found: list[Pauses]) -> list[str]:
 def pauses_goals(found: list[Pauses]) -> list[Goal]:
     """How long a pause of ours may be, and how CPU may grow with the size."""
     pauses = [
-        at_most(f"G5: ms of our longest pause, {one.label}", [one.own() * 1e3], GOAL * 1e3, "{:.0f}".format)
+        at_most(
+            f"G5: ms of our longest pause, {one.label}",
+            [one.own() * 1e3],
+            GOAL * 1e3,
+            "{:.0f}".format,
+        )
         for one in found
     ]
-    growth = [at_most(f"G5: CPU over half the size, {one.label}", one.growth(OURS), LINEAR) for one in found]
+    growth = [
+        at_most(f"G5: CPU over half the size, {one.label}", one.growth(OURS), LINEAR)
+        for one in found
+    ]
     return [*pauses, *growth]
 
 
@@ -158,7 +173,9 @@ async def _raw(load: Load, ticker: Ticker) -> float:
     values: Any = None
     async with ticker:
         begun = process_time()
-        async for namespace, mode, data in load.graph.astream(given, config, stream_mode=RAW_MODES, subgraphs=True):
+        async for namespace, mode, data in load.graph.astream(
+            given, config, stream_mode=RAW_MODES, subgraphs=True
+        ):
             if mode == "values" and not namespace:
                 values = data
         cpu = process_time() - begun

@@ -1,7 +1,7 @@
 """The server of section G: ``python -m benchmarks.growth_server TOKENS``.
 
-Its model waits until it is told to speak, so that any number of runs can wait at once: over HTTP (`/agent`), or begun
-in this process (`/begin`), with `stream_sse` or without an adapter.
+Its model waits until it is told to speak, so that any number of runs can wait at once: over HTTP
+(`/agent`), or begun in this process (`/begin`), with `stream_sse` or without an adapter.
 """
 
 import asyncio
@@ -54,7 +54,8 @@ def build(tokens: int) -> FastAPI:
 
     @app.post("/go")
     async def go() -> float:
-        """Let the runs go on; those of this process are at their end when this answers. Gives CPU seconds."""
+        """Let the runs go on; those of this process are at their end when this answers. Gives CPU
+        seconds."""
         before = process_time()
         model.gate.set()
         await asyncio.wait([task for _, task in begun] or [asyncio.ensure_future(asyncio.sleep(0))])

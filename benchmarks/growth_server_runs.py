@@ -1,7 +1,9 @@
-"""Section G, parts 3 and 4: many runs at once in a server process, and the memory of those that wait.
+"""Section G, parts 3 and 4: many runs at once in a server process, and the memory of those that
+wait.
 
-Each round has a server process for each way: runs without an adapter and with `stream_sse`, begun in the server, and
-runs over HTTP. All wait for the model, then all speak at once, each a text of its own.
+Each round has a server process for each way: runs without an adapter and with `stream_sse`, begun
+in the server, and runs over HTTP. All wait for the model, then all speak at once, each a text of
+its own.
 """
 
 import asyncio
@@ -23,14 +25,19 @@ RUNS = 500
 TOKENS = 40
 WARMING = 20
 MOST_ROUNDS = 3
-RAW, OURS, HTTP = "raw `astream`, in the server", "**`stream_sse`**, in the server", "**over HTTP**, one uvicorn worker"
+RAW, OURS, HTTP = (
+    "raw `astream`, in the server",
+    "**`stream_sse`**, in the server",
+    "**over HTTP**, one uvicorn worker",
+)
 GOAL = 200_000
 """Bytes of a waiting run, over HTTP too."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What the runs of one way took: bytes of each while it waits, then CPU seconds per token and seconds in all."""
+    """What the runs of one way took: bytes of each while it waits, then CPU seconds per token and
+    seconds in all."""
 
     memory: float
     cpu: float
@@ -63,10 +70,14 @@ async def measure_server_runs(rounds: int, scale: float) -> ServerRuns:
 def server_runs_markdown(found: ServerRuns) -> list[str]:
     """Parts 3 and 4 as Markdown."""
     about = (
-        f"**G3** and **G4** {found.runs:,} runs at once in a server process, each on a thread of its own. All wait for "
-        f"their model, then each says {found.tokens} tokens of a text of its own. What a run adds to the memory of the "
-        "server while it waits; the server's CPU per token, and the seconds until the last run has ended. Over HTTP "
-        "each client has an open connection, and what it received is compared with its own text, byte for byte:"
+        f"**G3** and **G4** {found.runs:,} runs at once in a server process, each on a thread of "
+        f"its own. All wait for "
+        f"their model, then each says {found.tokens} tokens of a text of its own. What a run adds "
+        f"to the memory of the "
+        "server while it waits; the server's CPU per token, and the seconds until the last run "
+        "has ended. Over HTTP "
+        "each client has an open connection, and what it received is compared with its own text, "
+        "byte for byte:"
     )
     head = ["runs", "kB per waiting run", "CPU µs per token", "seconds"]
     rows = []
@@ -81,7 +92,11 @@ def server_runs_markdown(found: ServerRuns) -> list[str]:
 def server_runs_goals(found: ServerRuns) -> list[Goal]:
     """What a run of ours that waits may add to the memory."""
     return [
-        below(f"G4: kB per waiting run, {way}", [sample.memory / 1e3 for sample in samples], GOAL / 1e3)
+        below(
+            f"G4: kB per waiting run, {way}",
+            [sample.memory / 1e3 for sample in samples],
+            GOAL / 1e3,
+        )
         for way, samples in found.taken.items()
         if way != RAW
     ]

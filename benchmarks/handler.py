@@ -1,7 +1,8 @@
 """Section H: what `AGUICallbackHandler` adds to the model stream that it rides on.
 
-Each model is streamed alone, with a handler whose hooks do nothing (what LangChain takes for calling any handler at
-all), and with ours. The models of provider packages read the scripted server of `providers` over 127.0.0.1.
+Each model is streamed alone, with a handler whose hooks do nothing (what LangChain takes for
+calling any handler at all), and with ours. The models of provider packages read the scripted server
+of `providers` over 127.0.0.1.
 """
 
 import gc
@@ -56,7 +57,8 @@ class Ride:
     costs: dict[str, list[Cost]] = field(default_factory=lambda: {ALONE: [], DEAF: [], OURS: []})
 
     def shares(self, way: str, name: str, less: str = ALONE) -> list[float]:
-        """What ``way`` adds to the ``name`` (cpu, wall) of another way, as a share of that, time by time."""
+        """What ``way`` adds to the ``name`` (cpu, wall) of another way, as a share of that, time by
+        time."""
         pairs = zip(self.costs[way], self.costs[less], strict=True)
         return [getattr(mine, name) / getattr(base, name) - 1 for mine, base in pairs]
 
@@ -148,14 +150,19 @@ def check_ride(ride: Ride, events: list[Event]) -> None:
     text = "".join(str(message.content) for message in fold(events, [], {}).messages)
     wanted = said(ride.tokens)
     if text != wanted:
-        raise AssertionError(f"{KEY}, {ride.label}: {len(text):,} characters of {len(wanted):,}, or others")
+        raise AssertionError(
+            f"{KEY}, {ride.label}: {len(text):,} characters of {len(wanted):,}, or others"
+        )
 
 
 def handler_markdown(rides: Sequence[Ride]) -> list[str]:
-    """Section H: what a handler adds to the model's own stream, and ours to one that does nothing."""
+    """Section H: what a handler adds to the model's own stream, and ours to one that does
+    nothing."""
     about = (
-        f"**H** `AGUICallbackHandler` on `astream` of a model, {rides[0].tokens:,} text tokens: what a handler adds to "
-        "what the stream costs alone, and ours to one that does nothing, which is LangChain's share:"
+        f"**H** `AGUICallbackHandler` on `astream` of a model, {rides[0].tokens:,} text tokens: "
+        f"what a handler adds to "
+        "what the stream costs alone, and ours to one that does nothing, which is LangChain's "
+        "share:"
     )
     added = ("CPU added", "wall added", "CPU over doing nothing")
     head = ["model", "", "CPU ms", "wall ms", *added, "CPU µs per token"]
@@ -163,10 +170,16 @@ def handler_markdown(rides: Sequence[Ride]) -> list[str]:
     for ride in rides:
         alone = ride.median(ALONE, "cpu")
         for way in ride.costs:
-            row = [ride.label, way, *(f"{ride.median(way, name) * 1e3:.1f}" for name in ("cpu", "wall"))]
+            row = [
+                ride.label,
+                way,
+                *(f"{ride.median(way, name) * 1e3:.1f}" for name in ("cpu", "wall")),
+            ]
             if way != ALONE:
                 row += [spread(ride.shares(way, name), "{:.0%}".format) for name in ("cpu", "wall")]
-                row.append(spread(ride.shares(OURS, "cpu", DEAF), "{:.0%}".format) if way == OURS else "")
+                row.append(
+                    spread(ride.shares(OURS, "cpu", DEAF), "{:.0%}".format) if way == OURS else ""
+                )
                 row.append(f"{(ride.median(way, 'cpu') - alone) / ride.tokens * 1e6:.1f}")
             rows.append(row)
     return [about, table(head, rows, left=2)]
@@ -175,7 +188,12 @@ def handler_markdown(rides: Sequence[Ride]) -> list[str]:
 def handler_goals(rides: Sequence[Ride]) -> list[Goal]:
     """What our handler may cost over one that does nothing."""
     return [
-        at_most(f"{KEY}: CPU over doing nothing, {ride.label}", ride.shares(OURS, "cpu", DEAF), GOAL, "{:.0%}".format)
+        at_most(
+            f"{KEY}: CPU over doing nothing, {ride.label}",
+            ride.shares(OURS, "cpu", DEAF),
+            GOAL,
+            "{:.0%}".format,
+        )
         for ride in rides
         if ride.label == GOAL_MODEL
     ]

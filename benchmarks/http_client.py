@@ -1,8 +1,9 @@
-"""The client of the HTTP workload: ``python -m benchmarks.http_client PORT PATH FOLDER``, orders on stdin.
+"""The client of the HTTP workload: ``python -m benchmarks.http_client PORT PATH FOLDER``, orders on
+stdin.
 
-An order is the JSON of a run input. Each is posted by a thread of its own, and its answer stored in the folder, under
-the run's id. Then a line says the id, when the first bytes came, and when the first content, by ``perf_counter``, which
-is the same clock in all processes.
+An order is the JSON of a run input. Each is posted by a thread of its own, and its answer stored in
+the folder, under the run's id. Then a line says the id, when the first bytes came, and when the
+first content, by ``perf_counter``, which is the same clock in all processes.
 """
 
 import json

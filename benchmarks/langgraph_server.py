@@ -1,4 +1,5 @@
-"""A LangGraph server in a process of its own, as `langgraph dev` runs it: in memory, without a network."""
+"""A LangGraph server in a process of its own, as `langgraph dev` runs it: in memory, without a
+network."""
 
 import asyncio
 import json
@@ -32,7 +33,16 @@ async def serving(graphs: dict[str, str], **settings: str) -> AsyncIterator[str]
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    options = ("--no-browser", "--no-reload", "--n-jobs-per-worker", "8", "--host", "127.0.0.1", "--port", str(port))
+    options = (
+        "--no-browser",
+        "--no-reload",
+        "--n-jobs-per-worker",
+        "8",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    )
     hidden = ("LANGSMITH_", "LANGCHAIN_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
     with TemporaryDirectory() as name:

@@ -1,6 +1,8 @@
-"""Section L: how long other requests wait while the largest request that is allowed is read and run.
+"""Section L: how long other requests wait while the largest request that is allowed is read and
+run.
 
-The server is a process of its own. This one posts the request in a thread, and asks for `/health` again and again.
+The server is a process of its own. This one posts the request in a thread, and asks for `/health`
+again and again.
 """
 
 import json
@@ -74,12 +76,17 @@ def bodies(scale: float) -> dict[str, dict[str, Any]]:
     room = scaled(LIMITS.max_bytes - 1000, scale)
     parts = [{"type": "text", "text": "x"}] * items
     return {
-        "10,000 messages of 1 kB": {"messages": [user(i, "x" * (room // items - 60)) for i in range(items)]},
+        "10,000 messages of 1 kB": {
+            "messages": [user(i, "x" * (room // items - 60)) for i in range(items)]
+        },
         "one text of 10 MB": {"messages": [user(0, "x" * room)]},
         "one message of 10,000 parts": {"messages": [{**user(0), "content": parts}]},
         "10,000 calls without results": {"messages": [*map(calling, range(items - 1)), user(0)]},
         "a state of 249,000 numbers": {"messages": [user(0)], "state": {"value": [1] * values}},
-        "a state of 249,000 keys": {"messages": [user(0)], "state": {"value": {f"{i:x}": "" for i in range(values)}}},
+        "a state of 249,000 keys": {
+            "messages": [user(0)],
+            "state": {"value": {f"{i:x}": "" for i in range(values)}},
+        },
     }
 
 
@@ -88,7 +95,9 @@ def measure_largest(rounds: int, scale: float = 1.0) -> list[Wait]:
     waits = []
     with ExitStack() as stack:
         command = (sys.executable, "-m", "benchmarks.largest")
-        server = subprocess.Popen(command, cwd=Path(__file__).parent.parent, stdout=subprocess.PIPE, text=True)
+        server = subprocess.Popen(
+            command, cwd=Path(__file__).parent.parent, stdout=subprocess.PIPE, text=True
+        )
         stack.callback(server.wait)
         stack.callback(server.terminate)
         assert server.stdout
@@ -97,7 +106,9 @@ def measure_largest(rounds: int, scale: float = 1.0) -> list[Wait]:
         for label, given in bodies(scale).items():
             wait = Wait(label, b"")
             for number in range(rounds):
-                wait.body = json.dumps({"threadId": f"{label} {number}", "runId": "r", **given}).encode()
+                wait.body = json.dumps(
+                    {"threadId": f"{label} {number}", "runId": "r", **given}
+                ).encode()
                 _sample(port, wait)
             waits.append(wait)
     return waits
@@ -106,15 +117,29 @@ def measure_largest(rounds: int, scale: float = 1.0) -> list[Wait]:
 def largest_markdown(waits: Sequence[Wait]) -> list[str]:
     """Section L: the slowest `/health` while the largest request is read and run."""
     about = (
-        "**L** The slowest `/health` while a request as large as the limits allow is read and run, as a share of the "
+        "**L** The slowest `/health` while a request as large as the limits allow is read and "
+        "run, as a share of the "
         "time of that request, and over the time of `json.loads` for its body:"
     )
-    head = ["request", "MB", "request ms", "slowest `/health` ms", "share of the request", "over `json.loads`"]
+    head = [
+        "request",
+        "MB",
+        "request ms",
+        "slowest `/health` ms",
+        "share of the request",
+        "over `json.loads`",
+    ]
     rows = []
     for wait in waits:
         row = [wait.label, f"{len(wait.body) / 1e6:.1f}"]
         row += [f"{wait.median(name) * 1e3:,.0f}" for name in ("requests", "health")]
-        rows.append([*row, spread(wait.ratio("requests"), "{:.0%}".format), short(median(wait.ratio("parsing")))])
+        rows.append(
+            [
+                *row,
+                spread(wait.ratio("requests"), "{:.0%}".format),
+                short(median(wait.ratio("parsing"))),
+            ]
+        )
     return [about, table(head, rows, left=1)]
 
 
@@ -165,7 +190,9 @@ def main() -> None:
     builder.add_edge(START, "answer")
     builder.add_edge("answer", END)
     app = FastAPI()
-    add_langgraph_fastapi_endpoint(app, LangGraphAgent(builder.compile(checkpointer=InMemorySaver())), "/agent")
+    add_langgraph_fastapi_endpoint(
+        app, LangGraphAgent(builder.compile(checkpointer=InMemorySaver())), "/agent"
+    )
     config = uvicorn.Config(app, port=0, log_level="critical")
     listener = config.bind_socket()
     print(listener.getsockname()[1], flush=True)

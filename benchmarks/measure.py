@@ -41,7 +41,8 @@ class Sample:
 
 @dataclass
 class Result:
-    """All samples of one workload, and what the streams got wrong (incumbents only: ours must be right)."""
+    """All samples of one workload, and what the streams got wrong (incumbents only: ours must be
+    right)."""
 
     workload: Workload
     subjects: Sequence[Subject]
@@ -53,12 +54,14 @@ class Result:
         return [mine.cpu / base.cpu for mine, base in self._pairs(key)]
 
     def later(self, key: str) -> list[float]:
-        """The seconds by which the first content of ``key`` is later than that of the baseline, round by round."""
+        """The seconds by which the first content of ``key`` is later than that of the baseline,
+        round by round."""
         pairs = [(mine.content, base.content) for mine, base in self._pairs(key)]
         return [mine - base for mine, base in pairs if mine is not None and base is not None]
 
     def _pairs(self, key: str) -> list[tuple[Sample, Sample]]:
-        """The samples of ``key``, which may have fewer rounds, with those of the baseline of the same rounds."""
+        """The samples of ``key``, which may have fewer rounds, with those of the baseline of the
+        same rounds."""
         return list(zip(self.samples[key], self.samples[RAW.key], strict=False))
 
     def median(self, key: str, name: str) -> float:
@@ -75,10 +78,13 @@ class Result:
 async def measure(workload: Workload, subjects: Sequence[Subject], rounds: int) -> Result:
     """Sample every subject ``rounds`` times, after one round that is not counted.
 
-    The order of the subjects is rotated by one each round. Streams of ours are checked in every round, those
-    of the incumbent once, because parsing what it sends takes longer than all the rest.
+    The order of the subjects is rotated by one each round. Streams of ours are checked in every
+    round, those of the incumbent once, because parsing what it sends takes longer than all the
+    rest.
     """
-    result = Result(workload, subjects, {s.key: [] for s in subjects}, {s.key: [] for s in subjects})
+    result = Result(
+        workload, subjects, {s.key: [] for s in subjects}, {s.key: [] for s in subjects}
+    )
     gc.collect()
     gc.freeze()  # what this process did before is no part of the samples, nor of their collections
     async with AsyncExitStack() as stack:
@@ -113,7 +119,9 @@ async def run_all(workload: Workload, drive: Drive, recordings: Sequence[Recordi
         await drive(recording)
 
 
-async def take(workload: Workload, subject: Subject, drive: Drive) -> tuple[Sample, list[Recording]]:
+async def take(
+    workload: Workload, subject: Subject, drive: Drive
+) -> tuple[Sample, list[Recording]]:
     """One sample, and the runs it consists of; their threads are forgotten."""
     recordings = [Recording(await workload.prepare()) for _ in range(workload.runs_per_sample)]
     gc.collect()
@@ -138,7 +146,9 @@ async def take(workload: Workload, subject: Subject, drive: Drive) -> tuple[Samp
     return sample, recordings
 
 
-def verify(workload: Workload, subject: Subject, recordings: list[Recording], notes: list[str]) -> None:
+def verify(
+    workload: Workload, subject: Subject, recordings: list[Recording], notes: list[str]
+) -> None:
     """Check the runs of one sample: raise if one of ours is wrong, else put it down."""
     for recording in recordings:
         found = check(workload, recording)

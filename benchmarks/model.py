@@ -1,13 +1,14 @@
 """A chat model that streams a script.
 
-It is a real ``BaseChatModel``: LangChain's own ``astream`` / ``ainvoke`` drive it, fire the callbacks and
-merge the chunks. Only the provider is missing. ``_astream`` builds one ``AIMessageChunk`` per token, as
-every provider package does, and after each one does ``await asyncio.sleep(0)``, that is: one turn of the
-event loop, as a read from a provider's socket would give, so that whoever consumes the stream runs in
-between. It does not wait for time to pass, so CPU and wall time are about equal.
+It is a real ``BaseChatModel``: LangChain's own ``astream`` / ``ainvoke`` drive it, fire the
+callbacks and merge the chunks. Only the provider is missing. ``_astream`` builds one
+``AIMessageChunk`` per token, as every provider package does, and after each one does ``await
+asyncio.sleep(0)``, that is: one turn of the event loop, as a read from a provider's socket would
+give, so that whoever consumes the stream runs in between. It does not wait for time to pass, so CPU
+and wall time are about equal.
 
-The script is a function of the message history and the model keeps nothing between calls, so that one
-model can serve any number of concurrent runs.
+The script is a function of the message history and the model keeps nothing between calls, so that
+one model can serve any number of concurrent runs.
 """
 
 import asyncio
@@ -99,4 +100,6 @@ def call_args(fragment: str) -> AIMessageChunk:
 def finish(tokens: int, reason: str = "stop") -> AIMessageChunk:
     """The last chunk: no content, but usage and a finish reason."""
     usage = UsageMetadata(input_tokens=10, output_tokens=tokens, total_tokens=tokens + 10)
-    return AIMessageChunk(content="", usage_metadata=usage, response_metadata={"finish_reason": reason})
+    return AIMessageChunk(
+        content="", usage_metadata=usage, response_metadata={"finish_reason": reason}
+    )

@@ -1,4 +1,5 @@
-"""The same runs over real HTTP: uvicorn in this process, on loopback, and a client in a process of its own.
+"""The same runs over real HTTP: uvicorn in this process, on loopback, and a client in a process of
+its own.
 
 The measured process is the server: its CPU holds the graph, the adapter, FastAPI and uvicorn. The
 client's CPU is not counted. The client is told over a pipe what to post, and says when it is done.
@@ -24,7 +25,8 @@ Mount = Callable[[FastAPI, str, Workload], None]
 
 @asynccontextmanager
 async def serve(workload: Workload, mount: Mount) -> AsyncIterator[Drive]:
-    """Serve the endpoint that ``mount`` adds; gives a function that posts to it, any number of times at once."""
+    """Serve the endpoint that ``mount`` adds; gives a function that posts to it, any number of
+    times at once."""
     app = FastAPI()
     mount(app, "/agent", workload)
     listener = socket.create_server(("127.0.0.1", 0))
@@ -32,7 +34,14 @@ async def serve(workload: Workload, mount: Mount) -> AsyncIterator[Drive]:
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     with TemporaryDirectory() as folder:
         client = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "benchmarks.http_client", str(listener.getsockname()[1]), "/agent", folder),
+            *(
+                sys.executable,
+                "-m",
+                "benchmarks.http_client",
+                str(listener.getsockname()[1]),
+                "/agent",
+                folder,
+            ),
             cwd=Path(__file__).parent.parent,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -62,7 +71,9 @@ class Posting:
         recording.started = perf_counter()
         done = asyncio.Event()
         self._waiting[recording.run_input.run_id] = recording, done
-        self._client.stdin.write(recording.run_input.model_dump_json(by_alias=True).encode() + b"\n")
+        self._client.stdin.write(
+            recording.run_input.model_dump_json(by_alias=True).encode() + b"\n"
+        )
         await done.wait()
         if recording.stored is None:
             raise AssertionError("the client has ended; its error is above")

@@ -40,9 +40,13 @@ class Profile:
 
 
 async def profiles(results: Sequence[Result], lines: int = LINES) -> list[Profile]:
-    """Profile `stream_sse` where it was measured. Do so after all that is measured: it slows what follows."""
+    """Profile `stream_sse` where it was measured. Do so after all that is measured: it slows what
+    follows."""
     workloads = [result.workload for result in results if result.samples.get(OURS.key)]
-    return [Profile(workload, _hottest(await _profile(workload, OURS.key), lines)) for workload in workloads]
+    return [
+        Profile(workload, _hottest(await _profile(workload, OURS.key), lines))
+        for workload in workloads
+    ]
 
 
 def profiles_markdown(found: Sequence[Profile]) -> list[str]:
@@ -50,8 +54,10 @@ def profiles_markdown(found: Sequence[Profile]) -> list[str]:
     if not found:
         return []
     about = (
-        f"Where the time of {OURS.label} goes: the {LINES} functions with the most time of their own, under "
-        "`cProfile`, as a share of all. It makes every call slower, so the shares are rough. It sees no other threads: "
+        f"Where the time of {OURS.label} goes: the {LINES} functions with the most time of their "
+        f"own, under "
+        "`cProfile`, as a share of all. It makes every call slower, so the shares are rough. It "
+        "sees no other threads: "
         "the event loop waits for them in `poll`."
     )
     lines = [f"- **{one.workload.key}** {', '.join(map(_said, one.functions))}" for one in found]
@@ -114,5 +120,12 @@ def _place(file: str, line: int, name: str) -> str:
     """The file as it is imported; with the line where the name is none, as of a lambda."""
     if file == BUILT_IN:
         return ""
-    short = next((str(Path(file).relative_to(place)) for place in PLACES if Path(file).is_relative_to(place)), file)
+    short = next(
+        (
+            str(Path(file).relative_to(place))
+            for place in PLACES
+            if Path(file).is_relative_to(place)
+        ),
+        file,
+    )
     return f"{short}:{line}" if name.startswith("<") else short

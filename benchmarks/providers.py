@@ -1,7 +1,7 @@
 """The scripted provider server in a process of its own: ``python -m benchmarks.providers TOKENS``.
 
-It answers like OpenAI's chat completions and like Anthropic, prints its port, and runs until its input ends. Its CPU
-is no part of what is measured.
+It answers like OpenAI's chat completions and like Anthropic, prints its port, and runs until its
+input ends. Its CPU is no part of what is measured.
 """
 
 import os

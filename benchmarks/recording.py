@@ -1,4 +1,5 @@
-"""What one run delivered, and when. Taking it down is what is timed, so it does as little as it can."""
+"""What one run delivered, and when. Taking it down is what is timed, so it does as little as it
+can."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
@@ -17,7 +18,8 @@ TIMED = 1000
 
 @dataclass
 class Recording:
-    """One run. ``started``, ``first`` (the first piece) and ``content`` (the first content) are by ``perf_counter``.
+    """One run. ``started``, ``first`` (the first piece) and ``content`` (the first content) are by
+    ``perf_counter``.
 
     Over HTTP a client took it down and says the times; ``stored`` is where it put the bytes.
     """
@@ -61,7 +63,9 @@ async def keep(stream: Stream, recording: Recording) -> None:
         chunks.append(piece)
 
 
-async def drop(stream: Stream, is_content: Callable[[Any], bool] | None, recording: Recording) -> None:
+async def drop(
+    stream: Stream, is_content: Callable[[Any], bool] | None, recording: Recording
+) -> None:
     """Consume a run and drop what comes. The parts are looked at until the first with content."""
     recording.started = perf_counter()
     pieces = stream(recording.run_input)
@@ -77,7 +81,8 @@ async def drop(stream: Stream, is_content: Callable[[Any], bool] | None, recordi
 
 
 def content_time(chunks: Iterable[bytes], times: Iterable[float]) -> float:
-    """The time of the first piece with an event of text, reasoning or arguments. A piece holds whole events."""
+    """The time of the first piece with an event of text, reasoning or arguments. A piece holds
+    whole events."""
     for chunk, time in zip(chunks, times, strict=False):
         if any(mark in chunk for mark in MARKS):
             return time
@@ -90,4 +95,8 @@ def content_time_of_reads(reads: list[bytes], times: list[float]) -> float:
     ends = [at + len(mark) for mark in MARKS if (at := body.find(mark)) >= 0]
     if not ends:
         raise AssertionError("no content")
-    return next(time for end, time in zip(accumulate(map(len, reads)), times, strict=True) if end >= min(ends))
+    return next(
+        time
+        for end, time in zip(accumulate(map(len, reads)), times, strict=True)
+        if end >= min(ends)
+    )

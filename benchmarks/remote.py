@@ -1,8 +1,8 @@
 """Section RG: a graph on a LangGraph server, reached by `RemoteGraph`, and the same graph here.
 
-The server is a process of its own, and its CPU does not count. To show where the distance to the graph here comes
-from, the same response is also read without LangGraph (its bytes are dropped), by the SDK alone, and, recorded once,
-from memory.
+The server is a process of its own, and its CPU does not count. To show where the distance to the
+graph here comes from, the same response is also read without LangGraph (its bytes are dropped), by
+the SDK alone, and, recorded once, from memory.
 """
 
 import asyncio
@@ -44,10 +44,19 @@ RECORDED = "recorded"
 """The id of the question in the recorded response."""
 
 LOCAL_RAW, LOCAL_OURS = "here: raw `astream`", "here: **`stream_sse`**"
-BODY, SDK = "server: the response read, its bytes dropped", "server: `langgraph_sdk` alone, its parts dropped"
-RAW, RAW_OF_OURS = "server: raw `RemoteGraph.astream`", "server: the same with the modes that an adapter needs"
+BODY, SDK = (
+    "server: the response read, its bytes dropped",
+    "server: `langgraph_sdk` alone, its parts dropped",
+)
+RAW, RAW_OF_OURS = (
+    "server: raw `RemoteGraph.astream`",
+    "server: the same with the modes that an adapter needs",
+)
 OURS = "server: **`stream_sse`**"
-PARSING, MESSAGES = "from memory: the SDK's lines, SSE and JSON", "from memory: messages made of that JSON"
+PARSING, MESSAGES = (
+    "from memory: the SDK's lines, SSE and JSON",
+    "from memory: messages made of that JSON",
+)
 REPLAYED = "from memory: `RemoteGraph` and `stream_sse` of its parts"
 GOAL = 1.5
 """Of `stream_sse` over the raw stream of the same parts."""
@@ -82,18 +91,24 @@ class Remote:
 async def measure_remote(rounds: int, scale: float = 1.0) -> Remote:
     """All ways in turn, on threads of their own."""
     tokens = scaled(TOKENS, scale)
-    async with serving({"bench": "benchmarks.remote_graph:served"}, **{TOKENS_OF_SERVER: str(tokens)}) as address:
+    async with serving(
+        {"bench": "benchmarks.remote_graph:served"}, **{TOKENS_OF_SERVER: str(tokens)}
+    ) as address:
         recorded = [chunk async for chunk in _body(get_client(url=address), RECORDED)]
         ways = _ways(address, tokens, recorded)
-        costs = await in_turn({name: partial(way, words(tokens)) for name, way in ways.items()}, rounds)
+        costs = await in_turn(
+            {name: partial(way, words(tokens)) for name, way in ways.items()}, rounds
+        )
     return Remote(tokens, sum(map(len, recorded)) // tokens, costs)
 
 
 def remote_markdown(found: Remote) -> list[str]:
     """Section RG as Markdown."""
     about = (
-        f"**RG** {found.tokens:,} text tokens of a graph on a LangGraph server, by `RemoteGraph`, and of the same "
-        f"graph here, one token in {PACE * 1e3:g} ms, so that each arrives alone. The server's CPU does not count. It "
+        f"**RG** {found.tokens:,} text tokens of a graph on a LangGraph server, by `RemoteGraph`, "
+        f"and of the same "
+        f"graph here, one token in {PACE * 1e3:g} ms, so that each arrives alone. The server's "
+        f"CPU does not count. It "
         f"sends {found.body:,} bytes per token:"
     )
     rows = []
@@ -101,31 +116,46 @@ def remote_markdown(found: Remote) -> list[str]:
         before = [cost.before * 1e3 for cost in costs]
         rows.append([name, spread(before) if any(before) else "", spread(found.per_token(name))])
     ours, body, sdk, raw, parsing, replayed, messages = (
-        median(found.per_token(name)) for name in (OURS, BODY, SDK, RAW_OF_OURS, PARSING, REPLAYED, MESSAGES)
+        median(found.per_token(name))
+        for name in (OURS, BODY, SDK, RAW_OF_OURS, PARSING, REPLAYED, MESSAGES)
     )
     why = (
         f"`stream_sse` is {spread(found.ratios())} times the raw stream of the same parts. "
-        f"Of its {ours:.0f} µs per token, {body:.0f} are the event loop and `httpx`, which read a chunk for each "
-        f"token, {sdk - body:.0f} the SDK, {raw - sdk:.0f} `RemoteGraph` and {ours - raw:.0f} this library. Work on "
-        f"one token after the other costs less than work on one that comes alone: from memory, the SDK takes "
-        f"{parsing:.1f} and all behind it {replayed:.1f}, of which {messages:.1f} make LangChain messages of the JSON."
+        f"Of its {ours:.0f} µs per token, {body:.0f} are the event loop and `httpx`, which read a "
+        f"chunk for each "
+        f"token, {sdk - body:.0f} the SDK, {raw - sdk:.0f} `RemoteGraph` and {ours - raw:.0f} "
+        f"this library. Work on "
+        f"one token after the other costs less than work on one that comes alone: from memory, "
+        f"the SDK takes "
+        f"{parsing:.1f} and all behind it {replayed:.1f}, of which {messages:.1f} make LangChain "
+        f"messages of the JSON."
     )
-    return [about, table(["", "CPU ms until the first token", "CPU µs per token from there"], rows), why]
+    return [
+        about,
+        table(["", "CPU ms until the first token", "CPU µs per token from there"], rows),
+        why,
+    ]
 
 
 def remote_goals(found: Remote) -> list[Goal]:
     """What a token of `stream_sse` may cost."""
-    return [at_most(f"{KEY}: `stream_sse` over the raw stream of the same parts", found.ratios(), GOAL)]
+    return [
+        at_most(f"{KEY}: `stream_sse` over the raw stream of the same parts", found.ratios(), GOAL)
+    ]
 
 
-# -- the ways -------------------------------------------------------------------------------------------------------
+# -- the ways ------------------------------------------------------------------------------------
 
 Way = Callable[[list[str]], Awaitable[Cost]]
 """Takes the tokens that must come."""
 
 
 def _ways(address: str, tokens: int, recorded: list[bytes]) -> dict[str, Way]:
-    client, remote, graph = get_client(url=address), RemoteGraph("bench", url=address), local_graph(tokens)
+    client, remote, graph = (
+        get_client(url=address),
+        RemoteGraph("bench", url=address),
+        local_graph(tokens),
+    )
     return {
         LOCAL_RAW: partial(_raw, graph, RAW_MODES, False),
         LOCAL_OURS: partial(_ours, LangGraphAgent(graph)),
@@ -153,7 +183,9 @@ def _replaying(address: str, recorded: list[bytes]) -> RemoteGraph:
     return RemoteGraph("bench", client=client)
 
 
-async def _drive(stream: AsyncIterator[Any], is_token: Callable[[Any], bool], tokens: int) -> tuple[Cost, list[Any]]:
+async def _drive(
+    stream: AsyncIterator[Any], is_token: Callable[[Any], bool], tokens: int
+) -> tuple[Cost, list[Any]]:
     """Read a stream to its end. What comes is kept, to be checked afterwards."""
     gc.collect()
     kept, begun = [], process_time()
@@ -170,7 +202,9 @@ async def _ours(agent: LangGraphAgent, tokens: list[str], question: str | None =
     run_input = asking()
     run_input.messages[-1].id = question or run_input.messages[-1].id
     stream = agent.stream_sse(run_input)
-    cost, chunks = await _drive(stream, lambda chunk: b'"TEXT_MESSAGE_CONTENT"' in chunk, len(tokens))
+    cost, chunks = await _drive(
+        stream, lambda chunk: b'"TEXT_MESSAGE_CONTENT"' in chunk, len(tokens)
+    )
     check_stream(KEY, chunks, run_input, "".join(tokens))
     return cost
 
@@ -181,18 +215,27 @@ async def _raw(graph: Any, modes: list[StreamMode], subgraphs: bool, tokens: lis
     # The mode is before the data, or it is the event of a part of the SDK, which comes first.
     cost, parts = await _drive(stream, lambda part: "messages" in (part[0], part[1]), len(tokens))
     values = [part for part in parts if "values" in (part[0], part[1])][-1]
-    check_text(KEY, last_text(next(one for one in values if isinstance(one, dict))), "".join(tokens))
+    check_text(
+        KEY, last_text(next(one for one in values if isinstance(one, dict))), "".join(tokens)
+    )
     return cost
 
 
 async def _read(client: LangGraphClient, tokens: list[str]) -> Cost:
-    cost, chunks = await _drive(_body(client), lambda chunk: b"event: messages" in chunk, len(tokens))
+    cost, chunks = await _drive(
+        _body(client), lambda chunk: b"event: messages" in chunk, len(tokens)
+    )
     check_text(KEY, _text(_parts(chunks)), "".join(tokens))
     return cost
 
 
 async def _sdk(client: LangGraphClient, tokens: list[str]) -> Cost:
-    asked = {"input": _question(), "stream_mode": _server_modes(), "stream_subgraphs": True, "if_not_exists": "create"}
+    asked = {
+        "input": _question(),
+        "stream_mode": _server_modes(),
+        "stream_subgraphs": True,
+        "if_not_exists": "create",
+    }
     stream: AsyncIterator[StreamPart] = client.runs.stream(str(uuid4()), "bench", **asked)  # type: ignore[call-overload]
     cost, parts = await _drive(stream, lambda part: part.event == "messages", len(tokens))
     check_text(KEY, _text(parts), "".join(tokens))
@@ -221,15 +264,18 @@ async def _decode(parts: list[StreamPart], tokens: list[str]) -> Cost:
         return messages
 
     cpu, messages = await cpu_of(decode)
-    check_text(KEY, "".join(one.text for one in messages if isinstance(one, AIMessage)), "".join(tokens))
+    check_text(
+        KEY, "".join(one.text for one in messages if isinstance(one, AIMessage)), "".join(tokens)
+    )
     return Cost(0, cpu / MEMORY_TIMES / len(tokens))
 
 
-# -- the server's response ------------------------------------------------------------------------------------------
+# -- the server's response -----------------------------------------------------------------------
 
 
 async def _body(client: LangGraphClient, question: str | None = None) -> AsyncIterator[bytes]:
-    """The response to the request that `RemoteGraph` makes for an adapter, through the same HTTP client."""
+    """The response to the request that `RemoteGraph` makes for an adapter, through the same HTTP
+    client."""
     asked = {
         "assistant_id": "bench",
         "input": _question(question),

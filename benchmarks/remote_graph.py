@@ -19,7 +19,8 @@ PACE = 0.002
 
 
 class Paced(ScriptedModel):
-    """Gives each token the time to arrive alone. How many arrive together decides what reading costs."""
+    """Gives each token the time to arrive alone. How many arrive together decides what reading
+    costs."""
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
         async for chunk in super()._astream(*args, **kwargs):

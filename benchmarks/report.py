@@ -34,12 +34,15 @@ IN_README = [subject for subject in MEASURED if subject.key not in ("events", "s
 LATER_GOAL = 0.001
 """Seconds by which the first content may be later than that of the raw stream."""
 ABOUT_FIGURES = (
-    'CPU of one run and its parts, medians. "Later than raw" is the ms by which the first content comes after that '
+    'CPU of one run and its parts, medians. "Later than raw" is the ms by which the first content '
+    "comes after that "
     "of raw `astream` in the same round."
 )
 
 
-def markdown(results: Sequence[Result], rounds: int, cells: Sequence[Cell] = (), sections: Sequence[str] = ()) -> str:
+def markdown(
+    results: Sequence[Result], rounds: int, cells: Sequence[Cell] = (), sections: Sequence[str] = ()
+) -> str:
     """Everything that one session measured; ``sections`` are further parts of the page."""
     parts = [_machine(rounds)]
     if results:
@@ -60,7 +63,10 @@ def summary(results: Sequence[Result]) -> str:
     rows = [
         [
             result.workload.title,
-            *(short(median(result.ratios(s.key))) if result.samples.get(s.key) else "" for s in IN_README),
+            *(
+                short(median(result.ratios(s.key))) if result.samples.get(s.key) else ""
+                for s in IN_README
+            ),
             _bytes_per_token(result, OURS) if result.samples.get(OURS.key) else "",
         ]
         for result in results
@@ -109,25 +115,55 @@ def _noise(results: Sequence[Result], rounds: int) -> str:
     """What to make of small differences."""
     said = ", ".join(f"{result.workload.key} {result.noise():.0%}" for result in results)
     fewer = [r.workload.key for r in results if r.workload.heavy and SLOW.intersection(r.samples)]
-    slow = f" In {', '.join(fewer)} the incumbent as shipped has {slow_rounds(rounds)} of the rounds." if fewer else ""
+    slow = (
+        f" In {', '.join(fewer)} the incumbent as shipped has {slow_rounds(rounds)} of the rounds."
+        if fewer
+        else ""
+    )
     return (
-        "In brackets: the lowest and the highest of the rounds. Noise: raw `astream` does the same work in each round, "
-        f"and its highest CPU is above its lowest by {said}. A smaller difference may be chance.{slow}"
+        "In brackets: the lowest and the highest of the rounds. Noise: raw `astream` does the "
+        "same work in each round, "
+        f"and its highest CPU is above its lowest by {said}. A smaller difference may be "
+        f"chance.{slow}"
     )
 
 
 def _figures(results: Sequence[Result]) -> str:
-    head = ["", "subject", "CPU ms", "wall ms", "first event ms", "first content ms", "later than raw"]
+    head = [
+        "",
+        "subject",
+        "CPU ms",
+        "wall ms",
+        "first event ms",
+        "first content ms",
+        "later than raw",
+    ]
     head += ["events", "writes", "bytes", "bytes per token"]
     rows = []
     for result in results:
         for subject in result.subjects:
             first = result.median(subject.key, "first") * 1e3
-            content = "" if subject.key == "floor" else f"{result.median(subject.key, 'content') * 1e3:.1f}"
-            row = [result.workload.key, subject.label, *_times(result, subject), f"{first:.1f}", content]
+            content = (
+                ""
+                if subject.key == "floor"
+                else f"{result.median(subject.key, 'content') * 1e3:.1f}"
+            )
+            row = [
+                result.workload.key,
+                subject.label,
+                *_times(result, subject),
+                f"{first:.1f}",
+                content,
+            ]
             if subject.adapter:
-                events, writes, size = (result.median(subject.key, name) for name in ("events", "writes", "size"))
-                row += [_later(result, subject), f"{events:,.0f}", "" if result.workload.http else f"{writes:,.0f}"]
+                events, writes, size = (
+                    result.median(subject.key, name) for name in ("events", "writes", "size")
+                )
+                row += [
+                    _later(result, subject),
+                    f"{events:,.0f}",
+                    "" if result.workload.http else f"{writes:,.0f}",
+                ]
                 row += [f"{size:,.0f}", _bytes_per_token(result, subject)]
             rows.append(row)
     return table(head, rows, left=2)
@@ -159,7 +195,9 @@ def _notes(results: Sequence[Result | Cell]) -> str:
                 labels = lines.setdefault(f"{key}: {note}", [])
                 labels += [] if subject.label in labels else [subject.label]
     head = ""
-    if any(subject.ours and subject.key in result.notes for result in results for subject in ADAPTERS):
+    if any(
+        subject.ours and subject.key in result.notes for result in results for subject in ADAPTERS
+    ):
         head = "Every stream of this library was exactly what the script says, live and folded. "
     if not lines:
         return head.strip()

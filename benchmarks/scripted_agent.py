@@ -1,7 +1,8 @@
 """A scripted AG-UI server in a process of its own: ``python -m benchmarks.scripted_agent TOKENS``.
 
-It prints its port and answers each POST with a run that says the same text: `/each` in one event per token, `/merged`
-in fragments of `MERGED` tokens. Each event is a chunk of its own, as fast as the event loop turns.
+It prints its port and answers each POST with a run that says the same text: `/each` in one event
+per token, `/merged` in fragments of `MERGED` tokens. Each event is a chunk of its own, as fast as
+the event loop turns.
 """
 
 import asyncio
@@ -43,7 +44,11 @@ def run(asked: dict[str, Any], deltas: list[str]) -> Iterator[bytes]:
 
 async def _answer(tokens: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     head = (await reader.readuntil(b"\r\n\r\n")).decode()
-    length = next(int(line.split(":")[1]) for line in head.splitlines() if line.lower().startswith("content-length"))
+    length = next(
+        int(line.split(":")[1])
+        for line in head.splitlines()
+        if line.lower().startswith("content-length")
+    )
     asked = json.loads(await reader.readexactly(length))
     frames = list(run(asked, fragments(tokens, PATHS[head.split(" ")[1]])))
     writer.write(HEAD)
@@ -58,7 +63,9 @@ async def _answer(tokens: int, reader: asyncio.StreamReader, writer: asyncio.Str
 
 async def main(tokens: int) -> None:
     """Serve until the input ends."""
-    server = await asyncio.start_server(lambda reader, writer: _answer(tokens, reader, writer), "127.0.0.1", 0)
+    server = await asyncio.start_server(
+        lambda reader, writer: _answer(tokens, reader, writer), "127.0.0.1", 0
+    )
     print(server.sockets[0].getsockname()[1], flush=True)
     ended = asyncio.Event()
     asyncio.get_running_loop().add_reader(sys.stdin, ended.set)

@@ -1,8 +1,8 @@
-"""Section SR: what it costs that other workers can follow a run: ``python -m benchmarks.shared STORE ADDRESS NAME`` is
-the other worker.
+"""Section SR: what it costs that other workers can follow a run: ``python -m benchmarks.shared
+STORE ADDRESS NAME`` is the other worker.
 
-The CPU of the worker that has the run, over the same runs without a store. The servers and the other worker have
-processes of their own, which are not counted.
+The CPU of the worker that has the run, over the same runs without a store. The servers and the
+other worker have processes of their own, which are not counted.
 """
 
 import asyncio
@@ -63,7 +63,8 @@ async def measure_shared(rounds: int, scale: float) -> list[Shared]:
 def shared_markdown(found: Sequence[Shared]) -> list[str]:
     """Section SR as Markdown."""
     about = (
-        "**SR** Runs that other workers can follow and stop (`run_store`): CPU of the run's own worker, over the same "
+        "**SR** Runs that other workers can follow and stop (`run_store`): CPU of the run's own "
+        "worker, over the same "
         "runs without a store:"
     )
     rows = [
@@ -78,7 +79,9 @@ def shared_markdown(found: Sequence[Shared]) -> list[str]:
 def shared_goals(found: Sequence[Shared]) -> list[Goal]:
     """What a store may cost."""
     return [
-        at_most(f"{KEY}: {one.workload.key}, {way}, over no store", over(costs, one.costs[ALONE]), GOAL)
+        at_most(
+            f"{KEY}: {one.workload.key}, {way}, over no store", over(costs, one.costs[ALONE]), GOAL
+        )
         for one in found
         for way, costs in one.costs.items()
         if way != ALONE
@@ -94,7 +97,17 @@ async def servers() -> AsyncIterator[dict[str, str]]:
     home = Path(tempfile.mkdtemp(prefix="agui-bench-"))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(home)]
+    command = [
+        "redis-server",
+        "--port",
+        str(port),
+        "--bind",
+        "127.0.0.1",
+        "--save",
+        "",
+        "--dir",
+        str(home),
+    ]
     redis = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.DEVNULL)
     postgres = await asyncio.to_thread(get_server, home / "data", cleanup_mode="delete")
     addresses = {"Redis": f"redis://127.0.0.1:{port}", "Postgres": postgres.get_uri()}
@@ -125,13 +138,19 @@ async def opened(kind: str | None, address: str) -> AsyncIterator[Store]:
             yield None
 
 
-async def _sample(workload: Workload, runs: int, kind: str | None, address: str, followed: bool) -> float:
+async def _sample(
+    workload: Workload, runs: int, kind: str | None, address: str, followed: bool
+) -> float:
     """The CPU seconds of some runs, one after the other."""
     inputs = [await workload.prepare() for _ in range(runs + 1)]
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(opened(kind, address))
         agent = LangGraphAgent(workload.graph, name=workload.key, run_store=store)
-        follower = await stack.enter_async_context(_follower(kind, address, workload.key)) if followed else None
+        follower = (
+            await stack.enter_async_context(_follower(kind, address, workload.key))
+            if followed
+            else None
+        )
         await _run(agent, inputs[:1], follower)  # which opens the connections
         seconds, _ = await cpu_of(partial(_run, agent, inputs[1:], follower))
         await agent.drain()
@@ -141,7 +160,9 @@ async def _sample(workload: Workload, runs: int, kind: str | None, address: str,
 
 
 async def _run(
-    agent: LangGraphAgent, inputs: Sequence[RunAgentInput], follower: asyncio.subprocess.Process | None
+    agent: LangGraphAgent,
+    inputs: Sequence[RunAgentInput],
+    follower: asyncio.subprocess.Process | None,
 ) -> None:
     for run_input in inputs:
         if follower is not None:
@@ -158,7 +179,9 @@ async def _run(
 
 
 @asynccontextmanager
-async def _follower(kind: str | None, address: str, name: str) -> AsyncIterator[asyncio.subprocess.Process]:
+async def _follower(
+    kind: str | None, address: str, name: str
+) -> AsyncIterator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.shared", str(kind), address, name),
         cwd=Path(__file__).parent.parent,
@@ -178,7 +201,9 @@ async def _follower(kind: str | None, address: str, name: str) -> AsyncIterator[
 async def _follow(kind: str, address: str, name: str) -> None:
     """Follow the run of each thread that is named on a line, to its end."""
     lines = asyncio.StreamReader()
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(lines), sys.stdin
+    )
     async with opened(kind, address) as store:
         agent = LangGraphAgent(build(name, 0.01).graph, name=name, run_store=store)
         print("ready", flush=True)
@@ -190,7 +215,9 @@ async def _last(agent: LangGraphAgent, thread_id: str) -> str:
     """Follow the run that goes on in a thread; say so, or what came instead."""
     async with asyncio.timeout(60):
         while True:
-            run_input = RunAgentInput(thread_id=thread_id, run_id="follows", protocol_version="1.0", messages=[])
+            run_input = RunAgentInput(
+                thread_id=thread_id, run_id="follows", protocol_version="1.0", messages=[]
+            )
             types = [event.type.value async for event in agent.connect(run_input)]
             if types[-1] == "RUN_ERROR":
                 return "lost"

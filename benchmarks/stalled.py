@@ -1,9 +1,9 @@
-"""Section R: the memory that readers cost who join a run and do not read: ``python -m benchmarks.stalled TOKENS BOUND``
-is its server.
+"""Section R: the memory that readers cost who join a run and do not read: ``python -m
+benchmarks.stalled TOKENS BOUND`` is its server.
 
-One run writes many times the bytes that may wait for a reader; its own reader reads. The server's memory is compared
-with that of a server without such readers at the same points of the run; the largest difference counts, divided by the
-number of readers and by the bound.
+One run writes many times the bytes that may wait for a reader; its own reader reads. The server's
+memory is compared with that of a server without such readers at the same points of the run; the
+largest difference counts, divided by the number of readers and by the bound.
 """
 
 import asyncio
@@ -44,7 +44,8 @@ TOKEN = "word " * 20  # text alone counts: fragments that wait are merged into o
 
 @dataclass
 class Stall:
-    """Runs of one length, by how many times the bound they write, and what a reader cost in each, over the bound."""
+    """Runs of one length, by how many times the bound they write, and what a reader cost in each,
+    over the bound."""
 
     times: int
     shares: list[float]
@@ -69,24 +70,28 @@ async def measure_stalled(rounds: int, scale: float) -> list[Stall]:
 def stalled_markdown(stalls: Sequence[Stall]) -> list[str]:
     """Section R as Markdown."""
     about = (
-        f"**R** Memory of readers that join a run and do not read: {READERS} of them, over the same run without them, "
+        f"**R** Memory of readers that join a run and do not read: {READERS} of them, over the "
+        f"same run without them, "
         "divided by their number and by the bytes that may wait for one (`max_unread`):"
     )
     head = "| a run writes | the server grows by | per reader, over `max_unread` |\n| --- | --: | --: |"
     rows = [
-        f"| {stall.times} times `max_unread` | {median(stall.grown):.1f} MB | {median(stall.shares):.2f} |"
+        f"| {stall.times} times `max_unread` | {median(stall.grown):.1f} MB | "
+        f"{median(stall.shares):.2f} |"
         for stall in stalls
     ]
     return [about, "\n".join([head, *rows])]
 
 
 async def _memory(tokens: int, bound: int, readers: int) -> list[int]:
-    """The memory of a server, in bytes, in the course of a run with so many readers that do not read."""
+    """The memory of a server, in bytes, in the course of a run with so many readers that do not
+    read."""
     async with started("benchmarks.stalled", tokens, bound) as port:
         thread = uuid4().hex
         connection = await Connection.open(port, "POST", "/agent", _body(thread))
         joined = [
-            await Connection.open(port, "POST", "/agent/connect", _body(thread), stalled=True) for _ in range(readers)
+            await Connection.open(port, "POST", "/agent/connect", _body(thread), stalled=True)
+            for _ in range(readers)
         ]
         await ask(port, "POST", "/go")
         last = b""
@@ -101,12 +106,15 @@ async def _memory(tokens: int, bound: int, readers: int) -> list[int]:
 
 def _body(thread: str) -> bytes:
     question = UserMessage(id="question", content="Go.")
-    given = RunAgentInput(thread_id=thread, run_id=uuid4().hex, protocol_version="1.0", messages=[question])
+    given = RunAgentInput(
+        thread_id=thread, run_id=uuid4().hex, protocol_version="1.0", messages=[question]
+    )
     return given.model_dump_json(by_alias=True, exclude_none=True).encode()
 
 
 class _Gated(ScriptedModel):
-    """Waits before its first token until it is told to go, and notes the memory of its process now and then."""
+    """Waits before its first token until it is told to go, and notes the memory of its process now
+    and then."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -158,7 +166,9 @@ def _app(tokens: int, bound: int) -> FastAPI:
 async def _serve(tokens: int, bound: int) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     app = _app(tokens, bound)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1))
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+    )
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     print(listener.getsockname()[1], flush=True)
     ended = asyncio.Event()

@@ -1,8 +1,8 @@
 """Section S: what a step costs that changes one small field, while the state around it grows.
 
-Each cell is one shape of graph at one size. Of it each subject runs two sizes of work: one small step, which holds
-what the size alone costs (writing the state, telling it once), and all steps. The difference, by the number of
-further steps, is what one more step costs.
+Each cell is one shape of graph at one size. Of it each subject runs two sizes of work: one small
+step, which holds what the size alone costs (writing the state, telling it once), and all steps. The
+difference, by the number of further steps, is what one more step costs.
 """
 
 import gc
@@ -19,15 +19,21 @@ from .workloads import STEPS, Workload, scaled, stateful
 
 KEY = "S"
 SIZES = (250_000, 1_000_000, 4_000_000)
-SHAPES: dict[str, graphs.Stateful] = {"channels": graphs.big_state, "one channel": graphs.big_document}
-COMPARED = tuple(subject for subject in SUBJECTS if subject.key in ("raw", "shipped", "no-raw", "sse"))
+SHAPES: dict[str, graphs.Stateful] = {
+    "channels": graphs.big_state,
+    "one channel": graphs.big_document,
+}
+COMPARED = tuple(
+    subject for subject in SUBJECTS if subject.key in ("raw", "shipped", "no-raw", "sse")
+)
 SLOW_ROUNDS = 3
 STATE = (b'data: {"type":"STATE_SNAPSHOT"', b'data: {"type":"STATE_DELTA"')
 
 
 @dataclass(frozen=True)
 class Taken:
-    """One subject's round: CPU of the run with one step, CPU per further step, bytes in all and per step."""
+    """One subject's round: CPU of the run with one step, CPU per further step, bytes in all and per
+    step."""
 
     one: float
     step: float
@@ -59,7 +65,9 @@ async def measure_state(chosen: Collection[str], rounds: int, scale: float = 1.0
     for shape in SHAPES:
         for size in SIZES:
             cell = _cell(shape, size, scale)
-            subjects = [s for s in COMPARED if (s.key in chosen or not s.adapter) and not _too_much(s, size)]
+            subjects = [
+                s for s in COMPARED if (s.key in chosen or not s.adapter) and not _too_much(s, size)
+            ]
             await _fill(cell, subjects, rounds)
             cells.append(cell)
     return cells
@@ -112,7 +120,8 @@ async def _round(cell: Cell, subject: Subject, first: bool) -> Taken:
 
 
 def after_whole(chunks: Iterable[bytes], whole: int) -> list[int]:
-    """The bytes of each frame of a state event, but for those that tell the ``whole`` state first: one or some."""
+    """The bytes of each frame of a state event, but for those that tell the ``whole`` state first:
+    one or some."""
     frames = (len(frame) + 2 for frame in _frames(chunks) if frame.startswith(STATE))
     sent = 0
     while sent < whole:
@@ -124,7 +133,8 @@ def after_whole(chunks: Iterable[bytes], whole: int) -> list[int]:
 
 
 def _least(cell: Cell) -> int:
-    """The bytes of the state as it is before the steps, which are a digit or two fewer than after them."""
+    """The bytes of the state as it is before the steps, which are a digit or two fewer than after
+    them."""
     return len(json.dumps(cell.long.expected.state, separators=(",", ":"))) - 8
 
 
@@ -143,15 +153,28 @@ def state_markdown(cells: Sequence[Cell]) -> list[str]:
     """Section S: bytes, then time, each size in a column of its own."""
     steps, sizes = cells[0].steps, list(dict.fromkeys(cell.size for cell in cells))
     labels = [f"{size / 1e6:g} MB" for size in sizes]
-    of_bytes = ["", "subject", *(f"in all, {at}" for at in labels), *(f"per step, {at}" for at in labels)]
-    of_time = ["", "subject", *(f"one step, {at}" for at in labels), *(f"per step, {at}" for at in labels)]
+    of_bytes = [
+        "",
+        "subject",
+        *(f"in all, {at}" for at in labels),
+        *(f"per step, {at}" for at in labels),
+    ]
+    of_time = [
+        "",
+        "subject",
+        *(f"one step, {at}" for at in labels),
+        *(f"per step, {at}" for at in labels),
+    ]
     about = (
-        f"**S** {steps} steps that each change one small field, while the state around it grows. Bytes in all, and "
+        f"**S** {steps} steps that each change one small field, while the state around it grows. "
+        f"Bytes in all, and "
         "bytes of the state events after the whole state was sent once, divided by the steps:"
     )
     times = (
-        "CPU ms of a run of one step, which holds what the size alone costs, and of each further step; growth is the "
-        f"latter at {labels[-1]} over {labels[0]}. One channel is written whole at each step, and costs accordingly. "
+        "CPU ms of a run of one step, which holds what the size alone costs, and of each further "
+        "step; growth is the "
+        f"latter at {labels[-1]} over {labels[0]}. One channel is written whole at each step, and "
+        f"costs accordingly. "
         f"The incumbent has {SLOW_ROUNDS} rounds at most, and as shipped none at {labels[-1]}:"
     )
     return [
@@ -177,8 +200,16 @@ def _rows(
             if subject.key not in at[sizes[0]].taken or not (growth or subject.adapter):
                 continue
             steps = [at[size].median(subject.key, each) for size in sizes]
-            row = [shape, subject.label, *(say(at[size].median(subject.key, whole)) for size in sizes)]
-            rows.append(row + [say(value) for value in steps] + ([_growth(steps[0], steps[-1])] if growth else []))
+            row = [
+                shape,
+                subject.label,
+                *(say(at[size].median(subject.key, whole)) for size in sizes),
+            ]
+            rows.append(
+                row
+                + [say(value) for value in steps]
+                + ([_growth(steps[0], steps[-1])] if growth else [])
+            )
     return rows
 
 

@@ -1,8 +1,8 @@
 """The adapters that are measured, behind one small interface: take a run input, deliver bytes.
 
-Every subject gets the same compiled graph, a warm agent object, and an input that was built before. The bytes
-are what the adapter's web endpoint would write to the socket. The baseline delivers none: it drops what it
-consumes.
+Every subject gets the same compiled graph, a warm agent object, and an input that was built before.
+The bytes are what the adapter's web endpoint would write to the socket. The baseline delivers none:
+it drops what it consumes.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -32,7 +32,8 @@ RAW_MODES: list[StreamMode] = ["messages", "updates", "values", "custom"]
 
 @dataclass(frozen=True)
 class Subject:
-    """A way to run a workload's graph: ``bind`` makes its stream function, ``mount`` its web endpoint."""
+    """A way to run a workload's graph: ``bind`` makes its stream function, ``mount`` its web
+    endpoint."""
 
     key: str
     label: str
@@ -54,7 +55,10 @@ def _config(**configurable: str) -> RunnableConfig:
 
 
 def _astream(
-    workload: Workload, run_input: RunAgentInput, handlers: Sequence[BaseCallbackHandler], **options: Any
+    workload: Workload,
+    run_input: RunAgentInput,
+    handlers: Sequence[BaseCallbackHandler],
+    **options: Any,
 ) -> AsyncIterator[Any]:
     config = _config(thread_id=run_input.thread_id)
     config["callbacks"] = list(handlers)
@@ -76,7 +80,8 @@ def has_content(part: tuple[str, Any]) -> bool:
 
 
 class _Deaf(BaseCallbackHandler):
-    """What any adapter needs to hear tokens at all: an inline handler that makes models stream. It ignores them."""
+    """What any adapter needs to hear tokens at all: an inline handler that makes models stream. It
+    ignores them."""
 
     run_inline = True
 
@@ -88,12 +93,16 @@ class _Deaf(BaseCallbackHandler):
 
 
 def floor(workload: Workload) -> Stream:
-    """The least that this design can cost: our stream modes and a handler, and nothing done with what they say."""
-    return lambda run_input: _astream(workload, run_input, [_Deaf()], stream_mode=MODES, subgraphs=True, version="v2")
+    """The least that this design can cost: our stream modes and a handler, and nothing done with
+    what they say."""
+    return lambda run_input: _astream(
+        workload, run_input, [_Deaf()], stream_mode=MODES, subgraphs=True, version="v2"
+    )
 
 
 def incumbent(raw_events: bool) -> Callable[[Workload], Stream]:
-    """``ag-ui-langgraph`` the way its FastAPI endpoint uses it: a clone per request, its encoder, UTF-8."""
+    """``ag-ui-langgraph`` the way its FastAPI endpoint uses it: a clone per request, its encoder,
+    UTF-8."""
 
     def bind(workload: Workload) -> Stream:
         agent = incumbent_agent(workload, raw_events)
@@ -116,7 +125,9 @@ def incumbent_agent(workload: Workload, raw_events: bool) -> ag_ui_langgraph.Lan
 
 def mount_incumbent(raw_events: bool) -> Mount:
     def mount(app: FastAPI, path: str, workload: Workload) -> None:
-        ag_ui_langgraph.add_langgraph_fastapi_endpoint(app, incumbent_agent(workload, raw_events), path)
+        ag_ui_langgraph.add_langgraph_fastapi_endpoint(
+            app, incumbent_agent(workload, raw_events), path
+        )
 
     return mount
 
@@ -157,7 +168,11 @@ SUBJECTS = (
     Subject("no-raw", "incumbent, raw events off", incumbent(False), mount_incumbent(False)),
     OURS,
     Subject(
-        "sse-each", "`stream_sse`, fragments not merged", ours_sse(merge=False), mount_ours(merge=False), ours=True
+        "sse-each",
+        "`stream_sse`, fragments not merged",
+        ours_sse(merge=False),
+        mount_ours(merge=False),
+        ours=True,
     ),
     Subject("events", "`run` + `encode`", ours_events, ours=True),
 )

@@ -1,7 +1,7 @@
 """The workloads: real compiled graphs, what is put in, and what has to come out.
 
-Each graph has an in-memory checkpointer (the incumbent cannot run without one) and serves all subjects. Every
-run is on a thread of its own, prepared before and deleted after the measurement.
+Each graph has an in-memory checkpointer (the incumbent cannot run without one) and serves all
+subjects. Every run is on a thread of its own, prepared before and deleted after the measurement.
 """
 
 import json
@@ -17,7 +17,16 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 
 from . import graphs
-from .model import ScriptedModel, call_args, call_start, finish, plain, signature, text_block, thinking
+from .model import (
+    ScriptedModel,
+    call_args,
+    call_start,
+    finish,
+    plain,
+    signature,
+    text_block,
+    thinking,
+)
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 RECURSION_LIMIT = 500
@@ -66,12 +75,15 @@ class Workload:
     bytes_goal: int | None = None
 
     async def prepare(self) -> RunAgentInput:
-        """A fresh thread holding the history, and the state if it is stored, and the input a client would send."""
+        """A fresh thread holding the history, and the state if it is stored, and the input a client
+        would send."""
         thread = uuid4().hex
         held = {"messages": list(self.history)} if self.history else {}
         if held or self.stored:
             config = RunnableConfig(configurable={"thread_id": thread})
-            await self.graph.aupdate_state(config, held | (self.state if self.stored else {}), as_node=self.last_node)
+            await self.graph.aupdate_state(
+                config, held | (self.state if self.stored else {}), as_node=self.last_node
+            )
         question = UserMessage(id=f"question-{thread}", content="Go.")
         return RunAgentInput(
             protocol_version="1.0",
@@ -110,7 +122,9 @@ def _to_agui(message: BaseMessage) -> UserMessage | AssistantMessage:
 def words(count: int, prefix: str = "word") -> list[str]:
     """``count`` tokens; every 25th needs JSON escapes or more than ASCII, as real text does."""
     special = ("\n", '"quoted" ', "naïve ", "日本 ", "back\\slash ")
-    return [special[(i // 25) % 5] if i % 25 == 24 else f"{prefix}{i % 1000} " for i in range(count)]
+    return [
+        special[(i // 25) % 5] if i % 25 == 24 else f"{prefix}{i % 1000} " for i in range(count)
+    ]
 
 
 def _say(tokens: Sequence[str]) -> Callable[[Sequence[BaseMessage]], Iterable[AIMessageChunk]]:
@@ -124,7 +138,9 @@ def _say(tokens: Sequence[str]) -> Callable[[Sequence[BaseMessage]], Iterable[AI
 def _text(key: str, title: str, goal: float, count: int, **options: Any) -> Workload:
     tokens = words(count)
     graph = graphs.one_node(ScriptedModel(script=_say(tokens)))
-    return Workload(key, title, goal, graph, Expected("".join(tokens)), **{"tokens": count, **options})
+    return Workload(
+        key, title, goal, graph, Expected("".join(tokens)), **{"tokens": count, **options}
+    )
 
 
 def w1(scale: float) -> Workload:
@@ -144,14 +160,18 @@ def w2(scale: float) -> Workload:
 
     graph = graphs.one_node(ScriptedModel(script=script))
     expected = Expected("".join(tokens), "".join(thoughts), signed=True)
-    return Workload("W2", f"{half:,} reasoning + {half:,} text tokens", 0.52, graph, expected, 2 * half)
+    return Workload(
+        "W2", f"{half:,} reasoning + {half:,} text tokens", 0.52, graph, expected, 2 * half
+    )
 
 
 def w3(scale: float) -> Workload:
     turns, fragments = scaled(20, scale), 20
     tokens = words(scaled(200, scale))
     city = "ab" * fragments
-    calls = tuple(Call("lookup", f'{{"city":"{city}","day":{day}}}', f"sunny {day}") for day in range(turns))
+    calls = tuple(
+        Call("lookup", f'{{"city":"{city}","day":{day}}}', f"sunny {day}") for day in range(turns)
+    )
 
     def script(messages: Sequence[BaseMessage]) -> Iterable[AIMessageChunk]:
         turn = sum(isinstance(message, AIMessage) for message in messages)
@@ -174,9 +194,14 @@ def w3(scale: float) -> Workload:
 def w4(scale: float) -> Workload:
     size = scaled(500, scale) // 2 * 2
     paragraph = "".join(words(30))
-    history = tuple((AIMessage if i % 2 else HumanMessage)(content=paragraph, id=f"history-{i}") for i in range(size))
+    history = tuple(
+        (AIMessage if i % 2 else HumanMessage)(content=paragraph, id=f"history-{i}")
+        for i in range(size)
+    )
     title = f"20 tokens on a {size}-message thread"
-    return _text("W4", title, 1.20, 20, tokens=None, history=history, runs_per_sample=scaled(10, scale))
+    return _text(
+        "W4", title, 1.20, 20, tokens=None, history=history, runs_per_sample=scaled(10, scale)
+    )
 
 
 def w5(scale: float) -> Workload:
@@ -191,7 +216,9 @@ def w8(scale: float) -> Workload:
 
 def w9(scale: float) -> Workload:
     steps, size = scaled(STEPS, scale), scaled(MEGABYTE, scale)
-    return stateful("W9", graphs.big_state, steps, size, "{} MB of state that a node writes, {} small changes")
+    return stateful(
+        "W9", graphs.big_state, steps, size, "{} MB of state that a node writes, {} small changes"
+    )
 
 
 def _given(key: str, title: str, scale: float, **options: Any) -> Workload:
@@ -200,17 +227,26 @@ def _given(key: str, title: str, scale: float, **options: Any) -> Workload:
     graph, given, final = graphs.given_state(ScriptedModel(script=_say(tokens)), steps, size)
     expected = Expected("".join(tokens), state=final)
     title = title.format(f"{size / 1e6:g}", steps)
-    return Workload(key, title, STATE_GOAL, graph, expected, None, state=given, heavy=True, **options)
+    return Workload(
+        key, title, STATE_GOAL, graph, expected, None, state=given, heavy=True, **options
+    )
 
 
 def stateful(
-    key: str, make: graphs.Stateful, steps: int, size: int, title: str = "{} MB of state, {} small changes"
+    key: str,
+    make: graphs.Stateful,
+    steps: int,
+    size: int,
+    title: str = "{} MB of state, {} small changes",
 ) -> Workload:
-    """A graph that writes ``size`` bytes of state and changes a little of it in ``steps`` supersteps."""
+    """A graph that writes ``size`` bytes of state and changes a little of it in ``steps``
+    supersteps."""
     tokens = words(20)
     graph, state = make(ScriptedModel(script=_say(tokens)), steps, size)
     title = title.format(f"{size / 1e6:g}", steps)
-    return Workload(key, title, STATE_GOAL, graph, Expected("".join(tokens), state=state), None, heavy=True)
+    return Workload(
+        key, title, STATE_GOAL, graph, Expected("".join(tokens), state=state), None, heavy=True
+    )
 
 
 def w6(scale: float) -> Workload:

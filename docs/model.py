@@ -27,7 +27,9 @@ class ScriptedModel(BaseChatModel):
     def bind_tools(self, *args: Any, **kwargs: Any) -> "ScriptedModel":
         return self
 
-    def _stream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+    def _stream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
         for chunk in self.script(messages):
             time.sleep(0.02)
             yield ChatGenerationChunk(message=chunk)
@@ -50,5 +52,11 @@ def write(text: str) -> Reply:
 
 def call(name: str, **args: object) -> Reply:
     """Call a tool."""
-    chunk = {"type": "tool_call_chunk", "name": name, "args": json.dumps(args), "id": str(uuid4()), "index": 2}
+    chunk = {
+        "type": "tool_call_chunk",
+        "name": name,
+        "args": json.dumps(args),
+        "id": str(uuid4()),
+        "index": 2,
+    }
     yield AIMessageChunk([], tool_call_chunks=[chunk])

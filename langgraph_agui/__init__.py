@@ -1,6 +1,7 @@
 """LangChain and LangGraph on AG-UI 1.0.
 
-Wrap a graph with `LangGraphAgent`, mount it with `agui_router`, or hand an `AGUICallbackHandler` to any Runnable.
+Wrap a graph with `LangGraphAgent`, mount it with `agui_router`, or hand an `AGUICallbackHandler` to
+any Runnable.
 """
 
 from langgraph_agui import compat

@@ -1,4 +1,5 @@
-# The public names, and where each is: type checkers read this, and the package imports a name on its first use.
+# The public names, and where each is: type checkers read this,
+# and the package imports a name on its first use.
 
 from .agent import LangGraphAgent as LangGraphAgent
 from .callbacks import AGUICallbackHandler as AGUICallbackHandler

@@ -1,7 +1,8 @@
 """`LangGraphAgent`: a compiled graph as an AG-UI agent.
 
-A `RunAgentInput` enters `run` (or `stream_sse`), events (or SSE bytes) leave. Each run is an object of its own, with
-a task of its own in which the graph runs, so one agent serves any number of runs at once.
+A `RunAgentInput` enters `run` (or `stream_sse`), events (or SSE bytes) leave. Each run is an object
+of its own, with a task of its own in which the graph runs, so one agent serves any number of runs
+at once.
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ from ag_ui.core import AgentCapabilities, BaseEvent, Event, RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.compat.inputs import FilledKeys
-from langgraph_agui.compat.switches import OptionGroups, Switches, read_approvals, read_switches, warn_of_hooks
+from langgraph_agui.compat.switches import (
+    OptionGroups,
+    Switches,
+    read_approvals,
+    read_switches,
+    warn_of_hooks,
+)
 from langgraph_agui.graphs import Graph, adapt_graph
 from langgraph_agui.kernel.aio import Maybe, awaited, run_in_loop_of, use_own_executor
 from langgraph_agui.kernel.configs import merge_run_configs
@@ -68,30 +75,35 @@ class LangGraphAgent:
     """Runs a graph for AG-UI front ends.
 
     Args:
-        graph: A compiled `StateGraph`, a `create_agent` agent, or a functional-API entrypoint; with or without a
-            checkpointer. Or a `RemoteGraph`, on a LangGraph server. The thread id of the input is its `thread_id`.
+        graph: A compiled `StateGraph`, a `create_agent` agent, or a functional-API entrypoint; with
+            or without a checkpointer. Or a `RemoteGraph`, on a LangGraph server. The thread id of
+            the input is its `thread_id`.
         name: The agent's name, for its capabilities.
         description: What it does, for its capabilities.
         config: Configuration of every run (`recursion_limit`, `callbacks`, `configurable`, ...).
-        messages_key: The state channel that holds the conversation. It is shown as messages, not as state.
-        reasoning: Who sees the model's reasoning, and how it travels. By default all of it is shown, and comes back on
-            the next turn.
-        state: What clients see of the graph's state, and what they may change. By default the keys of the output
-            schema and of the input schema, without the messages.
+        messages_key: The state channel that holds the conversation. It is shown as messages, not as
+            state.
+        reasoning: Who sees the model's reasoning, and how it travels. By default all of it is
+            shown, and comes back on the next turn.
+        state: What clients see of the graph's state, and what they may change. By default the keys
+            of the output schema and of the input schema, without the messages.
         approvals: How clients are asked while the graph is paused, and what their answers do.
         clients: In which form clients get events, and what they see of subagents.
         limits: How long a run may take, how many runs and readers there may be, how large an input.
         trust: What is believed of a client's input: its history, its instructions, its media.
-        on_disconnect: What happens to a run when its client leaves: `"cancel"` stops model, tools and subgraphs,
-            `"continue"` lets it run to its end (and to its checkpoint).
-        on_busy: What happens to a run while another one is going on in its thread: it is refused (`thread_busy`), or it
-            waits. This holds across workers if the checkpointer is on Postgres (operations/scaling.md).
-        run_store: Where the workers of an agent find each other's runs, by its name, to follow and stop them: a
-            `RedisRunStore` or a `PostgresRunStore` (operations/scaling.md). By default only this process has its runs.
+        on_disconnect: What happens to a run when its client leaves: `"cancel"` stops model, tools
+            and subgraphs, `"continue"` lets it run to its end (and to its checkpoint).
+        on_busy: What happens to a run while another one is going on in its thread: it is refused
+            (`thread_busy`), or it waits. This holds across workers if the checkpointer is on
+            Postgres (operations/scaling.md).
+        run_store: Where the workers of an agent find each other's runs, by its name, to follow and
+            stop them: a `RedisRunStore` or a `PostgresRunStore` (operations/scaling.md). By default
+            only this process has its runs.
         capabilities: Sections that replace what is found of the agent's capabilities.
-        expose_errors: Whether `RUN_ERROR.message` is the exception's text. Such texts hold secrets; the log has
-            them in any case, under the `correlationId` of the event's metadata.
-        switches: The switches of `ag-ui-langgraph`, such as `subagent_visibility` (docs/migrating.md).
+        expose_errors: Whether `RUN_ERROR.message` is the exception's text. Such texts hold secrets;
+            the log has them in any case, under the `correlationId` of the event's metadata.
+        switches: The switches of `ag-ui-langgraph`, such as `subagent_visibility`
+            (docs/migrating.md).
 
     Attributes:
         reasoning: As given.
@@ -154,7 +166,10 @@ class LangGraphAgent:
         if switches:
             groups = read_switches(groups, switches)
         if groups.emit_raw and groups.reasoning.visibility != "full":
-            raise ValueError("emit_raw_events sends all of the graph's state, with the reasoning that is to be hidden")
+            raise ValueError(
+                "emit_raw_events sends all of the graph's state, with the reasoning that is to be "
+                "hidden"
+            )
         self.graph = graph
         self.name = name
         self.description = description
@@ -166,9 +181,16 @@ class LangGraphAgent:
         show = redactor_for(groups.reasoning)
         contract = StateContract(adapter, groups.state, messages_key, show, filled.state_keys)
         # What a checkpointer holds is the graph's own; only a client's history needs a filter.
-        known, contents = adapter.has_checkpointer or bool(groups.reasoning.providers), adapter.contents
+        known, contents = (
+            adapter.has_checkpointer or bool(groups.reasoning.providers),
+            adapter.contents,
+        )
         found = contents.providers if contents is not None else ()
-        providers = ProviderFilter(groups.reasoning.providers) if known else ProviderFilter(found, learns=True)
+        providers = (
+            ProviderFilter(groups.reasoning.providers)
+            if known
+            else ProviderFilter(found, learns=True)
+        )
         self._capabilities = capabilities or AgentCapabilities()
         self._readers = InputReaders(contents, filled.fields_read())
         warn_of_unknown_tools(contract.predict, contents, self._readers)
@@ -196,17 +218,24 @@ class LangGraphAgent:
         self._stopping = False
 
     def __init_subclass__(cls, **kwargs: object) -> None:
-        """Warn of methods that a subclass for `ag-ui-langgraph` overrides and that nothing calls here."""
+        """Warn of methods that a subclass for `ag-ui-langgraph` overrides and that nothing calls
+        here.
+        """
         super().__init_subclass__(**kwargs)
         warn_of_hooks(cls)
 
     def run(
-        self, run_input: RunAgentInput, *, config: RunnableConfig | None = None, context: object = None
+        self,
+        run_input: RunAgentInput,
+        *,
+        config: RunnableConfig | None = None,
+        context: object = None,
     ) -> AsyncGenerator[Event, None]:
         """Run the graph and yield the events of the run.
 
-        `RUN_STARTED` comes first and at once. `RUN_FINISHED` or `RUN_ERROR` comes last: a run that fails does not
-        raise. For what happens when the caller leaves the iterator (`aclose`, cancellation), see `on_disconnect`.
+        `RUN_STARTED` comes first and at once. `RUN_FINISHED` or `RUN_ERROR` comes last: a run that
+        fails does not raise. For what happens when the caller leaves the iterator (`aclose`,
+        cancellation), see `on_disconnect`.
 
         Args:
             run_input: What the client sent (AG-UI 1.0, `RunAgentInput`).
@@ -217,11 +246,17 @@ class LangGraphAgent:
         return _events_of(self.name, run_input, begin)
 
     async def stream_sse(
-        self, run_input: RunAgentInput, *, config: RunnableConfig | None = None, context: object = None
+        self,
+        run_input: RunAgentInput,
+        *,
+        config: RunnableConfig | None = None,
+        context: object = None,
     ) -> AsyncGenerator[bytes, None]:
-        """Run the graph and yield its events as SSE frames; frames that wait together are yielded together.
+        """Run the graph and yield its events as SSE frames; frames that wait together are yielded
+        together.
 
-        The events are those of `run`, without an object for each token. Use it with web frameworks other than FastAPI.
+        The events are those of `run`, without an object for each token. Use it with web frameworks
+        other than FastAPI.
         """
         try:
             reader = await self.begin(SSESink, run_input, config=config, context=context)
@@ -240,7 +275,8 @@ class LangGraphAgent:
         config: RunnableConfig | None = None,
         context: object = None,
     ) -> Subscription[T]:
-        """Begin a run and return the subscription to it. A server learns whether the run may begin before it answers.
+        """Begin a run and return the subscription to it. A server learns whether the run may begin
+        before it answers.
 
         Args:
             sink: Makes the sink of the subscription: `EventSink` or `SSESink`.
@@ -249,13 +285,16 @@ class LangGraphAgent:
             context: The graph's runtime context for this run.
 
         Raises:
-            RunInputError: Another run is going on in the thread (`thread_busy`), as many runs as the agent may have
-                (`too_many_runs`), the server is stopping (`server_stopping`), or an id is no text (`invalid_input`).
+            RunInputError: Another run is going on in the thread (`thread_busy`), as many runs as
+                the agent may have (`too_many_runs`), the server is stopping (`server_stopping`), or
+                an id is no text (`invalid_input`).
             StateError: The database that holds the threads cannot be reached.
         """
         run_input, weight = clean_input(run_input)
         reader = self._subscription(sink, run_input)
-        config = merge_run_configs(self.config, config)  # which may fail: before the thread is locked
+        config = merge_run_configs(
+            self.config, config
+        )  # which may fail: before the thread is locked
         graph, lease = self._context.graph, None
         self._check_room(len(self._running))
         locks = locks_for(graph.lock_owner) if graph.has_checkpointer else None
@@ -281,18 +320,24 @@ class LangGraphAgent:
         if limit is not None and going >= limit:
             raise RunInputError(ErrorCode.TOO_MANY_RUNS)
 
-    def connect(self, run_input: RunAgentInput, *, config: RunnableConfig | None = None) -> AsyncGenerator[Event, None]:
-        """Yield the thread as it stands, without running anything: messages with their reasoning, state, interrupts.
+    def connect(
+        self, run_input: RunAgentInput, *, config: RunnableConfig | None = None
+    ) -> AsyncGenerator[Event, None]:
+        """Yield the thread as it stands, without running anything: messages with their reasoning,
+        state, interrupts.
 
-        Ids are those of the live runs; an unknown thread is an empty one. If a run is going on in the thread (with a
-        `run_store`, in any worker), its events follow: first what there is so far, then the rest as it comes. If the
-        graph keeps no threads, the `run_id` must be that of the run: its thread id is no proof of having begun it.
+        Ids are those of the live runs; an unknown thread is an empty one. If a run is going on in
+        the thread (with a `run_store`, in any worker), its events follow: first what there is so
+        far, then the rest as it comes. If the graph keeps no threads, the `run_id` must be that of
+        the run: its thread id is no proof of having begun it.
 
         Args:
             run_input: The thread, and what the client holds of it already.
             config: Configuration for reading the thread, over the agent's.
         """
-        return _events_of(self.name, run_input, partial(self.subscribe, EventSink, run_input, config=config))
+        return _events_of(
+            self.name, run_input, partial(self.subscribe, EventSink, run_input, config=config)
+        )
 
     def subscribe(
         self, sink: MakeSink[T], run_input: RunAgentInput, *, config: RunnableConfig | None = None
@@ -300,8 +345,8 @@ class LangGraphAgent:
         """Connect to the thread and return the reader; `sink` is that of `begin`. See `connect`.
 
         Raises:
-            RunInputError: As many clients follow the run as may (`too_many_readers`), or an id is no text
-                (`invalid_input`).
+            RunInputError: As many clients follow the run as may (`too_many_readers`), or an id is
+                no text (`invalid_input`).
         """
         run_input, _ = clean_input(run_input)
         reader = self._subscription(sink, run_input)
@@ -328,26 +373,35 @@ class LangGraphAgent:
     async def cancel(self, thread_id: str, run_id: str) -> bool:
         """Stop a run: its readers get the `cancelled` outcome. Return whether it was going on.
 
-        Who has joined it may use a `run_id` of its own. With a `run_store` the run may be in any worker; raises
-        `StateError` if that does not answer.
+        Who has joined it may use a `run_id` of its own. With a `run_store` the run may be in any
+        worker; raises `StateError` if that does not answer.
         """
-        runs = [run for run in self._running if run.input.thread_id == thread_id and run_id in run.run_ids]
+        runs = [
+            run
+            for run in self._running
+            if run.input.thread_id == thread_id and run_id in run.run_ids
+        ]
         for run in runs:
             run.stop()
-        return bool(runs) or (self._shared is not None and await self._shared.cancel(thread_id, run_id))
+        return bool(runs) or (
+            self._shared is not None and await self._shared.cancel(thread_id, run_id)
+        )
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
-        """The time in which an application serves the agent: the last one that leaves it drains the agent.
+        """The time in which an application serves the agent: the last one that leaves it drains the
+        agent.
 
-        Enter it in the application's lifespan, inside that of the checkpointer. The routes of an agent that is mounted
-        before the application starts do it by themselves.
+        Enter it in the application's lifespan, inside that of the checkpointer. The routes of an
+        agent that is mounted before the application starts do it by themselves.
 
-        It also gives the event loop an executor with room for synchronous nodes and tools that hang, unless the
-        application has set one. uvloop does not show that: there, set one of your own inside.
+        It also gives the event loop an executor with room for synchronous nodes and tools that
+        hang, unless the application has set one. uvloop does not show that: there, set one of your
+        own inside.
 
         Raises:
-            ValueError: The graph must pause, or run asynchronously, and its checkpointer does not allow it.
+            ValueError: The graph must pause, or run asynchronously, and its checkpointer does not
+                allow it.
         """
         if problem := self._context.graph.checkpointer_problem():
             raise ValueError(problem)
@@ -362,25 +416,32 @@ class LangGraphAgent:
                 self._stopping = False
 
     async def drain(self, grace: float = 0) -> None:
-        """Refuse new runs, let those that are going on end, and end what is left with `server_stopping`.
+        """Refuse new runs, let those that are going on end, and end what is left with
+        `server_stopping`.
 
         Args:
             grace: Seconds that the runs have to end by themselves.
         """
         self._stopping = True
         going: list[Run | ThreadSnapshot | FollowedRun] = [*self._running, *self._shown]
-        await asyncio.gather(*(run_in_loop_of(one.task, one.end(ErrorCode.SERVER_STOPPING, grace)) for one in going))
+        await asyncio.gather(
+            *(run_in_loop_of(one.task, one.end(ErrorCode.SERVER_STOPPING, grace)) for one in going)
+        )
         if self._shared is not None:
             await self._shared.drain()
 
     async def is_ready(self) -> bool:
-        """Return whether the agent takes runs: it is not stopping, and the store of its threads answers."""
+        """Return whether the agent takes runs: it is not stopping, and the store of its threads
+        answers.
+        """
         if self._stopping:
             return False
         try:
             async with asyncio.timeout(_READY_TIMEOUT):
                 if self._context.graph.has_checkpointer:
-                    await self._context.graph.load_state({"configurable": {"thread_id": _NO_THREAD}})
+                    await self._context.graph.load_state(
+                        {"configurable": {"thread_id": _NO_THREAD}}
+                    )
         except Exception:
             logger.exception("The store of the threads does not answer.")
             return False
@@ -395,19 +456,24 @@ class LangGraphAgent:
         return self.capabilities().model_dump(by_alias=True, mode="json")
 
     def capabilities(self) -> AgentCapabilities:
-        """Return what this agent can do (AG-UI 1.0, capabilities): what is found in the graph, and what was configured.
+        """Return what this agent can do (AG-UI 1.0, capabilities): what is found in the graph, and
+        what was configured.
 
         A field is None where nobody knows, as for a graph on a server.
         """
         found = capabilities_of(self._context, self._readers, self.name, self.description)
         given = self._capabilities
-        return found.model_copy(update={field: getattr(given, field) for field in given.model_fields_set})
+        return found.model_copy(
+            update={field: getattr(given, field) for field in given.model_fields_set}
+        )
 
 
 async def _events_of(
     name: str, run_input: RunAgentInput, begin: Callable[[], Maybe[Subscription[BaseEvent]]]
 ) -> AsyncGenerator[Event, None]:
-    """Yield the events of the subscription that `begin` returns; those of a refusal by agent `name` if it refuses."""
+    """Yield the events of the subscription that `begin` returns; those of a refusal by agent `name`
+    if it refuses.
+    """
     try:
         reader = await awaited(begin())
     except CodedError as error:

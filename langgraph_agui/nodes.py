@@ -1,10 +1,13 @@
-"""What the nodes and tools of a graph call: they read what the client sent, and send more than messages and state.
+"""What the nodes and tools of a graph call: they read what the client sent, and send more than
+messages and state.
 
-A `RunAgentInput` enters `frontend_config`, and the functions of the first part read it in any node. The functions of
-the second part write to LangGraph's custom stream, here or on a server; `translate/` reads them from there.
+A `RunAgentInput` enters `frontend_config`, and the functions of the first part read it in any node.
+The functions of the second part write to LangGraph's custom stream, here or on a server;
+`translate/` reads them from there.
 
-With `create_agent`, `AGUIMiddleware` offers the client's tools to the model. A graph of your own binds the tools itself
-and leaves the client's calls open: the run ends, and their results come with the client's next run.
+With `create_agent`, `AGUIMiddleware` offers the client's tools to the model. A graph of your own
+binds the tools itself and leaves the client's calls open: the run ends, and their results come with
+the client's next run.
 
 ```python
 def model(state: State, config: RunnableConfig) -> dict:
@@ -19,8 +22,9 @@ def after_model(state: State, config: RunnableConfig) -> list[Send] | str:
 
 
 def after_tools(state: State, config: RunnableConfig) -> str:
-    turn = next(message for message in reversed(state["messages"]) if isinstance(message, AIMessage))
-    return END if any(is_frontend_call(call, config, server=TOOLS) for call in turn.tool_calls) else "model"
+    answers = [message for message in state["messages"] if isinstance(message, AIMessage)]
+    for_client = [is_frontend_call(call, config, server=TOOLS) for call in answers[-1].tool_calls]
+    return END if any(for_client) else "model"
 
 
 builder.add_node("model", model)
@@ -39,7 +43,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, cast
 from uuid import uuid4
 
-from ag_ui.core import ActivityDeltaEvent, ActivitySnapshotEvent, Context, RunAgentInput, StateDeltaEvent
+from ag_ui.core import (
+    ActivityDeltaEvent,
+    ActivitySnapshotEvent,
+    Context,
+    RunAgentInput,
+    StateDeltaEvent,
+)
 from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -57,9 +67,10 @@ if TYPE_CHECKING:
 
 logger = run_logger(__name__)
 
-# -- what the client sent ----------------------------------------------------------------------------------------------
+# -- what the client sent -------------------------------------------------------------------------
 
-# Its key in `configurable`. LangGraph copies only scalars from there to checkpoints and traces; this is a dict.
+# Its key in `configurable`. LangGraph copies only scalars from there to checkpoints and traces;
+# this is a dict.
 KEY = "agui"
 
 # A tool of the graph's own, as `bind_tools` takes it, or only its name.
@@ -89,9 +100,11 @@ class SentInput(dict[str, JsonValue]):
 
 
 def frontend_config(run_input: RunAgentInput) -> RunnableConfig:
-    """Return a configuration with the client's tools, context and forwarded properties, as JSON data.
+    """Return a configuration with the client's tools, context and forwarded properties, as JSON
+    data.
 
-    `LangGraphAgent` gives it to each run, below what the developer configures. Only for graphs that are run without it.
+    `LangGraphAgent` gives it to each run, below what the developer configures. Only for graphs that
+    are run without it.
     """
     sent = SentInput(
         tools=to_jsonable([*map(wire_fields, run_input.tools or ())]),
@@ -101,12 +114,16 @@ def frontend_config(run_input: RunAgentInput) -> RunnableConfig:
     return {"configurable": {KEY: sent}}
 
 
-def frontend_tools(config: RunnableConfig | None = None, *, server: Iterable[ServerTool] = ()) -> list[dict[str, Any]]:
+def frontend_tools(
+    config: RunnableConfig | None = None, *, server: Iterable[ServerTool] = ()
+) -> list[dict[str, Any]]:
     """Return the client's tools in OpenAI's form, which `bind_tools` of every chat model takes.
 
     Args:
-        config: The run's configuration; LangGraph's current one if None. Outside a run there are no tools.
-        server: The graph's own tools. A client's tool of the same name is left out: it must not shadow them.
+        config: The run's configuration; LangGraph's current one if None. Outside a run there are no
+            tools.
+        server: The graph's own tools. A client's tool of the same name is left out: it must not
+            shadow them.
     """
     taken = {name_of(tool) for tool in server}
     tools: dict[str, dict[str, Any]] = {}
@@ -123,28 +140,37 @@ def frontend_tools(config: RunnableConfig | None = None, *, server: Iterable[Ser
             "name": name,
             "description": tool.get("description") or "",
             # Providers insist on it: arguments are an object and have properties, at least none.
-            "parameters": {"type": "object", "properties": {}, **(parameters if isinstance(parameters, dict) else {})},
+            "parameters": {
+                "type": "object",
+                "properties": {},
+                **(parameters if isinstance(parameters, dict) else {}),
+            },
         }
         tools[name] = {"type": "function", "function": function}
     return list(tools.values())
 
 
 def is_frontend_call(
-    call: Mapping[str, Any], config: RunnableConfig | None = None, *, server: Iterable[ServerTool] = ()
+    call: Mapping[str, Any],
+    config: RunnableConfig | None = None,
+    *,
+    server: Iterable[ServerTool] = (),
 ) -> bool:
     """Whether `call`, a tool call of an `AIMessage`, is for the client to answer.
 
     `config` and `server` are those of `frontend_tools`.
     """
     name = call["name"]
-    return any(tool.get("name") == name for tool in _list(config, "tools")) and name not in map(name_of, server)
+    return any(tool.get("name") == name for tool in _list(config, "tools")) and name not in map(
+        name_of, server
+    )
 
 
 def agui_context(config: RunnableConfig | None = None) -> list[Context]:
     """Return the application's context (`RunAgentInput.context`); nothing outside a run.
 
-    It comes from the client: information for the model, never instructions to trust. `config` is that of
-    `frontend_tools`.
+    It comes from the client: information for the model, never instructions to trust. `config` is
+    that of `frontend_tools`.
     """
     return [
         Context(description=str(entry.get("description", "")), value=str(entry.get("value", "")))
@@ -153,7 +179,8 @@ def agui_context(config: RunnableConfig | None = None) -> list[Context]:
 
 
 def forwarded_props(config: RunnableConfig | None = None) -> JsonValue:
-    """Return `RunAgentInput.forwardedProps`, any JSON value; an empty object if there are none, or outside a run.
+    """Return `RunAgentInput.forwardedProps`, any JSON value; an empty object if there are none, or
+    outside a run.
 
     They come from the client. `config` is that of `frontend_tools`.
     """
@@ -162,12 +189,16 @@ def forwarded_props(config: RunnableConfig | None = None) -> JsonValue:
 
 
 def name_of(tool: ServerTool) -> str:
-    """Return the name by which a model calls `tool`; empty if it has none (a provider's built-in tool)."""
+    """Return the name by which a model calls `tool`; empty if it has none (a provider's built-in
+    tool).
+    """
     if isinstance(tool, str):
         return tool
     if isinstance(tool, Mapping):
         inner = tool.get("function")
-        return str((inner if isinstance(inner, Mapping) else tool).get("name") or tool.get("title") or "")
+        return str(
+            (inner if isinstance(inner, Mapping) else tool).get("name") or tool.get("title") or ""
+        )
     return str(getattr(tool, "name", None) or getattr(tool, "__name__", ""))
 
 
@@ -193,15 +224,21 @@ def _sent(config: RunnableConfig | None) -> Mapping[str, Any]:
 
 def _list(config: RunnableConfig | None, field: str) -> list[Mapping[str, Any]]:
     entries = _sent(config).get(field)
-    return [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+    return (
+        [entry for entry in entries if isinstance(entry, Mapping)]
+        if isinstance(entries, list)
+        else []
+    )
 
 
 @cache
 def _warn_taken(name: str) -> None:
-    logger.warning("The client's tool %.80r was left out: the server has a tool of that name.", name)
+    logger.warning(
+        "The client's tool %.80r was left out: the server has a tool of that name.", name
+    )
 
 
-# -- state -------------------------------------------------------------------------------------------------------------
+# -- state ---------------------------------------------------------------------------------------
 
 _EMITTED: Final = "agui_state"
 _PREDICTED: Final = "agui_predict"
@@ -214,8 +251,8 @@ class _Private:
         return "Private"
 
 
-# Marks a key of a graph's state that no client sees or changes: `secret: Annotated[str, Private]`. A reducer stands
-# last: `Annotated[list[str], Private, operator.add]`.
+# Marks a key of a graph's state that no client sees or changes: `secret: Annotated[str, Private]`.
+# A reducer stands last: `Annotated[list[str], Private, operator.add]`.
 Private: Final = _Private()
 
 
@@ -223,8 +260,8 @@ Private: Final = _Private()
 class PredictState:
     """Shows an argument of a tool call as state while the model is still writing it.
 
-    The client sees the value grow until the graph writes its own. If the call is rejected or fails, the client sees the
-    old value again. The prediction never reaches the graph.
+    The client sees the value grow until the graph writes its own. If the call is rejected or fails,
+    the client sees the old value again. The prediction never reaches the graph.
 
     Attributes:
         tool: The tool's name.
@@ -247,7 +284,8 @@ class PredictState:
 
 
 def predicted_values(predict: Iterable[PredictState], arguments: str) -> dict[str, object]:
-    """Return the values that `predict` reads from a call's arguments, by key of the state; they may be incomplete.
+    """Return the values that `predict` reads from a call's arguments, by key of the state; they may
+    be incomplete.
 
     Args:
         predict: The predictions of the call's tool.
@@ -269,12 +307,13 @@ def predicted_values(predict: Iterable[PredictState], arguments: str) -> dict[st
 def emit_state(state: Mapping[str, object] | Sequence[Mapping[str, object]]) -> None:
     """Show state to the client at once, before the running node has ended.
 
-    The values are previews. When the node's superstep is over, the client sees what the graph has written instead, so a
-    node must also return what is to stay. Keys that the graph does not have can be previewed too. Works in nodes, tools
-    and subagents; outside a run, it does nothing.
+    The values are previews. When the node's superstep is over, the client sees what the graph has
+    written instead, so a node must also return what is to stay. Keys that the graph does not have
+    can be previewed too. Works in nodes, tools and subagents; outside a run, it does nothing.
 
     Args:
-        state: Values by key, where other keys stay as they are; or a JSON Patch (RFC 6902) of the client's state.
+        state: Values by key, where other keys stay as they are; or a JSON Patch (RFC 6902) of the
+            client's state.
 
     Raises:
         TypeError: `state` is neither.
@@ -288,7 +327,9 @@ def emit_state(state: Mapping[str, object] | Sequence[Mapping[str, object]]) -> 
         StateDeltaEvent(delta=cast("Any", operations))
         emission = {"patch": operations}
     else:
-        raise TypeError(f"emit_state takes values by key or a list of operations, not {type(state).__name__}")
+        raise TypeError(
+            f"emit_state takes values by key or a list of operations, not {type(state).__name__}"
+        )
     try:
         write, configurable = get_stream_writer(), get_config().get("configurable") or {}
     except RuntimeError:  # not in a run
@@ -297,8 +338,12 @@ def emit_state(state: Mapping[str, object] | Sequence[Mapping[str, object]]) -> 
 
 
 def emission_of(values: Mapping[str, object], namespace: str) -> object:
-    """Return what `emit_state(values)` writes to the custom stream in the task with this checkpoint namespace."""
-    return _emitted({"values": {str(key): to_jsonable(value) for key, value in values.items()}}, namespace)
+    """Return what `emit_state(values)` writes to the custom stream in the task with this checkpoint
+    namespace.
+    """
+    return _emitted(
+        {"values": {str(key): to_jsonable(value) for key, value in values.items()}}, namespace
+    )
 
 
 def _emitted(emission: Mapping[str, object], namespace: str) -> object:
@@ -306,13 +351,14 @@ def _emitted(emission: Mapping[str, object], namespace: str) -> object:
 
 
 def state_update(
-    runtime: "ToolRuntime[Any, Any] | str",
+    runtime: ToolRuntime[Any, Any] | str,
     content: str | list[Any],
     values: Mapping[str, object],
     *,
     messages_key: str = "messages",
 ) -> Command[Any]:
-    """Return a command that answers a tool's call and writes the graph's state, which the client then sees.
+    """Return a command that answers a tool's call and writes the graph's state, which the client
+    then sees.
 
     ```python
     @tool
@@ -321,12 +367,14 @@ def state_update(
         return state_update(runtime, f"It is for {servings} now.", {"recipe": recipe})
     ```
 
-    If a model may call several such tools at once, the key needs a reducer that merges their changes.
+    If a model may call several such tools at once, the key needs a reducer that merges their
+    changes.
 
     Args:
         runtime: The tool's `ToolRuntime`, or the id of its call (`InjectedToolCallId`).
         content: The tool's result, for the model.
-        values: What to write, by key; reducers apply. Messages among them are put behind the answer.
+        values: What to write, by key; reducers apply. Messages among them are put behind the
+            answer.
         messages_key: The channel of the messages.
 
     Raises:
@@ -344,16 +392,26 @@ def state_update(
 def emission_in(data: object) -> Mapping[str, Any] | None:
     """Return what `emit_state` wrote to the custom stream; None if `data` is something else.
 
-    It has the checkpoint `namespace` of the task that called it, and either `values` by key or a `patch`.
+    It has the checkpoint `namespace` of the task that called it, and either `values` by key or a
+    `patch`.
     """
     found = data.get(_EMITTED) if isinstance(data, Mapping) and len(data) == 1 else None
-    known = isinstance(found, Mapping) and (isinstance(found.get("values"), Mapping) or "patch" in found)
+    known = isinstance(found, Mapping) and (
+        isinstance(found.get("values"), Mapping) or "patch" in found
+    )
     return found if known else None
 
 
 def emit_predictions(write: Any, predict: Iterable[PredictState]) -> None:
     """Ask for predictions, through a stream writer."""
-    write({_PREDICTED: [{"tool": one.tool, "tool_argument": one.argument, "state_key": one.key} for one in predict]})
+    write(
+        {
+            _PREDICTED: [
+                {"tool": one.tool, "tool_argument": one.argument, "state_key": one.key}
+                for one in predict
+            ]
+        }
+    )
 
 
 def predictions_in(data: object) -> list[PredictState] | None:
@@ -363,20 +421,27 @@ def predictions_in(data: object) -> list[PredictState] | None:
 
 
 def predictions_from(found: object) -> list[PredictState]:
-    """Return the predictions in a mapping or a list of mappings with `tool`, `tool_argument` and `state_key`."""
+    """Return the predictions in a mapping or a list of mappings with `tool`, `tool_argument` and
+    `state_key`.
+    """
     return [
-        PredictState(str(entry["tool"]), entry.get("tool_argument"), str(entry.get("state_key") or ""))
+        PredictState(
+            str(entry["tool"]), entry.get("tool_argument"), str(entry.get("state_key") or "")
+        )
         for entry in (found if isinstance(found, list | tuple) else [found])
-        if isinstance(entry, Mapping) and entry.get("tool") and (entry.get("state_key") or entry.get("tool_argument"))
+        if isinstance(entry, Mapping)
+        and entry.get("tool")
+        and (entry.get("state_key") or entry.get("tool_argument"))
     ]
 
 
-# -- activities, results, the output of remote agents ------------------------------------------------------------------
+# -- activities, results, the output of remote agents --------------------------------------------
 
 # The custom event's name.
 AGENT_OUTPUT: Final = "agui_told"
 
-# If the value of an interrupt has this key and a client cancels it, the graph resumes with `{CANCELLED: True}`.
+# If the value of an interrupt has this key and a client cancels it, the graph resumes with
+# `{CANCELLED: True}`.
 CANCELLED: Final = "agui_cancelled"
 
 Activity: TypeAlias = ActivitySnapshotEvent | ActivityDeltaEvent
@@ -394,8 +459,11 @@ _RESULT: Final = "agui_result"
 _ACTIVITY: Final = TypeAdapter[Activity](Annotated[Activity, Field(discriminator="type")])
 
 
-def emit_activity(activity_type: str, content: Mapping[str, object], *, message_id: str | None = None) -> str:
-    """Show an activity to the client at once: a message of the application's own, which no model gets.
+def emit_activity(
+    activity_type: str, content: Mapping[str, object], *, message_id: str | None = None
+) -> str:
+    """Show an activity to the client at once: a message of the application's own, which no model
+    gets.
 
     Works in nodes, tools and subagents; outside a run, it does nothing. `ActivitySnapshotEvent` and
     `ActivityDeltaEvent` objects that are given to LangGraph's stream writer are sent as they are.
@@ -409,15 +477,19 @@ def emit_activity(activity_type: str, content: Mapping[str, object], *, message_
         The id of the activity, to replace it later.
     """
     message_id = message_id or str(uuid4())
-    _write(ActivitySnapshotEvent(message_id=message_id, activity_type=activity_type, content=dict(content)))
+    _write(
+        ActivitySnapshotEvent(
+            message_id=message_id, activity_type=activity_type, content=dict(content)
+        )
+    )
     return message_id
 
 
 def emit_result(value: object) -> None:
     """Make `value`, JSON data, the `result` of `RUN_FINISHED`. The last one of a run counts.
 
-    Works in nodes, tools and subagents; outside a run, it does nothing. Without it, the result is the output of a graph
-    that keeps no messages.
+    Works in nodes, tools and subagents; outside a run, it does nothing. Without it, the result is
+    the output of a graph that keeps no messages.
     """
     _write({_RESULT: value})
 
@@ -431,7 +503,9 @@ def _write(value: object) -> None:
 
 
 def activity_in(value: object) -> Activity | None:
-    """Return the activity in what a node has written; None if there is none. A LangGraph server sends it as JSON."""
+    """Return the activity in what a node has written; None if there is none. A LangGraph server
+    sends it as JSON.
+    """
     try:
         return _ACTIVITY.validate_python(value)
     except ValidationError:  # a value of the graph's own

@@ -1,6 +1,7 @@
 """The options of `LangGraphAgent`, in groups, and the values that their functions get.
 
-Each option stands here or in the signature of `LangGraphAgent`, once. Values are checked when a group is made.
+Each option stands here or in the signature of `LangGraphAgent`, once. Values are checked when a
+group is made.
 """
 
 from __future__ import annotations
@@ -49,21 +50,34 @@ def check_names(owner: str, given: Collection[str], known: Collection[str]) -> N
     """
     for name in sorted(set(given).difference(known)):
         close = get_close_matches(name, known, 1)
-        raise TypeError(f"{owner} takes no option {name!r}" + (f": did you mean {close[0]!r}?" if close else ""))
+        raise TypeError(
+            f"{owner} takes no option {name!r}" + (f": did you mean {close[0]!r}?" if close else "")
+        )
 
 
 def check_type(name: str, value: object, annotation: object) -> None:
-    """Check that the option `name` is of one of the classes in `annotation`; anything fits one that is not of classes.
+    """Check that the option `name` is of one of the classes in `annotation`; anything fits one that
+    is not of classes.
 
     Raises:
         TypeError: It is of another class.
     """
     kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-    classes = tuple(kind for kind in (get_origin(kind) or kind for kind in kinds) if isinstance(kind, type))
-    if len(classes) < len(kinds) or isinstance(value, classes) or (float in classes and isinstance(value, int)):
+    classes = tuple(
+        kind for kind in (get_origin(kind) or kind for kind in kinds) if isinstance(kind, type)
+    )
+    if (
+        len(classes) < len(kinds)
+        or isinstance(value, classes)
+        or (float in classes and isinstance(value, int))
+    ):
         return
     names = [kind.__name__ for kind in classes if kind is not type(None)]
-    hint = f": write {name}={names[0]}(...)" if isinstance(value, dict) and classes[0] is not str else ""
+    hint = (
+        f": write {name}={names[0]}(...)"
+        if isinstance(value, dict) and classes[0] is not str
+        else ""
+    )
     raise TypeError(f"{name} must be {' or '.join(names)}, not {type(value).__name__}{hint}")
 
 
@@ -75,17 +89,19 @@ def _check_fields(group: object) -> None:
         check(f"{owner}.{name}", getattr(group, name), annotation)
 
 
-# -- reasoning --------------------------------------------------------------------------------------------------------
+# -- reasoning -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkTags:
-    """The tags between which a model writes its reasoning into its text, such as `<think>…</think>`.
+    """The tags between which a model writes its reasoning into its text, such as
+    `<think>…</think>`.
 
     Args:
         opening: The tag before the reasoning.
         closing: The tag behind it.
-        opened: Whether the model's template has written the opening tag, so that answers begin inside reasoning.
+        opened: Whether the model's template has written the opening tag, so that answers begin
+            inside reasoning.
 
     Raises:
         ValueError: A tag is empty, or begins or ends with whitespace, or both are equal.
@@ -98,7 +114,9 @@ class ThinkTags:
     def __post_init__(self) -> None:
         for tag in (self.opening, self.closing):
             if not tag or tag != tag.strip():
-                raise ValueError(f"A tag is not empty and has no whitespace around it, unlike {tag!r}.")
+                raise ValueError(
+                    f"A tag is not empty and has no whitespace around it, unlike {tag!r}."
+                )
         if self.opening == self.closing:
             raise ValueError(f"The opening and the closing tag are both {self.opening!r}.")
 
@@ -108,25 +126,27 @@ class ReasoningOptions:
     """How the client sees reasoning, and how it comes back for the provider (guides/reasoning.md).
 
     Args:
-        visibility: `"full"` shows all reasoning. `"summary"` shows what a provider itself calls a summary (OpenAI
-            Responses, Gemini) and hides the rest. `"hidden"` shows none. An empty reasoning message stands for hidden
-            reasoning. With `seal` it comes back on the next turn; without, such a message goes back to its provider as
-            text and calls. State, results, interrupts, custom events and tool results are redacted too. `"off"` sends
-            no reasoning events at all, for clients that fail at them: without a checkpointer, the reasoning is lost
-            with the run.
-        seal: Encrypts and authenticates every `encryptedValue`, bound to its thread and message. Values that it has
-            not sealed are then dropped.
-        max_bytes: The greatest length of one `encryptedValue`. A message that needs a longer one travels without its
-            opaque values; a longer one that comes in is dropped.
-        metadata: Whether `metadata` of reasoning messages name `provider` and `model`, and how many milliseconds the
-            reasoning took (`durationMs`; not if it arrived in one piece).
-        think_tags: The tags of models that write their reasoning into the text: True for `<think>` and `</think>`, a
-            pair of others, or `ThinkTags`.
-        provider: The provider of the agent's model, or several, by LangChain's names (`model_provider`:
-            `"anthropic"`, `"openai"`, `"google_genai"`, `"bedrock_converse"`, ...). Opaque values of other providers
-            are not sent to it. Values without an envelope are dropped, except those that another adapter has sent for
-            `"openai"` if that is the only one. Without this option the agent looks for chat models in its graph and
-            filters by their providers.
+        visibility: `"full"` shows all reasoning. `"summary"` shows what a provider itself calls a
+            summary (OpenAI Responses, Gemini) and hides the rest. `"hidden"` shows none. An empty
+            reasoning message stands for hidden reasoning. With `seal` it comes back on the next
+            turn; without, such a message goes back to its provider as text and calls. State,
+            results, interrupts, custom events and tool results are redacted too. `"off"` sends no
+            reasoning events at all, for clients that fail at them: without a checkpointer, the
+            reasoning is lost with the run.
+        seal: Encrypts and authenticates every `encryptedValue`, bound to its thread and message.
+            Values that it has not sealed are then dropped.
+        max_bytes: The greatest length of one `encryptedValue`. A message that needs a longer one
+            travels without its opaque values; a longer one that comes in is dropped.
+        metadata: Whether `metadata` of reasoning messages name `provider` and `model`, and how many
+            milliseconds the reasoning took (`durationMs`; not if it arrived in one piece).
+        think_tags: The tags of models that write their reasoning into the text: True for `<think>`
+            and `</think>`, a pair of others, or `ThinkTags`.
+        provider: The provider of the agent's model, or several, by LangChain's names
+            (`model_provider`: `"anthropic"`, `"openai"`, `"google_genai"`, `"bedrock_converse"`,
+            ...). Opaque values of other providers are not sent to it. Values without an envelope
+            are dropped, except those that another adapter has sent for `"openai"` if that is the
+            only one. Without this option the agent looks for chat models in its graph and filters
+            by their providers.
 
     Raises:
         TypeError: An option is of another type.
@@ -167,29 +187,34 @@ class ReasoningOptions:
         return (self.provider,) if isinstance(self.provider, str) else tuple(self.provider)
 
 
-# -- state ------------------------------------------------------------------------------------------------------------
+# -- state ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOptions:
     """What clients see of a graph's state, and what they may change (guides/state.md).
 
-    Keys that are not in the graph's output schema, keys marked `Private` and messages are never shown.
+    Keys that are not in the graph's output schema, keys marked `Private` and messages are never
+    shown.
 
     Args:
-        schema: A pydantic model of the state as clients see it. The state that a client sends is checked against it
-            before anything runs. The capabilities publish it. By default, the graph's schemas describe the state.
-        check: Whether the graph's values are checked against `schema` too. A value that does not fit ends the run with
-            `state_invalid`.
-        include: The keys that clients see; None for all. A further key of messages is visible only if it is listed.
+        schema: A pydantic model of the state as clients see it. The state that a client sends is
+            checked against it before anything runs. The capabilities publish it. By default, the
+            graph's schemas describe the state.
+        check: Whether the graph's values are checked against `schema` too. A value that does not
+            fit ends the run with `state_invalid`.
+        include: The keys that clients see; None for all. A further key of messages is visible only
+            if it is listed.
         exclude: Keys that clients do not see.
-        client_writable: The keys that clients may change: True for all that they see and that are in the graph's input
-            schema, False for none, or a list of some.
-        client_keys: Keys that the front end keeps in the state for itself. The graph does not get them.
-        forbidden_change: What happens if a client changes a key that it may not change. `"ignore"`: the run goes on
-            without the change and logs a warning. `"refuse"`: the run is refused with `state_refused`.
-        send: `"patches"`: changes leave as JSON Patch, or as a snapshot where that is smaller. `"snapshots"`: the whole
-            state leaves each time.
+        client_writable: The keys that clients may change: True for all that they see and that are
+            in the graph's input schema, False for none, or a list of some.
+        client_keys: Keys that the front end keeps in the state for itself. The graph does not get
+            them.
+        forbidden_change: What happens if a client changes a key that it may not change. `"ignore"`:
+            the run goes on without the change and logs a warning. `"refuse"`: the run is refused
+            with `state_refused`.
+        send: `"patches"`: changes leave as JSON Patch, or as a snapshot where that is smaller.
+            `"snapshots"`: the whole state leaves each time.
         predict: Tool arguments to show as state while they stream.
 
     Raises:
@@ -208,18 +233,24 @@ class StateOptions:
     predict: Sequence[PredictState] = ()
 
     def __post_init__(self) -> None:
-        if self.schema is not None and not (isinstance(self.schema, type) and issubclass(self.schema, BaseModel)):
+        if self.schema is not None and not (
+            isinstance(self.schema, type) and issubclass(self.schema, BaseModel)
+        ):
             raise TypeError(f"StateOptions.schema must be a pydantic model, not {self.schema!r}")
         for name in ("include", "exclude", "client_writable", "client_keys"):
             if isinstance(getattr(self, name), str):
                 raise TypeError(f"StateOptions.{name} is a collection of keys, not a string")
-        if isinstance(self.predict, PredictState) or not all(isinstance(one, PredictState) for one in self.predict):
+        if isinstance(self.predict, PredictState) or not all(
+            isinstance(one, PredictState) for one in self.predict
+        ):
             raise TypeError("StateOptions.predict is a list of PredictState(...)")
-        check_choice("StateOptions.forbidden_change", self.forbidden_change, Literal["ignore", "refuse"])
+        check_choice(
+            "StateOptions.forbidden_change", self.forbidden_change, Literal["ignore", "refuse"]
+        )
         check_choice("StateOptions.send", self.send, Literal["patches", "snapshots"])
 
 
-# -- approvals --------------------------------------------------------------------------------------------------------
+# -- approvals -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +261,8 @@ class Approval:
         thread_id: The thread.
         run_id: The run that brings the answer.
         interrupt_id: The interrupt.
-        decision: `approve`, `edit`, `reject`, `respond`, `answer` (an `interrupt()` of the graph's own), or `cancel`.
+        decision: `approve`, `edit`, `reject`, `respond`, `answer` (an `interrupt()` of the graph's
+            own), or `cancel`.
         payload: What the client sent.
         tool_call_id: The tool call to approve, if it is one.
         name: Its tool; the nodes that come next for a breakpoint.
@@ -259,19 +291,20 @@ OnAnswer: TypeAlias = Callable[[Approval], Awaitable[object] | object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalOptions:
-    """How clients are asked while a graph is paused, and what their answers do (guides/approvals.md).
+    """How clients are asked while a graph is paused, and what their answers do
+    (guides/approvals.md).
 
     Args:
-        timeout: Seconds, or a `timedelta`, for which an interrupt may be answered, unless its value has an `expiresAt`
-            of its own.
-        on_answer: Called with each answer before the graph resumes; may be async. If it raises, nothing runs. By
-            default, each answer is a line in the log.
-        ask_by: How clients are asked: by the outcome of `RUN_FINISHED` (`"outcome"`), by `CUSTOM on_interrupt`
-            (`"events"`), by both, or by calls of a client tool `request_approval` (`"tool_call"`), for clients that
-            know no interrupts. `"auto"` is events for clients of before AG-UI 1.0, and the outcome for others. Answers
-            are taken in each form.
-        when_paused: What a new user message does while interrupts are open: it is refused, or it cancels all of them
-            and runs.
+        timeout: Seconds, or a `timedelta`, for which an interrupt may be answered, unless its value
+            has an `expiresAt` of its own.
+        on_answer: Called with each answer before the graph resumes; may be async. If it raises,
+            nothing runs. By default, each answer is a line in the log.
+        ask_by: How clients are asked: by the outcome of `RUN_FINISHED` (`"outcome"`), by `CUSTOM
+            on_interrupt` (`"events"`), by both, or by calls of a client tool `request_approval`
+            (`"tool_call"`), for clients that know no interrupts. `"auto"` is events for clients of
+            before AG-UI 1.0, and the outcome for others. Answers are taken in each form.
+        when_paused: What a new user message does while interrupts are open: it is refused, or it
+            cancels all of them and runs.
 
     Raises:
         TypeError: An option is of another type.
@@ -287,7 +320,7 @@ class ApprovalOptions:
         _check_fields(self)
 
 
-# -- clients, limits, trust -------------------------------------------------------------------------------------------
+# -- clients, limits, trust ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,13 +328,14 @@ class ClientOptions:
     """What clients get (reference/clients.md).
 
     Args:
-        protocol: In which form clients get events: in that of AG-UI 1.0, in that of before (`"0.x"`), or (`"auto"`) in
-            that of before if the input has no `protocolVersion`.
-        subagents: What clients see of subagents, the graphs inside the graph (guides/subagents.md): their messages
-            under their own ids (`"attributed"`), the same as messages of the agent (`"inline"`), or nothing
-            (`"hidden"`). With `"auto"`, clients of before AG-UI 1.0 get them inline, and others attributed.
-        models_in_tools: Whether the words of models that tools call are streamed until the tool's node has ended
-            (`"stream"`), or never seen (`"hidden"`).
+        protocol: In which form clients get events: in that of AG-UI 1.0, in that of before
+            (`"0.x"`), or (`"auto"`) in that of before if the input has no `protocolVersion`.
+        subagents: What clients see of subagents, the graphs inside the graph (guides/subagents.md):
+            their messages under their own ids (`"attributed"`), the same as messages of the agent
+            (`"inline"`), or nothing (`"hidden"`). With `"auto"`, clients of before AG-UI 1.0 get
+            them inline, and others attributed.
+        models_in_tools: Whether the words of models that tools call are streamed until the tool's
+            node has ended (`"stream"`), or never seen (`"hidden"`).
 
     Raises:
         ValueError: An option is none of the above.
@@ -320,14 +354,17 @@ class RunLimits:
     """How much a run may take (operations/limits.md). None is no limit.
 
     Args:
-        total: Seconds, or a `timedelta`, after which a run is stopped (`run_timeout`). The time in which it waits for
-            its thread does not count.
-        idle: The same for a run that emits nothing for so long, also because its model thinks in hiding.
-        runs: How many runs this agent has at once, in this process, those that wait included; one more is refused
-            (`too_many_runs`).
-        waiting: How many runs wait in one thread, if `on_busy` is `"wait"`; one more is refused (`thread_busy`).
+        total: Seconds, or a `timedelta`, after which a run is stopped (`run_timeout`). The time in
+            which it waits for its thread does not count.
+        idle: The same for a run that emits nothing for so long, also because its model thinks in
+            hiding.
+        runs: How many runs this agent has at once, in this process, those that wait included; one
+            more is refused (`too_many_runs`).
+        waiting: How many runs wait in one thread, if `on_busy` is `"wait"`; one more is refused
+            (`thread_busy`).
         readers: How many clients follow one run; one more is refused (`too_many_readers`).
-        unread: The bytes that wait for a client. With more it gets `reader_too_slow`, and has left the run.
+        unread: The bytes that wait for a client. With more it gets `reader_too_slow`, and has left
+            the run.
         input: How large the body of a request may be.
 
     Raises:
@@ -348,7 +385,9 @@ class RunLimits:
         for name in ("total", "idle", "runs", "waiting", "readers", "unread"):
             limit = seconds(getattr(self, name))
             if limit is not None and not limit > 0:
-                raise ValueError(f"RunLimits.{name} must be more than 0, not {getattr(self, name)!r}")
+                raise ValueError(
+                    f"RunLimits.{name} must be more than 0, not {getattr(self, name)!r}"
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,14 +395,14 @@ class TrustOptions:
     """What is believed of a client's input (operations/security.md).
 
     Args:
-        history: What becomes of the history that a client sends with a thread that the server does not know: it is
-            imported, as without a checkpointer, or ignored but for the user's messages. Nothing imported counts as an
-            approval, and no imported call is run.
+        history: What becomes of the history that a client sends with a thread that the server does
+            not know: it is imported, as without a checkpointer, or ignored but for the user's
+            messages. Nothing imported counts as an approval, and no imported call is run.
         instructions: Whether the client's system and developer messages reach the model.
-        media_urls: Which URLs media in a client's messages may have, because the server may fetch them: `https` to
-            public hosts (`"public"`), `"any"` with a scheme, `"none"`, or those for which a function returns True. A
-            path is held like a URL. Inline data is taken if it is a file of the kind that the part names. A run with
-            other media is refused.
+        media_urls: Which URLs media in a client's messages may have, because the server may fetch
+            them: `https` to public hosts (`"public"`), `"any"` with a scheme, `"none"`, or those
+            for which a function returns True. A path is held like a URL. Inline data is taken if it
+            is a file of the kind that the part names. A run with other media is refused.
 
     Raises:
         ValueError: An option is none of the above.

@@ -1,9 +1,11 @@
-"""Our judgement of streams beside the reference client's: one verdict, and the same messages and state in the end.
+"""Our judgement of streams beside the reference client's: one verdict, and the same messages and
+state in the end.
 
-Every stream that a test verifies is recorded here (:func:`record_stream`; ``Told`` does it). When many are recorded,
-and after the last test of a process, all of them go through the client over SSE (:func:`compare_streams`). A difference
-is an error that names the test which made the stream. Each test process compares its own streams, of any size. Streams
-that differ only in their UUIDs and encrypted values count as one.
+Every stream that a test verifies is recorded here (:func:`record_stream`; ``Told`` does it). When
+many are recorded, and after the last test of a process, all of them go through the client over SSE
+(:func:`compare_streams`). A difference is an error that names the test which made the stream. Each
+test process compares its own streams, of any size. Streams that differ only in their UUIDs and
+encrypted values count as one.
 """
 
 from __future__ import annotations
@@ -21,7 +23,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ag_ui.core import BaseEvent, Message
 from pydantic import TypeAdapter
 
-from langgraph_agui.protocol import Fold, ProtocolError, SSEDecoder, Verifier, encode, schema, to_jsonable
+from langgraph_agui.protocol import (
+    Fold,
+    ProtocolError,
+    SSEDecoder,
+    Verifier,
+    encode,
+    schema,
+    to_jsonable,
+)
 from tests.node_client import NodeClient
 
 if TYPE_CHECKING:
@@ -31,7 +41,9 @@ if TYPE_CHECKING:
 
 Wire: TypeAlias = dict[str, Any]
 _MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
-_OPAQUE = re.compile(r'"encryptedValue":"(?:[^"\\]|\\.)*"|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}')
+_OPAQUE = re.compile(
+    r'"encryptedValue":"(?:[^"\\]|\\.)*"|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
+)
 _MANY, _LARGE = 200, 8_000_000
 """How many streams, or characters, wait at most for the client once a test is over."""
 
@@ -77,24 +89,33 @@ def difference(ours: Outcome, client: ClientRun) -> str | None:
     # It speaks of a version once in its life; our strict verifier refuses all but 1.0.
     warnings = [text for text in client.warnings if not text.startswith("[ag-ui] The producer")]
     judged = [text for text in warnings if text.startswith("[ag-ui]")]
-    applied = [text for text in warnings if not text.startswith(("[ag-ui]", "Agent execution failed"))]
+    applied = [
+        text for text in warnings if not text.startswith(("[ag-ui]", "Agent execution failed"))
+    ]
     both = f"client {client.error} {client.warnings}; ours {ours.error!r} {ours.fold.warnings} {ours.notes}"
     if client.accepted != (ours.error is None):
         return f"verdict: {both}"
-    # Of a chunk that expands into several events, one of which is refused, the client shows the first ones.
-    if client.events[: len(ours.types)] != ours.types or (client.accepted and client.events != ours.types):
+    # Of a chunk that expands into several events, one of which is refused, the client shows the
+    # first ones.
+    if client.events[: len(ours.types)] != ours.types or (
+        client.accepted and client.events != ours.types
+    ):
         return f"events: {client.events} {ours.types}"
     if canonical(client.messages) != canonical(ours.messages):
         return f"messages: {canonical(client.messages)} {canonical(ours.messages)}"
     if canonical(client.state) != canonical(ours.fold.state):
         return f"state: {canonical(client.state)} {canonical(ours.fold.state)}"
-    if client.accepted and (len(applied), len(judged)) != (len(ours.fold.warnings), len(ours.notes)):
+    if client.accepted and (len(applied), len(judged)) != (
+        len(ours.fold.warnings),
+        len(ours.notes),
+    ):
         return f"warnings: {both}"
     return None
 
 
 def canonical(value: Any) -> str:
-    """JSON text in which 1 and 1.0 are the same, as they are in JavaScript, and 1 and true are not."""
+    """JSON text in which 1 and 1.0 are the same, as they are in JavaScript, and 1 and true are
+    not."""
     return json.dumps(_numbers(value), sort_keys=True)
 
 
@@ -124,7 +145,9 @@ class _Stream:
         """What two streams share if the client cannot treat them differently."""
         numbers: dict[str, str] = {}
         before = json.dumps([self.messages, self.state], separators=(",", ":"))
-        plain = _OPAQUE.sub(lambda found: numbers.setdefault(found[0], f"#{len(numbers)}"), self.body + before)
+        plain = _OPAQUE.sub(
+            lambda found: numbers.setdefault(found[0], f"#{len(numbers)}"), self.body + before
+        )
         return blake2b(plain.encode()).digest()
 
     def compared(self, client: ClientRun) -> str | None:
@@ -142,10 +165,16 @@ class Agreement:
         self._size = 0
         self._known: set[bytes] = set()
 
-    def record(self, events: Iterable[BaseEvent | Wire], messages: Iterable[Message] = (), state: Any = None) -> None:
+    def record(
+        self,
+        events: Iterable[BaseEvent | Wire],
+        messages: Iterable[Message] = (),
+        state: Any = None,
+    ) -> None:
         """Keep a stream, and what the client held before it, for the comparison with the client."""
         body = b"".join(
-            encode(one) if isinstance(one, BaseEvent) else f"data: {json.dumps(one)}\n\n".encode() for one in events
+            encode(one) if isinstance(one, BaseEvent) else f"data: {json.dumps(one)}\n\n".encode()
+            for one in events
         )
         held = [message.model_dump(by_alias=True, mode="json") for message in messages]
         test = os.environ.get("PYTEST_CURRENT_TEST", "no test")
@@ -156,18 +185,23 @@ class Agreement:
             self._size += len(stream.body)
 
     def compare(self, *, everything: bool) -> int:
-        """Compare what waits, if it is much or this is the end, and return how many streams that was.
+        """Compare what waits, if it is much or this is the end, and return how many streams that
+        was.
 
         Raises an `AssertionError` that lists the differences.
         """
-        if not self._streams or not (everything or len(self._streams) >= _MANY or self._size >= _LARGE):
+        if not self._streams or not (
+            everything or len(self._streams) >= _MANY or self._size >= _LARGE
+        ):
             return 0
         streams, self._streams, self._size = self._streams, [], 0
         runs = reference_client().runs(stream.request for stream in streams)
         found = [(stream, stream.compared(run)) for stream, run in zip(streams, runs, strict=True)]
         faults = [f"{stream.test}: {fault}\n{stream.body}" for stream, fault in found if fault]
         if faults:
-            raise AssertionError("\n".join(["The reference client disagrees about streams.", *faults]))
+            raise AssertionError(
+                "\n".join(["The reference client disagrees about streams.", *faults])
+            )
         return len(streams)
 
 

@@ -45,7 +45,8 @@ settings.register_profile(
 )
 settings.load_profile("suite")
 
-# Every client of a provider reads all authorities of the web, several times: half of the CPU of a test that has one.
+# Every client of a provider reads all authorities of the web, several times: half of the CPU of a
+# test that has one.
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "authority.pem")
 
 # So does every client of Bedrock read the descriptions of all services of AWS.
@@ -62,7 +63,8 @@ def node_client() -> NodeClient:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
-    """Let the reference client judge what the tests have streamed, now and then and after the last one."""
+    """Let the reference client judge what the tests have streamed, now and then and after the last
+    one."""
     yield
     agreement.compare_streams(everything=nextitem is None)
 
@@ -73,22 +75,27 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C reach the programs that tests start, though this one may run in the background, which ignores it."""
+    """Let Ctrl-C reach the programs that tests start, though this one may run in the background,
+    which ignores it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark combinations of parameters as deep, before pytest selects by marks; have one Postgres in one worker."""
+    """Mark combinations of parameters as deep, before pytest selects by marks; have one Postgres in
+    one worker."""
     mark_deep(items)
     for item in items:
-        if "postgres_server" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("xdist_group"):
+        if "postgres_server" in getattr(item, "fixturenames", ()) and not item.get_closest_marker(
+            "xdist_group"
+        ):
             item.add_marker(pytest.mark.xdist_group("postgres"))
 
 
 def pytest_collection_finish() -> None:
-    """Leave what was collected, and all that was imported for it, out of every later garbage collection."""
+    """Leave what was collected, and all that was imported for it, out of every later garbage
+    collection."""
     gc.collect()
     gc.freeze()
     gc.enable()

@@ -1,8 +1,10 @@
-"""What `make test` leaves to `make test-deep`: tests that search further along a way that another test has gone.
+"""What `make test` leaves to `make test-deep`: tests that search further along a way that another
+test has gone.
 
-A test is deep if everything it can find has a shallow test that finds the plain case of it. `deep` marks a whole test
-or module, `representatives` the values of one parameter, and `each_value` the combinations of several parameters.
-`example_count` says how many random examples a property is tested with.
+A test is deep if everything it can find has a shallow test that finds the plain case of it. `deep`
+marks a whole test or module, `representatives` the values of one parameter, and `each_value` the
+combinations of several parameters. `example_count` says how many random examples a property is
+tested with.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import pytest
 T = TypeVar("T")
 
 DEPTH = int(os.environ.get("TEST_DEPTH", "0"))
-"""0 is `make test` and 1 is `make test-deep`, which draw the same examples each time; above, others and more."""
+"""0 is `make test` and 1 is `make test-deep`, which draw the same examples each time; above, others
+and more."""
 
 deep = pytest.mark.deep
 
@@ -28,10 +31,14 @@ def example_count(shallow: int, deep: int) -> int:
 
 
 def representatives(values: Iterable[T], *keys: Callable[[T], Hashable]) -> list[Any]:
-    """Parameters; those that are not needed for each key to have all of its values once are deep."""
+    """Parameters; those that are not needed for each key to have all of its values once are
+    deep."""
     given = list(values)
     kept = covering([[(number, key(value)) for number, key in enumerate(keys)] for value in given])
-    return [pytest.param(value, marks=() if index in kept else deep) for index, value in enumerate(given)]
+    return [
+        pytest.param(value, marks=() if index in kept else deep)
+        for index, value in enumerate(given)
+    ]
 
 
 def each_value(*names: str, also: Callable[..., bool] | None = None) -> pytest.MarkDecorator:
@@ -39,7 +46,8 @@ def each_value(*names: str, also: Callable[..., bool] | None = None) -> pytest.M
 
     Args:
         names: The parameters that count; all if none is named.
-        also: Takes the parameters by name, and is true for other combinations that `make test` is to run.
+        also: Takes the parameters by name, and is true for other combinations that `make test` is
+            to run.
     """
     return pytest.mark.each_value(*names, also=also)
 
@@ -79,14 +87,18 @@ def _hashable(value: object) -> bool:
 
 
 def covering(rows: Sequence[Sequence[Hashable]]) -> set[int]:
-    """Few rows that have every value of all rows; values come together in as many ways as that allows."""
+    """Few rows that have every value of all rows; values come together in as many ways as that
+    allows."""
     missing = {value for row in rows for value in row}
     used: Counter[Hashable] = Counter()
     kept: set[int] = set()
     while missing:
         best = max(
             range(len(rows)),
-            key=lambda index: (len(missing.intersection(rows[index])), -sum(used[value] for value in rows[index])),
+            key=lambda index: (
+                len(missing.intersection(rows[index])),
+                -sum(used[value] for value in rows[index]),
+            ),
         )
         kept.add(best)
         used.update(rows[best])

@@ -23,11 +23,19 @@ def png(comment: str = "") -> bytes:
     """One pixel; a comment makes another file of it."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        return (
+            struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        )
 
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0))
     text = chunk(b"tEXt", b"Comment\0" + comment.encode()) if comment else b""
-    return b"\x89PNG\r\n\x1a\n" + header + text + chunk(b"IDAT", zlib.compress(b"\0\0")) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + header
+        + text
+        + chunk(b"IDAT", zlib.compress(b"\0\0"))
+        + chunk(b"IEND", b"")
+    )
 
 
 def wav() -> bytes:
@@ -62,7 +70,9 @@ MP3_FRAMES: Final = (b"\xff\xfb\x14\xc4" + bytes(92)) * 2
 ADTS_FRAMES: Final = (b"\xff\xf1\x50\x80\x02\x1f\xfc" + bytes(9)) * 2
 
 PNG: Final = png()
-JPEG: Final = b64decode("/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAAEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAf/Z")
+JPEG: Final = b64decode(
+    "/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAAEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAf/Z"
+)
 GIF: Final = b"GIF89a\1\0\1\0\0\0\0;"
 WEBP: Final = b"RIFF\x1a\0\0\0WEBPVP8L\x0d\0\0\0\x2f\0\0\0\x10\x07\x10\x11\x11\x88\x88\xfe\x07\0"
 PDF: Final = b"%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n"

@@ -1,4 +1,5 @@
-"""`python -m tests.mistakes`: write docs/reference/mistakes.md, the mistakes that are reported early."""
+"""`python -m tests.mistakes`: write docs/reference/mistakes.md, the mistakes that are reported
+early."""
 
 from __future__ import annotations
 
@@ -61,13 +62,16 @@ CHECKPOINTERS = [
         "agent = LangGraphAgent(create_agent(model, [pay], middleware=[approvals]))\n"
         "async with agent.serving():  # routes do this when the application starts\n"
         "    ...",
-        "ValueError: The graph pauses by HumanInTheLoopMiddleware, so it needs a checkpointer that keeps the thread: "
+        "ValueError: The graph pauses by HumanInTheLoopMiddleware, so it needs a checkpointer "
+        "that keeps the thread: "
         "compile it with one.",
     ),
     Mistake(
         "Breakpoints without a checkpointer",
-        'agent = LangGraphAgent(builder.compile(interrupt_before=["ask"]))\nasync with agent.serving():\n    ...',
-        "ValueError: The graph pauses by interrupt_before or interrupt_after, so it needs a checkpointer that keeps "
+        'agent = LangGraphAgent(builder.compile(interrupt_before=["ask"]))\nasync with '
+        "agent.serving():\n    ...",
+        "ValueError: The graph pauses by interrupt_before or interrupt_after, so it needs a "
+        "checkpointer that keeps "
         "the thread: compile it with one.",
     ),
     Mistake(
@@ -83,7 +87,8 @@ OPTIONS = [
     Mistake(
         "A dict instead of options",
         'LangGraphAgent(graph, reasoning={"visibility": "hidden"})',
-        "TypeError: reasoning must be ReasoningOptions, not dict: write reasoning=ReasoningOptions(...)",
+        "TypeError: reasoning must be ReasoningOptions, not dict: write "
+        "reasoning=ReasoningOptions(...)",
     ),
     Mistake(
         "The same for the state",
@@ -98,7 +103,8 @@ OPTIONS = [
     Mistake(
         "A schema that is no pydantic model",
         "LangGraphAgent(graph, state_schema=MessagesState)",
-        "TypeError: state_schema must be a pydantic model, not <class 'langgraph.graph.message.MessagesState'>",
+        "TypeError: state_schema must be a pydantic model, not <class "
+        "'langgraph.graph.message.MessagesState'>",
     ),
     Mistake(
         "An option that there is not",
@@ -113,17 +119,20 @@ OPTIONS = [
     Mistake(
         "A misspelt key of the state",
         'LangGraphAgent(notes, state=StateOptions(exclude=["note"]))',
-        "ValueError: StateOptions.exclude names what the graph's state does not have: note. Its keys are messages, "
+        "ValueError: StateOptions.exclude names what the graph's state does not have: note. Its "
+        "keys are messages, "
         "notes. List keys that the graph itself does not have in StateOptions.client_keys.",
     ),
     Mistake(
         "A prediction of a key that the state does not have",
         'LangGraphAgent(notes, state=StateOptions(predict=[PredictState("write", "note")]))',
-        "ValueError: StateOptions.predict names what the graph's state does not have: note. Its keys are messages, "
+        "ValueError: StateOptions.predict names what the graph's state does not have: note. Its "
+        "keys are messages, "
         "notes. List keys that the graph itself does not have in StateOptions.client_keys.",
     ),
     Mistake(
-        "A prediction of a tool that was not found, which is a warning: a node may bind others when it runs",
+        "A prediction of a tool that was not found, which is a warning: a node may bind others "
+        "when it runs",
         "agent = create_agent(model, [pay], state_schema=Notes)\n"
         'LangGraphAgent(agent, state=StateOptions(predict=[PredictState("wrte", "notes")]))',
         "WARNING PredictState names tools that the graph does not have: 'wrte'. It has 'pay'.",
@@ -134,15 +143,19 @@ INPUTS = [
     Mistake(
         "A dict instead of an input",
         'async for event in LangGraphAgent(graph).run({"threadId": "t", "runId": "r"}):\n    ...',
-        "TypeError: A run takes a RunAgentInput. Make one of JSON data with RunAgentInput.model_validate(...).",
+        "TypeError: A run takes a RunAgentInput. Make one of JSON data with "
+        "RunAgentInput.model_validate(...).",
     ),
     Mistake(
-        "A misspelt role, which AG-UI 1.0 has ignored: a comment at the beginning of the answer says so",
+        "A misspelt role, which AG-UI 1.0 has ignored: a comment at the beginning of the answer "
+        "says so",
         "app.include_router(agui_router(LangGraphAgent(graph)))\n"
         'message = {"id": "1", "role": "usr", "content": "Hello"}\n'
-        'answer = await client.post("/", json={"threadId": "t", "runId": "r", "messages": [message]})\n'
+        'answer = await client.post("/", json={"threadId": "t", "runId": "r", "messages": '
+        "[message]})\n"
         "print(answer.text.splitlines()[0])",
-        ": ignored: unknown /messages/0 (role 'usr', not developer, system, assistant, user, tool, activity, "
+        ": ignored: unknown /messages/0 (role 'usr', not developer, system, assistant, user, "
+        "tool, activity, "
         "reasoning) in RunAgentInput, removed",
     ),
     Mistake(
@@ -154,7 +167,8 @@ INPUTS = [
     Mistake(
         "JSON that is no history",
         'agui_messages_to_langchain(\'{"role": "user"}\')',
-        "ValueError: Expected AG-UI messages, or a JSON list of them; this JSON is \"{'role': 'user'}\"",
+        "ValueError: Expected AG-UI messages, or a JSON list of them; this JSON is \"{'role': "
+        "'user'}\"",
     ),
 ]
 
@@ -206,7 +220,12 @@ EXTRAS = [
     ),
 ]
 
-PARTS = {"Graphs and agents": GRAPHS, "Checkpointers": CHECKPOINTERS, "Options": OPTIONS, "Inputs": INPUTS}
+PARTS = {
+    "Graphs and agents": GRAPHS,
+    "Checkpointers": CHECKPOINTERS,
+    "Options": OPTIONS,
+    "Inputs": INPUTS,
+}
 PARTS["Extras"] = EXTRAS
 
 HEAD = """# Mistakes that are reported early
@@ -229,7 +248,9 @@ def page() -> str:
     for part, mistakes in PARTS.items():
         text += f"\n## {part}\n"
         for title, program, answer in mistakes:
-            text += f"\n{title}:\n\n{RUN_BY}\n```python\n{program}\n```\n\n{indent(answer, '    ')}\n"
+            text += (
+                f"\n{title}:\n\n{RUN_BY}\n```python\n{program}\n```\n\n{indent(answer, '    ')}\n"
+            )
     return text
 
 

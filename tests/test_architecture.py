@@ -11,7 +11,9 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "langgraph_agui"
 PAGE = (PACKAGE.parent / "docs" / "architecture.md").read_text("utf-8")
 WALKS = re.findall(r"^\d+\. `([\w/]+\.py)`: (.*)$", PAGE, re.MULTILINE)
-FILES = {path.name for path in PACKAGE.rglob("*.py")} | {path.name for path in (PACKAGE.parent / "tests").rglob("*.py")}
+FILES = {path.name for path in PACKAGE.rglob("*.py")} | {
+    path.name for path in (PACKAGE.parent / "tests").rglob("*.py")
+}
 
 
 def definitions(path: Path) -> set[str]:
@@ -21,7 +23,9 @@ def definitions(path: Path) -> set[str]:
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             found.add(node.name)
         if isinstance(node, ast.ClassDef):
-            methods = [one for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+            methods = [
+                one for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+            ]
             found.update(f"{node.name}.{method.name}" for method in methods)
     return found
 
@@ -34,7 +38,9 @@ def test_walks_name_functions_that_exist(file: str, text: str) -> None:
 
 
 def test_there_are_four_walks() -> None:
-    lengths = [len(re.findall(r"^\d+\. ", part, re.MULTILINE)) for part in PAGE.split("\n### ")[1:5]]
+    lengths = [
+        len(re.findall(r"^\d+\. ", part, re.MULTILINE)) for part in PAGE.split("\n### ")[1:5]
+    ]
     assert len(lengths) == 4
     # The goals of what one must open: token, history, answer, state change.
     assert all(length <= goal for length, goal in zip(lengths, (8, 12, 12, 10), strict=True))

@@ -1,4 +1,5 @@
-"""The benchmark's sections RG, C and G run, and notice a stream that is wrong. Nothing is timed here."""
+"""The benchmark's sections RG, C and G run, and notice a stream that is wrong. Nothing is timed
+here."""
 
 import asyncio
 import time
@@ -25,11 +26,25 @@ from benchmarks.folded import check_stream
 from benchmarks.goals import Goal, at_most, below, goals_markdown
 from benchmarks.growth_crowd import OURS as OUR_RUNS
 from benchmarks.growth_crowd import RAW as RAW_RUNS
-from benchmarks.growth_crowd import TIMES, Cost, Crowd, check_outcome, crowd_goals, crowd_markdown, last_values
+from benchmarks.growth_crowd import (
+    TIMES,
+    Cost,
+    Crowd,
+    check_outcome,
+    crowd_goals,
+    crowd_markdown,
+    last_values,
+)
 from benchmarks.growth_graph import asking_thread, echoing
 from benchmarks.growth_pauses import SORTS, TAKERS, Pauses, Ticker, pauses_goals, pauses_markdown
 from benchmarks.growth_pauses import Sample as Paused
-from benchmarks.growth_server_runs import HTTP, Sample, ServerRuns, server_runs_goals, server_runs_markdown
+from benchmarks.growth_server_runs import (
+    HTTP,
+    Sample,
+    ServerRuns,
+    server_runs_goals,
+    server_runs_markdown,
+)
 from benchmarks.langgraph_server import serving
 from benchmarks.processes import started
 from benchmarks.scripted_agent import PATHS, fragments
@@ -39,7 +54,7 @@ from tests.deep import deep
 TINY = 0.01
 
 
-# -- the sections -----------------------------------------------------------------------------------------------------
+# -- the sections --------------------------------------------------------------------------------
 
 
 @deep
@@ -60,7 +75,9 @@ async def test_the_section_of_shared_runs_measures_each_way() -> None:
     assert [one.workload.key for one in found] == ["W1", "W4"]
     assert all(cost > 0 for one in found for costs in one.costs.values() for cost in costs)
     text = "\n".join(shared.shared_markdown(found))
-    assert all(f"| {key}: {store} |" in text for key in ("W1", "W4") for store in ("Redis", "Postgres"))
+    assert all(
+        f"| {key}: {store} |" in text for key in ("W1", "W4") for store in ("Redis", "Postgres")
+    )
     assert [goal.bound for goal in shared.shared_goals(found)] == ["1.10"] * 4
 
 
@@ -70,7 +87,9 @@ async def test_the_section_of_the_client_measures_each_way() -> None:
     assert [(reading.tokens, reading.events) for reading in found] == [(50, 50), (50, 5)]
     text = "\n".join(client.client_markdown(found))
     assert text.count("| **`AGUIClient`**: events verified and folded |") == len(found)
-    assert [goal.bound for goal in client.client_goals(found)] == ["3.00", "6.00", "6.00"] * len(found)
+    assert [goal.bound for goal in client.client_goals(found)] == ["3.00", "6.00", "6.00"] * len(
+        found
+    )
 
 
 @deep
@@ -84,17 +103,21 @@ async def test_the_section_of_growth_measures_each_part() -> None:
     assert len(found.pauses) == len(SORTS)
     text = "\n".join(growth.growth_markdown(found))
     assert all(f"**G{number}**" in text for number in range(1, 6))
-    assert [goal.about[:2] for goal in growth.growth_goals(found)] == ["G1"] * 3 + ["G2"] * 3 + ["G4"] * 2 + ["G5"] * 6
+    assert [goal.about[:2] for goal in growth.growth_goals(found)] == ["G1"] * 3 + ["G2"] * 3 + [
+        "G4"
+    ] * 2 + ["G5"] * 6
 
 
-# -- wrong streams ----------------------------------------------------------------------------------------------------
+# -- wrong streams -------------------------------------------------------------------------------
 
 
 @deep
 async def test_a_wrong_text_of_a_remote_graph_is_noticed() -> None:
     graphs = {"bench": "benchmarks.remote_graph:served"}
     async with serving(graphs, **{remote.TOKENS_OF_SERVER: "3"}) as address:
-        recorded = [chunk async for chunk in remote._body(remote.get_client(url=address), remote.RECORDED)]
+        recorded = [
+            chunk async for chunk in remote._body(remote.get_client(url=address), remote.RECORDED)
+        ]
         for way in remote._ways(address, 3, recorded).values():
             with pytest.raises(AssertionError, match=r"RG: .* characters of 5"):
                 await way(["other"])
@@ -118,7 +141,10 @@ async def test_a_wrong_run_on_a_history_is_noticed() -> None:
     assert [one.role for one in sent] == ["user", "reasoning", "assistant"] * 2
     assert all(one.encrypted_value for one in sent if one.role == "reasoning")
 
-    for way in (partial(growth_history._raw, graph, kept), partial(growth_history._ours, agent, kept, sent)):
+    for way in (
+        partial(growth_history._raw, graph, kept),
+        partial(growth_history._ours, agent, kept, sent),
+    ):
         assert await way("a b") > 0
         with pytest.raises(AssertionError, match="characters of 5"):
             await way("other")
@@ -141,7 +167,10 @@ async def test_a_stream_that_is_cut_or_changed_is_noticed() -> None:
             check_stream("cut", [body[: body.index(ending)]], run_input, "a b")
     snapshot = body.index(b'data: {"type":"MESSAGES_SNAPSHOT"')
     live, closing = body[:snapshot], body[snapshot:]
-    for changed in (live.replace(b'"b"', b'"c"') + closing, live + closing.replace(b'"a b"', b'"a c"')):
+    for changed in (
+        live.replace(b'"b"', b'"c"') + closing,
+        live + closing.replace(b'"a b"', b'"a c"'),
+    ):
         assert changed != body
         with pytest.raises(AssertionError, match="changed: 3 characters of 3, or others"):
             check_stream("changed", [changed], run_input, "a b")
@@ -193,10 +222,12 @@ async def test_a_wrong_end_of_a_long_run_is_noticed(sort: growth_pauses.Sort) ->
 async def test_a_text_of_a_subagent_that_is_lost_is_noticed() -> None:
     load = await growth_pause_graphs.subagents(2)
     with pytest.raises(AssertionError, match="2 texts of subagents, or others"):
-        await TAKERS[growth_pauses.OURS](replace(load, subagents=(*load.subagents, "other")), Ticker())
+        await TAKERS[growth_pauses.OURS](
+            replace(load, subagents=(*load.subagents, "other")), Ticker()
+        )
 
 
-# -- figures ----------------------------------------------------------------------------------------------------------
+# -- figures -------------------------------------------------------------------------------------
 
 
 async def test_contestants_are_taken_in_turn() -> None:
@@ -228,10 +259,17 @@ async def test_the_ticker_notes_the_longest_pause() -> None:
 
 
 def test_a_goal_that_is_missed_is_marked() -> None:
-    """Of the crowd the work counts, of pauses what the raw stream does not have, of memory what is over HTTP too."""
+    """Of the crowd the work counts, of pauses what the raw stream does not have, of memory what is
+    over HTTP too."""
     alone, many = Cost(all=10e-6, collector=1e-6), Cost(all=40e-6, collector=20e-6)
     crowd = Crowd(
-        [1, 9], 5, {(way, runs): [alone if runs == 1 else many] for way in (RAW_RUNS, OUR_RUNS) for runs in (1, 9)}
+        [1, 9],
+        5,
+        {
+            (way, runs): [alone if runs == 1 else many]
+            for way in (RAW_RUNS, OUR_RUNS)
+            for runs in (1, 9)
+        },
     )
     assert crowd_markdown(crowd)[1].endswith("| 2.22 (2.22..2.22) |")
     assert verdicts(crowd_goals(crowd)) == [("2.22", "1.25", False)]
@@ -243,7 +281,9 @@ def test_a_goal_that_is_missed_is_marked() -> None:
     pauses.whole[growth_pauses.OURS][0] = Paused(1, 0.140)
     assert verdicts(pauses_goals([pauses])) == [("60", "50", False), ("1.00", "2.50", True)]
 
-    runs = ServerRuns(1, 1, {way: [Sample(300_000, 1, 1)] for way in (growth_server_runs.RAW, HTTP)})
+    runs = ServerRuns(
+        1, 1, {way: [Sample(300_000, 1, 1)] for way in (growth_server_runs.RAW, HTTP)}
+    )
     assert f"| {growth_server_runs.RAW} | 300 (300..300) |" in server_runs_markdown(runs)[1]
     assert f"| {HTTP} | 300 (300..300) |" in server_runs_markdown(runs)[1]
     assert verdicts(server_runs_goals(runs)) == [("300", "200", False)]
@@ -261,7 +301,9 @@ def test_a_goal_that_is_missed_is_marked() -> None:
 
 
 def test_goals_are_printed_with_their_verdict() -> None:
-    printed = goals_markdown([at_most("a", [2.0], 2), at_most("b", [2.1], 2), below("c", [2.0], 2), below("d", [1], 2)])
+    printed = goals_markdown(
+        [at_most("a", [2.0], 2), at_most("b", [2.1], 2), below("c", [2.0], 2), below("d", [1], 2)]
+    )
 
     assert printed.splitlines()[2:] == [
         "| a | 2.00 | 2.00 | met |",

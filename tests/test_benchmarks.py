@@ -30,7 +30,14 @@ from benchmarks.over_http import serve
 from benchmarks.profiling import LINES, profiles, profiles_markdown
 from benchmarks.recording import Recording, content_time, content_time_of_reads, drop
 from benchmarks.stalled import TIMES, measure_stalled, stalled_markdown
-from benchmarks.state_size import COMPARED, SHAPES, SIZES, after_whole, measure_state, state_markdown
+from benchmarks.state_size import (
+    COMPARED,
+    SHAPES,
+    SIZES,
+    after_whole,
+    measure_state,
+    state_markdown,
+)
 from benchmarks.subjects import RAW, SUBJECTS, has_content, subjects_for
 from benchmarks.workloads import BUILDERS, Workload, build
 from langgraph_agui import AGUICallbackHandler
@@ -50,21 +57,29 @@ async def test_every_subject_runs_and_ours_say_what_the_script_says(key: str) ->
 
     result = await measure(workload, subjects, rounds=1)  # raises if a stream of ours is wrong
 
-    assert {name: len(samples) for name, samples in result.samples.items()} == {s.key: 1 for s in subjects}
+    assert {name: len(samples) for name, samples in result.samples.items()} == {
+        s.key: 1 for s in subjects
+    }
     for subject in subjects:
         [sample] = result.samples[subject.key]
         assert (sample.content is None) is (subject.key == "floor")
         assert sample.content is None or 0 < sample.first <= sample.content < sample.wall
-        assert all(value > 0 for value in (sample.size, sample.events, sample.writes) if subject.adapter)
+        assert all(
+            value > 0 for value in (sample.size, sample.events, sample.writes) if subject.adapter
+        )
 
 
 @pytest.mark.parametrize("key", ["W5", "W8"])
-async def test_the_client_sends_the_state_and_only_a_thread_that_is_prepared_holds_it(key: str) -> None:
+async def test_the_client_sends_the_state_and_only_a_thread_that_is_prepared_holds_it(
+    key: str,
+) -> None:
     workload = build(key, TINY)
 
     run_input = await workload.prepare()
 
-    held = (await workload.graph.aget_state({"configurable": {"thread_id": run_input.thread_id}})).values
+    held = (
+        await workload.graph.aget_state({"configurable": {"thread_id": run_input.thread_id}})
+    ).values
     sent = workload.graph_input(run_input)
     assert run_input.state["progress"] == {"step": 0, "label": "step 0 of 2"}
     assert run_input.state == workload.state
@@ -89,13 +104,16 @@ async def test_slow_subjects_have_fewer_rounds_where_a_workload_is_heavy() -> No
 
     result = await measure(workload, subjects, rounds=4)
 
-    assert {key: len(samples) for key, samples in result.samples.items()} == {"raw": 4, "shipped": 2}
+    assert {key: len(samples) for key, samples in result.samples.items()} == {
+        "raw": 4,
+        "shipped": 2,
+    }
     pairs = zip(result.samples["shipped"], result.samples["raw"][:2], strict=True)
     assert result.ratios("shipped") == [mine.cpu / base.cpu for mine, base in pairs]
     assert "In W5 the incumbent as shipped has 2 of the rounds." in report.markdown([result], 4)
 
 
-# -- first content ----------------------------------------------------------------------------------------------------
+# -- first content -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -109,7 +127,9 @@ async def test_slow_subjects_have_fewer_rounds_where_a_workload_is_heavy() -> No
         (finish(1), False),
     ],
 )
-def test_a_raw_part_has_content_if_it_has_text_reasoning_or_arguments(chunk: AIMessageChunk, expected: bool) -> None:
+def test_a_raw_part_has_content_if_it_has_text_reasoning_or_arguments(
+    chunk: AIMessageChunk, expected: bool
+) -> None:
     assert has_content(("messages", (chunk, {}))) is expected
     assert has_content(("values", {"messages": [chunk]})) is False
 
@@ -142,7 +162,9 @@ def test_the_first_content_of_a_stream_is_its_first_text_reasoning_or_arguments(
         content_time_of_reads([STARTED], [1])
 
 
-async def test_a_client_that_gets_no_stream_ends_the_benchmark(capfd: pytest.CaptureFixture[str]) -> None:
+async def test_a_client_that_gets_no_stream_ends_the_benchmark(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     workload = build("W7", TINY)
 
     async with serve(workload, lambda app, path, workload: None) as drive:  # nothing is there
@@ -152,11 +174,13 @@ async def test_a_client_that_gets_no_stream_ends_the_benchmark(capfd: pytest.Cap
     assert "no content" in capfd.readouterr().err
 
 
-# -- sections ---------------------------------------------------------------------------------------------------------
+# -- sections ------------------------------------------------------------------------------------
 
 
 @deep
-async def test_the_state_section_measures_every_shape_at_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_state_section_measures_every_shape_at_every_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     keys = [subject.key for subject in COMPARED]
     # At its own sizes the incumbent takes its time.
     monkeypatch.setattr(state_size, "SIZES", [size // 10 for size in SIZES])
@@ -168,7 +192,9 @@ async def test_the_state_section_measures_every_shape_at_every_size(monkeypatch:
         largest = number % len(SIZES) == len(SIZES) - 1
         assert list(cell.taken) == [key for key in keys if not (largest and key == "shipped")]
         adapters = {key: taken for key, taken in cell.taken.items() if key != "raw"}
-        assert all(0 < sample.event_bytes < sample.size for taken in adapters.values() for sample in taken)
+        assert all(
+            0 < sample.event_bytes < sample.size for taken in adapters.values() for sample in taken
+        )
     text = "\n".join(state_markdown(cells))
     assert "| one channel | **`stream_sse`** |" in text
     assert "growth" in text
@@ -184,7 +210,9 @@ async def test_the_handler_section_measures_every_model_in_every_way() -> None:
         assert {way: len(costs) for way, costs in ride.costs.items()} == dict.fromkeys(
             [ALONE, DEAF, OURS], 2 * PER_ROUND
         )
-        assert all(cost.cpu > 0 and cost.wall > 0 for costs in ride.costs.values() for cost in costs)
+        assert all(
+            cost.cpu > 0 and cost.wall > 0 for costs in ride.costs.values() for cost in costs
+        )
         assert ride.shares(ALONE, "cpu") == [0] * 2 * PER_ROUND
     text = "\n".join(handler_markdown(rides))
     assert "| `ChatAnthropic` | **`AGUICallbackHandler`** |" in text
@@ -194,7 +222,10 @@ async def test_the_handler_section_measures_every_model_in_every_way() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "shown", "goal"),
-    [(1.3, "| 8% (8%..8%) |", ("8%", "10%", True)), (1.4, "| 17% (17%..17%) |", ("17%", "10%", False))],
+    [
+        (1.3, "| 8% (8%..8%) |", ("8%", "10%", True)),
+        (1.4, "| 17% (17%..17%) |", ("17%", "10%", False)),
+    ],
 )
 def test_our_handler_is_compared_with_one_that_does_nothing(
     seconds: float, shown: str, goal: tuple[str, str, bool]
@@ -219,7 +250,8 @@ def test_the_section_of_the_largest_requests_measures_each() -> None:
 
 @deep
 async def test_readers_who_stall_cost_what_the_bound_says() -> None:
-    """However much a run writes. Without a bound a reader costs as many times that as the run writes, and more."""
+    """However much a run writes. Without a bound a reader costs as many times that as the run
+    writes, and more."""
     stalls = await measure_stalled(rounds=1, scale=0.5)
 
     assert [stall.times for stall in stalls] == list(TIMES)
@@ -262,20 +294,30 @@ async def test_a_wrong_stream_is_noticed() -> None:
 
     found = " ".join(check(workload, Recording(run_input, chunks)))
 
-    for part in ("streamed text", "streamed reasoning", "folded text", "signature", "ends with TEXT_MESSAGE"):
+    for part in (
+        "streamed text",
+        "streamed reasoning",
+        "folded text",
+        "signature",
+        "ends with TEXT_MESSAGE",
+    ):
         assert part in found
 
 
-# -- the report -------------------------------------------------------------------------------------------------------
+# -- the report ----------------------------------------------------------------------------------
 
 
 def made_up(workload: Workload, cpu: float, later: float, size: float) -> Result:
     """Two rounds in which raw takes 1 s and 1.1 s of CPU, and ours `cpu` times that."""
     samples: dict[str, list[Sample]] = {"raw": [], "sse": []}
     for base in (1.0, 1.1):
-        samples["raw"].append(Sample(base, base, first=0.01, content=0.02, size=0, events=0, writes=0))
+        samples["raw"].append(
+            Sample(base, base, first=0.01, content=0.02, size=0, events=0, writes=0)
+        )
         samples["sse"].append(
-            Sample(base * cpu, base * cpu, first=0, content=0.02 + later, size=size, events=7, writes=5)
+            Sample(
+                base * cpu, base * cpu, first=0, content=0.02 + later, size=size, events=7, writes=5
+            )
         )
     subjects = [subject for subject in SUBJECTS if subject.key in samples]
     return Result(workload, subjects, samples, {key: [] for key in samples})
@@ -296,7 +338,9 @@ def test_every_goal_stands_beside_its_figure(
     *_, ratio, first, each = goals_markdown(report.workload_goals([result])).splitlines()
 
     assert ratio == f"| W1: CPU over raw `astream` | {figures[0]} | 0.52 | {verdict} |"
-    assert first == f"| W1: ms by which the first content is later | {figures[1]} | 1.00 | {verdict} |"
+    assert (
+        first == f"| W1: ms by which the first content is later | {figures[1]} | 1.00 | {verdict} |"
+    )
     assert each == f"| W1: bytes per token | {figures[2]} | 60.0 | {verdict} |"
 
 
@@ -316,7 +360,9 @@ def test_users_see_figures_and_no_goals() -> None:
 
 async def test_each_workload_is_profiled() -> None:
     result = made_up(build("W1", TINY), 0.5, 0, 0)
-    others_only = Result(result.workload, result.subjects, {"raw": result.samples["raw"], "sse": []})
+    others_only = Result(
+        result.workload, result.subjects, {"raw": result.samples["raw"], "sse": []}
+    )
 
     found = await profiles([result, others_only])
 

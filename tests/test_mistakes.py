@@ -55,7 +55,15 @@ def names() -> dict[str, Any]:
         notes: str
 
     app = FastAPI()
-    used = (AgentState, HumanInTheLoopMiddleware, MessagesState, Notes, PostgresSaver, RunAgentInput, SqliteSaver)
+    used = (
+        AgentState,
+        HumanInTheLoopMiddleware,
+        MessagesState,
+        Notes,
+        PostgresSaver,
+        RunAgentInput,
+        SqliteSaver,
+    )
     return {
         **{one.__name__: one for one in (*used, create_agent, pay)},
         **{name: getattr(langgraph_agui, name) for name in langgraph_agui.__all__},
@@ -70,24 +78,46 @@ def names() -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("mistake", [*GRAPHS, *CHECKPOINTERS, *OPTIONS, *INPUTS], ids=lambda one: one.title)
+@pytest.mark.parametrize(
+    "mistake", [*GRAPHS, *CHECKPOINTERS, *OPTIONS, *INPUTS], ids=lambda one: one.title
+)
 async def test_a_mistake_says_what_to_do(
-    mistake: Mistake, caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mistake: Mistake,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     found = ""
-    with redirect_stdout(StringIO()) as printed, caplog.at_level(logging.WARNING, "langgraph_agui.runs.capabilities"):
+    with (
+        redirect_stdout(StringIO()) as printed,
+        caplog.at_level(logging.WARNING, "langgraph_agui.runs.capabilities"),
+    ):
         try:
-            result = eval(compile(mistake.program, "mistake", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names())
+            result = eval(
+                compile(mistake.program, "mistake", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names()
+            )
             if inspect.iscoroutine(result):
                 await result
         except Exception as error:
             found = f"{type(error).__name__}: {error}"
-    warnings = [one.getMessage() for one in caplog.records if one.name == "langgraph_agui.runs.capabilities"]
+    warnings = [
+        one.getMessage() for one in caplog.records if one.name == "langgraph_agui.runs.capabilities"
+    ]
     assert (found or printed.getvalue().strip() or f"WARNING {warnings[0]}") == mistake.answer
 
 
-BLOCKED = ["fastapi", "starlette", "uvicorn", "httpx2", "typer", "rich", "langchain", "cryptography", "jsonschema"]
+BLOCKED = [
+    "fastapi",
+    "starlette",
+    "uvicorn",
+    "httpx2",
+    "typer",
+    "rich",
+    "langchain",
+    "cryptography",
+    "jsonschema",
+]
 
 
 STARS = """
@@ -118,9 +148,13 @@ for module in ("fastapi", "fastapi.router", "middleware"):
         texts.append(str(error))
 print(json.dumps([found, [*globals()], texts]))
 """
-    found, imported, texts = cast("list[list[str]]", run_without([*BLOCKED, "ag_ui_a2ui_toolkit"], code))
+    found, imported, texts = cast(
+        "list[list[str]]", run_without([*BLOCKED, "ag_ui_a2ui_toolkit"], code)
+    )
     assert found == [mistake.answer for mistake in EXTRAS]
-    remedies = [f'{package} is missing: pip install "langgraph-agui[{extra}]"' for package, extra in NEEDED]
+    remedies = [
+        f'{package} is missing: pip install "langgraph-agui[{extra}]"' for package, extra in NEEDED
+    ]
     assert texts == remedies  # also where the module itself is imported
     assert {"LangGraphAgent", "MessageChunks", "ReasoningSeal"} <= set(imported)
     assert not set(imported).intersection(EXTRA_NAMES)
@@ -147,7 +181,12 @@ def test_other_options_of_a_wrong_type(options: dict[str, Any], text: str) -> No
 
 @pytest.mark.parametrize(
     "options",
-    [{"predict": [{"tool": "write"}]}, {"predict": PredictState("write", "notes")}, {"refused": "no"}, {"emit": ""}],
+    [
+        {"predict": [{"tool": "write"}]},
+        {"predict": PredictState("write", "notes")},
+        {"refused": "no"},
+        {"emit": ""},
+    ],
     ids=str,
 )
 def test_state_options_of_a_wrong_type(options: dict[str, Any]) -> None:
@@ -162,7 +201,11 @@ def test_a_graph_that_cannot_pause_needs_no_checkpointer() -> None:
         def after_model(self, state: Any, runtime: Any) -> None:
             """Approve."""
 
-    guards = [HumanInTheLoopMiddleware({"pay": False}), HumanInTheLoopMiddleware({}), DecidesItself({"pay": True})]
+    guards = [
+        HumanInTheLoopMiddleware({"pay": False}),
+        HumanInTheLoopMiddleware({}),
+        DecidesItself({"pay": True}),
+    ]
     for guard in guards:
         graph = create_agent(used["model"], [pay], middleware=[guard])
         assert langgraph_agui.LangGraphAgent(graph)._context.graph.checkpointer_problem() is None
@@ -170,7 +213,9 @@ def test_a_graph_that_cannot_pause_needs_no_checkpointer() -> None:
 
 @pytest.mark.parametrize("late", [False, True])
 def test_approvals_need_their_checkpointer_when_the_application_starts(late: bool) -> None:
-    graph = create_agent(names()["model"], [pay], middleware=[HumanInTheLoopMiddleware({"pay": True})])
+    graph = create_agent(
+        names()["model"], [pay], middleware=[HumanInTheLoopMiddleware({"pay": True})]
+    )
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -178,13 +223,20 @@ def test_approvals_need_their_checkpointer_when_the_application_starts(late: boo
         yield
 
     app = FastAPI(lifespan=lifespan)
-    langgraph_agui.add_langgraph_fastapi_endpoint(app, langgraph_agui.LangGraphAgent(graph), "/agent")
-    with nullcontext() if late else pytest.raises(ValueError, match="compile it with one"), TestClient(app) as client:
+    langgraph_agui.add_langgraph_fastapi_endpoint(
+        app, langgraph_agui.LangGraphAgent(graph), "/agent"
+    )
+    with (
+        nullcontext() if late else pytest.raises(ValueError, match="compile it with one"),
+        TestClient(app) as client,
+    ):
         assert client.get("/agent/ready").status_code == 200
 
 
 def test_approvals_inside_of_tools_are_not_judged() -> None:
-    inner = create_agent(names()["model"], [pay], middleware=[HumanInTheLoopMiddleware({"pay": True})])
+    inner = create_agent(
+        names()["model"], [pay], middleware=[HumanInTheLoopMiddleware({"pay": True})]
+    )
 
     def delegate(task: str) -> str:
         """Delegate."""
@@ -210,7 +262,9 @@ def test_a_saver_of_ones_own_is_judged_by_its_methods() -> None:
     builder, saver = names()["builder"], InMemorySaver()
     langgraph_agui.LangGraphAgent(builder.compile(checkpointer=Own(sqlite3.connect(":memory:"))))
     langgraph_agui.LangGraphAgent(builder.compile(checkpointer=Wrapper()))
-    with pytest.raises(TypeError, match="Poor is synchronous, and runs are not: use an asynchronous one"):
+    with pytest.raises(
+        TypeError, match="Poor is synchronous, and runs are not: use an asynchronous one"
+    ):
         langgraph_agui.LangGraphAgent(builder.compile(checkpointer=Poor()))
 
 

@@ -4,9 +4,9 @@
 
     python -m tests.test_public_api
 
-and review the diff. Members that README and docs never mention are not listed: only our own modules use them. An
-annotation is printed as the type it stands for, so the name and the module of an alias do not matter. `...` stands for
-a type that is not public.
+and review the diff. Members that README and docs never mention are not listed: only our own modules
+use them. An annotation is printed as the type it stands for, so the name and the module of an alias
+do not matter. `...` stands for a type that is not public.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ MODULES: dict[str, tuple[str, ...] | None] = {
     f"{PACKAGE}.run_store": None,
     f"{PACKAGE}.telemetry": ("add_run_fields",),
 }
-"""The modules that users import from, and the names they import. None stands for the module's `__all__`."""
+"""The modules that users import from, and the names they import. None stands for the module's
+`__all__`."""
 
 _READ = ("__aiter__", "__iter__", "__await__", "__aenter__", "__aexit__", "__enter__", "__exit__")
 
@@ -66,8 +67,25 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     "AGUIChatModel": ("bind_tools",),
     "AGUIClient": ("run", "connect", "capabilities"),
     "AGUISession": (
-        *("messages", "state", "interrupts", "pending_tool_calls", "thread_id", "context", "forwarded_props"),
-        *("send", "resume", "answer", "connect", "clear", "to_json", "from_json", "__class_getitem__"),
+        *(
+            "messages",
+            "state",
+            "interrupts",
+            "pending_tool_calls",
+            "thread_id",
+            "context",
+            "forwarded_props",
+        ),
+        *(
+            "send",
+            "resume",
+            "answer",
+            "connect",
+            "clear",
+            "to_json",
+            "from_json",
+            "__class_getitem__",
+        ),
     ),
     "AgentError": ("messages", "state"),
     "AgentStatusError": ("status", "body", "payload", "code"),
@@ -149,7 +167,8 @@ def _class(name: str, cls: type) -> Iterator[str]:
 
 
 def _bases(cls: type) -> Iterator[str]:
-    """Yield the public classes that `cls` inherits from, and the first base from another package."""
+    """Yield the public classes that `cls` inherits from, and the first base from another
+    package."""
     for base in cls.__mro__[1:]:
         if not _ours(base):
             if base.__module__ not in ("builtins", "abc", "typing") or issubclass(base, Exception):
@@ -197,8 +216,14 @@ def _function(name: str, function: Callable[..., Any], cls: type | None = None) 
         printed_name = {parameter.VAR_POSITIONAL: "*args", parameter.VAR_KEYWORD: "**kwargs"}.get(
             parameter.kind, parameter.name
         )
-        annotated = "" if parameter.annotation is parameter.empty else f": {_annotation(parameter.annotation, module)}"
-        default = "" if parameter.default is parameter.empty else f" = {_default(parameter.default)}"
+        annotated = (
+            ""
+            if parameter.annotation is parameter.empty
+            else f": {_annotation(parameter.annotation, module)}"
+        )
+        default = (
+            "" if parameter.default is parameter.empty else f" = {_default(parameter.default)}"
+        )
         parameters.append(f"{printed_name}{annotated}{default}")
     is_async = "async " if inspect.iscoroutinefunction(function) else ""
     result = _annotation(signature.return_annotation, module)
@@ -218,7 +243,8 @@ def _default(value: object) -> str:
 
 
 class _Named:
-    """Stands for an alias of another package, such as `ag_ui.core.Event`. Only its name is printed."""
+    """Stands for an alias of another package, such as `ag_ui.core.Event`. Only its name is
+    printed."""
 
 
 def _annotation(written: object, module: str) -> str:
@@ -240,13 +266,20 @@ def _names(module: str) -> dict[str, Any]:
     for node in ast.walk(ast.parse(inspect.getsource(loaded))):
         for alias in node.names if isinstance(node, ast.Import) else ():
             with suppress(ImportError):
-                names.setdefault((alias.asname or alias.name).split(".")[0], import_module(alias.name.split(".")[0]))
+                names.setdefault(
+                    (alias.asname or alias.name).split(".")[0],
+                    import_module(alias.name.split(".")[0]),
+                )
         if isinstance(node, ast.ImportFrom) and node.module:
             source = resolve_name("." * node.level + node.module, loaded.__package__)
             for alias in node.names:
                 with suppress(ImportError, AttributeError):
                     value = getattr(import_module(source), alias.name)
-                    if _is_alias(value) and source.split(".")[0] not in (PACKAGE, "typing", "collections"):
+                    if _is_alias(value) and source.split(".")[0] not in (
+                        PACKAGE,
+                        "typing",
+                        "collections",
+                    ):
                         names[alias.asname or alias.name] = type(alias.name, (_Named,), {})
                     names.setdefault(alias.asname or alias.name, value)
     return names
@@ -272,7 +305,9 @@ def _type(found: Any) -> str:
         return _type(arguments[0])
     if origin is typing.Unpack:
         options = typing.get_type_hints(arguments[0])
-        lines = "".join(f"\n            {name}: {_type(options[name])}," for name in sorted(options))
+        lines = "".join(
+            f"\n            {name}: {_type(options[name])}," for name in sorted(options)
+        )
         return f"Unpack[{{{lines}\n        }}]"
     if origin is not None:
         name = _name(origin)
@@ -294,7 +329,11 @@ def _ours(found: Any) -> bool:
 
 def _public() -> list[Any]:
     modules = {path: import_module(path) for path in MODULES}
-    return [getattr(modules[path], name) for path, names in MODULES.items() for name in names or modules[path].__all__]
+    return [
+        getattr(modules[path], name)
+        for path, names in MODULES.items()
+        for name in names or modules[path].__all__
+    ]
 
 
 def _definer(cls: type, member: str) -> type:
@@ -306,7 +345,15 @@ def _definer(cls: type, member: str) -> type:
 
 
 def _run_input() -> RunAgentInput:
-    return RunAgentInput(thread_id="t", run_id="r", state=None, messages=[], tools=[], context=[], forwarded_props=None)
+    return RunAgentInput(
+        thread_id="t",
+        run_id="r",
+        state=None,
+        messages=[],
+        tools=[],
+        context=[],
+        forwarded_props=None,
+    )
 
 
 def _client(name: str) -> Any:

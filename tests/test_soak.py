@@ -1,4 +1,5 @@
-"""What many clients leave in a server: nothing. `make soak` is the long form, for the picture in the docs."""
+"""What many clients leave in a server: nothing. `make soak` is the long form, for the picture in
+the docs."""
 
 from __future__ import annotations
 
@@ -14,28 +15,67 @@ from tests.deep import deep
 
 @pytest.mark.parametrize("runs", [40, pytest.param(1000, marks=[deep, pytest.mark.timeout(800)])])
 async def test_nothing_is_left_of_clients_of_every_kind(runs: int) -> None:
-    """Memory says something in the long form only: a short one ends before the allocator has all it wants."""
+    """Memory says something in the long form only: a short one ends before the allocator has all it
+    wants."""
     result = await soak(runs)
     assert judge(result, memory=runs > 500) == []
     assert result.rows[-1]["run"] >= runs
     kinds = {name.partition(":")[0] for name in result.tally}
-    assert kinds >= {"finish", "leave", "stall", "join", "cancel", "answer_twice", "talk_nonsense", "interfere", "show"}
+    assert kinds >= {
+        "finish",
+        "leave",
+        "stall",
+        "join",
+        "cancel",
+        "answer_twice",
+        "talk_nonsense",
+        "interfere",
+        "show",
+    }
 
 
 def rows(**changes: Any) -> list[dict[str, float]]:
-    """Rows of a soak in which nothing grows, but for what is given: the first and the last value of a line."""
-    flat = {"memory MB": 120, "objects": 150_000, "cache entries": 280, "tasks": 3, "descriptors": 12, "threads": 4}
-    still = dict.fromkeys(("runs", "thread locks", "kept tasks", "repeated transfers", "client states"), 0)
+    """Rows of a soak in which nothing grows, but for what is given: the first and the last value of
+    a line."""
+    flat = {
+        "memory MB": 120,
+        "objects": 150_000,
+        "cache entries": 280,
+        "tasks": 3,
+        "descriptors": 12,
+        "threads": 4,
+    }
+    still = dict.fromkeys(
+        ("runs", "thread locks", "kept tasks", "repeated transfers", "client states"), 0
+    )
     values = {name: (value, value) for name, value in {**flat, **still}.items()} | changes
     return [
-        {"run": 250 * number, **{name: first + (last - first) * number / 40 for name, (first, last) in values.items()}}
+        {
+            "run": 250 * number,
+            **{
+                name: first + (last - first) * number / 40 for name, (first, last) in values.items()
+            },
+        }
         for number in range(1, 41)
     ]
 
 
 def test_what_is_flat_is_no_complaint() -> None:
     assert judge(Soaked(rows())) == []
-    assert judge(Soaked(rows(**{"objects": (150_000, 151_000), "threads": (4, 20), "client states": (0, 4000)}))) == []
+    assert (
+        judge(
+            Soaked(
+                rows(
+                    **{
+                        "objects": (150_000, 151_000),
+                        "threads": (4, 20),
+                        "client states": (0, 4000),
+                    }
+                )
+            )
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(

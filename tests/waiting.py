@@ -1,7 +1,7 @@
 """Waiting in tests: for a condition, never for a time.
 
-`PATIENCE` is how long a test waits for what must happen. It is far longer than anything takes, so that it ends a test
-that hangs, and never one that is slow because the machine is busy.
+`PATIENCE` is how long a test waits for what must happen. It is far longer than anything takes, so
+that it ends a test that hangs, and never one that is slow because the machine is busy.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 
 PATIENCE = 50.0
-"""Seconds; less than pytest allows a test, and than what hangs in one, so that the error says what did not happen."""
+"""Seconds; less than pytest allows a test, and than what hangs in one, so that the error says what
+did not happen."""
 
 
 def wait_for(met: Callable[[], object], what: str, timeout: float = PATIENCE) -> None:

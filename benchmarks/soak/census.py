@@ -11,7 +11,14 @@ import psutil
 from langgraph_agui import LangGraphAgent, aio, threads
 from langgraph_agui.state.client_state import ClientStateCache
 
-_CONTAINERS = (dict, set, list, weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet)
+_CONTAINERS = (
+    dict,
+    set,
+    list,
+    weakref.WeakValueDictionary,
+    weakref.WeakKeyDictionary,
+    weakref.WeakSet,
+)
 _PROCESS = psutil.Process()
 
 
@@ -21,7 +28,8 @@ def busy(agents: Sequence[LangGraphAgent]) -> int:
 
 
 def census(agents: Sequence[LangGraphAgent]) -> dict[str, float]:
-    """Count everything that could grow. Client states are bounded, and grow to their bound: they count apart."""
+    """Count everything that could grow. Client states are bounded, and grow to their bound: they
+    count apart."""
     gc.collect()
     states = [one for one in gc.get_objects() if isinstance(one, ClientStateCache)]
     held = sum(2 + len(state._leftovers) for state in states)
@@ -40,7 +48,8 @@ def census(agents: Sequence[LangGraphAgent]) -> dict[str, float]:
 
 
 def entries(agents: Sequence[LangGraphAgent]) -> dict[str, int]:
-    """The size of every container and cache that the package's modules, or objects of the agents, hold; by name."""
+    """The size of every container and cache that the package's modules, or objects of the agents,
+    hold; by name."""
     found: dict[str, int] = {}
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "langgraph_agui":
@@ -65,6 +74,10 @@ def _held_by(owner: object, path: str, seen: set[int]) -> Iterator[tuple[str, in
         value = getattr(owner, key, None)
         if isinstance(value, _CONTAINERS):
             yield f"{path}.{key}", len(value)
-        for one in value if isinstance(value, Collection) and not isinstance(value, str | bytes) else [value]:
+        for one in (
+            value
+            if isinstance(value, Collection) and not isinstance(value, str | bytes)
+            else [value]
+        ):
             if type(one).__module__.partition(".")[0] == "langgraph_agui":
                 yield from _held_by(one, f"{path}.{key}", seen)

@@ -6,7 +6,16 @@ from xml.sax.saxutils import escape
 
 PICTURE = Path(__file__).parent.parent.parent / "docs" / "soak.svg"
 
-NAMES = ("memory MB", "objects", "tasks", "descriptors", "threads", "thread locks", "cache entries", "client states")
+NAMES = (
+    "memory MB",
+    "objects",
+    "tasks",
+    "descriptors",
+    "threads",
+    "thread locks",
+    "cache entries",
+    "client states",
+)
 NOTES = {"threads": " (of an executor)", "client states": " (at most 4,000)"}
 
 WIDTH, HEIGHT, ACROSS, MARGIN = 340, 110, 2, 24
@@ -27,7 +36,8 @@ def chart(rows: Sequence[dict[str, float]], title: str) -> str:
         for number, name in enumerate(NAMES)
     )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {ACROSS * (WIDTH + 2 * MARGIN)} {height}" role="img">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {ACROSS * (WIDTH + 2 * MARGIN)} '
+        f'{height}" role="img">\n'
         f"<title>{title}</title>\n<style>{STYLE}</style>\n"
         f'<text x="{MARGIN}" y="{MARGIN}">{title}</text>\n{panels}\n</svg>\n'
     )
@@ -35,7 +45,9 @@ def chart(rows: Sequence[dict[str, float]], title: str) -> str:
 
 def _panel(name: str, rows: Sequence[dict[str, float]]) -> str:
     last, top = rows[-1]["run"], max(row[name] for row in rows) * 1.15 or 1
-    points = " ".join(f"{row['run'] / last * WIDTH:.1f},{HEIGHT * (1 - row[name] / top):.1f}" for row in rows)
+    points = " ".join(
+        f"{row['run'] / last * WIDTH:.1f},{HEIGHT * (1 - row[name] / top):.1f}" for row in rows
+    )
     return (
         f'<text y="-6">{name}: {rows[0][name]:,.0f} after {rows[0]["run"]:,.0f} runs, '
         f"{rows[-1][name]:,.0f} after {last:,.0f}{NOTES.get(name, '')}</text>"

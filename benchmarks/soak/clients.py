@@ -1,6 +1,8 @@
-"""Clients of every kind: that read to the end, leave, vanish, stall, join, cancel, answer twice, and send nonsense.
+"""Clients of every kind: that read to the end, leave, vanish, stall, join, cancel, answer twice,
+and send nonsense.
 
-What they hear is verified strictly and folded. A client goes on with what it holds, also when it had left.
+What they hear is verified strictly and folded. A client goes on with what it holds, also when it
+had left.
 """
 
 import asyncio
@@ -20,7 +22,15 @@ from .connection import Connection, ask
 TURNS = 4
 """Turns of a conversation, after which its client does not come back."""
 
-EXPECTED = {"success", "interrupt", "cancelled", "left", "interrupt_unanswered", "interrupt_unknown", "409"}
+EXPECTED = {
+    "success",
+    "interrupt",
+    "cancelled",
+    "left",
+    "interrupt_unanswered",
+    "interrupt_unknown",
+    "409",
+}
 """How a run may end for its client, or be refused."""
 
 NONSENSE = (
@@ -45,7 +55,9 @@ class Talk:
     state: Any = field(default_factory=dict)
     turns: int = 0
 
-    def input(self, text: str | None = None, resume: list[ResumeEntry] | None = None) -> RunAgentInput:
+    def input(
+        self, text: str | None = None, resume: list[ResumeEntry] | None = None
+    ) -> RunAgentInput:
         """What its client sends, with a new message or with answers."""
         new = [UserMessage(id=str(uuid4()), role="user", content=text)] if text is not None else []
         return RunAgentInput(
@@ -76,7 +88,8 @@ class Reader:
         self.interrupts: list[Interrupt] = []
 
     async def read(self, connection: Connection, limit: int | None = None) -> str:
-        """Read to the end, or up to so many events; return how the run ended. Raises if the stream is wrong."""
+        """Read to the end, or up to so many events; return how the run ended. Raises if the stream
+        is wrong."""
         async for piece in connection.pieces():
             for wire in self._decoder.feed(piece):
                 self._hear(wire)
@@ -92,7 +105,9 @@ class Reader:
         if wire["type"] == "RUN_FINISHED":
             outcome = wire.get("outcome") or {"type": "success"}
             self.ending = outcome["type"]
-            self.interrupts = [Interrupt.model_validate(one) for one in outcome.get("interrupts", ())]
+            self.interrupts = [
+                Interrupt.model_validate(one) for one in outcome.get("interrupts", ())
+            ]
         elif wire["type"] == "RUN_ERROR":
             self.ending = wire.get("code") or "an error without a code"
 
@@ -152,7 +167,7 @@ class Crowd:
                 return self._idle.pop(number)
         return Talk(agent or self._random.choice(["stored", "plain"]))
 
-    # -- kinds ----------------------------------------------------------------------------------------------------
+    # -- kinds ------------------------------------------------------------------------------------
 
     async def finish(self, talk: Talk) -> str:
         """Read to the end."""
@@ -170,7 +185,9 @@ class Crowd:
         """Join a run in its middle, once or twice; who joins may leave before its end."""
         after = self._random.randrange(1, 80)
         joiners = self._random.choices([None, 20], k=self._random.randint(1, 2))
-        return await self._say(talk, "long", meanwhile=(after, [self._connect(talk, limit) for limit in joiners]))
+        return await self._say(
+            talk, "long", meanwhile=(after, [self._connect(talk, limit) for limit in joiners])
+        )
 
     async def cancel(self, talk: Talk) -> str:
         """Cancel the run after any event, and hear its end."""
@@ -185,7 +202,10 @@ class Crowd:
         if (first := await self._run(talk, given, reader=reader)) != "interrupt":
             return first
         payload = {"approved": self._random.random() < 0.8}
-        entries = [ResumeEntry(interrupt_id=one.id, status="resolved", payload=payload) for one in reader.interrupts]
+        entries = [
+            ResumeEntry(interrupt_id=one.id, status="resolved", payload=payload)
+            for one in reader.interrupts
+        ]
         given = [talk.input(resume=entries) for _ in range(2)]
         if self._random.random() < 0.5:
             endings = await asyncio.gather(*(self._run(talk, one) for one in given))
@@ -206,16 +226,20 @@ class Crowd:
     async def interfere(self, talk: Talk) -> str:
         """Run again in a thread that is busy."""
         other = Talk(talk.agent, talk.thread)
-        return await self._say(talk, "long", meanwhile=(self._random.randrange(1, 30), [self._say(other, "chat")]))
+        return await self._say(
+            talk, "long", meanwhile=(self._random.randrange(1, 30), [self._say(other, "chat")])
+        )
 
     async def show(self, talk: Talk) -> str:
         """Look at the thread as it stands."""
         return await self._connect(talk, None)
 
-    # -- what they do ---------------------------------------------------------------------------------------------
+    # -- what they do -----------------------------------------------------------------------------
 
     def _text(self, talk: Talk) -> str:
-        return self._random.choice(["chat", "weather", "transfer"] if talk.agent == "stored" else ["chat", "weather"])
+        return self._random.choice(
+            ["chat", "weather", "transfer"] if talk.agent == "stored" else ["chat", "weather"]
+        )
 
     async def _say(self, talk: Talk, text: str, **how: Any) -> str:
         ending = await self._run(talk, talk.input(text), **how)
@@ -226,16 +250,22 @@ class Crowd:
     async def _give_up(self, talk: Talk) -> None:
         """Cancel what the thread asks, which a client that has left learns by connecting."""
         reader = Reader(given := talk.input())
-        connection = await Connection.open(self._port, "POST", f"/{talk.agent}/connect", _body(given))
+        connection = await Connection.open(
+            self._port, "POST", f"/{talk.agent}/connect", _body(given)
+        )
         await reader.read(connection)
         await connection.leave()
-        cancelled = [ResumeEntry(interrupt_id=one.id, status="cancelled") for one in reader.interrupts]
+        cancelled = [
+            ResumeEntry(interrupt_id=one.id, status="cancelled") for one in reader.interrupts
+        ]
         ending = await self._run(talk, talk.input(resume=cancelled))
         self.tally[f"give_up: {ending}"] += 1
 
     async def _connect(self, talk: Talk, limit: int | None) -> str:
         given = Talk(talk.agent, talk.thread).input()
-        connection = await Connection.open(self._port, "POST", f"/{talk.agent}/connect", _body(given))
+        connection = await Connection.open(
+            self._port, "POST", f"/{talk.agent}/connect", _body(given)
+        )
         ending = await Reader(given).read(connection, limit)
         await connection.leave()
         return ending
@@ -254,7 +284,9 @@ class Crowd:
         after, others = meanwhile
         talk.turns += 1
         tasks: list[asyncio.Future[Any]] = []
-        connection = await Connection.open(self._port, "POST", f"/{talk.agent}", _body(given), stalled=stalled)
+        connection = await Connection.open(
+            self._port, "POST", f"/{talk.agent}", _body(given), stalled=stalled
+        )
         try:
             if connection.status != 200:
                 await connection.rest()

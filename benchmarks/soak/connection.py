@@ -21,14 +21,18 @@ class Connection:
         self.status = 0
 
     @classmethod
-    async def open(cls, port: int, method: str, path: str, body: bytes = b"", *, stalled: bool = False) -> Self:
+    async def open(
+        cls, port: int, method: str, path: str, body: bytes = b"", *, stalled: bool = False
+    ) -> Self:
         """Send a request and read the head of the answer."""
         made = socket.socket()
         made.setblocking(False)
         if stalled:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, STALLED)
         await asyncio.get_running_loop().sock_connect(made, ("127.0.0.1", port))
-        connection = cls(*await asyncio.open_connection(sock=made, limit=STALLED if stalled else 2**16))
+        connection = cls(
+            *await asyncio.open_connection(sock=made, limit=STALLED if stalled else 2**16)
+        )
         head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n"
         length = f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
         connection._writer.write(head.encode() + length.encode() + body)

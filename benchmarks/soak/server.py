@@ -1,8 +1,10 @@
-"""The server of the soak: ``python -m benchmarks.soak.server DIRECTORY``. Prints its port, runs until its input ends.
+"""The server of the soak: ``python -m benchmarks.soak.server DIRECTORY``. Prints its port, runs
+until its input ends.
 
-One agent with a SQLite checkpointer and one without, whose model thinks, calls tools and answers. The last user message
-says what: "chat" for words, "weather" for a tool first, "transfer" for a tool that has to be approved, "long" and
-"endless" for more words, the latter for more than a connection's buffers hold.
+One agent with a SQLite checkpointer and one without, whose model thinks, calls tools and answers.
+The last user message says what: "chat" for words, "weather" for a tool first, "transfer" for a tool
+that has to be approved, "long" and "endless" for more words, the latter for more than a
+connection's buffers hold.
 """
 
 import asyncio
@@ -23,7 +25,15 @@ from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
-from benchmarks.model import ScriptedModel, call_args, call_start, finish, signature, text_block, thinking
+from benchmarks.model import (
+    ScriptedModel,
+    call_args,
+    call_start,
+    finish,
+    signature,
+    text_block,
+    thinking,
+)
 from langgraph_agui import LangGraphAgent, agui_router
 
 from .census import busy, census, entries
@@ -40,7 +50,9 @@ class Place(AgentState[Any]):
 
 def script(messages: Sequence[BaseMessage]) -> Iterable[AIMessageChunk]:
     """What the model says next."""
-    order = next(message.text for message in reversed(messages) if isinstance(message, HumanMessage))
+    order = next(
+        message.text for message in reversed(messages) if isinstance(message, HumanMessage)
+    )
     yield from (thinking(f"thought {number} ") for number in range(WORDS))
     yield signature("c2lnbmVk")
     if order in ("weather", "transfer") and not isinstance(messages[-1], ToolMessage):
@@ -58,7 +70,9 @@ def agents_of(saver: AsyncSqliteSaver, transfers: Counter[str]) -> dict[str, Lan
     async def look(place: str, call_id: Annotated[str, InjectedToolCallId]) -> Command[str]:
         """Look."""
         await asyncio.sleep(0.001)
-        return Command(update={"place": place, "messages": [ToolMessage("sunny", tool_call_id=call_id)]})
+        return Command(
+            update={"place": place, "messages": [ToolMessage("sunny", tool_call_id=call_id)]}
+        )
 
     @tool
     def transfer(place: str, call_id: Annotated[str, InjectedToolCallId]) -> str:
@@ -68,7 +82,9 @@ def agents_of(saver: AsyncSqliteSaver, transfers: Counter[str]) -> dict[str, Lan
 
     model = ScriptedModel(script=script)
     guard = HumanInTheLoopMiddleware({"transfer": True})
-    stored = create_agent(model, [look, transfer], middleware=[guard], state_schema=Place, checkpointer=saver)
+    stored = create_agent(
+        model, [look, transfer], middleware=[guard], state_schema=Place, checkpointer=saver
+    )
     plain = create_agent(model, [look], state_schema=Place)
     return {"stored": LangGraphAgent(graph=stored), "plain": LangGraphAgent(graph=plain)}
 
@@ -107,7 +123,9 @@ async def serve(directory: Path) -> None:
     async with AsyncSqliteSaver.from_conn_string(str(directory / "threads.sqlite")) as saver:
         transfers: Counter[str] = Counter()
         app = app_of(agents_of(saver, transfers), transfers)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1))
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+        )
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         print(listener.getsockname()[1], flush=True)
         ended = asyncio.Event()

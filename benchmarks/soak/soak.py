@@ -1,4 +1,5 @@
-"""The soak: clients come in rounds; after each, when the server is idle, what it holds is counted."""
+"""The soak: clients come in rounds; after each, when the server is idle, what it holds is
+counted."""
 
 import asyncio
 import time
@@ -19,7 +20,14 @@ FEWEST_ROUNDS, MOST_ROUNDS = 8, 40
 PATIENCE = 50.0
 
 NOTHING = ("runs", "thread locks", "kept tasks", "repeated transfers")
-GROWTH = {"memory MB": 0.06, "objects": 0.02, "cache entries": 0.02, "tasks": 0, "descriptors": 0, "threads": 0}
+GROWTH = {
+    "memory MB": 0.06,
+    "objects": 0.02,
+    "cache entries": 0.02,
+    "tasks": 0,
+    "descriptors": 0,
+    "threads": 0,
+}
 """By which share the mean of the last quarter may be above that of the second."""
 
 WORKERS = {"threads": AT_ONCE}
@@ -39,7 +47,9 @@ class Soaked:
     seconds: float = 0.0
 
 
-async def soak(runs: int, seed: int = 1, *, say: Callable[[str], object] = lambda _: None) -> Soaked:
+async def soak(
+    runs: int, seed: int = 1, *, say: Callable[[str], object] = lambda _: None
+) -> Soaked:
     """Let clients come until there were so many runs."""
     result, begun = Soaked(), time.monotonic()
     with TemporaryDirectory() as directory:
@@ -95,7 +105,8 @@ async def _count(port: int, idle: int) -> dict[str, float]:
 
 
 def judge(result: Soaked, *, memory: bool = True) -> list[str]:
-    """Return what grew, and what went wrong. Memory can be left out: that of the first runs grows."""
+    """Return what grew, and what went wrong. Memory can be left out: that of the first runs
+    grows."""
     found = result.complaints[:20]
     quarter = len(result.rows) // 4
     early, late = result.rows[quarter : 2 * quarter], result.rows[-quarter:]
@@ -123,5 +134,9 @@ def _line(row: dict[str, float]) -> str:
 
 
 def _grown(before: dict[str, Any], after: dict[str, Any]) -> dict[str, str]:
-    changed = {name: (before.get(name, 0), size) for name, size in after.items() if size > before.get(name, 0)}
+    changed = {
+        name: (before.get(name, 0), size)
+        for name, size in after.items()
+        if size > before.get(name, 0)
+    }
     return {name: f"{old} to {new}" for name, (old, new) in changed.items()}

@@ -1,4 +1,5 @@
-"""Run examples, each server on a free port with its client: `python -m examples.client [NAME ...]`, by default all."""
+"""Run examples, each server on a free port with its client: `python -m examples.client [NAME ...]`,
+by default all."""
 
 from __future__ import annotations
 
@@ -12,7 +13,14 @@ from threading import Thread
 import uvicorn
 from fastapi import FastAPI
 
-NAMES = ["basic_chat", "backend_tools", "frontend_tools", "mixed_tools", "approvals", "recipe_state"]
+NAMES = [
+    "basic_chat",
+    "backend_tools",
+    "frontend_tools",
+    "mixed_tools",
+    "approvals",
+    "recipe_state",
+]
 
 
 @contextmanager
@@ -30,11 +38,17 @@ def serving(app: FastAPI) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m examples.client", description="Run examples, offline.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; by default all")
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.client", description="Run examples, offline."
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; by default all"
+    )
     for name in parser.parse_args().names or NAMES:
         print(f"== {name}")
-        server, client = (import_module(f"examples.client.{name}.{side}") for side in ("server", "client"))
+        server, client = (
+            import_module(f"examples.client.{name}.{side}") for side in ("server", "client")
+        )
         with serving(server.app) as address:
             client.main(f"{address}/agent")
 

@@ -43,14 +43,18 @@ class Scripted(BaseChatModel):
     def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
         return generate_from_stream(self._stream(*args, **kwargs))
 
-    def _stream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+    def _stream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
         read, written = sum(len(message.text.split()) for message in messages), 0
         for chunk in self.script(messages):
             time.sleep(DELAY)
             written += 1
             yield ChatGenerationChunk(message=chunk)
         used = UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)
-        yield ChatGenerationChunk(message=AIMessageChunk(content=[], usage_metadata=used, chunk_position="last"))
+        yield ChatGenerationChunk(
+            message=AIMessageChunk(content=[], usage_metadata=used, chunk_position="last")
+        )
 
 
 def reason(text: str) -> Reply:

@@ -3,8 +3,9 @@
     python -m examples.expense_approval                          # AG-UI interrupts
     python -m examples.expense_approval --ask-by tool_call    # the `request_approval` client tool
 
-The model wants to book two expenses and to delete records. The manager approves the first booking, corrects the amount
-of the second, and refuses the deletion. `on_answer` writes a line of an audit log for each decision.
+The model wants to book two expenses and to delete records. The manager approves the first booking,
+corrects the amount of the second, and refuses the deletion. `on_answer` writes a line of an audit
+log for each decision.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from langgraph_agui import Approval, ApprovalOptions, LangGraphAgent
 
 REQUEST = "Book 1,500 for Ada and 900 for Ben, and delete the expense records of 2019."
 
-# -- the agent --------------------------------------------------------------------------------------------------------
+# -- the agent ------------------------------------------------------------------------------------
 
 ledger: list[str] = []
 """What was really done."""
@@ -75,7 +76,8 @@ class Clerk(BaseChatModel):
         results = [message for message in messages if isinstance(message, Result)]
         if results:
             said = AIMessage(
-                "This is what I could do:\n" + "\n".join(f"- {result.text.splitlines()[-1]}" for result in results)
+                "This is what I could do:\n"
+                + "\n".join(f"- {result.text.splitlines()[-1]}" for result in results)
             )
         else:
             calls = [
@@ -86,7 +88,8 @@ class Clerk(BaseChatModel):
             said = AIMessage(
                 "I will do all three at once.",
                 tool_calls=[
-                    {"name": name, "args": args, "id": f"call-{number}"} for number, (name, args) in enumerate(calls)
+                    {"name": name, "args": args, "id": f"call-{number}"}
+                    for number, (name, args) in enumerate(calls)
                 ],
             )
         return ChatResult(generations=[ChatGeneration(message=said)])
@@ -96,7 +99,10 @@ def audit(approval: Approval) -> None:
     """One line for each decision, before it takes effect. If this raised, nothing would be done."""
     who = approval.config["configurable"]["user"]
     args = approval.edited_args or approval.args
-    print(f"  AUDIT {who}: {approval.decision} {approval.name} {json.dumps(args)} ({approval.tool_call_id})")
+    print(
+        f"  AUDIT {who}: {approval.decision} {approval.name} {json.dumps(args)} "
+        f"({approval.tool_call_id})"
+    )
 
 
 def make_agent(ask_by: Literal["auto", "tool_call"]) -> LangGraphAgent:
@@ -107,11 +113,15 @@ def make_agent(ask_by: Literal["auto", "tool_call"]) -> LangGraphAgent:
         },
         description_prefix="May I do this?",
     )
-    graph = create_agent(Clerk(), [book_expense, delete_records], middleware=[guard], checkpointer=InMemorySaver())
-    return LangGraphAgent(graph, name="expenses", approvals=ApprovalOptions(ask_by=ask_by, on_answer=audit))
+    graph = create_agent(
+        Clerk(), [book_expense, delete_records], middleware=[guard], checkpointer=InMemorySaver()
+    )
+    return LangGraphAgent(
+        graph, name="expenses", approvals=ApprovalOptions(ask_by=ask_by, on_answer=audit)
+    )
 
 
-# -- the manager: any AG-UI client -------------------------------------------------------------------------------------
+# -- the manager: any AG-UI client ---------------------------------------------------------------
 
 
 def decide(tool: str, args: dict[str, Any]) -> dict[str, Any]:
@@ -153,7 +163,12 @@ async def send(
         resume=resume,
     )
     # Behind an endpoint, `config_factory` finds out from the request who this is.
-    events = [event async for event in agent.run(run_input, config={"configurable": {"user": "manager@example.com"}})]
+    events = [
+        event
+        async for event in agent.run(
+            run_input, config={"configurable": {"user": "manager@example.com"}}
+        )
+    ]
     for event in events:
         match event:
             case TextMessageContentEvent():
@@ -169,13 +184,17 @@ async def send(
 
 def history(events: Sequence[Event]) -> list[Message]:
     """What the client holds after a run."""
-    return next(event.messages for event in reversed(events) if isinstance(event, MessagesSnapshotEvent))
+    return next(
+        event.messages for event in reversed(events) if isinstance(event, MessagesSnapshotEvent)
+    )
 
 
 def answer_interrupts(events: Sequence[Event]) -> list[ResumeEntry]:
     """The manager's decisions as the `resume` of the next run."""
     end, answers = events[-1], []
-    if not isinstance(end, RunFinishedEvent) or not isinstance(end.outcome, RunFinishedInterruptOutcome):
+    if not isinstance(end, RunFinishedEvent) or not isinstance(
+        end.outcome, RunFinishedInterruptOutcome
+    ):
         return []
     for interrupt in end.outcome.interrupts:
         asked = interrupt.metadata or {}
@@ -187,12 +206,18 @@ def answer_interrupts(events: Sequence[Event]) -> list[ResumeEntry]:
 def answer_calls(messages: Sequence[Message]) -> list[ToolMessage]:
     """The manager's decisions as the results of the calls of `request_approval`."""
     results = []
-    for call in (call for message in messages for call in getattr(message, "tool_calls", None) or ()):
+    for call in (
+        call for message in messages for call in getattr(message, "tool_calls", None) or ()
+    ):
         if call.function.name == "request_approval":
             asked = json.loads(call.function.arguments)
             payload = decide(asked["function_name"], asked["function_arguments"])
             content = json.dumps({"approval_id": asked["approval_id"], **payload})
-            results.append(ToolMessage(id=f"result-{call.id}", role="tool", tool_call_id=call.id, content=content))
+            results.append(
+                ToolMessage(
+                    id=f"result-{call.id}", role="tool", tool_call_id=call.id, content=content
+                )
+            )
     return results
 
 
@@ -202,7 +227,9 @@ async def dialogue(ask_by: Literal["auto", "tool_call"]) -> None:
     agent = make_agent(ask_by)
     print(f"user: {REQUEST}")
     tools = [REQUEST_APPROVAL] if ask_by == "tool_call" else []
-    first = await send(agent, [UserMessage(id="request", role="user", content=REQUEST)], "run-1", tools=tools)
+    first = await send(
+        agent, [UserMessage(id="request", role="user", content=REQUEST)], "run-1", tools=tools
+    )
     held = history(first)
     if ask_by == "auto":
         await send(agent, held, "run-2", resume=answer_interrupts(first))

@@ -1,7 +1,7 @@
 """One agent for three front ends, and their pages: `python -m examples.frontends.server`.
 
-The model is scripted: it needs no key, and knows the words in `answer` and in the README. The pages answer questions by
-`resume`, so the agent asks each of them by the outcome of a run.
+The model is scripted: it needs no key, and knows the words in `answer` and in the README. The pages
+answer questions by `resume`, so the agent asks each of them by the outcome of a run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
 from examples.client.scripted import Reply, Scripted, call, reason, results, write
-from langgraph_agui import AGUIMiddleware, ApprovalOptions, LangGraphAgent, add_langgraph_fastapi_endpoint, state_update
+from langgraph_agui import (
+    AGUIMiddleware,
+    ApprovalOptions,
+    LangGraphAgent,
+    add_langgraph_fastapi_endpoint,
+    state_update,
+)
 
 HERE = Path(__file__).parent
 
@@ -113,7 +119,9 @@ def build_app(agent: LangGraphAgent) -> FastAPI:
     app = FastAPI()
     add_langgraph_fastapi_endpoint(app, agent, "/agent")
     for page in ("plain", "assistant-ui"):
-        app.mount(f"/{page}", StaticFiles(directory=HERE / page / "dist", html=True, check_dir=False))
+        app.mount(
+            f"/{page}", StaticFiles(directory=HERE / page / "dist", html=True, check_dir=False)
+        )
     return app
 
 

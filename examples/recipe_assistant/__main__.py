@@ -49,7 +49,10 @@ def show(question: str, events: Sequence[Event], state: Any) -> None:
     print(f"user: {question}")
     for line in told([event for event in events if isinstance(event, StateEvent)]):
         print(f"  {line}")
-    print("assistant: " + "".join(event.delta for event in events if isinstance(event, TextMessageContentEvent)))
+    print(
+        "assistant: "
+        + "".join(event.delta for event in events if isinstance(event, TextMessageContentEvent))
+    )
     for event in events:
         if isinstance(event, RunErrorEvent):
             raise SystemExit(f"error: {event.message} [{event.code}]")
@@ -65,7 +68,11 @@ async def converse(send: Any) -> None:
     messages: list[Any] = []
     state: Any = {}
     for number, question in enumerate(
-        ["A tomato soup, please.", "Please make it for six and add basil.", "I have changed the time. What is it now?"]
+        [
+            "A tomato soup, please.",
+            "Please make it for six and add basil.",
+            "I have changed the time. What is it now?",
+        ]
     ):
         if number == 2:
             print("user edits /recipe/minutes: 20")
@@ -74,7 +81,10 @@ async def converse(send: Any) -> None:
             protocol_version="1.0",
             thread_id="soup",
             run_id=f"run-{number}",
-            messages=[*messages, UserMessage(id=f"question-{number}", role="user", content=question)],
+            messages=[
+                *messages,
+                UserMessage(id=f"question-{number}", role="user", content=question),
+            ],
             state=state,
             tools=[],
             context=[],
@@ -89,7 +99,9 @@ async def converse(send: Any) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--send", choices=["patches", "snapshots"], help="how changes go out; by default, one after the other"
+        "--send",
+        choices=["patches", "snapshots"],
+        help="how changes go out; by default, one after the other",
     )
     chosen = parser.parse_args().send
     for send in [chosen] if chosen else ["patches", "snapshots"]:

@@ -1,4 +1,5 @@
-"""The model of the example: a script that writes one recipe and understands two wishes. Runs offline."""
+"""The model of the example: a script that writes one recipe and understands two wishes. Runs
+offline."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "eight": 8}
 
 
 class Cook(BaseChatModel):
-    """Streams structured output, tool calls and text in small pieces; `delay` is the pause before each, in seconds."""
+    """Streams structured output, tool calls and text in small pieces; `delay` is the pause before
+    each, in seconds."""
 
     delay: float = 0.02
 
@@ -52,7 +54,9 @@ class Cook(BaseChatModel):
     def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
         return generate_from_stream(self._stream(*args, **kwargs))
 
-    def _stream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+    def _stream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
         for chunk in chunks(messages, kwargs.get("tools", ())):
             time.sleep(self.delay)
             yield ChatGenerationChunk(message=chunk)
@@ -71,10 +75,13 @@ def chunks(messages: list[BaseMessage], tools: Sequence[str]) -> Iterator[AIMess
 def call(name: str, args: dict[str, Any]) -> Iterator[AIMessageChunk]:
     written = json.dumps(args)
     yield AIMessageChunk(
-        content="", tool_call_chunks=[tool_call_chunk(name=name, args="", id=f"call_{uuid4()}", index=0)]
+        content="",
+        tool_call_chunks=[tool_call_chunk(name=name, args="", id=f"call_{uuid4()}", index=0)],
     )
     for at in range(0, len(written), 12):
-        yield AIMessageChunk(content="", tool_call_chunks=[tool_call_chunk(args=written[at : at + 12], index=0)])
+        yield AIMessageChunk(
+            content="", tool_call_chunks=[tool_call_chunk(args=written[at : at + 12], index=0)]
+        )
 
 
 def understood(wish: str) -> dict[str, Any]:
@@ -92,6 +99,7 @@ def summary(prompt: str) -> str:
     recipe = json.loads(prompt[prompt.index("{") :])["recipe"]
     names = [ingredient["name"] for ingredient in recipe["ingredients"]]
     return (
-        f"{recipe['title']} for {recipe['servings']}, in {recipe['minutes']} minutes and {len(recipe['steps'])} steps. "
+        f"{recipe['title']} for {recipe['servings']}, in {recipe['minutes']} minutes and "
+        f"{len(recipe['steps'])} steps. "
         f"You need {', '.join(names[:-1])} and {names[-1]}."
     )

@@ -1,12 +1,14 @@
-"""A recipe that a user and an assistant write together: shared state, as structured output, patches and snapshots.
+"""A recipe that a user and an assistant write together: shared state, as structured output, patches
+and snapshots.
 
-    python -m examples.recipe_assistant                              # a conversation in the terminal, offline
-    langgraph-agui serve examples.recipe_assistant.main:agent        # in the browser
-    langgraph-agui serve examples.recipe_assistant.main:snapshots    # the same with the whole state at each change
+    python -m examples.recipe_assistant                              # a conversation in the
+    terminal, offline langgraph-agui serve examples.recipe_assistant.main:agent        # in the
+    browser langgraph-agui serve examples.recipe_assistant.main:snapshots    # the same with the
+    whole state at each change
 
-`write` has the model write a `Recipe` as structured output, which the client sees grow; `answer` sums it up, or calls
-`change_recipe`, whose result is a patch of what has changed. What the user edits in the front end is in the state when
-the next run begins.
+`write` has the model write a `Recipe` as structured output, which the client sees grow; `answer`
+sums it up, or calls `change_recipe`, whose result is a patch of what has changed. What the user
+edits in the front end is in the state when the next run begins.
 """
 
 from __future__ import annotations
@@ -60,8 +62,10 @@ def change_recipe(
     minutes: int | None = None,
     add: list[Ingredient] | None = None,
 ) -> Command[Any]:
-    """Change the recipe: give what is to change, and the ingredients to add. Make all changes in one call."""
-    # One tool for all changes, because two calls in one step may not write the same key, unless it has a reducer.
+    """Change the recipe: give what is to change, and the ingredients to add. Make all changes in
+    one call."""
+    # One tool for all changes, because two calls in one step may not write the same key, unless it
+    # has a reducer.
     recipe = Recipe.model_validate(runtime.state["recipe"])
     recipe.servings = servings or recipe.servings
     recipe.minutes = minutes or recipe.minutes
@@ -69,7 +73,9 @@ def change_recipe(
     return state_update(runtime, "The recipe is changed.", {"recipe": recipe.model_dump()})
 
 
-def make_agent(send: Literal["patches", "snapshots"] = "patches", model: BaseChatModel | None = None) -> LangGraphAgent:
+def make_agent(
+    send: Literal["patches", "snapshots"] = "patches", model: BaseChatModel | None = None
+) -> LangGraphAgent:
     """The assistant.
 
     Args:
@@ -85,15 +91,18 @@ def make_agent(send: Literal["patches", "snapshots"] = "patches", model: BaseCha
         made: Any = await author.ainvoke([prompt, *state["messages"]])
         if made["parsing_error"]:
             raise made["parsing_error"]
-        # The structured output is a tool call: it belongs in the history with an answer, as any other.
+        # The structured output is a tool call: it belongs in the history with an answer, as any
+        # other.
         calls = made["raw"].tool_calls
         results = [ToolMessage("The recipe is written.", tool_call_id=call["id"]) for call in calls]
         return {"recipe": made["parsed"].model_dump(), "messages": [made["raw"], *results]}
 
     async def answer(state: State) -> dict[str, Any]:
         prompt = (
-            "You and the user write a recipe together. They see it beside the conversation and may edit it. Change it "
-            "only when they ask for it. Then sum it up in a sentence or two.\nThe recipe as it is now: "
+            "You and the user write a recipe together. They see it beside the conversation and "
+            "may edit it. Change it "
+            "only when they ask for it. Then sum it up in a sentence or two.\nThe recipe as it is "
+            "now: "
         )
         now = SystemMessage(prompt + Shared.model_validate(state).model_dump_json())
         return {"messages": [await assistant.ainvoke([now, *state["messages"]])]}
@@ -112,7 +121,9 @@ def make_agent(send: Literal["patches", "snapshots"] = "patches", model: BaseCha
     return LangGraphAgent(
         graph.compile(checkpointer=InMemorySaver()),
         name="recipes",
-        state=StateOptions(send=send, predict=[PredictState("Recipe", state_key="recipe")], schema=Shared),
+        state=StateOptions(
+            send=send, predict=[PredictState("Recipe", state_key="recipe")], schema=Shared
+        ),
     )
 
 

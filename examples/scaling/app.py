@@ -1,11 +1,12 @@
-"""An agent that any number of processes serve, on one Postgres. Each of them can follow and stop the runs of all.
+"""An agent that any number of processes serve, on one Postgres. Each of them can follow and stop
+the runs of all.
 
     python app.py                      # once: makes the tables
     uvicorn app:app --workers 4        # as often, and on as many machines, as you like
 
-`DATABASE_URL` says where Postgres is. With `REDIS_URL`, the live runs are in Redis. `MODEL`, for example
-`anthropic:claude-sonnet-4-5`, is the model; without it a scripted one answers offline, with `DEMO_DELAY` seconds before
-each word.
+`DATABASE_URL` says where Postgres is. With `REDIS_URL`, the live runs are in Redis. `MODEL`, for
+example `anthropic:claude-sonnet-4-5`, is the model; without it a scripted one answers offline, with
+`DEMO_DELAY` seconds before each word.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from langgraph_agui import LangGraphAgent, RunLimits, add_langgraph_fastapi_endp
 from langgraph_agui.devtools.demo import DemoModel, get_weather
 from langgraph_agui.workers import PostgresRunStore, RunStore
 
-DATABASE_URL = os.environ.get("DATABASE_URL", "postgresql://postgres:postgres@localhost:5432/postgres")
+DATABASE_URL = os.environ.get(
+    "DATABASE_URL", "postgresql://postgres:postgres@localhost:5432/postgres"
+)
 
 # Seconds in which the runs of a process that stops may end.
 DRAIN: Final = 20
@@ -42,13 +45,16 @@ def connections() -> AsyncConnectionPool[AsyncConnection[DictRow]]:
         connection_class=AsyncConnection[DictRow],
         kwargs={"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row},
         min_size=1,
-        max_size=10,  # one is the run store's; times the processes, plus one each: Postgres takes 100 by default
+        # one is the run store's; times the processes, plus one each: Postgres takes 100 by default
+        max_size=10,
         check=AsyncConnectionPool.check_connection,  # a database that was restarted costs no run
         open=False,
     )
 
 
-def live_runs(pool: AsyncConnectionPool[AsyncConnection[DictRow]]) -> AbstractAsyncContextManager[RunStore]:
+def live_runs(
+    pool: AsyncConnectionPool[AsyncConnection[DictRow]],
+) -> AbstractAsyncContextManager[RunStore]:
     """Where the processes find each other's runs."""
     if url := os.environ.get("REDIS_URL"):
         from langgraph_agui.workers import RedisRunStore  # needs the extra `redis`
@@ -65,7 +71,8 @@ def model() -> BaseChatModel:
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Everything that belongs to the event loop is made here, not at import: pool, stores, graph, agent, routes."""
+    """Everything that belongs to the event loop is made here, not at import: pool, stores, graph,
+    agent, routes."""
     async with connections() as pool, live_runs(pool) as store:
         graph = create_agent(model(), tools=[get_weather], checkpointer=AsyncPostgresSaver(pool))
         agent = LangGraphAgent(
@@ -85,7 +92,8 @@ app = FastAPI(lifespan=lifespan)
 
 
 async def set_up() -> None:
-    """Make the tables. Not in `lifespan`: workers that start together would get in each other's way."""
+    """Make the tables. Not in `lifespan`: workers that start together would get in each other's
+    way."""
     async with connections() as pool:
         await AsyncPostgresSaver(pool).setup()
         await PostgresRunStore(pool).setup()

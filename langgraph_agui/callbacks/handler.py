@@ -1,7 +1,7 @@
 """`AGUICallbackHandler`: AG-UI runs around any Runnable that it is given to.
 
-The hooks of a root run and of everything below it enter here and go to that run's `RootRun`. Events leave through
-`on_event`, in the thread of the hook that caused them, or through `events()`.
+The hooks of a root run and of everything below it enter here and go to that run's `RootRun`. Events
+leave through `on_event`, in the thread of the hook that caused them, or through `events()`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class _ActiveRun:
         run: Its translation.
         slot: Its place among the runs of the handler.
         members: The ids of its LangChain runs, its own first.
-        task: The task that waits for it, if it is a model's call: LangChain reports no end when that is cancelled.
+        task: The task that waits for it, if it is a model's call: LangChain reports no end when
+            that is cancelled.
         on_done: What that task calls when it is done.
         alone: Whether that task can wait for nothing else meanwhile.
     """
@@ -55,10 +56,16 @@ class _ActiveRun:
 
 
 def _start_hook(hook: Hook, *, is_model: bool = False) -> Hook:
-    """Return the handler's hook for the start of a run: it passes the start to `hook` of the run's root."""
+    """Return the handler's hook for the start of a run: it passes the start to `hook` of the run's
+    root.
+    """
 
     def start(
-        handler: AGUICallbackHandler, *args: Any, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any
+        handler: AGUICallbackHandler,
+        *args: Any,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **kwargs: Any,
     ) -> None:
         calls = kwargs.get("batch_size", 1) if is_model else 0
         root, parent = handler._find_or_start(run_id, parent_run_id, calls)
@@ -87,24 +94,28 @@ def _end_hook(hook: Hook, *, failed: bool = False) -> Hook:
 class AGUICallbackHandler(BaseCallbackHandler):
     """Emits any Runnable's run as a complete AG-UI run.
 
-    `chain.invoke(x, config={"callbacks": [AGUICallbackHandler(on_event)]})`: `on_event` is called with `RUN_STARTED`
-    when the outermost run begins, with everything its models, tools, nodes and subagents do, and with the one terminal
-    event when it ends. Works for chains, bare models and agents, sync and async, one by one or in a `batch`. The
-    outermost run's id is the AG-UI run id. The handler knows neither messages nor state of the client, and sends none.
+    `chain.invoke(x, config={"callbacks": [AGUICallbackHandler(on_event)]})`: `on_event` is called
+    with `RUN_STARTED` when the outermost run begins, with everything its models, tools, nodes and
+    subagents do, and with the one terminal event when it ends. Works for chains, bare models and
+    agents, sync and async, one by one or in a `batch`. The outermost run's id is the AG-UI run id.
+    The handler knows neither messages nor state of the client, and sends none.
 
-    A handler may be used again, also at the same time: runs are emitted one after the other, each as a whole, in the
-    order in which they began. A model's call that its task has left (a timeout) ends when that task begins another run.
+    A handler may be used again, also at the same time: runs are emitted one after the other, each
+    as a whole, in the order in which they began. A model's call that its task has left (a timeout)
+    ends when that task begins another run.
 
     Args:
-        on_event: Receives each event; not an async function. One call at a time, in the thread that the work runs in,
-            or in another of this handler's that is in it already. If it raises, the run that produced the event raises
-            the same and emits nothing more. Without it the events wait for `events()`.
+        on_event: Receives each event; not an async function. One call at a time, in the thread that
+            the work runs in, or in another of this handler's that is in it already. If it raises,
+            the run that produced the event raises the same and emits nothing more. Without it the
+            events wait for `events()`.
         thread_id: The AG-UI thread id of the runs; a random one by default.
         messages_key: The state channel that holds the conversation, where a graph runs.
         reasoning: Who sees the model's reasoning, and how it travels (guides/reasoning.md).
         subagents: What clients see of subagents (guides/subagents.md).
-        stream_tokens: Whether chat models stream under `invoke` too, as they would under `stream`. LangChain lets one
-            handler of a run do that: `astream_events` around the same run may see less of parsers.
+        stream_tokens: Whether chat models stream under `invoke` too, as they would under `stream`.
+            LangChain lets one handler of a run do that: `astream_events` around the same run may
+            see less of parsers.
 
     Raises:
         TypeError: `on_event` is an async function.
@@ -127,7 +138,10 @@ class AGUICallbackHandler(BaseCallbackHandler):
     ) -> None:
         call = on_event.__call__ if on_event is not None else None  # type: ignore[operator]  # of an object, its method
         if inspect.iscoroutinefunction(on_event) or inspect.iscoroutinefunction(call):
-            raise TypeError("on_event is called from synchronous hooks: pass one that is not async, or use events()")
+            raise TypeError(
+                "on_event is called from synchronous hooks: pass one that is not async, or use "
+                "events()"
+            )
         check_choice("subagents", subagents, Subagents)
         self._on_event = cast("Callable[[BaseEvent], object] | None", on_event)
         self._thread_id = thread_id or str(uuid4())
@@ -139,7 +153,8 @@ class AGUICallbackHandler(BaseCallbackHandler):
             messages_key=messages_key,
         )
         self._runs: dict[UUID, _ActiveRun] = {}
-        # What takes the chunks of each model call, by `run_id.int`: the hash of a UUID is a function in Python.
+        # What takes the chunks of each model call, by `run_id.int`: the hash of a UUID is a
+        # function in Python.
         self._models: dict[int, tuple[Callable[[BaseMessage], None], RunSlot]] = {}
         self._queue = RunEventQueue(keep=on_event is None)
         self._receivers = [self._on_event or self._queue.put]
@@ -148,9 +163,11 @@ class AGUICallbackHandler(BaseCallbackHandler):
             self.tap_output_aiter = self.tap_output_iter = lambda _run_id, output: output
 
     async def events(self, runs: int = 1) -> AsyncGenerator[Event, None]:
-        """Yield the events of the next runs as they come, up to the terminal event of the `runs`-th.
+        """Yield the events of the next runs as they come, up to the terminal event of the
+        `runs`-th.
 
-        Leaving stops no run. Without an `on_event`, runs that have begun before are yielded first, and whole.
+        Leaving stops no run. Without an `on_event`, runs that have begun before are yielded first,
+        and whole.
         """
         in_run = False
         self._queue.open()
@@ -166,10 +183,13 @@ class AGUICallbackHandler(BaseCallbackHandler):
             del self._receivers[1:]
             self._queue.close(in_run=in_run)
 
-    # -- root runs --------------------------------------------------------------------------------------------------
+    # -- root runs --------------------------------------------------------------------------------
 
-    def _find_or_start(self, run_id: UUID, parent_run_id: UUID | None, calls: int) -> tuple[_ActiveRun, UUID | None]:
-        """Return the root run of a LangChain run that begins, and its parent; a new root if it has none.
+    def _find_or_start(
+        self, run_id: UUID, parent_run_id: UUID | None, calls: int
+    ) -> tuple[_ActiveRun, UUID | None]:
+        """Return the root run of a LangChain run that begins, and its parent; a new root if it has
+        none.
 
         Args:
             run_id: The LangChain run.
@@ -188,8 +208,12 @@ class AGUICallbackHandler(BaseCallbackHandler):
         run_input = RunAgentInput(thread_id=self._thread_id, run_id=str(run_id), messages=[])
         task = _current_task()
         if task is not None and not self._serializer.inside_on_event:
-            for left in list(self._runs.values()):  # a copy: other threads begin and end runs meanwhile
-                if left.alone and left.task is task:  # LangChain reports no end when `ainvoke` was cancelled
+            for left in list(
+                self._runs.values()
+            ):  # a copy: other threads begin and end runs meanwhile
+                if (
+                    left.alone and left.task is task
+                ):  # LangChain reports no end when `ainvoke` was cancelled
                     self._end(left, asyncio.CancelledError())
         with self._lock:
             slot = self._serializer.open()
@@ -203,7 +227,9 @@ class AGUICallbackHandler(BaseCallbackHandler):
         try:
             self._serializer.flush(slot)
         except BaseException:
-            self._end(root, None, emit=False)  # LangChain does not report the end of a run that failed to begin
+            self._end(
+                root, None, emit=False
+            )  # LangChain does not report the end of a run that failed to begin
             raise
         return root
 
@@ -225,14 +251,18 @@ class AGUICallbackHandler(BaseCallbackHandler):
                 root.slot.ended = True
         self._serializer.flush(root.slot)
 
-    # -- hooks ----------------------------------------------------------------------------------------------------
+    # -- hooks ------------------------------------------------------------------------------------
 
-    def on_llm_new_token(self, token: object, *, chunk: Chunk | None = None, run_id: UUID, **kwargs: object) -> None:
+    def on_llm_new_token(
+        self, token: object, *, chunk: Chunk | None = None, run_id: UUID, **kwargs: object
+    ) -> None:
         """A model sends a chunk. The hot path."""
         if (model := self._models.get(run_id.int)) is not None:
             receive, slot = model
             with self._lock:
-                receive(chunk.message if isinstance(chunk, ChatGenerationChunk) else text_chunk(token))
+                receive(
+                    chunk.message if isinstance(chunk, ChatGenerationChunk) else text_chunk(token)
+                )
             self._serializer.flush(slot)
 
     on_chat_model_start = _start_hook(RootRun.on_chat_model_start, is_model=True)
@@ -264,6 +294,8 @@ def _current_task() -> asyncio.Task[Any] | None:
 
 
 def _surrounding_run() -> UUID | None:
-    """Return the run that this code runs in: not every Runnable reports itself as a parent (`with_fallbacks`)."""
+    """Return the run that this code runs in: not every Runnable reports itself as a parent
+    (`with_fallbacks`).
+    """
     callbacks = (var_child_runnable_config.get() or {}).get("callbacks")
     return callbacks.parent_run_id if isinstance(callbacks, BaseCallbackManager) else None

@@ -1,7 +1,8 @@
 """One run of any Runnable as an AG-UI run; `astream_agui` streams one.
 
-LangChain's callbacks enter, and what the outermost Runnable takes and returns; events leave through a sink. No stream
-of a graph runs beside the callbacks, so the state of a graph is seen only where it begins and where it ends.
+LangChain's callbacks enter, and what the outermost Runnable takes and returns; events leave through
+a sink. No stream of a graph runs beside the callbacks, so the state of a graph is seen only where
+it begins and where it ends.
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ from langgraph_agui.translate.run_events import Translation
 
 
 class RootRun(CallbackSource):
-    """A run of a Runnable with all that runs inside it: the callback source that feeds its translation.
+    """A run of a Runnable with all that runs inside it: the callback source that feeds its
+    translation.
 
-    Calls reach the translation at once, one at a time under the lock: parallel branches call from several threads.
+    Calls reach the translation at once, one at a time under the lock: parallel branches call from
+    several threads.
 
     Args:
         translation: The run's translation.
@@ -55,7 +58,9 @@ class RootRun(CallbackSource):
             if not self._translation.finished:  # a run may leave work running that nobody waits for
                 call()
 
-    def on_llm_new_token(self, token: object, *, chunk: Chunk | None = None, run_id: UUID, **kwargs: object) -> None:
+    def on_llm_new_token(
+        self, token: object, *, chunk: Chunk | None = None, run_id: UUID, **kwargs: object
+    ) -> None:
         """A model sends a chunk. Raises `RunStopped` if the run was stopped. The hot path."""
         if (call := self._calls.get(run_id.int)) is None:
             return
@@ -70,7 +75,9 @@ class RootRun(CallbackSource):
         return partial(self._messages.receive_chunk, self._calls[run_id.int])
 
     def finish(self, *, snapshot: bool = False) -> None:
-        """The Runnable has returned. Emit the end of the run, after a `MESSAGES_SNAPSHOT` if asked for."""
+        """The Runnable has returned. Emit the end of the run, after a `MESSAGES_SNAPSHOT` if asked
+        for.
+        """
         if snapshot:
             self.deliver(None, self._translation.emit_messages_snapshot)
         self.deliver(None, self._translation.finish_run)
@@ -82,13 +89,17 @@ class RootRun(CallbackSource):
         else:
             self.deliver(None, partial(self._translation.fail_run, error))
 
-    # -- hooks ----------------------------------------------------------------------------------------------------
+    # -- hooks ------------------------------------------------------------------------------------
 
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """A chain begins. What the outermost one and the first node of a graph are given is not new."""
+        """A chain begins. What the outermost one and the first node of a graph are given is not
+        new.
+        """
         if self._outermost is None:
             self._outermost = run_id
-            self.deliver(None, partial(self._translation.set_initial_messages, find_messages(inputs)))
+            self.deliver(
+                None, partial(self._translation.set_initial_messages, find_messages(inputs))
+            )
         super().on_chain_start(serialized, inputs, run_id=run_id, **kwargs)
         graph = kwargs.get("parent_run_id")
         if graph is None or run_id not in self._inputs or not self.runs.is_graph(graph):
@@ -98,7 +109,9 @@ class RootRun(CallbackSource):
             self._graphs.add(graph)
             self.deliver(None, partial(self._messages.mark_known, messages))
             return
-        for message in messages:  # a subagent that hands over does not return the result of its call
+        for (
+            message
+        ) in messages:  # a subagent that hands over does not return the result of its call
             if isinstance(message, ToolMessage):
                 self.deliver(None, partial(self._messages.emit_message, message))
 
@@ -107,7 +120,9 @@ class RootRun(CallbackSource):
         graph = self.runs.is_graph(run_id)
         super().on_chain_end(outputs, run_id=run_id, **kwargs)
         if run_id == self._outermost and graph:
-            update = partial(self._translation.update_graph, (), outputs, self._agent_messages(outputs))
+            update = partial(
+                self._translation.update_graph, (), outputs, self._agent_messages(outputs)
+            )
             self.deliver(None, update)
         elif run_id == self._outermost:
             self._emit_output(outputs)
@@ -123,10 +138,12 @@ class RootRun(CallbackSource):
         if run_id == self._outermost:
             self._emit_output(output)
 
-    # -- the output -------------------------------------------------------------------------------------------------
+    # -- the output -------------------------------------------------------------------------------
 
     def _emit_output(self, output: object) -> None:
-        """Emit what a Runnable that is no graph returns: new messages, or else the result of the run."""
+        """Emit what a Runnable that is no graph returns: new messages, or else the result of the
+        run.
+        """
         for message, streamed_id in self._messages.copies.find_all("", self._answers(output)):
             if message.id is None:
                 if streamed_id is not None:
@@ -137,14 +154,22 @@ class RootRun(CallbackSource):
             self.deliver(None, partial(self._translation.output.set_result, output))
 
     def _answers(self, output: object) -> list[BaseMessage]:
-        """Return the messages that are an answer; other outputs with messages in them may be a prompt."""
+        """Return the messages that are an answer; other outputs with messages in them may be a
+        prompt.
+        """
         if isinstance(output, Mapping):
-            return self._agent_messages(output) or [one for one in output.values() if isinstance(one, AIMessage)]
+            return self._agent_messages(output) or [
+                one for one in output.values() if isinstance(one, AIMessage)
+            ]
         return self._agent_messages(output) if isinstance(output, BaseMessage | list) else []
 
     def _agent_messages(self, values: object) -> list[BaseMessage]:
-        """Return the messages but the user's: they come from the caller, who has shown them already."""
-        return [message for message in extract_messages(values, self._key) if message.type != "human"]
+        """Return the messages but the user's: they come from the caller, who has shown them
+        already.
+        """
+        return [
+            message for message in extract_messages(values, self._key) if message.type != "human"
+        ]
 
 
 async def astream_agui(
@@ -160,15 +185,19 @@ async def astream_agui(
 ) -> AsyncGenerator[Event, None]:
     """Run any Runnable and yield the events of the run.
 
-    `RUN_STARTED` comes first, with the ids of `run_input`. Then comes everything that models, tools, nodes and
-    subagents do, a `MESSAGES_SNAPSHOT` of the client's messages and the new ones, and one of `RUN_FINISHED` and
-    `RUN_ERROR`: a run that fails does not raise. An output that no message holds is `RUN_FINISHED.result`. Leaving the
-    iterator cancels the Runnable. For graphs with threads, state and approvals there is `LangGraphAgent`.
+    `RUN_STARTED` comes first, with the ids of `run_input`. Then comes everything that models,
+    tools, nodes and subagents do, a `MESSAGES_SNAPSHOT` of the client's messages and the new ones,
+    and one of `RUN_FINISHED` and `RUN_ERROR`: a run that fails does not raise. An output that no
+    message holds is `RUN_FINISHED.result`. Leaving the iterator cancels the Runnable. For graphs
+    with threads, state and approvals there is `LangGraphAgent`.
 
     Args:
-        runnable: A chain, a model, an agent. Its `ainvoke` is called, under which chat models stream.
-        input: The Runnable's input. `agui_messages_to_langchain(run_input.messages)` makes messages of the client's.
-        run_input: The client's input (AG-UI 1.0, `RunAgentInput`): the ids of the run, the messages that it holds.
+        runnable: A chain, a model, an agent. Its `ainvoke` is called, under which chat models
+            stream.
+        input: The Runnable's input. `agui_messages_to_langchain(run_input.messages)` makes messages
+            of the client's.
+        run_input: The client's input (AG-UI 1.0, `RunAgentInput`): the ids of the run, the messages
+            that it holds.
         config: Configuration of the Runnable.
         messages_key: The state channel that holds the conversation, where a graph runs.
         reasoning: Who sees the model's reasoning, and how it travels (guides/reasoning.md).
@@ -189,7 +218,9 @@ async def astream_agui(
         messages_key=messages_key,
     )
     run = RootRun(translation, threading.RLock())
-    task = asyncio.create_task(_invoke(runnable, input, config, run), name=f"agui-run-{run_input.run_id}")
+    task = asyncio.create_task(
+        _invoke(runnable, input, config, run), name=f"agui-run-{run_input.run_id}"
+    )
     in_run = True
     try:
         while in_run:
@@ -202,7 +233,9 @@ async def astream_agui(
         await asyncio.wait({task}, timeout=1)
 
 
-async def _invoke(runnable: Runnable[Any, Any], given: object, config: RunnableConfig | None, run: RootRun) -> None:
+async def _invoke(
+    runnable: Runnable[Any, Any], given: object, config: RunnableConfig | None, run: RootRun
+) -> None:
     try:
         await runnable.ainvoke(given, merge_run_configs(config, {"callbacks": [run]}))
         run.finish(snapshot=True)

@@ -1,7 +1,8 @@
 """Orders the events of runs that happen at the same time, and hands them over to readers.
 
-Events enter in any thread. They leave run by run, in the order in which the runs began: a stream of AG-UI events may
-hold runs in sequence only. `RunSerializer` calls `on_event`; `RunEventQueue` serves an asynchronous reader.
+Events enter in any thread. They leave run by run, in the order in which the runs began: a stream of
+AG-UI events may hold runs in sequence only. `RunSerializer` calls `on_event`; `RunEventQueue`
+serves an asynchronous reader.
 """
 
 import asyncio
@@ -41,8 +42,8 @@ class RunSlot:
 class RunSerializer:
     """Calls `on_event` for the events of all runs, one at a time and run by run.
 
-    Runs begin, put events into their slots and end under the caller's lock. `flush` is not called under it, because
-    `on_event` may wait for another thread of the same runs.
+    Runs begin, put events into their slots and end under the caller's lock. `flush` is not called
+    under it, because `on_event` may wait for another thread of the same runs.
 
     Args:
         receivers: Each receives each event.
@@ -61,12 +62,16 @@ class RunSerializer:
         return slot
 
     def flush(self, own: RunSlot) -> None:
-        """Hand over what is ready. One thread at a time does so, also for events that others add meanwhile.
+        """Hand over what is ready. One thread at a time does so, also for events that others add
+        meanwhile.
 
         Args:
-            own: The run that the caller belongs to. What `on_event` raised for its events is raised here.
+            own: The run that the caller belongs to. What `on_event` raised for its events is raised
+                here.
         """
-        while ((slot := self._first).events or (slot.ended and slot.following)) and self._flushing.acquire(False):
+        while (
+            (slot := self._first).events or (slot.ended and slot.following)
+        ) and self._flushing.acquire(False):
             self._flusher = get_ident()
             slot = self._first
             try:
@@ -82,7 +87,9 @@ class RunSerializer:
                 if slot is own or not slot.ended:
                     slot.failure = error
                 else:
-                    logger.exception("on_event failed; its run is over and cannot raise the exception")
+                    logger.exception(
+                        "on_event failed; its run is over and cannot raise the exception"
+                    )
             finally:
                 self._flusher = None
                 self._flushing.release()
@@ -99,7 +106,8 @@ class RunSerializer:
 class RunEventQueue:
     """A queue of whole runs: any thread puts events, one task at a time takes them.
 
-    The queue of `LangGraphAgent` (`Subscription`) does not serve here: it belongs to one event loop.
+    The queue of `LangGraphAgent` (`Subscription`) does not serve here: it belongs to one event
+    loop.
 
     Args:
         keep: Whether to keep events while nobody reads.
@@ -131,7 +139,9 @@ class RunEventQueue:
             loop.call_soon_threadsafe(arrived.set)
 
     def open(self) -> None:
-        """Begin to read. Raises `RuntimeError` if somebody reads already: each event goes to one reader."""
+        """Begin to read. Raises `RuntimeError` if somebody reads already: each event goes to one
+        reader.
+        """
         if self.reading:
             raise RuntimeError("The events of this handler are being read already")
         self.reading = True
@@ -147,7 +157,9 @@ class RunEventQueue:
             await arrived.wait()
 
     def close(self, *, in_run: bool) -> None:
-        """Stop reading. If the reader is in the middle of a run (`in_run`), the rest of that run is dropped."""
+        """Stop reading. If the reader is in the middle of a run (`in_run`), the rest of that run is
+        dropped.
+        """
         with self._lock:
             self.reading = False
             while in_run and self._events:

@@ -1,4 +1,5 @@
-# The public names, and where each is: type checkers read this, and the package imports a name on its first use.
+# The public names, and where each is: type checkers read this,
+# and the package imports a name on its first use.
 
 from .deepseek import ReasoningChatDeepSeek as ReasoningChatDeepSeek
 from .find import find_models as find_models

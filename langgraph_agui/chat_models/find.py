@@ -1,9 +1,10 @@
 """Find the chat models in a graph, and name the provider whose messages they make.
 
-A compiled graph, an agent or any Runnable goes in, chat models come out. The search looks at the nodes: at the
-Runnables and tools in them, and at what their functions are bound to, close over or take from globals, a few steps
-deep. It finds the models of `create_agent`, of its tools and of subgraphs. It does not find a model that a function
-makes when it runs: name its provider in `ReasoningOptions(provider=...)`. The search runs nothing and never raises.
+A compiled graph, an agent or any Runnable goes in, chat models come out. The search looks at the
+nodes: at the Runnables and tools in them, and at what their functions are bound to, close over or
+take from globals, a few steps deep. It finds the models of `create_agent`, of its tools and of
+subgraphs. It does not find a model that a function makes when it runs: name its provider in
+`ReasoningOptions(provider=...)`. The search runs nothing and never raises.
 """
 
 from collections import deque
@@ -25,8 +26,8 @@ T = TypeVar("T")
 class Place(NamedTuple):
     """An object in a graph, and where it is: in how many graphs.
 
-    `where` names the nodes and tools that lead to it, outermost first. `auxiliary` models do not write the assistant's
-    messages of a conversation: they summarize, choose tools or emulate them.
+    `where` names the nodes and tools that lead to it, outermost first. `auxiliary` models do not
+    write the assistant's messages of a conversation: they summarize, choose tools or emulate them.
     """
 
     value: object
@@ -36,14 +37,17 @@ class Place(NamedTuple):
     graphs: int = 0
 
 
-# Steps from a node to a model: from a `Runnable` to its function, from there to what it closes over, and so on.
+# Steps from a node to a model: from a `Runnable` to its function, from there to what it closes
+# over, and so on.
 _STEPS: Final = 8
 # Objects that one search looks at.
 OBJECTS: Final = 5_000
 # Items of one container that a search looks at.
 _ITEMS: Final = 200
 
-_AUXILIARY: Final = frozenset({"SummarizationMiddleware", "LLMToolSelectorMiddleware", "LLMToolEmulator"})
+_AUXILIARY: Final = frozenset(
+    {"SummarizationMiddleware", "LLMToolSelectorMiddleware", "LLMToolEmulator"}
+)
 # What `init_chat_model` makes of a model that the configuration of a run may replace.
 _CONFIGURABLE: Final = "_ConfigurableModel"
 
@@ -64,12 +68,18 @@ def providers_in(places: Sequence[Place]) -> frozenset[str]:
 
 
 def of_kind(kind: type[T], places: Iterable[Place]) -> Iterator[tuple[T, Place]]:
-    """Yield the objects of a kind. An object's `__class__` is not asked: a proxy answers for another."""
-    return ((cast("T", place.value), place) for place in places if issubclass(type(place.value), kind))
+    """Yield the objects of a kind. An object's `__class__` is not asked: a proxy answers for
+    another.
+    """
+    return (
+        (cast("T", place.value), place) for place in places if issubclass(type(place.value), kind)
+    )
 
 
 def models_at(places: Iterable[Place]) -> list[tuple[BaseChatModel, Place]]:
-    """Return the models among the places of a graph, each once; its place is one where it is not auxiliary, if any."""
+    """Return the models among the places of a graph, each once; its place is one where it is not
+    auxiliary, if any.
+    """
     found: dict[int, tuple[BaseChatModel, Place]] = {}
     for model, place in of_kind(BaseChatModel, places):  # type: ignore[type-abstract]
         if id(model) not in found or (found[id(model)][1].auxiliary and not place.auxiliary):
@@ -100,17 +110,24 @@ def _next(place: Place) -> list[Place]:
     kind = type(value)
     if issubclass(kind, Pregel):
         nodes = cast("Pregel[Any, Any, Any, Any]", value).nodes.items()
-        return [Place(node.bound, (*where, name), auxiliary, graphs=graphs + 1) for name, node in nodes]
+        return [
+            Place(node.bound, (*where, name), auxiliary, graphs=graphs + 1) for name, node in nodes
+        ]
     if steps == _STEPS:
         return []
     if issubclass(kind, BaseTool):
         where = (*where, cast("BaseTool", value).name)
     auxiliary = auxiliary or any(cls.__name__ in _AUXILIARY for cls in kind.__mro__)
-    return [Place(child, where, auxiliary, steps + 1, graphs) for child in islice(_children(value), _ITEMS)]
+    return [
+        Place(child, where, auxiliary, steps + 1, graphs)
+        for child in islice(_children(value), _ITEMS)
+    ]
 
 
 def _children(value: object) -> Iterable[object]:
-    """Return the objects that `value` refers to. It is not touched otherwise: proxies and mocks answer to anything."""
+    """Return the objects that `value` refers to. It is not touched otherwise: proxies and mocks
+    answer to anything.
+    """
     kind = type(value)
     if issubclass(kind, (type, ModuleType)):
         return ()
@@ -130,14 +147,20 @@ def _children(value: object) -> Iterable[object]:
 
 
 def _globals(function: FunctionType) -> list[object]:
-    """Return the Runnables that a function takes from globals, and the functions of its package that it names."""
+    """Return the Runnables that a function takes from globals, and the functions of its package
+    that it names.
+    """
     package = package_of(function)
-    named = (function.__globals__.get(name) for code in codes_of(function) for name in code.co_names)
+    named = (
+        function.__globals__.get(name) for code in codes_of(function) for name in code.co_names
+    )
     return [
         one
         for one in named
         if issubclass(type(one), Runnable)
-        or (issubclass(type(one), FunctionType) and package_of(cast("FunctionType", one)) == package)
+        or (
+            issubclass(type(one), FunctionType) and package_of(cast("FunctionType", one)) == package
+        )
     ]
 
 
@@ -156,9 +179,20 @@ def codes_of(function: FunctionType) -> list[CodeType]:
 
 # Providers with a package of their own, `langchain_<provider>`.
 _PROVIDERS: Final = frozenset(
-    {"anthropic", "deepseek", "google_genai", "groq", "mistralai", "ollama", "openai", "openrouter", "xai"}
+    {
+        "anthropic",
+        "deepseek",
+        "google_genai",
+        "groq",
+        "mistralai",
+        "ollama",
+        "openai",
+        "openrouter",
+        "xai",
+    }
 )
-# Classes of packages with several providers; their other classes derive from those of the packages above.
+# Classes of packages with several providers; their other classes derive from those of the packages
+# above.
 _CLASSES: Final = {
     ("langgraph_agui", "ReasoningChatOpenAI"): "openai_compatible",
     ("langchain_aws", "ChatBedrock"): "bedrock",
@@ -168,7 +202,9 @@ _CLASSES: Final = {
 
 
 def family_of(model: BaseChatModel) -> str | None:
-    """Return the provider of the nearest class of a known package; None if there is no such class."""
+    """Return the provider of the nearest class of a known package; None if there is no such
+    class.
+    """
     for cls in type(model).__mro__:
         package = cls.__module__.partition(".")[0]
         name = package.removeprefix("langchain_")
@@ -180,12 +216,14 @@ def family_of(model: BaseChatModel) -> str | None:
 
 
 def provider_of(model: BaseChatModel) -> str | None:
-    """Return the name that the messages of `model` carry as `response_metadata["model_provider"]`; None if unknown.
+    """Return the name that the messages of `model` carry as `response_metadata["model_provider"]`;
+    None if unknown.
 
     xAI's Responses messages carry OpenAI's name; `messages.options.maker_of` distinguishes them.
 
-    The nearest class of a known package decides, so a subclass of one is of its provider. Classes of other LangChain
-    packages give LangSmith a name. The name that LangChain makes up from a class's name does not count.
+    The nearest class of a known package decides, so a subclass of one is of its provider. Classes
+    of other LangChain packages give LangSmith a name. The name that LangChain makes up from a
+    class's name does not count.
     """
     family = family_of(model)
     if family == "openai_compatible" and getattr(model, "use_responses_api", None):
@@ -193,7 +231,10 @@ def provider_of(model: BaseChatModel) -> str | None:
     if family == "bedrock" and getattr(model, "beta_use_converse_api", False):
         return "bedrock_converse"
     kind = type(model)
-    names_itself = kind._get_ls_params is not BaseChatModel._get_ls_params and kind.__module__.startswith("langchain_")
+    names_itself = (
+        kind._get_ls_params is not BaseChatModel._get_ls_params
+        and kind.__module__.startswith("langchain_")
+    )
     if family is not None or not names_itself:
         return family
     try:

@@ -12,9 +12,10 @@ class ReasoningChatGroq(ChatGroq):
     """`ChatGroq` that sends `reasoning` back.
 
     Documented (Groq's API reference): an assistant message takes the `reasoning` that came with
-    `reasoning_format="parsed"`, for models that reason. Others refuse the request, so the reasoning of other models
-    stays out. OpenAI's format for gpt-oss ("Handling reasoning output in subsequent sampling") keeps the reasoning of a
-    tool loop and drops it once the answer is given, hence the default. Inferred: Qwen on Groq wants no more than that.
+    `reasoning_format="parsed"`, for models that reason. Others refuse the request, so the reasoning
+    of other models stays out. OpenAI's format for gpt-oss ("Handling reasoning output in subsequent
+    sampling") keeps the reasoning of a tool loop and drops it once the answer is given, hence the
+    default. Inferred: Qwen on Groq wants no more than that.
     """
 
     # Which assistant messages are sent back with their reasoning.

@@ -1,4 +1,6 @@
-"""`ReasoningChatMistralAI`: `ChatMistralAI` that keeps the text and reasoning of messages with tool calls."""
+"""`ReasoningChatMistralAI`: `ChatMistralAI` that keeps the text and reasoning of messages with tool
+calls.
+"""
 
 from typing import Any
 
@@ -11,10 +13,11 @@ from langgraph_agui.chat_models.replay import Replay, chosen
 class ReasoningChatMistralAI(ChatMistralAI):
     """`ChatMistralAI` that sends back the content of messages with tool calls, thinking and text.
 
-    The package empties it: in 2024 the API refused content beside calls. Documented (mistral-common, the validators of
-    request version 5 and later): models since then take both, and an assistant message may hold thinking chunks, which
-    is where their reasoning is. For older models keep `ChatMistralAI`. The package sends the thinking of other
-    messages back, so by default all of it goes back here, too.
+    The package empties it: in 2024 the API refused content beside calls. Documented
+    (mistral-common, the validators of request version 5 and later): models since then take both,
+    and an assistant message may hold thinking chunks, which is where their reasoning is. For older
+    models keep `ChatMistralAI`. The package sends the thinking of other messages back, so by
+    default all of it goes back here, too.
     """
 
     # Which assistant messages are sent back with their thinking; the text of all of them is.
@@ -24,9 +27,13 @@ class ReasoningChatMistralAI(ChatMistralAI):
         self, messages: list[BaseMessage], stop: list[str] | None
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         sent, params = super()._create_message_dicts(messages, stop)
-        without_calls, _ = super()._create_message_dicts([_without_calls(message) for message in messages], stop)
+        without_calls, _ = super()._create_message_dicts(
+            [_without_calls(message) for message in messages], stop
+        )
         selected = chosen(messages, self.replay_reasoning)
-        for message, body, full, wanted in zip(messages, sent, without_calls, selected, strict=True):
+        for message, body, full, wanted in zip(
+            messages, sent, without_calls, selected, strict=True
+        ):
             # Blocks of other providers are not fit for Mistral.
             is_own = message.response_metadata.get("model_provider") == "mistralai"
             if body["role"] == "assistant" and (is_own or isinstance(message.content, str)):
@@ -39,7 +46,9 @@ def _without_calls(message: BaseMessage) -> BaseMessage:
     if not isinstance(message, AIMessage):
         return message
     kwargs = {key: value for key, value in message.additional_kwargs.items() if key != "tool_calls"}
-    return message.model_copy(update={"tool_calls": [], "invalid_tool_calls": [], "additional_kwargs": kwargs})
+    return message.model_copy(
+        update={"tool_calls": [], "invalid_tool_calls": [], "additional_kwargs": kwargs}
+    )
 
 
 def _without_thinking(content: Any) -> Any:

@@ -1,9 +1,10 @@
 """Send reasoning back to providers whose packages forget it.
 
-LangChain's packages for DeepSeek, Groq and xAI read a model's reasoning but never send it back. `ChatOpenAI` does
-neither with the servers of others (vLLM, SGLang, Qwen, ...). The classes next to this module do both. They keep
-reasoning where those packages do, in `additional_kwargs["reasoning_content"]`. This module has what they share: which
-messages of a history go back with their reasoning, and under which name.
+LangChain's packages for DeepSeek, Groq and xAI read a model's reasoning but never send it back.
+`ChatOpenAI` does neither with the servers of others (vLLM, SGLang, Qwen, ...). The classes next to
+this module do both. They keep reasoning where those packages do, in
+`additional_kwargs["reasoning_content"]`. This module has what they share: which messages of a
+history go back with their reasoning, and under which name.
 """
 
 from collections.abc import Sequence
@@ -11,8 +12,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-# Which assistant messages go back with their reasoning. `"tool_calls"`: those with tool calls since the last user
-# message, the current loop. `"always"`: all.
+# Which assistant messages go back with their reasoning. `"tool_calls"`: those with tool calls since
+# the last user message, the current loop. `"always"`: all.
 Replay: TypeAlias = Literal["tool_calls", "always", "never"]
 
 # Where messages keep their reasoning, in `additional_kwargs`.
@@ -21,12 +22,19 @@ KEPT: Final = "reasoning_content"
 
 def chosen(history: Sequence[BaseMessage], replay: Replay) -> list[bool]:
     """Return for each message of `history` whether its reasoning goes back."""
-    loop = max((number for number, message in enumerate(history) if isinstance(message, HumanMessage)), default=0)
+    loop = max(
+        (number for number, message in enumerate(history) if isinstance(message, HumanMessage)),
+        default=0,
+    )
     return [
         isinstance(message, AIMessage)
         and (
             replay == "always"
-            or (replay == "tool_calls" and number >= loop and bool(message.tool_calls or message.invalid_tool_calls))
+            or (
+                replay == "tool_calls"
+                and number >= loop
+                and bool(message.tool_calls or message.invalid_tool_calls)
+            )
         )
         for number, message in enumerate(history)
     ]

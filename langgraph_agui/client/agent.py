@@ -1,7 +1,7 @@
 """`AGUIClient`: a remote AG-UI agent over HTTP, and `RemoteRun`: one run of it.
 
-In: the agent's address, and inputs of runs. Out: the verified events of each run as they come, and what they add up to;
-the agent's capabilities.
+In: the agent's address, and inputs of runs. Out: the verified events of each run as they come, and
+what they add up to; the agent's capabilities.
 """
 
 import asyncio
@@ -30,7 +30,8 @@ Outcome: TypeAlias = Literal["success", "interrupt", "cancelled", "error"]
 
 
 class AGUIClient:
-    """Any agent that speaks AG-UI 1.0 over HTTP. It keeps no conversation, and may serve many at once.
+    """Any agent that speaks AG-UI 1.0 over HTTP. It keeps no conversation, and may serve many at
+    once.
 
     ```python
     client = AGUIClient("http://127.0.0.1:8000/agent", headers={"Authorization": f"Bearer {token}"})
@@ -39,17 +40,21 @@ class AGUIClient:
     ```
 
     Args:
-        url: The agent's address. Its user and password are sent as `Authorization`, unless `headers` has one. Errors
-            show neither them nor its query, but httpx2 logs the query with each request (logger `httpx2`, INFO).
-        headers: Sent with each request. A redirect is followed within the same origin (scheme, host and port), whatever
-            `http_client` would do; any other one is a `RedirectError`, and nothing is sent there.
-        timeout: The limit in seconds for connecting, for sending, and for the silence between two bytes, or an
-            `httpx2.Timeout`; None for no limit. By default 10 to connect and 600 of silence. It overrides that of
-            `http_client`.
-        http_client: Your own HTTP client, to set proxies, certificates or a connection pool: an `httpx2.AsyncClient`
-            for `async for`, an `httpx2.Client` for `for`. You close it. Without one, each run opens its own connection.
-        retries: How often a request is repeated before the first byte of its stream has come: when the connection
-            fails, the answer is HTTP 429, 502 or 503, or the thread is busy. Later, nothing is repeated.
+        url: The agent's address. Its user and password are sent as `Authorization`, unless
+            `headers` has one. Errors show neither them nor its query, but httpx2 logs the query
+            with each request (logger `httpx2`, INFO).
+        headers: Sent with each request. A redirect is followed within the same origin (scheme, host
+            and port), whatever `http_client` would do; any other one is a `RedirectError`, and
+            nothing is sent there.
+        timeout: The limit in seconds for connecting, for sending, and for the silence between two
+            bytes, or an `httpx2.Timeout`; None for no limit. By default 10 to connect and 600 of
+            silence. It overrides that of `http_client`.
+        http_client: Your own HTTP client, to set proxies, certificates or a connection pool: an
+            `httpx2.AsyncClient` for `async for`, an `httpx2.Client` for `for`. You close it.
+            Without one, each run opens its own connection.
+        retries: How often a request is repeated before the first byte of its stream has come: when
+            the connection fails, the answer is HTTP 429, 502 or 503, or the thread is busy. Later,
+            nothing is repeated.
         limits: What a run may cost here: bytes, time, rounds of local tools.
 
     Attributes:
@@ -85,13 +90,14 @@ class AGUIClient:
     def run(self, run_input: agui.RunAgentInput) -> "RemoteRun":
         """Return a run of the agent, which starts when you iterate it.
 
-        It yields `ag_ui.core` events, verified as the reference client does: an invalid stream raises. Chunk events
-        come as the start, content and end events they stand for. Unknown events and fields are dropped with a warning.
-        See `RemoteRun` for its errors, and for how to stop reading.
+        It yields `ag_ui.core` events, verified as the reference client does: an invalid stream
+        raises. Chunk events come as the start, content and end events they stand for. Unknown
+        events and fields are dropped with a warning. See `RemoteRun` for its errors, and for how to
+        stop reading.
 
         Args:
-            run_input: Sent as it is, except that activity messages are left out, which are not for agents (AG-UI 1.0,
-                client), and that the protocol version is ours.
+            run_input: Sent as it is, except that activity messages are left out, which are not for
+                agents (AG-UI 1.0, client), and that the protocol version is ours.
         """
         return RemoteRun(self, "", run_input)
 
@@ -116,7 +122,9 @@ class AGUIClient:
         try:
             return agui.AgentCapabilities.model_validate_json(body)
         except ValueError as error:
-            raise errors.NotAnEventStreamError(f"{endpoint.public(url)} answered no AG-UI capabilities.") from error
+            raise errors.NotAnEventStreamError(
+                f"{endpoint.public(url)} answered no AG-UI capabilities."
+            ) from error
 
     async def cancel(self, thread_id: str, run_id: str) -> None:
         """Ask the agent to stop a run that outlives its client, with `POST <url>/cancel`.
@@ -125,18 +133,23 @@ class AGUIClient:
 
         Raises:
             AgentUnreachableError: Nobody answers.
-            AgentStatusError: The answer is an HTTP error, such as 404 from an agent without this route.
+            AgentStatusError: The answer is an HTTP error, such as 404 from an agent without this
+                route.
         """
         await self._ask("POST", "/cancel", {"threadId": thread_id, "runId": run_id})
 
-    async def _ask(self, method: str, path: str, content: object = None) -> tuple[httpx2.URL, bytes]:
+    async def _ask(
+        self, method: str, path: str, content: object = None
+    ) -> tuple[httpx2.URL, bytes]:
         """Return where one of the agent's routes has answered, and what."""
         url = self._route(path)
         deadline = Deadline(self.limits.run_timeout, blocking=False)
         try:
             blocking = isinstance(self._http, httpx2.Client)
             answer = self._answer(method, url, content, blocking=blocking)
-            return await deadline.wait(asyncio.to_thread(run_at_once, answer) if blocking else answer)
+            return await deadline.wait(
+                asyncio.to_thread(run_at_once, answer) if blocking else answer
+            )
         except httpx2.RequestError as error:
             raise endpoint.connection_error(url, error) from error
 
@@ -145,7 +158,9 @@ class AGUIClient:
     ) -> tuple[httpx2.URL, bytes]:
         async with AsyncExitStack() as stack:
             http = await self._connect(stack, blocking)
-            request = http.build_request(method, url, headers=self._headers, json=content, timeout=self._timeout)
+            request = http.build_request(
+                method, url, headers=self._headers, json=content, timeout=self._timeout
+            )
             response = await endpoint.send(http, request)
             body = await endpoint.read_body(response, self.limits.max_event, blocking=blocking)
         if not response.is_success:
@@ -153,9 +168,13 @@ class AGUIClient:
         return response.request.url, body
 
     def _route(self, path: str) -> httpx2.URL:
-        """Return the URL of one of the agent's routes: `""` for runs, or a path such as `/connect`."""
+        """Return the URL of one of the agent's routes: `""` for runs, or a path such as
+        `/connect`.
+        """
         own, mark, query = self._target.raw_path.partition(b"?")
-        return self._target.copy_with(raw_path=(own.rstrip(b"/") + path.encode() if path else own) + mark + query)
+        return self._target.copy_with(
+            raw_path=(own.rstrip(b"/") + path.encode() if path else own) + mark + query
+        )
 
     async def _connect(self, stack: AsyncExitStack, blocking: bool) -> endpoint.HTTPClient:
         """Return the HTTP client of this kind: the application's, or one that `stack` closes."""
@@ -170,24 +189,38 @@ class AGUIClient:
         return http
 
     def _request(
-        self, http: endpoint.HTTPClient, path: str, run_input: agui.RunAgentInput, deadline: Deadline
+        self,
+        http: endpoint.HTTPClient,
+        path: str,
+        run_input: agui.RunAgentInput,
+        deadline: Deadline,
     ) -> httpx2.Request:
-        messages = [message for message in run_input.messages if not isinstance(message, agui.ActivityMessage)]
-        sent = run_input.model_copy(update={"messages": messages, "protocol_version": agui.PROTOCOL_VERSION})
-        content = json.dumps(to_jsonable(sent), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        messages = [
+            message
+            for message in run_input.messages
+            if not isinstance(message, agui.ActivityMessage)
+        ]
+        sent = run_input.model_copy(
+            update={"messages": messages, "protocol_version": agui.PROTOCOL_VERSION}
+        )
+        content = json.dumps(
+            to_jsonable(sent), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        ).encode()
         headers = self._headers.copy()
         headers.update({"Accept": "text/event-stream", "Content-Type": "application/json"})
         timeout = deadline.cap(self._timeout)
-        return http.build_request("POST", self._route(path), content=content, headers=headers, timeout=timeout)
+        return http.build_request(
+            "POST", self._route(path), content=content, headers=headers, timeout=timeout
+        )
 
 
 class RemoteRun(EventStream):
     """A run that starts when you iterate it, once, with `async for` or `for`.
 
-    `messages`, `state`, `outcome`, `interrupts`, `pending_tool_call_ids`, `usage` and `result` describe the run as far
-    as it has come; `input` is what is sent. A stream may hold several runs, as a replay does; then they describe the
-    last of them. It raises the errors of `langgraph_agui.client.errors`, each after the events that came before
-    it, `RUN_ERROR` included.
+    `messages`, `state`, `outcome`, `interrupts`, `pending_tool_call_ids`, `usage` and `result`
+    describe the run as far as it has come; `input` is what is sent. A stream may hold several runs,
+    as a replay does; then they describe the last of them. It raises the errors of
+    `langgraph_agui.client.errors`, each after the events that came before it, `RUN_ERROR` included.
 
     When you stop reading, the connection closes, and so the agent stops;
     docs/guides/client.md lists the ways to stop.
@@ -235,33 +268,48 @@ class RemoteRun(EventStream):
     def interrupts(self) -> list[agui.Interrupt]:
         """What the run waits for, if it has paused."""
         outcome = self._end.outcome if isinstance(self._end, agui.RunFinishedEvent) else None
-        return list(outcome.interrupts) if isinstance(outcome, agui.RunFinishedInterruptOutcome) else []
+        return (
+            list(outcome.interrupts)
+            if isinstance(outcome, agui.RunFinishedInterruptOutcome)
+            else []
+        )
 
     @property
     def pending_tool_call_ids(self) -> list[str]:
-        """The calls that the run left without a result: those it names, else those it started and did not answer."""
+        """The calls that the run left without a result: those it names, else those it started and
+        did not answer.
+        """
         if self.outcome not in ("success", "interrupt"):
             return []
         outcome = self._end.outcome if isinstance(self._end, agui.RunFinishedEvent) else None
-        named = outcome.pending_tool_call_ids if isinstance(outcome, agui.RunFinishedSuccessOutcome) else None
+        named = (
+            outcome.pending_tool_call_ids
+            if isinstance(outcome, agui.RunFinishedSuccessOutcome)
+            else None
+        )
         return named or [call_id for call_id, answered in self._calls.items() if not answered]
 
     @property
     def open_call_ids(self) -> list[str]:
-        """The calls that the run left open, and those of the last assistant message, which it may have inherited.
+        """The calls that the run left open, and those of the last assistant message, which it may
+        have inherited.
 
-        A run that follows an approval, or only reads the thread, does not name calls that it did not start.
+        A run that follows an approval, or only reads the thread, does not name calls that it did
+        not start.
         """
         if self.outcome not in ("success", "interrupt"):
             return []
-        last = next((one for one in reversed(self.messages) if one.role in ("assistant", "user")), None)
+        last = next(
+            (one for one in reversed(self.messages) if one.role in ("assistant", "user")), None
+        )
         at_end = [call.id for call in getattr(last, "tool_calls", None) or ()]
         return list(dict.fromkeys([*self.pending_tool_call_ids, *at_end]))
 
     def _feed(self, chunk: bytes | None) -> Iterator[agui.Event]:
         """Yield the events that these bytes complete, or the end of the body (None), each applied.
 
-        An event that cannot be applied, such as a patch that fails, changes nothing and logs a warning.
+        An event that cannot be applied, such as a patch that fails, changes nothing and logs a
+        warning.
 
         Raises:
             StreamInvalidError: The stream broke a rule; the events before the fault come first.
@@ -276,7 +324,11 @@ class RemoteRun(EventStream):
         except ProtocolError as error:
             if error.code == "document-too-heavy":
                 raise errors.RunLimitError("max_weight", str(error)) from error
-            kind = errors.EventTooLargeError if error.code == "frame-too-large" else errors.StreamInvalidError
+            kind = (
+                errors.EventTooLargeError
+                if error.code == "frame-too-large"
+                else errors.StreamInvalidError
+            )
             raise kind(error) from error
 
     def _check_end(self) -> None:
@@ -322,9 +374,13 @@ class RemoteRun(EventStream):
             async with AsyncExitStack() as stack:
                 http = await self._client._connect(stack, blocking)
                 response = await deadline.wait(self._open(http, deadline, blocking))
-                chunks = await stack.enter_async_context(endpoint.body_of(response, blocking=blocking))
+                chunks = await stack.enter_async_context(
+                    endpoint.body_of(response, blocking=blocking)
+                )
                 try:
-                    async for chunk in chunks if limits.run_timeout is None else deadline.each(chunks):
+                    async for chunk in (
+                        chunks if limits.run_timeout is None else deadline.each(chunks)
+                    ):
                         received += len(chunk)
                         if received > limits.max_bytes:
                             raise errors.RunLimitError(
@@ -334,9 +390,15 @@ class RemoteRun(EventStream):
                             yield event
                 except httpx2.RequestError as error:
                     deadline.left()
-                    if self.outcome is None:  # a connection that breaks after the run's end does no harm
-                        what = "fell silent" if isinstance(error, httpx2.ReadTimeout) else "broke off"
-                        fault = errors.StreamTruncatedError(f"The stream {what} before its run had ended.")
+                    if (
+                        self.outcome is None
+                    ):  # a connection that breaks after the run's end does no harm
+                        what = (
+                            "fell silent" if isinstance(error, httpx2.ReadTimeout) else "broke off"
+                        )
+                        fault = errors.StreamTruncatedError(
+                            f"The stream {what} before its run had ended."
+                        )
                         raise fault from error
                 for event in self._feed(None):
                     yield event
@@ -345,8 +407,12 @@ class RemoteRun(EventStream):
             self.broken(error)
             raise
 
-    async def _open(self, http: endpoint.HTTPClient, deadline: Deadline, blocking: bool) -> httpx2.Response:
-        """Send the request, again where it may be repeated; return the response once it is an event stream."""
+    async def _open(
+        self, http: endpoint.HTTPClient, deadline: Deadline, blocking: bool
+    ) -> httpx2.Response:
+        """Send the request, again where it may be repeated; return the response once it is an event
+        stream.
+        """
         sleep: Callable[[float], Awaitable[None] | None] = time.sleep if blocking else asyncio.sleep
         attempt = 0
         while True:
@@ -362,7 +428,9 @@ class RemoteRun(EventStream):
                 if endpoint.is_event_stream(response):
                     return response
                 limit = 0 if response.is_success else endpoint.MAX_BODY
-                fault = endpoint.response_error(response, await endpoint.read_body(response, limit, blocking=blocking))
+                fault = endpoint.response_error(
+                    response, await endpoint.read_body(response, limit, blocking=blocking)
+                )
                 retry_after = response.headers.get("retry-after", "")
             delay = endpoint.retry_delay(attempt, cause or fault, retry_after)
             if delay is None or attempt >= self._client._retries:

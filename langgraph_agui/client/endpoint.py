@@ -1,7 +1,8 @@
-"""How to reach an agent over HTTP (AG-UI 1.0, HTTP transport): one code for clients that block and that await.
+"""How to reach an agent over HTTP (AG-UI 1.0, HTTP transport): one code for clients that block and
+that await.
 
-In: an address, headers, answers to interrupts, requests. Out: what to send, when to repeat it, responses and their
-bodies in chunks, and errors.
+In: an address, headers, answers to interrupts, requests. Out: what to send, when to repeat it,
+responses and their bodies in chunks, and errors.
 """
 
 import base64
@@ -33,14 +34,20 @@ _MAX_REDIRECTS: Final = 5
 _MAX_WAIT: Final = 30.0
 # The run has not started. 504 is not among them: the run may be going on behind the gateway.
 _RETRY_STATUSES: Final = frozenset({429, 502, 503})
-_RETRY_ERRORS: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ReadError, httpx2.WriteError)
+_RETRY_ERRORS: Final = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.ReadError,
+    httpx2.WriteError,
+)
 
 HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
 
 
 async def send(http: HTTPClient, request: httpx2.Request) -> httpx2.Response:
-    """Send a request; return the response, its body unread. Redirects are followed within the origin.
+    """Send a request; return the response, its body unread. Redirects are followed within the
+    origin.
 
     Raises:
         RedirectError: A redirect leads elsewhere, or is one too many.
@@ -52,7 +59,10 @@ async def send(http: HTTPClient, request: httpx2.Request) -> httpx2.Response:
             return response
         await close(response, blocking=isinstance(http, httpx2.Client))
         if following.url.origin != request.url.origin:
-            fault = f"a redirect to {public(following.url)}, which is another origin. Nothing was sent there."
+            fault = (
+                f"a redirect to {public(following.url)}, which is another origin. Nothing was "
+                "sent there."
+            )
             break
         request = following
     else:
@@ -69,7 +79,9 @@ async def close(response: httpx2.Response, *, blocking: bool) -> None:
 
 
 @asynccontextmanager
-async def body_of(response: httpx2.Response, *, blocking: bool) -> AsyncGenerator[AsyncIterator[bytes]]:
+async def body_of(
+    response: httpx2.Response, *, blocking: bool
+) -> AsyncGenerator[AsyncIterator[bytes]]:
     """Give the chunks of a response's body; close the response at the end."""
     chunks = _as_async(response.iter_bytes()) if blocking else response.aiter_bytes()
     try:
@@ -85,7 +97,9 @@ async def _as_async(chunks: Iterator[bytes]) -> AsyncGenerator[bytes]:
 
 
 async def read_body(response: httpx2.Response, limit: int, *, blocking: bool) -> bytes:
-    """Return a response's body, cut after about `limit` bytes and where it breaks off, and close the response."""
+    """Return a response's body, cut after about `limit` bytes and where it breaks off, and close
+    the response.
+    """
     body = bytearray()
     async with body_of(response, blocking=blocking) as chunks:
         with suppress(httpx2.RequestError):
@@ -97,8 +111,8 @@ async def read_body(response: httpx2.Response, limit: int, *, blocking: bool) ->
 def retry_delay(attempt: int, error: Exception, retry_after: str = "") -> float | None:
     """Return the seconds to wait before a request is repeated, or None if it must not be repeated.
 
-    It is repeated only if the run cannot have started: the connection failed, a server or proxy is too busy, or the
-    thread is, as it is for a moment after a run was cancelled.
+    It is repeated only if the run cannot have started: the connection failed, a server or proxy is
+    too busy, or the thread is, as it is for a moment after a run was cancelled.
 
     Args:
         attempt: The number of attempts before the one that failed.
@@ -106,9 +120,14 @@ def retry_delay(attempt: int, error: Exception, retry_after: str = "") -> float 
         retry_after: The `Retry-After` header of the response.
     """
     if isinstance(error, errors.AgentStatusError):
-        may_retry = error.status in _RETRY_STATUSES or (error.status, error.code) == (409, "thread_busy")
+        may_retry = error.status in _RETRY_STATUSES or (error.status, error.code) == (
+            409,
+            "thread_busy",
+        )
     else:
-        no_response = isinstance(error, httpx2.RemoteProtocolError) and "without sending a response" in str(error)
+        no_response = isinstance(
+            error, httpx2.RemoteProtocolError
+        ) and "without sending a response" in str(error)
         may_retry = no_response or isinstance(error, _RETRY_ERRORS)
     if may_retry and retry_after.isdecimal():
         return min(float(retry_after), _MAX_WAIT)
@@ -125,7 +144,9 @@ def connection_error(url: httpx2.URL, error: Exception) -> errors.AgentError:
 
 
 def response_error(response: httpx2.Response, body: bytes) -> errors.AgentError:
-    """Return the error for a response that is no event stream; `body` is as much of its body as was read."""
+    """Return the error for a response that is no event stream; `body` is as much of its body as was
+    read.
+    """
     where, content_type = public(response.request.url), response.headers.get("content-type", "")
     if response.is_success:
         return errors.NotAnEventStreamError(
@@ -157,19 +178,26 @@ def parsed_url(url: str) -> httpx2.URL:
         parsed = httpx2.URL()
     if parsed.scheme not in ("http", "https") or not parsed.host:
         shown = repr(url.partition("?")[0]) if "@" not in url and url.count(":") < 2 else "That"
-        raise ValueError(f"{shown} is not the URL of an agent, such as http://127.0.0.1:8000/agent.")
+        raise ValueError(
+            f"{shown} is not the URL of an agent, such as http://127.0.0.1:8000/agent."
+        )
     return parsed
 
 
 def checked_headers(headers: Mapping[str, str], url: httpx2.URL) -> httpx2.Headers:
-    """Return the headers to send to `url`, with its user and password as `Authorization` unless they have one.
+    """Return the headers to send to `url`, with its user and password as `Authorization` unless
+    they have one.
 
     Raises:
-        ValueError: HTTP cannot carry a header. The error names the header and does not show its value.
+        ValueError: HTTP cannot carry a header. The error names the header and does not show its
+            value.
     """
     for name, value in headers.items():
         if not HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
-            raise ValueError(f"HTTP cannot carry the header {name!r}: look for line ends and characters beyond ASCII.")
+            raise ValueError(
+                f"HTTP cannot carry the header {name!r}: look for line ends and characters beyond "
+                f"ASCII."
+            )
     checked = httpx2.Headers(dict(headers))
     if url.userinfo and "Authorization" not in checked:
         user = base64.b64encode(f"{url.username}:{url.password}".encode()).decode()
@@ -190,22 +218,35 @@ def resume_entries(
 
     Args:
         interrupts: The open interrupts.
-        answers: The payload for each interrupt, by its id. A denial is a payload too, such as `{"approved": False}`.
+        answers: The payload for each interrupt, by its id. A denial is a payload too, such as
+            `{"approved": False}`.
         cancel: The ids of the interrupts to cancel.
 
     Raises:
-        ResumeError: An open interrupt has no answer, an answer has no open interrupt, an interrupt is both answered
-            and cancelled, or an answered one has expired.
+        ResumeError: An open interrupt has no answer, an answer has no open interrupt, an interrupt
+            is both answered and cancelled, or an answered one has expired.
     """
     open_ids = [interrupt.id for interrupt in interrupts]
     if unknown := sorted({*answers, *cancel}.difference(open_ids)):
-        raise errors.ResumeError("interrupt_unknown", unknown, f"No open interrupt has the id {_listed(unknown)}.")
+        raise errors.ResumeError(
+            "interrupt_unknown", unknown, f"No open interrupt has the id {_listed(unknown)}."
+        )
     if twice := sorted({*answers}.intersection(cancel)):
-        raise errors.ResumeError("interrupt_duplicate", twice, f"Either answer or cancel {_listed(twice)}, not both.")
+        raise errors.ResumeError(
+            "interrupt_duplicate", twice, f"Either answer or cancel {_listed(twice)}, not both."
+        )
     if missing := [name for name in open_ids if name not in answers and name not in cancel]:
-        raise errors.ResumeError("interrupt_unanswered", missing, f"Open and not answered: {_listed(missing)}.")
-    if late := [interrupt.id for interrupt in interrupts if interrupt.id in answers and has_expired(interrupt)]:
-        raise errors.ResumeError("interrupt_expired", late, f"Expired, so they can only be cancelled: {_listed(late)}.")
+        raise errors.ResumeError(
+            "interrupt_unanswered", missing, f"Open and not answered: {_listed(missing)}."
+        )
+    if late := [
+        interrupt.id
+        for interrupt in interrupts
+        if interrupt.id in answers and has_expired(interrupt)
+    ]:
+        raise errors.ResumeError(
+            "interrupt_expired", late, f"Expired, so they can only be cancelled: {_listed(late)}."
+        )
     return [
         ResumeEntry(interrupt_id=name, status="resolved", payload=answers[name])
         if name in answers

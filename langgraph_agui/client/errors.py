@@ -1,7 +1,7 @@
 """The errors of running a remote agent.
 
-Every error keeps what was received before it: `messages` and `state`, as the reference client would hold them. None
-shows headers, or the user and query of a URL.
+Every error keeps what was received before it: `messages` and `state`, as the reference client would
+hold them. None shows headers, or the user and query of a URL.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,30 +21,39 @@ class AgentError(Exception):
     """A run of a remote agent did not come to its end. The base of all errors here.
 
     Attributes:
-        messages: The conversation as far as it was received, with what was sent; empty if no run was asked for.
+        messages: The conversation as far as it was received, with what was sent; empty if no run
+            was asked for.
         state: The shared state as far as it was received.
     """
 
     messages: Sequence[Message] = ()
     state: object = None
 
-    def __reduce__(self) -> tuple[Callable[..., "AgentError"], tuple[object, ...], dict[str, object]]:
-        """Support pickling with all attributes, which by default calls the constructor with the message alone."""
+    def __reduce__(
+        self,
+    ) -> tuple[Callable[..., "AgentError"], tuple[object, ...], dict[str, object]]:
+        """Support pickling with all attributes, which by default calls the constructor with the
+        message alone.
+        """
         return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
 class AgentUnreachableError(AgentError):
-    """Nobody answers at the URL: there is no connection, or it breaks before the first byte of an answer."""
+    """Nobody answers at the URL: there is no connection, or it breaks before the first byte of an
+    answer.
+    """
 
 
 class AgentStatusError(AgentError):
-    """The answer is an HTTP error (AG-UI 1.0, HTTP transport: bad input is refused before the stream).
+    """The answer is an HTTP error (AG-UI 1.0, HTTP transport: bad input is refused before the
+    stream).
 
     Attributes:
         status: The HTTP status.
         body: The text of the answer, cut after 64 KiB.
         payload: The value of the text if it is JSON, else None.
-        code: The stable name of the fault if the payload has one, such as `thread_busy` from a `LangGraphAgent`.
+        code: The stable name of the fault if the payload has one, such as `thread_busy` from a
+            `LangGraphAgent`.
     """
 
     def __init__(self, url: str, status: int, body: str, payload: object = None) -> None:
@@ -55,7 +64,9 @@ class AgentStatusError(AgentError):
 
 
 class RedirectError(AgentStatusError):
-    """The answer is a redirect that is not followed: it leaves the origin of the URL, or is one too many."""
+    """The answer is a redirect that is not followed: it leaves the origin of the URL, or is one too
+    many.
+    """
 
 
 class NotAnEventStreamError(AgentError):
@@ -63,7 +74,9 @@ class NotAnEventStreamError(AgentError):
 
 
 class StreamTruncatedError(AgentError):
-    """The stream ended, broke off or fell silent before its run did: that is no success (AG-UI 1.0, runs)."""
+    """The stream ended, broke off or fell silent before its run did: that is no success (AG-UI 1.0,
+    runs).
+    """
 
 
 class StreamInvalidError(AgentError):
@@ -80,7 +93,9 @@ class StreamInvalidError(AgentError):
 
 
 class EventTooLargeError(StreamInvalidError):
-    """An event is longer than the client accepts (10 MiB of characters, AG-UI 1.0, HTTP transport)."""
+    """An event is longer than the client accepts (10 MiB of characters, AG-UI 1.0, HTTP
+    transport).
+    """
 
 
 class RunLimitError(AgentError):
@@ -102,7 +117,8 @@ class RunFailedError(AgentError):
         event: The event.
         code: The agent's name of the fault, if it has one. Any name is possible.
         usage: The tokens that the run had used.
-        correlation_id: The id under which a `LangGraphAgent` has logged the exception, if it sent one.
+        correlation_id: The id under which a `LangGraphAgent` has logged the exception, if it sent
+            one.
     """
 
     def __init__(self, event: RunErrorEvent) -> None:
@@ -114,7 +130,9 @@ class RunFailedError(AgentError):
 
 
 class ToolNotCalledError(AgentError):
-    """The agent called none of the tools that `tool_choice` asks for. AG-UI has no way to force a call."""
+    """The agent called none of the tools that `tool_choice` asks for. AG-UI has no way to force a
+    call.
+    """
 
 
 class ResumeError(AgentError):

@@ -1,6 +1,7 @@
 """`EventStream`: a stream of events that is read with `async for` or `for`.
 
-In: an async generator of events. Out: the events, for either loop; the ways to wait for their end and to stop early.
+In: an async generator of events. Out: the events, for either loop; the ways to wait for their end
+and to stop early.
 """
 
 from abc import ABC, abstractmethod
@@ -16,9 +17,9 @@ T = TypeVar("T")
 class EventStream(ABC):
     """A stream of events that starts when you iterate it, or await it: then it is read to its end.
 
-    To stop reading, cancel the task that reads it, leave its `async with` (`with`) block, or call `aclose` (`close`) in
-    that task (thread). A bare `break` stops it too: `for` at once, `async for` a few turns of the event loop later,
-    when Python finalizes the abandoned generator.
+    To stop reading, cancel the task that reads it, leave its `async with` (`with`) block, or call
+    `aclose` (`close`) in that task (thread). A bare `break` stops it too: `for` at once, `async
+    for` a few turns of the event loop later, when Python finalizes the abandoned generator.
     """
 
     def __init__(self) -> None:
@@ -26,7 +27,9 @@ class EventStream(ABC):
         # What `async with` closes.
         self._entered: AsyncGenerator[agui.Event] | None = None
         # A weak reference: only the loop holds the generator, so leaving the loop ends it.
-        self._reading: Callable[[], AsyncGenerator[agui.Event] | Generator[agui.Event] | None] = lambda: None
+        self._reading: Callable[[], AsyncGenerator[agui.Event] | Generator[agui.Event] | None] = (
+            lambda: None
+        )
 
     @property
     def abandoned(self) -> bool:
@@ -45,7 +48,9 @@ class EventStream(ABC):
         return events
 
     def __iter__(self) -> Iterator[agui.Event]:
-        """Start; yields events as they come, and blocks in between. Raises `RuntimeError` the second time."""
+        """Start; yields events as they come, and blocks in between. Raises `RuntimeError` the
+        second time.
+        """
         self._start()
         events = _iterate(self._read(blocking=True))
         self._reading = ref(events)

@@ -25,14 +25,16 @@ class ClientLimits:
     """What a remote agent may cost its client. Beyond a limit, the run ends with a `RunLimitError`.
 
     Attributes:
-        max_event: The longest event, in characters; 10 Mi by default, as in the reference client. A longer one is an
-            `EventTooLargeError`.
+        max_event: The longest event, in characters; 10 Mi by default, as in the reference client. A
+            longer one is an `EventTooLargeError`.
         max_bytes: The longest stream of one run, in bytes after unpacking; 256 MiB by default.
-        max_weight: How heavy patches may make the state or one activity, and how much one run may copy by patches;
-            32 Mi by default. Each JSON value weighs 16, and one for each character of its text and keys.
+        max_weight: How heavy patches may make the state or one activity, and how much one run may
+            copy by patches; 32 Mi by default. Each JSON value weighs 16, and one for each character
+            of its text and keys.
         max_tool_rounds: How often an agent may call local tools in one turn; 50 by default.
-        run_timeout: How long one run may take, from its request to its end, in seconds or as a `timedelta`; None, the
-            default, for no limit. Reading with `for` notices it when bytes come, or after as long a silence.
+        run_timeout: How long one run may take, from its request to its end, in seconds or as a
+            `timedelta`; None, the default, for no limit. Reading with `for` notices it when bytes
+            come, or after as long a silence.
 
     Raises:
         ValueError: A limit is not above zero.
@@ -52,9 +54,13 @@ class ClientLimits:
                 raise ValueError(f"ClientLimits({name}=...) must be above zero, not {value!r}.")
 
     def check_tool_rounds(self, rounds: int) -> None:
-        """Raise `RunLimitError` if an agent that has called local tools in so many runs may not run again."""
+        """Raise `RunLimitError` if an agent that has called local tools in so many runs may not run
+        again.
+        """
         if rounds >= self.max_tool_rounds:
-            raise RunLimitError("max_tool_rounds", f"The agent called local tools in {rounds} runs of one turn.")
+            raise RunLimitError(
+                "max_tool_rounds", f"The agent called local tools in {rounds} runs of one turn."
+            )
 
 
 DEFAULT_LIMITS: Final = ClientLimits()
@@ -74,7 +80,9 @@ class Deadline:
         self._blocking = blocking
 
     def left(self) -> float:
-        """Return the seconds that are left, maybe infinitely many. Raises `RunLimitError` if there are none."""
+        """Return the seconds that are left, maybe infinitely many. Raises `RunLimitError` if there
+        are none.
+        """
         if (left := self._end - time.monotonic()) <= 0:
             raise RunLimitError("run_timeout", f"The run took longer than {self._seconds:g} s.")
         return left
@@ -84,7 +92,9 @@ class Deadline:
         if (left := self.left()) == math.inf:
             return timeout
         values = timeout.as_dict().items()
-        return httpx2.Timeout(**{name: left if value is None else min(value, left) for name, value in values})
+        return httpx2.Timeout(
+            **{name: left if value is None else min(value, left) for name, value in values}
+        )
 
     async def wait(self, work: Awaitable[T]) -> T:
         """Return the result of `work`. Raises `RunLimitError` if it does not come in time."""

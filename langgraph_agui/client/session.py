@@ -1,7 +1,7 @@
 """`AGUISession`: one conversation with a remote agent, and its `Turn`.
 
-In: what the user sends, answers and changes. Out: the events of the runs, and what the next run is sent: the messages,
-the state and the open interrupts.
+In: what the user sends, answers and changes. Out: the events of the runs, and what the next run is
+sent: the messages, the state and the open interrupts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _MESSAGE_TYPES: Final = get_args(get_args(Message)[0])
 
 
 class Turn(EventStream):
-    """One turn of a conversation: a run, and further runs as long as local tools answer all of its calls.
+    """One turn of a conversation: a run, and further runs as long as local tools answer all of its
+    calls.
 
     ```python
     async for event in session.send("Hello"):  # or `for event in ...`
@@ -40,17 +41,20 @@ class Turn(EventStream):
     print(turn.text)
     ```
 
-    It raises what its runs raise (`langgraph_agui.client.errors`). When you stop reading, the connection closes,
-    and the session keeps what it has received.
+    It raises what its runs raise (`langgraph_agui.client.errors`). When you stop reading, the
+    connection closes, and the session keeps what it has received.
     """
 
-    def __init__(self, session: AGUISession[Any], start_run: Callable[[], RemoteRun], run_tools: bool = True) -> None:
+    def __init__(
+        self, session: AGUISession[Any], start_run: Callable[[], RemoteRun], run_tools: bool = True
+    ) -> None:
         super().__init__()
         self._session, self._start_run, self._run_tools = session, start_run, run_tools
         self._runs: list[RemoteRun] = []
         # The text of each message of the agent itself, in pieces.
         self._texts: dict[str, list[str]] = {}
-        # The calls that have run here: they do not run again, even if a snapshot lacks their results.
+        # The calls that have run here: they do not run again, even if a snapshot lacks their
+        # results.
         self._answered: set[str] = set()
 
     @property
@@ -75,7 +79,9 @@ class Turn(EventStream):
 
     @property
     def text(self) -> str:
-        """The text of the agent so far, without that of its subagents; a blank line between two messages."""
+        """The text of the agent so far, without that of its subagents; a blank line between two
+        messages.
+        """
         return "\n\n".join(text for pieces in self._texts.values() if (text := joined(pieces)))
 
     async def _read(self, blocking: bool) -> AsyncGenerator[agui.Event]:
@@ -135,7 +141,8 @@ class _SavedSession(BaseModel):
 
 
 class AGUISession(Generic[StateT]):
-    """Keeps a conversation as the reference client does, and sends all of it with each run (AG-UI 1.0, client).
+    """Keeps a conversation as the reference client does, and sends all of it with each run (AG-UI
+    1.0, client).
 
     ```python
     session = AGUISession[Recipe]("http://127.0.0.1:8000/agent")
@@ -144,23 +151,28 @@ class AGUISession(Generic[StateT]):
     session.state.servings = 6  # sent with the next run
     ```
 
-    Reasoning and encrypted values are kept and returned untouched. A run that fails keeps what it has delivered, and
-    leaves the interrupts open. A run that the agent never started leaves the session as it was. One run at a time.
+    Reasoning and encrypted values are kept and returned untouched. A run that fails keeps what it
+    has delivered, and leaves the interrupts open. A run that the agent never started leaves the
+    session as it was. One run at a time.
 
-    `AGUISession[Recipe]` reads the state as `Recipe`, or as any other type that pydantic validates; without a type it
-    is JSON data. A state that the agent sends replaces changes that you make while a run is going on.
+    `AGUISession[Recipe]` reads the state as `Recipe`, or as any other type that pydantic validates;
+    without a type it is JSON data. A state that the agent sends replaces changes that you make
+    while a run is going on.
 
     Args:
         agent: The agent, or its URL.
         thread_id: The agent's id of the conversation; a new one by default.
         messages: The messages to start with.
         state: The state to start with.
-        tools: Tools that run here. The agent may call them; a turn runs on until none of their calls is open.
+        tools: Tools that run here. The agent may call them; a turn runs on until none of their
+            calls is open.
         context: Context for the agent, sent with each run.
-        forwarded_props: What else is sent with each run; its meaning is between application and agent.
-        on_invalid_state: Is called with the error of a state that the agent sent and that does not fit the type; the
-            keys that do not fit keep their values. Without it, the error is logged. States are read when you look at
-            `state`, and at the end of each run; one that was replaced before is not reported.
+        forwarded_props: What else is sent with each run; its meaning is between application and
+            agent.
+        on_invalid_state: Is called with the error of a state that the agent sent and that does not
+            fit the type; the keys that do not fit keep their values. Without it, the error is
+            logged. States are read when you look at `state`, and at the end of each run; one that
+            was replaced before is not reported.
     """
 
     _state_type: ClassVar[Any] = None
@@ -208,7 +220,8 @@ class AGUISession(Generic[StateT]):
     def state(self) -> StateT:
         """The shared state. Change it, or assign another one: it is sent with the next run.
 
-        Raises `pydantic.ValidationError` as long as no state that fits the type has been set or received.
+        Raises `pydantic.ValidationError` as long as no state that fits the type has been set or
+        received.
         """
         return self._state.value
 
@@ -218,28 +231,32 @@ class AGUISession(Generic[StateT]):
 
     @property
     def pending_tool_calls(self) -> list[agui.ToolCall]:
-        """The calls that the agent left to its client, and that have neither a result nor an interrupt about them."""
+        """The calls that the agent left to its client, and that have neither a result nor an
+        interrupt about them.
+        """
         offered = {tool.name for tool in self.tools.offered}
-        waiting = set(self._open_calls).difference(interrupt.tool_call_id for interrupt in self.interrupts)
+        waiting = set(self._open_calls).difference(
+            interrupt.tool_call_id for interrupt in self.interrupts
+        )
         calls = open_tool_calls(self.messages).values()
         return [call for call in calls if call.id in waiting and call.function.name in offered]
 
     def send(self, *items: str | Message | Sequence[ContentPart]) -> Turn:
         """Send messages, and run the agent when you read the turn.
 
-        If a local tool was stopped, its call is answered with an error first: every call must have its result before
-        the thread continues (AG-UI 1.0, tools).
+        If a local tool was stopped, its call is answered with an error first: every call must have
+        its result before the thread continues (AG-UI 1.0, tools).
 
         Args:
-            items: Texts and lists of content parts, each a user message; other messages as they are. Without any, the
-                agent runs on the conversation as it is.
+            items: Texts and lists of content parts, each a user message; other messages as they
+                are. Without any, the agent runs on the conversation as it is.
 
         Raises:
             ResumeError: The thread waits for an answer: see `resume`.
             RuntimeError: A run is going on.
             TypeError: An item is something else, such as a LangChain message.
-            pydantic.ValidationError: Raised when you read the turn: your changes to the state do not fit its type.
-                Nothing was sent.
+            pydantic.ValidationError: Raised when you read the turn: your changes to the state do
+                not fit its type. Nothing was sent.
         """
         return self._new_turn([_message(item) for item in items], {}, ())
 
@@ -251,8 +268,8 @@ class AGUISession(Generic[StateT]):
             cancel: The ids of those that are not answered. Expired ones can only be cancelled.
 
         Raises:
-            ResumeError: Nothing is open, an open interrupt is left out, an answer is for none, or comes too late.
-                Nothing was sent.
+            ResumeError: Nothing is open, an open interrupt is left out, an answer is for none, or
+                comes too late. Nothing was sent.
             RuntimeError: A run is going on.
             pydantic.ValidationError: As in `send`.
         """
@@ -261,19 +278,24 @@ class AGUISession(Generic[StateT]):
             raise ResumeError("interrupt_unknown", sorted({*answers, *cancel}), "Nothing is open.")
         return self._new_turn([], answers, cancel)
 
-    def answer(self, call_id: str, content: str | list[ContentPart], *, error: str | None = None) -> None:
+    def answer(
+        self, call_id: str, content: str | list[ContentPart], *, error: str | None = None
+    ) -> None:
         """Add the result of one of `pending_tool_calls`; it is sent with the next run.
 
-        `error` is why the tool failed, if it did. Raises `ValueError` if the call is not pending, and `RuntimeError`
-        while a run is going on.
+        `error` is why the tool failed, if it did. Raises `ValueError` if the call is not pending,
+        and `RuntimeError` while a run is going on.
         """
         self._require_idle()
         if call_id not in {call.id for call in self.pending_tool_calls}:
             raise ValueError(f"No call {call_id!r} waits for a result.")
-        self.messages.append(agui.ToolMessage(id=str(uuid4()), tool_call_id=call_id, content=content, error=error))
+        self.messages.append(
+            agui.ToolMessage(id=str(uuid4()), tool_call_id=call_id, content=content, error=error)
+        )
 
     def connect(self) -> Turn:
-        """Read the thread as the agent has it, from `POST <url>/connect`, which a `LangGraphAgent` serves.
+        """Read the thread as the agent has it, from `POST <url>/connect`, which a `LangGraphAgent`
+        serves.
 
         No local tool runs: `pending_tool_calls` lists the open calls afterwards.
         """
@@ -287,7 +309,9 @@ class AGUISession(Generic[StateT]):
         self._state.restore({})
 
     def to_json(self) -> str:
-        """Return the conversation as JSON for `from_json`: thread, messages, state and what is open, nothing else."""
+        """Return the conversation as JSON for `from_json`: thread, messages, state and what is
+        open, nothing else.
+        """
         saved = _SavedSession(
             thread_id=self.thread_id,
             messages=self.messages,
@@ -300,7 +324,8 @@ class AGUISession(Generic[StateT]):
 
     @classmethod
     def from_json(cls, text: str, agent: AGUIClient | str, **options: Any) -> Self:
-        """Return a conversation that `to_json` has saved; `options` are further arguments of the class.
+        """Return a conversation that `to_json` has saved; `options` are further arguments of the
+        class.
 
         Raises `ValueError` if `text` is no saved conversation.
         """
@@ -311,15 +336,27 @@ class AGUISession(Generic[StateT]):
         session._state.restore(saved.state, saved.typed_state)
         return session
 
-    def _new_turn(self, messages: list[Message], answers: Mapping[str, object], cancel: Collection[str]) -> Turn:
+    def _new_turn(
+        self, messages: list[Message], answers: Mapping[str, object], cancel: Collection[str]
+    ) -> Turn:
         self._require_idle()
         resume_entries(self.interrupts, answers, cancel)
-        # Check again when the turn starts: by then, an answer may have expired, or another turn may have paused.
-        return Turn(self, lambda: self._start_run(messages, resume_entries(self.interrupts, answers, cancel)))
+        # Check again when the turn starts: by then, an answer may have expired, or another turn may
+        # have paused.
+        return Turn(
+            self,
+            lambda: self._start_run(messages, resume_entries(self.interrupts, answers, cancel)),
+        )
 
-    def _start_run(self, messages: Sequence[Message] = (), resume: Sequence[agui.ResumeEntry] = ()) -> RemoteRun:
-        """Return the next run. If there are new messages, they come after errors for the calls of stopped tools."""
-        answered = {message.tool_call_id for message in messages if isinstance(message, agui.ToolMessage)}
+    def _start_run(
+        self, messages: Sequence[Message] = (), resume: Sequence[agui.ResumeEntry] = ()
+    ) -> RemoteRun:
+        """Return the next run. If there are new messages, they come after errors for the calls of
+        stopped tools.
+        """
+        answered = {
+            message.tool_call_id for message in messages if isinstance(message, agui.ToolMessage)
+        }
         stopped = [interrupted(call) for call in self._local_calls(answered)] if messages else []
         return self.client.run(self._input([*stopped, *messages], resume))
 
@@ -327,7 +364,9 @@ class AGUISession(Generic[StateT]):
         pending = [call for call in self.pending_tool_calls if call.id not in answered]
         return [call for call in pending if call.function.name in self.tools.names]
 
-    def _input(self, messages: Sequence[Message], resume: Sequence[agui.ResumeEntry]) -> agui.RunAgentInput:
+    def _input(
+        self, messages: Sequence[Message], resume: Sequence[agui.ResumeEntry]
+    ) -> agui.RunAgentInput:
         return agui.RunAgentInput(
             thread_id=self.thread_id,
             run_id=str(uuid4()),
@@ -348,7 +387,9 @@ class AGUISession(Generic[StateT]):
             self._open_calls = run.open_call_ids
 
     def _require_idle(self) -> None:
-        """Raise `RuntimeError` if a turn is going on. An abandoned one is over, though it may not be finalized."""
+        """Raise `RuntimeError` if a turn is going on. An abandoned one is over, though it may not
+        be finalized.
+        """
         if self._turn is None:
             return
         if not self._turn.abandoned:

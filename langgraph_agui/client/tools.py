@@ -1,7 +1,7 @@
 """Tools that run at the client, offered to a remote agent as frontend tools (AG-UI 1.0, tools).
 
-In: LangChain tools, and the calls that the agent leaves to its client. Out: descriptions of the tools for the agent,
-and the results of the calls.
+In: LangChain tools, and the calls that the agent leaves to its client. Out: descriptions of the
+tools for the agent, and the results of the calls.
 """
 
 import json
@@ -24,8 +24,8 @@ from langgraph_agui.messages.to_agui import as_content
 
 logger = logging.getLogger(__name__)
 
-# A LangChain tool, or a function with annotations and a docstring. Or only an AG-UI description of a tool, for calls
-# that the application answers itself.
+# A LangChain tool, or a function with annotations and a docstring. Or only an AG-UI description of
+# a tool, for calls that the application answers itself.
 LocalTool: TypeAlias = BaseTool | Callable[..., object] | Tool
 
 _FAILED: Final = "The tool failed."
@@ -35,8 +35,9 @@ _INTERRUPTED: Final = "The tool was interrupted."
 class LocalTools:
     """The tools of a client.
 
-    A tool that fails answers with an error, because a call without a result would block the thread. The agent sees the
-    text of a `ToolException`, which is meant for models, and of arguments that do not fit. Other exceptions are logged.
+    A tool that fails answers with an error, because a call without a result would block the thread.
+    The agent sees the text of a `ToolException`, which is meant for models, and of arguments that
+    do not fit. Other exceptions are logged.
 
     Attributes:
         offered: The tools as a run's input describes them.
@@ -56,7 +57,8 @@ class LocalTools:
         self.names = set(self._tools)
 
     async def run(self, call: ToolCall, *, blocking: bool = False) -> ToolMessage:
-        """Run the tool of a call; return its result, or its error. If `blocking`, there is no event loop.
+        """Run the tool of a call; return its result, or its error. If `blocking`, there is no event
+        loop.
 
         Raises:
             KeyError: No tool of this name runs here.
@@ -66,7 +68,9 @@ class LocalTools:
             request = _request(call, tool)
             if not blocking:
                 output = await tool.ainvoke(request)
-            elif isinstance(tool, StructuredTool) and tool.func is None:  # only a coroutine, as MCP's tools are
+            elif (
+                isinstance(tool, StructuredTool) and tool.func is None
+            ):  # only a coroutine, as MCP's tools are
                 output = run_sync(tool.ainvoke(request))
             else:
                 output = tool.invoke(request)
@@ -77,12 +81,19 @@ class LocalTools:
         content = content_parts(as_content(output.content))
         error_text = content if isinstance(content, str) else _FAILED
         failed = output.status == "error"
-        return ToolMessage(id=str(uuid4()), content=content, tool_call_id=call.id, error=error_text if failed else None)
+        return ToolMessage(
+            id=str(uuid4()),
+            content=content,
+            tool_call_id=call.id,
+            error=error_text if failed else None,
+        )
 
 
 def interrupted(call: ToolCall) -> ToolMessage:
     """Return the result of a call whose tool was stopped."""
-    return ToolMessage(id=str(uuid4()), tool_call_id=call.id, content=_INTERRUPTED, error=_INTERRUPTED)
+    return ToolMessage(
+        id=str(uuid4()), tool_call_id=call.id, content=_INTERRUPTED, error=_INTERRUPTED
+    )
 
 
 def agui_tool(tool: Mapping[str, Any] | type | Callable[..., object] | BaseTool) -> Tool:
@@ -95,12 +106,15 @@ def agui_tool(tool: Mapping[str, Any] | type | Callable[..., object] | BaseTool)
     if not isinstance(function, Mapping):
         raise ValueError(f"No tool for an AG-UI agent, because it has no schema: {tool!r}.")
     return Tool(
-        name=function["name"], description=function.get("description", ""), parameters=function.get("parameters")
+        name=function["name"],
+        description=function.get("description", ""),
+        parameters=function.get("parameters"),
     )
 
 
 def _request(call: ToolCall, tool: BaseTool) -> dict[str, object]:
-    """Return a call as `tool` takes it, with only the arguments that the tool offers: others may be injected ones.
+    """Return a call as `tool` takes it, with only the arguments that the tool offers: others may be
+    injected ones.
 
     Raises:
         ToolException: The arguments are no JSON object.
@@ -115,9 +129,13 @@ def _request(call: ToolCall, tool: BaseTool) -> dict[str, object]:
     schema = agui_tool(tool).parameters or {}
     names = set(schema.get("properties", ()))
     if schema.get("additionalProperties"):
-        functions = [function for name in ("func", "coroutine") if (function := getattr(tool, name, None))]
+        functions = [
+            function for name in ("func", "coroutine") if (function := getattr(tool, name, None))
+        ]
         specs = [getfullargspec(function) for function in functions or [tool._run]]
-        names |= arguments.keys() - {name for spec in specs for name in [*spec.args, *spec.kwonlyargs]}
+        names |= arguments.keys() - {
+            name for spec in specs for name in [*spec.args, *spec.kwonlyargs]
+        }
     allowed = {name: value for name, value in arguments.items() if name in names}
     return {"type": "tool_call", "id": call.id, "name": call.function.name, "args": allowed}
 
@@ -127,7 +145,9 @@ def _error_text(call: ToolCall, error: Exception) -> str:
     if isinstance(error, ToolException):
         return str(error) or _FAILED
     if isinstance(error, ValidationError):
-        places = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        places = "; ".join(
+            f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
+        )
         return f"The arguments do not fit: {places}"
     logger.error("The tool %.80r failed", call.function.name, exc_info=error)
     return _FAILED

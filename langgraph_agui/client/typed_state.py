@@ -1,7 +1,7 @@
 """The shared state of a conversation: as the agent sent it, and as a Python type.
 
-In: the state after each event, as JSON data; the user's changes to its typed form. Out: the typed form, and the state
-to send with the next run.
+In: the state after each event, as JSON data; the user's changes to its typed form. Out: the typed
+form, and the state to send with the next run.
 """
 
 import json
@@ -32,19 +32,23 @@ class _Unset:
 class TypedState(Generic[StateT]):
     """Keeps both forms of the state.
 
-    Data that the type does not know stays in what is sent, by `three_way_merge`. A `SecretStr` is sent as
-    pydantic writes it, as stars, so changes to it are lost, unless a serializer writes its value.
+    Data that the type does not know stays in what is sent, by `three_way_merge`. A `SecretStr` is
+    sent as pydantic writes it, as stars, so changes to it are lost, unless a serializer writes its
+    value.
 
-    A state from the agent is parsed when somebody reads `value`, and by `read`: to parse the state after each delta
-    would cost more than everything else. So an invalid state is not reported if another one replaces it unread.
+    A state from the agent is parsed when somebody reads `value`, and by `read`: to parse the state
+    after each delta would cost more than everything else. So an invalid state is not reported if
+    another one replaces it unread.
 
     Args:
         kind: The type of the state, anything that pydantic validates; None leaves it as JSON data.
-        on_invalid: Is called with the error of a state that does not fit, once while the error stays the same. Without
-            it, the error is logged.
+        on_invalid: Is called with the error of a state that does not fit, once while the error
+            stays the same. Without it, the error is logged.
     """
 
-    def __init__(self, kind: Any, on_invalid: Callable[[ValidationError], None] | None = None) -> None:
+    def __init__(
+        self, kind: Any, on_invalid: Callable[[ValidationError], None] | None = None
+    ) -> None:
         self._adapter: TypeAdapter[StateT] | None = None if kind is None else TypeAdapter(kind)
         self._on_invalid = on_invalid or _log
         self.restore({})
@@ -72,9 +76,13 @@ class TypedState(Generic[StateT]):
         return self._load(self._received) if isinstance(self._value, _Unset) else self._value
 
     def set(self, value: StateT) -> None:
-        """Replace the state; it is sent with the next run. Raises `ValidationError` if it does not fit."""
+        """Replace the state; it is sent with the next run. Raises `ValidationError` if it does not
+        fit.
+        """
         self.read()
-        self._value = self._parse(value) if self._adapter is None else self._adapter.validate_python(value)
+        self._value = (
+            self._parse(value) if self._adapter is None else self._adapter.validate_python(value)
+        )
 
     def receive(self, state: object) -> None:
         """Take a state from the agent. It replaces what the user has changed until now."""
@@ -84,8 +92,9 @@ class TypedState(Generic[StateT]):
     def read(self) -> None:
         """Parse the last state that was received.
 
-        If it does not fit, the error is reported, and the newest unread one that does fit is loaded. Then the top-level
-        keys that do fit are taken from the last one, unless the result is invalid.
+        If it does not fit, the error is reported, and the newest unread one that does fit is
+        loaded. Then the top-level keys that do fit are taken from the last one, unless the result
+        is invalid.
         """
         if not self._unread:
             return
@@ -101,14 +110,18 @@ class TypedState(Generic[StateT]):
             self._repair(to_jsonable(last), error)
 
     def _repair(self, state: JsonValue, error: ValidationError) -> None:
-        """Take the keys of `state` that fit. The others keep their values, which are sent in their place."""
+        """Take the keys of `state` that fit. The others keep their values, which are sent in their
+        place.
+        """
         errors = error.errors(include_url=False, include_context=False)
         is_new = errors != self._reported
         unfit = {str(one["loc"][0]) for one in errors if one["loc"]}
         if unfit and isinstance(state, dict):
             mended = {key: value for key, value in state.items() if key not in unfit}
             old: JsonValue = None
-            with suppress(ValueError):  # the other keys do not fit together, or an old value cannot be written
+            with suppress(
+                ValueError
+            ):  # the other keys do not fit together, or an old value cannot be written
                 for by_alias in (False, True):  # an agent may call a field by either name
                     if not isinstance(self._value, _Unset):
                         old = self._dump(self._value, by_alias)
@@ -128,7 +141,11 @@ class TypedState(Generic[StateT]):
         if isinstance(self._value, _Unset):
             return to_jsonable(self._received)
         value = self._dump(self._value)
-        return value if self._adapter is None else three_way_merge(to_jsonable(self._received), self._base, value)
+        return (
+            value
+            if self._adapter is None
+            else three_way_merge(to_jsonable(self._received), self._base, value)
+        )
 
     def commit(self) -> JsonValue:
         """Return the same for a run that starts now: then the agent has it.
@@ -145,7 +162,9 @@ class TypedState(Generic[StateT]):
         return state
 
     def saved_value(self) -> JsonValue:
-        """Return the typed state as JSON data if `to_json` does not give it, because the agent's last did not fit."""
+        """Return the typed state as JSON data if `to_json` does not give it, because the agent's
+        last did not fit.
+        """
         state = self.to_json()
         if isinstance(self._value, _Unset):
             return None
@@ -169,7 +188,9 @@ class TypedState(Generic[StateT]):
 
     def _dump(self, value: StateT, by_alias: bool = True) -> JsonValue:
         if self._adapter is not None:
-            value = self._adapter.dump_python(value, mode="json", by_alias=by_alias, round_trip=True, warnings=False)
+            value = self._adapter.dump_python(
+                value, mode="json", by_alias=by_alias, round_trip=True, warnings=False
+            )
         return to_jsonable(value)
 
 
@@ -181,9 +202,10 @@ def _log(error: ValidationError) -> None:
 def three_way_merge(document: JsonValue, before: JsonValue, after: JsonValue) -> JsonValue:
     """Return `document` with the changes from `before` to `after`.
 
-    Keys that only the document has stay. So they do in the elements of a list that keeps its length, whether an element
-    stays, moves or changes in its place. In a list that becomes longer or shorter, elements that stay or move are those
-    of the document; the others are as in `after`, because nothing shows which element they were.
+    Keys that only the document has stay. So they do in the elements of a list that keeps its
+    length, whether an element stays, moves or changes in its place. In a list that becomes longer
+    or shorter, elements that stay or move are those of the document; the others are as in `after`,
+    because nothing shows which element they were.
     """
     if json_equal(before, after):
         return document
@@ -191,7 +213,9 @@ def three_way_merge(document: JsonValue, before: JsonValue, after: JsonValue) ->
         case list(), list(), list() if len(document) == len(before):
             return _merge_lists(document, before, after)
         case dict(), dict(), dict():
-            merged = {key: value for key, value in document.items() if key in after or key not in before}
+            merged = {
+                key: value for key, value in document.items() if key in after or key not in before
+            }
             for key, value in after.items():
                 if key not in before or not json_equal(before[key], value):
                     merged[key] = three_way_merge(document.get(key), before.get(key), value)
@@ -200,7 +224,9 @@ def three_way_merge(document: JsonValue, before: JsonValue, after: JsonValue) ->
             return after
 
 
-def _merge_lists(document: list[JsonValue], before: list[JsonValue], after: list[JsonValue]) -> list[JsonValue]:
+def _merge_lists(
+    document: list[JsonValue], before: list[JsonValue], after: list[JsonValue]
+) -> list[JsonValue]:
     # For each index in `after`, the index in `before` that its element comes from.
     pairs = enumerate(zip(before, after, strict=False))
     source = {index: index for index, (old, new) in pairs if json_equal(old, new)}

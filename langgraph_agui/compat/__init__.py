@@ -1,7 +1,8 @@
-"""The only room that knows other products: `ag-ui-langgraph`, CopilotKit, assistant-ui, and clients of before AG-UI 1.0.
+"""The only room that knows other products: `ag-ui-langgraph`, CopilotKit, assistant-ui, and clients
+of before AG-UI 1.0.
 
-`clients.py` answers what a client gets. The public names are for graphs that were written for `ag-ui-langgraph`;
-docs/migrating.md lists what such graphs and their pages may expect.
+`clients.py` answers what a client gets. The public names are for graphs that were written for
+`ag-ui-langgraph`; docs/migrating.md lists what such graphs and their pages may expect.
 """
 
 from langgraph_agui.kernel.extras import lazy_names

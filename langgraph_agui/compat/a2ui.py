@@ -1,7 +1,8 @@
-"""A tool that lets a model of its own design a surface for the page (A2UI), with the toolkit of AG-UI's makers.
+"""A tool that lets a model of its own design a surface for the page (A2UI), with the toolkit of
+AG-UI's makers.
 
-The conversation enters; the toolkit's envelope with the surface's operations leaves as the tool's result. The calls of
-the designing model stream as those of any model inside a tool.
+The conversation enters; the toolkit's envelope with the surface's operations leaves as the tool's
+result. The calls of the designing model stream as those of any model inside a tool.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,13 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from langgraph_agui.kernel.aio import RunInLoop, run_in_thread_with_loop
 
-__all__ = ["A2UI_OPERATIONS_KEY", "BASIC_CATALOG_ID", "A2UIGuidelines", "A2UIToolParams", "get_a2ui_tools"]
+__all__ = [
+    "A2UI_OPERATIONS_KEY",
+    "BASIC_CATALOG_ID",
+    "A2UIGuidelines",
+    "A2UIToolParams",
+    "get_a2ui_tools",
+]
 
 _RENDER = toolkit.RENDER_A2UI_TOOL_DEF["function"]["name"]
 
@@ -38,24 +45,34 @@ def get_a2ui_tools(params: A2UIToolParams) -> BaseTool:
     designer = options["model"].bind_tools([toolkit.RENDER_A2UI_TOOL_DEF], tool_choice=_RENDER)
 
     def generate_a2ui(
-        runtime: Runtime, intent: str = "create", target_surface_id: str | None = None, changes: str | None = None
+        runtime: Runtime,
+        intent: str = "create",
+        target_surface_id: str | None = None,
+        changes: str | None = None,
     ) -> str:
         surface = _Surface(options, runtime, intent, target_surface_id, changes)
         return surface.make(lambda messages: _design(designer, messages))
 
     async def agenerate_a2ui(
-        runtime: Runtime, intent: str = "create", target_surface_id: str | None = None, changes: str | None = None
+        runtime: Runtime,
+        intent: str = "create",
+        target_surface_id: str | None = None,
+        changes: str | None = None,
     ) -> str:
         surface = _Surface(options, runtime, intent, target_surface_id, changes)
 
         def make(run_in_loop: RunInLoop) -> str:
             return surface.make(lambda messages: run_in_loop(_adesign(designer, messages)))
 
-        # The toolkit's loop is synchronous. The model's client may belong to this event loop, so it runs here.
+        # The toolkit's loop is synchronous. The model's client may belong to this event loop, so it
+        # runs here.
         return await run_in_thread_with_loop(make)
 
     return StructuredTool.from_function(
-        generate_a2ui, agenerate_a2ui, name=options["tool_name"], description=options["tool_description"]
+        generate_a2ui,
+        agenerate_a2ui,
+        name=options["tool_name"],
+        description=options["tool_description"],
     )
 
 
@@ -91,7 +108,8 @@ class _Surface:
         )
 
     def make(self, design: Callable[[list[BaseMessage]], Design]) -> str:
-        """Return the envelope of the surface, or of an error. `design` asks the model, again if a surface is not valid.
+        """Return the envelope of the surface, or of an error. `design` asks the model, again if a
+        surface is not valid.
 
         It blocks.
         """
@@ -127,6 +145,8 @@ async def _adesign(designer: Runnable[Any, Any], messages: list[BaseMessage]) ->
 
 
 def _arguments(parts: list[AIMessage]) -> Design:
-    """Return the arguments in the parts of a message: many chunks, or the whole of a model that does not stream."""
+    """Return the arguments in the parts of a message: many chunks, or the whole of a model that
+    does not stream.
+    """
     whole = reduce(add, parts) if parts else AIMessage("")
     return next((call["args"] for call in whole.tool_calls if call["name"] == _RENDER), None)

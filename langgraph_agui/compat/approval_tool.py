@@ -1,7 +1,7 @@
 """Approvals as calls of a client tool, `request_approval`, for clients that know no interrupts.
 
-Pending interrupts enter `split_approvals`, tool calls leave. The results of those calls enter `approval_answers` and
-leave as resume entries, which are checked like any others.
+Pending interrupts enter `split_approvals`, tool calls leave. The results of those calls enter
+`approval_answers` and leave as resume entries, which are checked like any others.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,20 @@ from langgraph_agui.messages.to_agui import text_of
 from langgraph_agui.protocol.cleaning import clean_json
 from langgraph_agui.protocol.limits import read_json_in_text
 
-# The client tool: `{approval_id, function_name, function_arguments, message}`, answered `{approval_id, approved}`.
+# The client tool: `{approval_id, function_name, function_arguments, message}`, answered
+# `{approval_id, approved}`.
 REQUEST_APPROVAL = "request_approval"
 
 
 def split_approvals(pending: PendingInterrupts) -> tuple[list[ToolCall], list[agui.Interrupt]]:
-    """Return the calls of `request_approval` for the approvals, and the other interrupts as they are."""
-    calls = [_approval_call(request, request.action) for request in pending.requests if request.action is not None]
+    """Return the calls of `request_approval` for the approvals, and the other interrupts as they
+    are.
+    """
+    calls = [
+        _approval_call(request, request.action)
+        for request in pending.requests
+        if request.action is not None
+    ]
     return calls, [request.interrupt for request in pending.requests if request.action is None]
 
 
@@ -40,13 +47,18 @@ def _approval_call(request: InterruptRequest, action: Action) -> ToolCall:
     return ToolCall(name=REQUEST_APPROVAL, args=arguments, id=_call_id(request))
 
 
-def approval_answers(messages: Sequence[agui.Message], pending: PendingInterrupts) -> list[agui.ResumeEntry]:
-    """Return the answers to open approvals in a client's history. Results of closed approvals are ignored.
+def approval_answers(
+    messages: Sequence[agui.Message], pending: PendingInterrupts
+) -> list[agui.ResumeEntry]:
+    """Return the answers to open approvals in a client's history. Results of closed approvals are
+    ignored.
 
     Raises:
         RunInputError: A result is no answer, or names another approval than its call.
     """
-    open_ = {_call_id(request): request.id for request in pending.requests if request.action is not None}
+    open_ = {
+        _call_id(request): request.id for request in pending.requests if request.action is not None
+    }
     return [
         _answer(message, open_[message.tool_call_id])
         for message in messages
@@ -62,7 +74,13 @@ def _answer(message: agui.ToolMessage, approval_id: str) -> agui.ResumeEntry:
     except ValueError:
         payload = None
     if not isinstance(payload, dict):
-        raise RunInputError(ErrorCode.INTERRUPT_INVALID, f"The result for approval {approval_id!r} is no JSON object.")
+        raise RunInputError(
+            ErrorCode.INTERRUPT_INVALID,
+            f"The result for approval {approval_id!r} is no JSON object.",
+        )
     if payload.pop("approval_id", approval_id) != approval_id:
-        raise RunInputError(ErrorCode.INTERRUPT_INVALID, f"The result for approval {approval_id!r} names another one.")
+        raise RunInputError(
+            ErrorCode.INTERRUPT_INVALID,
+            f"The result for approval {approval_id!r} names another one.",
+        )
     return agui.ResumeEntry(interrupt_id=approval_id, status="resolved", payload=payload)

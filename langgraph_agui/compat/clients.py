@@ -35,7 +35,9 @@ class ClientForm:
         return not self.approvals_as_calls and self.ask_by != "outcome"
 
     def sink(self, sink: Sink, run_input: RunAgentInput) -> Sink:
-        """Return a sink that takes the events of a run, and gives them to `sink` in the client's form."""
+        """Return a sink that takes the events of a run, and gives them to `sink` in the client's
+        form.
+        """
         if self.is_old:
             sink = OldClientSink(sink, run_input, shows_subagents=self.takes_subagents)
         if self.ask_by != "outcome":
@@ -43,9 +45,17 @@ class ClientForm:
         return sink
 
 
-def client_form(run_input: RunAgentInput, clients: ClientOptions, approvals: ApprovalOptions) -> ClientForm:
-    """Return the form for the client of an input. Clients of before AG-UI 1.0 send no `protocolVersion`."""
-    is_old = run_input.protocol_version is None if clients.protocol == "auto" else clients.protocol == "0.x"
+def client_form(
+    run_input: RunAgentInput, clients: ClientOptions, approvals: ApprovalOptions
+) -> ClientForm:
+    """Return the form for the client of an input. Clients of before AG-UI 1.0 send no
+    `protocolVersion`.
+    """
+    is_old = (
+        run_input.protocol_version is None
+        if clients.protocol == "auto"
+        else clients.protocol == "0.x"
+    )
     ask_by = approvals.ask_by
     if ask_by == "auto" or ask_by == "tool_call":
         ask_by = "events" if is_old else "outcome"

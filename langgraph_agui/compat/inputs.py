@@ -1,6 +1,8 @@
-"""The client's tools and context where graphs written for `ag-ui-langgraph` or CopilotKit look for them.
+"""The client's tools and context where graphs written for `ag-ui-langgraph` or CopilotKit look for
+them.
 
-The input of a run enters; values for the graph's own state keys, and for its runtime context, leave.
+The input of a run enters; values for the graph's own state keys, and for its runtime context,
+leave.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -11,15 +13,17 @@ from ag_ui.core import Context, RunAgentInput, Tool
 from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.state.schema import KeyType, types_of
 
-# The state keys. Graphs index them directly, so each one that a graph has gets a value in every run. All hold the
-# client's tools, and all but the first its context. The runtime context has the last one too.
+# The state keys. Graphs index them directly, so each one that a graph has gets a value in every
+# run. All hold the client's tools, and all but the first its context. The runtime context has the
+# last one too.
 _TOOLS: Final = "tools"
 _AGUI: Final = "ag-ui"
 _COPILOTKIT: Final = "copilotkit"
 
 _MIDDLEWARE: Final = "CopilotKitMiddleware"
 
-# How `@ag-ui/a2ui-middleware` describes the item of the context that holds the components of a page.
+# How `@ag-ui/a2ui-middleware` describes the item of the context that holds the components of a
+# page.
 _A2UI_SCHEMA: Final = (
     "A2UI Component Schema — available components for generating UI surfaces. "
     "Use these component names and properties when creating A2UI operations."
@@ -27,7 +31,8 @@ _A2UI_SCHEMA: Final = (
 
 
 class FilledKeys:
-    """The keys of a graph's state and of its runtime context that hold the client's tools and context.
+    """The keys of a graph's state and of its runtime context that hold the client's tools and
+    context.
 
     Runs of the graph fill them.
 
@@ -35,7 +40,8 @@ class FilledKeys:
         graph: The graph.
 
     Attributes:
-        state_keys: The keys of the graph's state that the adapter fills in each run, and clients do not see.
+        state_keys: The keys of the graph's state that the adapter fills in each run, and clients do
+            not see.
     """
 
     def __init__(self, graph: GraphAdapter) -> None:
@@ -44,7 +50,9 @@ class FilledKeys:
         self._has_context = _reads_runtime_context(graph)
 
     def fields_read(self) -> set[str]:
-        """Return which fields of the client's input the graph may read by these conventions: tools, context."""
+        """Return which fields of the client's input the graph may read by these conventions: tools,
+        context.
+        """
         names = self._filled_keys | ({_COPILOTKIT} if self._has_context else set())
         return {"tools", "context"} if names - {_TOOLS} else {"tools"} if names else set()
 
@@ -64,28 +72,41 @@ class FilledKeys:
         }
         if self._graph.needs_overwrite(_TOOLS, present=True):  # a reducer adds them to the thread's
             known = _offered_tools({_TOOLS}, stored)
-            values[_TOOLS] = [tool.model_dump() for tool in run_input.tools or () if tool.name not in known]
+            values[_TOOLS] = [
+                tool.model_dump() for tool in run_input.tools or () if tool.name not in known
+            ]
         return {key: value for key, value in values.items() if key in self._filled_keys}
 
     def offered_tools(self, stored: Mapping[str, object]) -> set[str]:
-        """Return the names of the client's tools, not the graph's, that a thread's state holds since its last run."""
+        """Return the names of the client's tools, not the graph's, that a thread's state holds
+        since its last run.
+        """
         own = self._graph.contents.tools if self._graph.contents is not None else {}
         return _offered_tools(self._filled_keys, stored).difference(own)
 
     def runtime_context(self, context: object, run_input: RunAgentInput) -> object:
-        """Return the runtime context of a run, with `copilotkit`, where `CopilotKitMiddleware` looks in subgraphs."""
+        """Return the runtime context of a run, with `copilotkit`, where `CopilotKitMiddleware`
+        looks in subgraphs.
+        """
         if not self._has_context or not (context is None or isinstance(context, Mapping)):
             return context
         given = dict(context or {})
-        return {**given, _COPILOTKIT: _copilotkit_values(run_input, _tools(run_input), given.get(_COPILOTKIT))}
+        return {
+            **given,
+            _COPILOTKIT: _copilotkit_values(run_input, _tools(run_input), given.get(_COPILOTKIT)),
+        }
 
 
 def _keys_to_fill(graph: GraphAdapter) -> frozenset[str]:
-    """Return which of these keys of a graph's state are filled: not `tools`, if they are something else there."""
+    """Return which of these keys of a graph's state are filled: not `tools`, if they are something
+    else there.
+    """
     keys = frozenset({_TOOLS, _AGUI, _COPILOTKIT})
     if graph.contents is None:  # before its server is asked, nothing is known of a remote graph
         return keys - {_TOOLS}
-    kinds = [kind for schema in graph.schemas for key, kind in types_of(schema).items() if key == _TOOLS]
+    kinds = [
+        kind for schema in graph.schemas for key, kind in types_of(schema).items() if key == _TOOLS
+    ]
     others = {_TOOLS} if not all(map(_may_hold_tools, kinds)) else set[str]()
     return keys.intersection(graph.channels) - others
 
@@ -94,13 +115,20 @@ def _may_hold_tools(kind: KeyType) -> bool:
     """Return whether a key takes a list of the client's tools as it is."""
     tool = Tool(name="", description="", parameters={})
     loaded, problems = kind.load(_TOOLS, [tool.model_dump()])
-    return not problems and isinstance(loaded, Iterable) and [*loaded] in ([tool.model_dump()], [tool])
+    return (
+        not problems and isinstance(loaded, Iterable) and [*loaded] in ([tool.model_dump()], [tool])
+    )
 
 
 def _offered_tools(names: Collection[str], stored: Mapping[str, object]) -> set[str]:
-    """Return the names of the client's tools in these keys of a thread's state. No client can write them."""
+    """Return the names of the client's tools in these keys of a thread's state. No client can write
+    them.
+    """
     values = [stored.get(name) for name in names]
-    lists = [value.get("actions", value.get("tools")) if isinstance(value, Mapping) else value for value in values]
+    lists = [
+        value.get("actions", value.get("tools")) if isinstance(value, Mapping) else value
+        for value in values
+    ]
     tools = [tool for one in lists if isinstance(one, Sequence) for tool in one]
     return {str(tool["name"]) for tool in tools if isinstance(tool, Mapping) and "name" in tool}
 
@@ -108,7 +136,8 @@ def _offered_tools(names: Collection[str], stored: Mapping[str, object]) -> set[
 def _reads_runtime_context(graph: GraphAdapter) -> bool:
     """Return whether something in a graph may look for the key `copilotkit` of the runtime context.
 
-    Others do not get it: tools that are given their runtime would warn of a context that their graph does not declare.
+    Others do not get it: tools that are given their runtime would warn of a context that their
+    graph does not declare.
     """
     schema, contents = graph.context_schema, graph.contents
     if schema is not None and not is_typeddict(schema):
@@ -116,17 +145,25 @@ def _reads_runtime_context(graph: GraphAdapter) -> bool:
     declared = _COPILOTKIT in getattr(schema, "__annotations__", ())
     if contents is None:
         return declared
-    return declared or _COPILOTKIT in contents.names or _MIDDLEWARE in contents.classes | contents.inner_classes
+    return (
+        declared
+        or _COPILOTKIT in contents.names
+        or _MIDDLEWARE in contents.classes | contents.inner_classes
+    )
 
 
-def _copilotkit_values(run_input: RunAgentInput, tools: list[object], own: object) -> dict[str, object]:
+def _copilotkit_values(
+    run_input: RunAgentInput, tools: list[object], own: object
+) -> dict[str, object]:
     """Return the value of `copilotkit`, with what is under that key already."""
     context = [item.model_dump() for item in run_input.context or ()]
     return {**(own if isinstance(own, Mapping) else {}), "actions": tools, "context": context}
 
 
 def _tools(run_input: RunAgentInput, stored: object = ()) -> list[object]:
-    """Return the client's tools as dicts, and the thread's behind them; of those with one name the first."""
+    """Return the client's tools as dicts, and the thread's behind them; of those with one name the
+    first.
+    """
     tools: list[object] = [tool.model_dump() for tool in run_input.tools or ()]
     found: dict[object, object] = {}
     for number, tool in enumerate([*tools, *(stored if isinstance(stored, Iterable) else ())]):
@@ -136,7 +173,9 @@ def _tools(run_input: RunAgentInput, stored: object = ()) -> list[object]:
 
 
 def _agui_values(run_input: RunAgentInput, tools: list[object]) -> dict[str, object]:
-    """Return the value of `ag-ui`, with what `@ag-ui/a2ui-middleware` sends for pages that render surfaces."""
+    """Return the value of `ag-ui`, with what `@ag-ui/a2ui-middleware` sends for pages that render
+    surfaces.
+    """
     context: list[Context] = [*(run_input.context or ())]
     schema = [item.value for item in context if item.description == _A2UI_SCHEMA]
     values: dict[str, object] = {

@@ -1,7 +1,8 @@
 """Interrupts of before AG-UI 1.0: a custom event asks, and `forwardedProps.command.resume` answers.
 
-The end of a run enters `LegacyInterruptSink`, with a custom event for each LangGraph interrupt it leaves. What a client
-sends enters `command_answers`; the answers of AG-UI 1.0 leave, so they are checked as any other.
+The end of a run enters `LegacyInterruptSink`, with a custom event for each LangGraph interrupt it
+leaves. What a client sends enters `command_answers`; the answers of AG-UI 1.0 leave, so they are
+checked as any other.
 """
 
 import json
@@ -36,7 +37,9 @@ _QUESTION: Final = "__copilotkit_interrupt_value__"
 
 
 def question(value: object) -> str | None:
-    """Return the question of `copilotkit_interrupt` in the value of an interrupt; None if it is not one."""
+    """Return the question of `copilotkit_interrupt` in the value of an interrupt; None if it is not
+    one.
+    """
     asked = value.get(_QUESTION) if isinstance(value, Mapping) else None
     if isinstance(asked, Mapping):
         asked = asked.get("action")
@@ -58,7 +61,9 @@ class LegacyInterruptSink:
 
     def event(self, event: BaseEvent) -> None:
         """Pass an event on; ask before the end of a run that waits."""
-        if isinstance(event, agui.RunFinishedEvent) and isinstance(event.outcome, agui.RunFinishedInterruptOutcome):
+        if isinstance(event, agui.RunFinishedEvent) and isinstance(
+            event.outcome, agui.RunFinishedInterruptOutcome
+        ):
             for custom in on_interrupt_events(event.outcome.interrupts):
                 self._sink.event(custom)
             if not self._with_outcome:
@@ -69,25 +74,33 @@ class LegacyInterruptSink:
 def on_interrupt_events(interrupts: Sequence[Interrupt]) -> list[agui.CustomEvent]:
     """Return a custom event for each LangGraph interrupt; its value is the interrupt's, as text.
 
-    Its `raw_event` has the id of the question, as in `ag-ui-langgraph`: answers to several questions name them.
+    Its `raw_event` has the id of the question, as in `ag-ui-langgraph`: answers to several
+    questions name them.
     """
     events: list[agui.CustomEvent] = []
     for _, group in groupby(interrupts, lambda one: graph_id(one.id)):
         asked = [*group]
         value = value_of(asked)
         if isinstance(value, Mapping) and asked[0].id != first_id(asked[0].id):
-            value = {**value, _NEW_ID: asked[0].id}  # distinguishes it from the question that was asked before
+            value = {
+                **value,
+                _NEW_ID: asked[0].id,
+            }  # distinguishes it from the question that was asked before
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         raw, owner = {"id": asked[0].id}, asked[0].subagent_run_id
-        events.append(agui.CustomEvent(name=ON_INTERRUPT, value=text, raw_event=raw, subagent_run_id=owner))
+        events.append(
+            agui.CustomEvent(name=ON_INTERRUPT, value=text, raw_event=raw, subagent_run_id=owner)
+        )
     return events
 
 
 def command_answers(run_input: RunAgentInput, pending: PendingInterrupts) -> CommandAnswers | None:
-    """Return the answers in `forwardedProps.command.resume`; None if the client does not answer so, or by `resume` too.
+    """Return the answers in `forwardedProps.command.resume`; None if the client does not answer so,
+    or by `resume` too.
 
     Raises:
-        RunInputError: The answer is to a question that is not open, or does not name the one of several that it is for.
+        RunInputError: The answer is to a question that is not open, or does not name the one of
+            several that it is for.
     """
     props = run_input.forwarded_props
     command = props.get("command") if isinstance(props, Mapping) else None
@@ -98,48 +111,81 @@ def command_answers(run_input: RunAgentInput, pending: PendingInterrupts) -> Com
         status="resolved",
         payload=[to_jsonable(command), [message.id for message in run_input.messages]],
     )
-    groups = {key: [*group] for key, group in groupby(pending.requests, lambda one: one.batch or first_id(one.id))}
-    return CommandAnswers(_answers(command["resume"], command.get("interruptEvent"), groups), fingerprint([sent]))
+    groups = {
+        key: [*group]
+        for key, group in groupby(pending.requests, lambda one: one.batch or first_id(one.id))
+    }
+    return CommandAnswers(
+        _answers(command["resume"], command.get("interruptEvent"), groups), fingerprint([sent])
+    )
 
 
-def _answers(answer: object, event: object, groups: Mapping[str, Sequence[InterruptRequest]]) -> Sequence[ResumeEntry]:
-    """Return the answers to the open requests, which are grouped by the ids of LangGraph's interrupts.
+def _answers(
+    answer: object, event: object, groups: Mapping[str, Sequence[InterruptRequest]]
+) -> Sequence[ResumeEntry]:
+    """Return the answers to the open requests, which are grouped by the ids of LangGraph's
+    interrupts.
 
-    What is asked again has another id. An answer that does not name it is for the question as it was asked first.
+    What is asked again has another id. An answer that does not name it is for the question as it
+    was asked first.
     """
     if not groups:
         return []
     named = dict.fromkeys(groups, "")
     if event is not None:
-        named = {key: name for key, group in groups.items() if (name := _named_by(event, group)) is not None}
+        named = {
+            key: name
+            for key, group in groups.items()
+            if (name := _named_by(event, group)) is not None
+        }
         groups = {key: groups[key] for key in named}
         if not groups:
-            message = "Expected the value of an open question as interruptEvent: this one is not open."
+            message = (
+                "Expected the value of an open question as interruptEvent: this one is not open."
+            )
             raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN, message)
     by_id = _json_of(answer)
     if isinstance(by_id, Mapping):
         keys = {first_id(key) if first_id(key) in groups else graph_id(key): key for key in by_id}
         if keys.keys() == groups.keys() and len(keys) == len(by_id):
-            return [entry for key, group in groups.items() for entry in _entries(group, by_id[keys[key]], keys[key])]
-        if len(groups) == 1 and by_id and all(map(_ID.match, by_id)):  # ids of what is not open are no answer
-            return [ResumeEntry(interrupt_id=key, status="resolved", payload=value) for key, value in by_id.items()]
+            return [
+                entry
+                for key, group in groups.items()
+                for entry in _entries(group, by_id[keys[key]], keys[key])
+            ]
+        if (
+            len(groups) == 1 and by_id and all(map(_ID.match, by_id))
+        ):  # ids of what is not open are no answer
+            return [
+                ResumeEntry(interrupt_id=key, status="resolved", payload=value)
+                for key, value in by_id.items()
+            ]
     if len(groups) > 1:
-        message = "Several interrupts are open: answer them by `resume`, or by an object with their ids as keys."
+        message = (
+            "Several interrupts are open: answer them by `resume`, or by an object with their "
+            "ids as keys."
+        )
         raise RunInputError(ErrorCode.INTERRUPT_UNANSWERED, message)
     return [entry for key, group in groups.items() for entry in _entries(group, answer, named[key])]
 
 
 def _named_by(event: object, group: Sequence[InterruptRequest]) -> str | None:
-    """Return the id in a client's event that asks for these requests, "" if it has none; None if it is another event.
+    """Return the id in a client's event that asks for these requests, "" if it has none; None if it
+    is another event.
 
     The client sends the value, as text or parsed, or the event whole.
     """
     first = [request.interrupt.model_copy(update={"id": first_id(request.id)}) for request in group]
     shown = [_json_of(one.value) for one in on_interrupt_events(first)]
-    for value in map(_json_of, [event, event.get("value")] if isinstance(event, Mapping) else [event]):
+    for value in map(
+        _json_of, [event, event.get("value")] if isinstance(event, Mapping) else [event]
+    ):
         if value in shown:
             return ""
-        if isinstance(value, Mapping) and {key: value[key] for key in value if key != _NEW_ID} in shown:
+        if (
+            isinstance(value, Mapping)
+            and {key: value[key] for key in value if key != _NEW_ID} in shown
+        ):
             return str(value[_NEW_ID])
     return None
 
@@ -152,7 +198,9 @@ def _json_of(value: object) -> object:
 
 
 def _entries(group: Sequence[InterruptRequest], answer: object, named: str) -> list[ResumeEntry]:
-    """Return the answers to the requests of one LangGraph interrupt, which the client has `named`."""
+    """Return the answers to the requests of one LangGraph interrupt, which the client has
+    `named`.
+    """
     again = named.removeprefix(first_id(named))  # which asking of the question is answered
     parsed = _parsed(answer) if group[0].action is not None else _loaded(answer, group[0])
     answers: list[object] = [parsed]
@@ -169,7 +217,9 @@ def _entries(group: Sequence[InterruptRequest], answer: object, named: str) -> l
 
 
 def _parsed(answer: object) -> object:
-    """Return an approval's answer. Pages may send an object as JSON text; the text `true` approves nothing."""
+    """Return an approval's answer. Pages may send an object as JSON text; the text `true` approves
+    nothing.
+    """
     parsed = _json_of(answer)
     return parsed if isinstance(parsed, dict) else answer
 

@@ -1,6 +1,8 @@
-"""Clients of before AG-UI 1.0: the events of a run enter, in the form of 1.0; those that such a client takes leave.
+"""Clients of before AG-UI 1.0: the events of a run enter, in the form of 1.0; those that such a
+client takes leave.
 
-reference/clients.md lists what each generation does with what it does not know. Nothing else knows of these clients.
+reference/clients.md lists what each generation does with what it does not know. Nothing else knows
+of these clients.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,13 +23,16 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 class OldClientSink:
     """A sink for one client of before 1.0.
 
-    - `RUN_FINISHED` has an outcome only if that is an interrupt: those clients refuse `cancelled` and
-      `pendingToolCallIds`, and take an explicit success for "no tool is to be run here".
-    - The first state of a run is a snapshot: CopilotKit's runtime applies the patches of a run to an empty state.
-    - A snapshot of messages that the client has anyway is left out: assistant-ui shows its reasoning a second time.
-      After a tool loop that ends with text it is sent: assistant-ui has put what comes before the text into the message
-      before, and needs it to set that right. Of such a snapshot it shows nothing twice.
-    - Unless `shows_subagents`, what subagents emit looks like the agent's own: clients up to 0.0.58 fail otherwise.
+    - `RUN_FINISHED` has an outcome only if that is an interrupt: those clients refuse `cancelled`
+      and `pendingToolCallIds`, and take an explicit success for "no tool is to be run here".
+    - The first state of a run is a snapshot: CopilotKit's runtime applies the patches of a run to
+      an empty state.
+    - A snapshot of messages that the client has anyway is left out: assistant-ui shows its
+      reasoning a second time. After a tool loop that ends with text it is sent: assistant-ui has
+      put what comes before the text into the message before, and needs it to set that right. Of
+      such a snapshot it shows nothing twice.
+    - Unless `shows_subagents`, what subagents emit looks like the agent's own: clients up to 0.0.58
+      fail otherwise.
 
     Args:
         sink: Receives the client's events.
@@ -51,9 +56,13 @@ class OldClientSink:
 
     def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
         """Return what receives the fragments of a block."""
-        write = self._sink.writer(kind, block_id, subagent_run_id if self._shows_subagents else None)
+        write = self._sink.writer(
+            kind, block_id, subagent_run_id if self._shows_subagents else None
+        )
         held = self._client.conversation
-        find: Callable[[str], StoredMessage | StoredToolCall | None] = held.find_call if kind == "call" else held.find
+        find: Callable[[str], StoredMessage | StoredToolCall | None] = (
+            held.find_call if kind == "call" else held.find
+        )
 
         def write_and_note(text: str) -> None:
             if (item := find(block_id)) is not None:
@@ -65,10 +74,17 @@ class OldClientSink:
     def event(self, event: BaseEvent) -> None:
         """Pass an event on, unless the client does not take it or does not need it."""
         if not self._shows_subagents:
-            if isinstance(event, agui.SubagentStartedEvent | agui.SubagentFinishedEvent | agui.SubagentErrorEvent):
+            if isinstance(
+                event,
+                agui.SubagentStartedEvent | agui.SubagentFinishedEvent | agui.SubagentErrorEvent,
+            ):
                 return
             event = _inline(event)
-        if isinstance(event, agui.MessagesSnapshotEvent) and not self._ends_with_text and self._holds(event.messages):
+        if (
+            isinstance(event, agui.MessagesSnapshotEvent)
+            and not self._ends_with_text
+            and self._holds(event.messages)
+        ):
             return
         self._client.apply(cast("Event", event))
         match event:
@@ -79,7 +95,9 @@ class OldClientSink:
             case agui.StateDeltaEvent() if not self._has_state:
                 self._has_state = True
                 event = agui.StateSnapshotEvent(snapshot=self._client.state)
-            case agui.RunFinishedEvent() if not isinstance(event.outcome, agui.RunFinishedInterruptOutcome):
+            case agui.RunFinishedEvent() if not isinstance(
+                event.outcome, agui.RunFinishedInterruptOutcome
+            ):
                 event = event.model_copy(update={"outcome": None})
             case agui.TextMessageStartEvent(message_id=message_id):
                 self._ends_with_text |= self._answer not in (None, message_id)
@@ -93,23 +111,34 @@ class OldClientSink:
     def _holds(self, messages: Sequence[Message]) -> bool:
         """Return whether the client holds exactly these messages.
 
-        No event has the `error` of a failed tool. A snapshot brings it, if no reasoning is shown twice for it.
+        No event has the `error` of a failed tool. A snapshot brings it, if no reasoning is shown
+        twice for it.
         """
-        failed = {one.id for one in messages if one.role == "tool" and one.error and one.id not in self._known}
+        failed = {
+            one.id
+            for one in messages
+            if one.role == "tool" and one.error and one.id not in self._known
+        }
         if failed and all(one.role != "reasoning" for one in messages):
             return False
-        shown = [one.model_copy(update={"error": None}) if one.id in failed else one for one in messages]
+        shown = [
+            one.model_copy(update={"error": None}) if one.id in failed else one for one in messages
+        ]
         by_id = {one.id: one for one in shown}
         # No snapshot of a run holds activities. The client may hold one id twice.
         held = [one for one in self._client.messages if not isinstance(one, agui.ActivityMessage)]
-        return by_id.keys() == {one.id for one in held} and all(by_id[one.id] == one for one in held)
+        return by_id.keys() == {one.id for one in held} and all(
+            by_id[one.id] == one for one in held
+        )
 
 
 def _inline(event: BaseEvent) -> BaseEvent:
     """Return the event without the ids of subagents."""
     match event:
         case agui.MessagesSnapshotEvent():
-            return event.model_copy(update={"messages": [_unattributed(message) for message in event.messages]})
+            return event.model_copy(
+                update={"messages": [_unattributed(message) for message in event.messages]}
+            )
         case agui.RunFinishedEvent(outcome=agui.RunFinishedInterruptOutcome(interrupts=interrupts)):
             outcome = agui.RunFinishedInterruptOutcome(
                 type="interrupt", interrupts=[_unattributed(interrupt) for interrupt in interrupts]

@@ -1,6 +1,8 @@
-"""`StateStreamingMiddleware` of `ag-ui-langgraph`: the arguments of a tool call as state, while the model writes them.
+"""`StateStreamingMiddleware` of `ag-ui-langgraph`: the arguments of a tool call as state, while the
+model writes them.
 
-A model call enters, with the metadata `predict_state` it leaves. `AGUIMiddleware(predict=...)` does the same and more.
+A model call enters, with the metadata `predict_state` it leaves. `AGUIMiddleware(predict=...)` does
+the same and more.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -45,7 +47,9 @@ class StateStreamingMiddleware(AgentMiddleware[Any, Any]):
         with self._predicting(request):
             return handler(request)
 
-    async def awrap_model_call(self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[Any]]) -> Any:
+    async def awrap_model_call(
+        self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[Any]]
+    ) -> Any:
         """Call the model with the predictions in its metadata."""
         with self._predicting(request):
             return await handler(request)
@@ -57,7 +61,10 @@ class StateStreamingMiddleware(AgentMiddleware[Any, Any]):
             yield
             return
         config = ensure_config()
-        predicted = {**config, "metadata": {**config.get("metadata", {}), "predict_state": self._items}}
+        predicted = {
+            **config,
+            "metadata": {**config.get("metadata", {}), "predict_state": self._items},
+        }
         token = var_child_runnable_config.set(predicted)  # type: ignore[arg-type]  # the same keys
         try:
             yield

@@ -1,6 +1,8 @@
-"""Options of other spellings: the switches of `ag-ui-langgraph`, and the flat options of `LangGraphAgent` before 0.3.
+"""Options of other spellings: the switches of `ag-ui-langgraph`, and the flat options of
+`LangGraphAgent` before 0.3.
 
-docs/migrating.md has the table of the switches, CHANGELOG.md that of the flat options, which go with 0.5.
+docs/migrating.md has the table of the switches, CHANGELOG.md that of the flat options, which go
+with 0.5.
 """
 
 import logging
@@ -32,17 +34,28 @@ make_json_safe = to_jsonable
 
 # The methods that its subclasses override and that nothing calls here, by what to do instead.
 _HOOKS: Final = {
-    "override run() and change the events that it yields": "_dispatch_event _handle_single_event _handle_stream_events "
-    "get_state_and_messages_snapshots handle_node_change handle_reasoning_event start_step end_step",
-    "override run() and change its input": "langgraph_default_merge_state prepare_stream prepare_regenerate_stream",
-    "give run() a config and a context, or the router a config_factory and a context_factory": "get_stream_kwargs",
+    "override run() and change the events that it yields": "_dispatch_event _handle_single_event "
+    "_handle_stream_events "
+    "get_state_and_messages_snapshots handle_node_change handle_reasoning_event start_step "
+    "end_step",
+    "override run() and change its input": "langgraph_default_merge_state prepare_stream "
+    "prepare_regenerate_stream",
+    "give run() a config and a context, or the router their factories": "get_stream_kwargs",
     "give the agent StateOptions(include=..., exclude=...)": "get_schema_keys get_state_snapshot",
 }
 
 
-def ThinkTagSplitter(opening: str = "<think>", closing: str = "</think>", *, opened: bool = False) -> ThinkTags:  # noqa: N802
-    """Return the tags; this was a class before 0.3. `ReasoningOptions(think_tags=True)` does the same."""
-    warnings.warn("ThinkTagSplitter is deprecated: use ReasoningOptions(think_tags=True)", DeprecationWarning, 2)
+def ThinkTagSplitter(  # noqa: N802
+    opening: str = "<think>", closing: str = "</think>", *, opened: bool = False
+) -> ThinkTags:
+    """Return the tags; this was a class before 0.3. `ReasoningOptions(think_tags=True)` does the
+    same.
+    """
+    warnings.warn(
+        "ThinkTagSplitter is deprecated: use ReasoningOptions(think_tags=True)",
+        DeprecationWarning,
+        2,
+    )
     return ThinkTags(opening, closing, opened)
 
 
@@ -54,7 +67,9 @@ def warn_of_hooks(agent_class: type) -> None:
 
 
 class Switches(TypedDict, total=False):
-    """The switches of `ag-ui-langgraph` 0.0.47. `emit_raw_events` also sends LangGraph's own stream parts, as `RAW`."""
+    """The switches of `ag-ui-langgraph` 0.0.47. `emit_raw_events` also sends LangGraph's own stream
+    parts, as `RAW`.
+    """
 
     emit_raw_events: bool
     emit_interrupt_outcome: bool
@@ -117,18 +132,28 @@ def read_switches(groups: OptionGroups, given: Mapping[str, object]) -> OptionGr
         ValueError: Two switches contradict each other, or an option has an unknown value.
     """
     for name in sorted(given):
-        if name not in Switches.__annotations__ and name not in _MOVED and name not in ("emit_raw", "merge_fragments"):
+        if (
+            name not in Switches.__annotations__
+            and name not in _MOVED
+            and name not in ("emit_raw", "merge_fragments")
+        ):
             raise TypeError(f"LangGraphAgent takes no option {name!r}{_meant(name)}")
     for name in given.keys() & _MOVED.keys():
         group, _, field = _MOVED[name].partition(".")
         _warn(name, _place(group, field))
-        value = _VALUES.get((name, given[name]), given[name]) if isinstance(given[name], str) else given[name]
+        value = (
+            _VALUES.get((name, given[name]), given[name])
+            if isinstance(given[name], str)
+            else given[name]
+        )
         groups = _set(groups, group, field, value)
     if "emit_raw" in given:
         _warn("emit_raw", "LangGraphAgent(emit_raw_events=...)")
     if "merge_fragments" in given:
         _warn("merge_fragments", "nothing: fragments that wait together always leave as one event")
-    groups = replace(groups, emit_raw=bool(given.get("emit_raw_events", given.get("emit_raw", False))))
+    groups = replace(
+        groups, emit_raw=bool(given.get("emit_raw_events", given.get("emit_raw", False)))
+    )
     if (ask_by := _ask_by(given)) is not None:
         groups = _set(groups, "approvals", "ask_by", ask_by)
     if (subagents := _subagents(given)) is not None:
@@ -158,7 +183,9 @@ def _subagents(given: Mapping[str, object]) -> object:
         return visibility
     implied = "attributed" if emitted else "inline"
     if visibility not in (None, implied):
-        raise ValueError(f"emit_subagent_events={emitted} contradicts subagent_visibility={visibility!r}")
+        raise ValueError(
+            f"emit_subagent_events={emitted} contradicts subagent_visibility={visibility!r}"
+        )
     return implied
 
 
@@ -186,4 +213,8 @@ def _meant(name: str) -> str:
 
 
 def _warn(name: str, place: str) -> None:
-    warnings.warn(f"The option {name!r} of LangGraphAgent is deprecated: use {place}", DeprecationWarning, stacklevel=4)
+    warnings.warn(
+        f"The option {name!r} of LangGraphAgent is deprecated: use {place}",
+        DeprecationWarning,
+        stacklevel=4,
+    )

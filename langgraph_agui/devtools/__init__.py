@@ -1,4 +1,6 @@
-"""Tools for developers: the command line, the demo, the doctor and the playground. They use public names only."""
+"""Tools for developers: the command line, the demo, the doctor and the playground. They use public
+names only.
+"""
 
 from langgraph_agui.kernel.extras import lazy_names
 

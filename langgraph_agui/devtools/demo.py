@@ -1,7 +1,8 @@
-"""The demo agent: a `create_agent` graph with real tools, on a scripted model that needs no network.
+"""The demo agent: a `create_agent` graph with real tools, on a scripted model that needs no
+network.
 
-In: the user's messages. Out: what a front end must show: reasoning, tool calls in parallel, a call that fails, an
-approval, shared state, and subagents with streamed tool output.
+In: the user's messages. Out: what a front end must show: reasoning, tool calls in parallel, a call
+that fails, an approval, shared state, and subagents with streamed tool output.
 """
 
 import asyncio
@@ -18,7 +19,14 @@ from langchain.agents.middleware import HumanInTheLoopMiddleware, InterruptOnCon
 from langchain.tools import ToolRuntime
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.language_models.chat_models import generate_from_stream
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    ToolCall,
+    ToolMessage,
+)
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
@@ -39,18 +47,28 @@ SUGGESTIONS: Final = (
 )
 
 _PROMPT: Final = (
-    "You are the demo agent of langgraph-agui. Use the tools whenever they help, in parallel where the calls "
+    "You are the demo agent of langgraph-agui. Use the tools whenever they help, in parallel "
+    "where the calls "
     "do not depend on each other. Answer briefly, in plain text without markup."
 )
-_GUIDE_PROMPT: Final = "You are a city guide. Look up the weather and the sights, then answer in a sentence or two."
+_GUIDE_PROMPT: Final = (
+    "You are a city guide. Look up the weather and the sights, then answer in a sentence or two."
+)
 # Degrees Celsius and the sky. Invented, and always the same.
-_WEATHER: Final = {"Lisbon": (23, "sunny"), "Oslo": (11, "cloudy"), "Paris": (18, "rain"), "Rome": (25, "sunny")}
+_WEATHER: Final = {
+    "Lisbon": (23, "sunny"),
+    "Oslo": (11, "cloudy"),
+    "Paris": (18, "rain"),
+    "Rome": (25, "sunny"),
+}
 _SIGHTS: Final = ("the botanical garden", "the clock museum", "the old harbour")
 _OPERATORS: Final = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 
 
 class Rule(NamedTuple):
-    """If the question contains one of `words`, the model calls `tool` for each match of the pattern `arguments`."""
+    """If the question contains one of `words`, the model calls `tool` for each match of the pattern
+    `arguments`.
+    """
 
     tool: str
     words: tuple[str, ...]
@@ -70,9 +88,27 @@ RULES: Final = (
     Rule("get_weather", ("weather", "warmer", "and in "), _CITY, "the weather in {city}", _REPORT),
     Rule("find_sights", ("to see in",), _CITY, "the sights of {city}", "Go and see {result}."),
     Rule("plan_day", ("plan a ",), _CITY, "a guide's plan for a day in {city}", "{result}"),
-    Rule("calculate", ("what is",), _TERM, "the value of {left} {sign} {right}", "{left} {sign} {right} = {result}."),
-    Rule("remember", ("remember",), _NOTE, "me to remember “{note}”", "It is in the shared state: “{note}”."),
-    Rule("send_email", ("mail",), _EMAIL, "an e-mail to {to}, which a person has to approve first", "{result}"),
+    Rule(
+        "calculate",
+        ("what is",),
+        _TERM,
+        "the value of {left} {sign} {right}",
+        "{left} {sign} {right} = {result}.",
+    ),
+    Rule(
+        "remember",
+        ("remember",),
+        _NOTE,
+        "me to remember “{note}”",
+        "It is in the shared state: “{note}”.",
+    ),
+    Rule(
+        "send_email",
+        ("mail",),
+        _EMAIL,
+        "an e-mail to {to}, which a person has to approve first",
+        "{result}",
+    ),
 )
 
 
@@ -86,10 +122,21 @@ class Turn(NamedTuple):
 
 def next_turn(messages: Sequence[BaseMessage], tools: Collection[str]) -> Turn:
     """Return the model's answer to `messages`. It calls only tools that are named in `tools`."""
-    start = max((at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
+    start = max(
+        (at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0
+    )
     question = messages[start].text if messages else ""
-    made = [call for message in messages[start:] if isinstance(message, AIMessage) for call in message.tool_calls]
-    answers = {message.tool_call_id: message for message in messages[start:] if isinstance(message, ToolMessage)}
+    made = [
+        call
+        for message in messages[start:]
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
+    ]
+    answers = {
+        message.tool_call_id: message
+        for message in messages[start:]
+        if isinstance(message, ToolMessage)
+    }
     if results := [(call, answers[call["id"]]) for call in made if call["id"] in answers]:
         return _answer(question, results, tools)
     if "crash" in question.lower():
@@ -101,11 +148,19 @@ def next_turn(messages: Sequence[BaseMessage], tools: Collection[str]) -> Turn:
                 args = match.groupdict("Hello from the demo!")
                 wanted.setdefault(rule.aim.format(**args), _call(rule.tool, args))
     if wanted:
-        plan = "There is a tool for that." if len(wanted) == 1 else "I can call the tools at the same time."
+        plan = (
+            "There is a tool for that."
+            if len(wanted) == 1
+            else "I can call the tools at the same time."
+        )
         return Turn(f"The user wants {' and '.join(wanted)}. {plan}", calls=[*wanted.values()])
-    text = f"I am a scripted model: I follow a few rules and cannot really talk. You wrote: {question}\n\nTry these:"
+    text = (
+        f"I am a scripted model: I follow a few rules and cannot really talk. You wrote: "
+        f"{question}\n\nTry these:"
+    )
     return Turn(
-        "No rule of mine matches, so I list what I can do.", "\n  • ".join([text, *SUGGESTIONS, "Please crash"])
+        "No rule of mine matches, so I list what I can do.",
+        "\n  • ".join([text, *SUGGESTIONS, "Please crash"]),
     )
 
 
@@ -113,8 +168,12 @@ def _call(tool: str, args: dict[str, Any]) -> ToolCall:
     return ToolCall(name=tool, args=args, id=f"call_{uuid4().hex[:12]}")
 
 
-def _answer(question: str, results: Sequence[tuple[ToolCall, ToolMessage]], tools: Collection[str]) -> Turn:
-    """Return the turn that puts results into sentences, or first compares two temperatures if the user asked for it."""
+def _answer(
+    question: str, results: Sequence[tuple[ToolCall, ToolMessage]], tools: Collection[str]
+) -> Turn:
+    """Return the turn that puts results into sentences, or first compares two temperatures if the
+    user asked for it.
+    """
     sentences: list[str] = []
     degrees: list[int] = []
     rules = {rule.tool: rule for rule in RULES}
@@ -129,13 +188,21 @@ def _answer(question: str, results: Sequence[tuple[ToolCall, ToolMessage]], tool
         sentences.append(rules[call["name"]].answer.format(**fields))
     if len(degrees) == len(results) > 1 and "warmer" in question and "calculate" in tools:
         args = {"left": max(degrees), "sign": "-", "right": min(degrees)}
-        return Turn("For the difference I would rather calculate than guess.", calls=[_call("calculate", args)])
-    note = "" if "find_sights" in tools else "\n\n(I am a scripted model and run offline; what I report is invented.)"
+        return Turn(
+            "For the difference I would rather calculate than guess.",
+            calls=[_call("calculate", args)],
+        )
+    note = (
+        ""
+        if "find_sights" in tools
+        else "\n\n(I am a scripted model and run offline; what I report is invented.)"
+    )
     return Turn("I have everything I need, so I can answer now.", " ".join(sentences) + note)
 
 
 class DemoModel(BaseChatModel):
-    """A scripted chat model that streams like a reasoning model: reasoning, then text or tool calls, then its usage.
+    """A scripted chat model that streams like a reasoning model: reasoning, then text or tool
+    calls, then its usage.
 
     `delay` is the pause in seconds before each chunk.
     """
@@ -147,21 +214,30 @@ class DemoModel(BaseChatModel):
     def _llm_type(self) -> str:
         return "langgraph-agui-demo"
 
-    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
+    def bind_tools(
+        self, tools: Sequence[Any], **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
         """Offer `tools` to the model."""
         return self.bind(tools=[convert_to_openai_tool(one) for one in tools])
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         return generate_from_stream(self._chunks(messages, kwargs.get("tools") or ()))
 
-    async def _astream(self, messages: list[BaseMessage], *_: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+    async def _astream(
+        self, messages: list[BaseMessage], *_: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
         for chunk in self._chunks(messages, kwargs.get("tools") or ()):
             await asyncio.sleep(self.delay)
             yield chunk
 
-    def _chunks(self, messages: list[BaseMessage], tools: Sequence[dict[str, Any]]) -> Iterator[ChatGenerationChunk]:
+    def _chunks(
+        self, messages: list[BaseMessage], tools: Sequence[dict[str, Any]]
+    ) -> Iterator[ChatGenerationChunk]:
         turn = next_turn(messages, {one["function"]["name"] for one in tools})
-        reasoning, arguments = _words(turn.reasoning), [json.dumps(call["args"]) for call in turn.calls]
+        reasoning, arguments = (
+            _words(turn.reasoning),
+            [json.dumps(call["args"]) for call in turn.calls],
+        )
         for word in reasoning:
             yield _chunk([{"type": "reasoning", "reasoning": word, "index": 0}])
         if turn.text is None:
@@ -169,13 +245,22 @@ class DemoModel(BaseChatModel):
         for word in _words(turn.text):
             yield _chunk([{"type": "text", "text": word, "index": 1}])
         for index, (call, text) in enumerate(zip(turn.calls, arguments, strict=True)):
-            yield _chunk([], tool_call_chunks=[tool_call_chunk(name=call["name"], args="", id=call["id"], index=index)])
+            yield _chunk(
+                [],
+                tool_call_chunks=[
+                    tool_call_chunk(name=call["name"], args="", id=call["id"], index=index)
+                ],
+            )
             for piece in re.findall(r"(?s).{1,7}", text):
                 yield _chunk([], tool_call_chunks=[tool_call_chunk(args=piece, index=index)])
         # Count words as tokens.
         read = sum(len(message.text.split()) for message in messages)
         written = len(reasoning) + sum(len(text.split()) for text in (turn.text, *arguments))
-        usage: dict[str, Any] = {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
+        usage: dict[str, Any] = {
+            "input_tokens": read,
+            "output_tokens": written,
+            "total_tokens": read + written,
+        }
         usage["output_token_details"] = {"reasoning": len(reasoning)}
         model = {"model_provider": "demo", "model_name": self.model_name}
         yield _chunk([], response_metadata=model, usage_metadata=usage, chunk_position="last")
@@ -201,7 +286,9 @@ def get_weather(city: str) -> str:
     """Get the current weather of a city."""
     name = city.strip().title()
     celsius, sky = _WEATHER.get(name, (zlib.crc32(name.encode()) % 30, "cloudy"))
-    return json.dumps({"city": name, "celsius": celsius, "sky": sky, "source": "invented"}, ensure_ascii=False)
+    return json.dumps(
+        {"city": name, "celsius": celsius, "sky": sky, "source": "invented"}, ensure_ascii=False
+    )
 
 
 @tool
@@ -219,7 +306,12 @@ calculate.handle_tool_error = True
 @tool
 def remember(note: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
     """Remember a note in the state that the agent shares with the user interface."""
-    return Command(update={"notes": [note], "messages": [ToolMessage(f"Noted: {note}", tool_call_id=tool_call_id)]})
+    return Command(
+        update={
+            "notes": [note],
+            "messages": [ToolMessage(f"Noted: {note}", tool_call_id=tool_call_id)],
+        }
+    )
 
 
 @tool
@@ -239,7 +331,9 @@ def _plan_day_tool(model: BaseChatModel, delay: float) -> BaseTool:
             runtime.emit_output_delta(f"found {sight}\n")
         return f"{', '.join(_SIGHTS[:-1])} and {_SIGHTS[-1]}"
 
-    guide = create_agent(model, [get_weather, find_sights], system_prompt=_GUIDE_PROMPT, name="guide")
+    guide = create_agent(
+        model, [get_weather, find_sights], system_prompt=_GUIDE_PROMPT, name="guide"
+    )
 
     @tool
     async def plan_day(city: str) -> str:
@@ -254,9 +348,13 @@ def _plan_day_tool(model: BaseChatModel, delay: float) -> BaseTool:
 def build_demo_graph(
     model: BaseChatModel | None = None, *, delay: float = 0.02
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """Return the demo agent on `model`, by default a scripted one that waits `delay` seconds before each chunk."""
+    """Return the demo agent on `model`, by default a scripted one that waits `delay` seconds before
+    each chunk.
+    """
     chosen = model or DemoModel(delay=delay)
-    review = InterruptOnConfig(allowed_decisions=["approve", "edit", "reject"], description="Send this e-mail?")
+    review = InterruptOnConfig(
+        allowed_decisions=["approve", "edit", "reject"], description="Send this e-mail?"
+    )
     return create_agent(
         chosen,
         [get_weather, calculate, remember, send_email, _plan_day_tool(chosen, delay)],

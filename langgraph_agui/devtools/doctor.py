@@ -1,6 +1,8 @@
-"""`langgraph-agui doctor`: reports what would go wrong with a graph, as far as that is known without running it.
+"""`langgraph-agui doctor`: reports what would go wrong with a graph, as far as that is known
+without running it.
 
-In: graphs and agents. Out: a report on stdout; what is known of models comes from `reasoning_support.py`.
+In: graphs and agents. Out: a report on stdout; what is known of models comes from
+`reasoning_support.py`.
 """
 
 import asyncio
@@ -23,10 +25,14 @@ from langgraph_agui.devtools.reasoning_support import Finding, check_reasoning, 
 from langgraph_agui.graphs import Graph, adapt_graph
 
 _ANSWERS: Final = {True: ("yes", "green"), False: ("no", "red"), None: ("not known", "yellow")}
-_ASKS: Final = "The graph calls interrupt(), so it needs a checkpointer that keeps the thread: compile it with one."
+_ASKS: Final = (
+    "The graph calls interrupt(), so it needs a checkpointer that keeps the thread: compile it "
+    "with one."
+)
 _UNREAD: Final = """\
 client tools: nothing binds those that a client brings, so no model can call them
-→ If clients bring tools, add AGUIMiddleware() to create_agent, or bind frontend_tools(config) in the node of the model.
+→ If clients bring tools, add AGUIMiddleware() to create_agent, or bind frontend_tools(config) in \
+the node of the model.
 """
 
 
@@ -48,7 +54,11 @@ def _examine(target: object, name: str, spec: str, heading: str) -> ExitCode:
     console = Console(highlight=False, soft_wrap=True)
     graph = target.graph if isinstance(target, LangGraphAgent) else target
     # A LangGraph server brings a checkpointer.
-    problem = _checkpointer_problem(graph, by_server=spec.endswith(".json")) if isinstance(graph, Pregel) else None
+    problem = (
+        _checkpointer_problem(graph, by_server=spec.endswith(".json"))
+        if isinstance(graph, Pregel)
+        else None
+    )
     is_sync = problem is not None and isinstance(target, Pregel) and target.checkpointer is not None
     agent = make_agent(target.copy({"checkpointer": None}) if is_sync else target, name, spec)  # type: ignore[attr-defined]
     console.print(printable(heading), style="bold", markup=False)
@@ -67,7 +77,10 @@ def _examine(target: object, name: str, spec: str, heading: str) -> ExitCode:
     if models and _binds_client_tools(agent) is False:
         console.print(_UNREAD, markup=False)
     verdict = _verdict(len(models), wrong) if wrong or not problem else ""
-    console.print(f"{'The checkpointer should be changed. ' if problem else ''}{verdict}".strip(), markup=False)
+    console.print(
+        f"{'The checkpointer should be changed. ' if problem else ''}{verdict}".strip(),
+        markup=False,
+    )
     return ExitCode.FAILED if wrong or problem else ExitCode.OK
 
 
@@ -77,7 +90,12 @@ def _checkpointer_problem(graph: Pregel[Any, Any, Any, Any], *, by_server: bool)
     if not adapter.has_checkpointer and by_server:
         return None
     functions = [function for function, _ in of_kind(FunctionType, walk(graph))]
-    calls = (one.__globals__.get(name) for one in functions for code in codes_of(one) for name in code.co_names)
+    calls = (
+        one.__globals__.get(name)
+        for one in functions
+        for code in codes_of(one)
+        for name in code.co_names
+    )
     asks = not adapter.has_checkpointer and any(one is interrupt for one in calls)
     return adapter.checkpointer_problem() or (_ASKS if asks else None)
 
@@ -98,8 +116,14 @@ def _history(graph: Graph) -> str:
 def _print(console: Console, place: Place, finding: Finding) -> None:
     kind = type(finding.model)
     package = kind.__module__.partition(".")[0].replace("_", "-")
-    console.print(Text.assemble((kind.__name__, "bold"), printable(f" of {package}, {name_of(finding.model)}")))
-    console.print(printable(f"  in    {' › '.join(place.where) or 'the Runnable itself'}"), markup=False)
+    console.print(
+        Text.assemble(
+            (kind.__name__, "bold"), printable(f" of {package}, {name_of(finding.model)}")
+        )
+    )
+    console.print(
+        printable(f"  in    {' › '.join(place.where) or 'the Runnable itself'}"), markup=False
+    )
     if place.auxiliary:
         console.print("  helps the agent and has no turns of its own")
         return
@@ -111,7 +135,9 @@ def _print(console: Console, place: Place, finding: Finding) -> None:
 
 def _verdict(models: int, wrong: int) -> str:
     if not models:
-        return "No chat model was found. One that a node makes when it runs cannot be seen from here."
+        return (
+            "No chat model was found. One that a node makes when it runs cannot be seen from here."
+        )
     if wrong:
         return f"{wrong} of {models} {'model' if models == 1 else 'models'} should be changed."
     return "Nothing should be changed."

@@ -1,8 +1,9 @@
 """Find out what a chat model can do with reasoning, from its class and its settings.
 
-A chat model enters, a `Finding` leaves: whether its package gives reasoning to LangChain (out), whether it sends it
-back on the next turn (back), and what to change. Nothing is called. What the packages do was read from their code and
-from the requests that they send (tests/providers). The classes next to this module cite what the APIs want.
+A chat model enters, a `Finding` leaves: whether its package gives reasoning to LangChain (out),
+whether it sends it back on the next turn (back), and what to change. Nothing is called. What the
+packages do was read from their code and from the requests that they send (tests/providers). The
+classes next to this module cite what the APIs want.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,8 +22,8 @@ Judgement: TypeAlias = tuple[bool | None, bool | None, tuple[str, ...]]
 class Finding:
     """What is known of a model.
 
-    `out` and `back` are None if that is not known, or if there is no reasoning. `provider` is that of `provider_of`.
-    `advice` is what to change, or what there is to know.
+    `out` and `back` are None if that is not known, or if there is no reasoning. `provider` is that
+    of `provider_of`. `advice` is what to change, or what there is to know.
     """
 
     model: BaseChatModel
@@ -46,7 +47,11 @@ def check_reasoning(model: BaseChatModel, *, splits: bool = False) -> Finding:
     """
     name, family = type(model).__name__, family_of(model) or ""
     if _mapping(model, "profile").get("reasoning_output") is False:
-        judgement: Judgement = (None, None, (f"{name_of(model)} does not reason, so there is nothing to carry.",))
+        judgement: Judgement = (
+            None,
+            None,
+            (f"{name_of(model)} does not reason, so there is nothing to carry.",),
+        )
     elif family not in _RULES or not _is_known(model):
         judgement = (None, None, (_UNKNOWN.format(name=name),))
     elif splits and _in_text(model, family):
@@ -54,7 +59,11 @@ def check_reasoning(model: BaseChatModel, *, splits: bool = False) -> Finding:
     else:
         judgement = _RULES[family](model)
         if False in judgement[:2] and (method := _own_method(model)):
-            judgement = (None, None, (f"{name} has its own {method}(), so what it carries is not known.",))
+            judgement = (
+                None,
+                None,
+                (f"{name} has its own {method}(), so what it carries is not known.",),
+            )
     return Finding(model, provider_of(model), *judgement)
 
 
@@ -64,13 +73,15 @@ _IN_TEXT: Final = (
 )
 _UNKNOWN: Final = (
     "{name} is not known here. It is taken to be right: reasoning in its content blocks or in "
-    'additional_kwargs["reasoning_content"] is shown, and its messages are given back to it as they were.'
+    'additional_kwargs["reasoning_content"] is shown, and its messages are given back to it as '
+    "they were."
 )
 _ADAPTIVE: Final = '{"type": "adaptive", "display": "summarized"}'
 _ENABLED: Final = '{"type": "enabled", "budget_tokens": 2048}'
 _RESPONSES: Final = (
     "Chat completions show no reasoning. Use the Responses API: use_responses_api=True, "
-    'reasoning={"effort": "medium", "summary": "auto"}; with store=False also include=["reasoning.encrypted_content"].'
+    'reasoning={"effort": "medium", "summary": "auto"}; with store=False also '
+    'include=["reasoning.encrypted_content"].'
 )
 _SUMMARY: Final = 'No summary is requested: reasoning={"effort": "medium", "summary": "auto"}.'
 _ENCRYPTED: Final = (
@@ -85,8 +96,15 @@ def _openai(model: BaseChatModel) -> Judgement:
     host = _host(model)
     if _is_openai(model, host):
         return False, False, (_RESPONSES,)
-    use = "Use the class of this provider's own package, or else ReasoningChatOpenAI from langgraph_agui.chat_models."
-    return False, False, (f"ChatOpenAI drops the reasoning of other servers ({host}), both ways. {use}",)
+    use = (
+        "Use the class of this provider's own package, or else ReasoningChatOpenAI from "
+        "langgraph_agui.chat_models."
+    )
+    return (
+        False,
+        False,
+        (f"ChatOpenAI drops the reasoning of other servers ({host}), both ways. {use}",),
+    )
 
 
 def _compatible(model: BaseChatModel) -> Judgement:
@@ -99,7 +117,8 @@ def _xai(model: BaseChatModel) -> Judgement:
     if getattr(model, "use_responses_api", None):
         return _responses(model, out=None)
     advice = (
-        "xAI's chat completions are deprecated and return no reasoning of current models. Use the Responses API: "
+        "xAI's chat completions are deprecated and return no reasoning of current models. Use the "
+        "Responses API: "
         'use_responses_api=True, store=False, include=["reasoning.encrypted_content"].'
     )
     back, more = _replayed(model, "ReasoningChatXAI")
@@ -122,10 +141,16 @@ def _deepseek(model: BaseChatModel) -> Judgement:
 
 def _groq(model: BaseChatModel) -> Judgement:
     form = getattr(model, "reasoning_format", None)
-    if form == "parsed" or (form is None and "gpt-oss" in name_of(model)):  # these know no format and always parse
+    if form == "parsed" or (
+        form is None and "gpt-oss" in name_of(model)
+    ):  # these know no format and always parse
         return True, *_replayed(model, "ReasoningChatGroq")
     if form == "hidden":
-        return False, False, ('reasoning_format="hidden" hides it. Use ReasoningChatGroq with "parsed".',)
+        return (
+            False,
+            False,
+            ('reasoning_format="hidden" hides it. Use ReasoningChatGroq with "parsed".',),
+        )
     parsed = 'Use ReasoningChatGroq from langgraph_agui.chat_models with reasoning_format="parsed".'
     return False, True, (f"{parsed} {_IN_TEXT}",)
 
@@ -133,14 +158,20 @@ def _groq(model: BaseChatModel) -> Judgement:
 def _mistral(model: BaseChatModel) -> Judgement:
     settings = _mapping(model, "model_kwargs")
     thinks = "magistral" in name_of(model) or settings.get("reasoning_effort") not in (None, "none")
-    advice = () if thinks else ('No reasoning is requested: model_kwargs={"reasoning_effort": "high"}.',)
-    back, more = _replayed(model, "ReasoningChatMistralAI", "empties messages with tool calls, text and reasoning")
+    advice = (
+        () if thinks else ('No reasoning is requested: model_kwargs={"reasoning_effort": "high"}.',)
+    )
+    back, more = _replayed(
+        model, "ReasoningChatMistralAI", "empties messages with tool calls, text and reasoning"
+    )
     return thinks, back, (*advice, *more)
 
 
 def _ollama(model: BaseChatModel) -> Judgement:
     asked = getattr(model, "reasoning", None)
-    advice = f"Set reasoning=True. {_IN_TEXT}" if asked is None else "reasoning=False switches it off."
+    advice = (
+        f"Set reasoning=True. {_IN_TEXT}" if asked is None else "reasoning=False switches it off."
+    )
     return bool(asked), True, () if asked else (advice,)
 
 
@@ -148,25 +179,40 @@ def _openrouter(model: BaseChatModel) -> Judgement:
     settings = _mapping(model, "reasoning")
     if not settings:
         return None, True, ('Some models reason only when asked: reasoning={"effort": "medium"}.',)
-    off = settings.get("exclude") is True or settings.get("effort") == "none" or settings.get("enabled") is False
+    off = (
+        settings.get("exclude") is True
+        or settings.get("effort") == "none"
+        or settings.get("enabled") is False
+    )
     return not off, True, ("reasoning= excludes it.",) if off else ()
 
 
 def _google(model: BaseChatModel) -> Judgement:
-    shown = getattr(model, "include_thoughts", None) is True and getattr(model, "thinking_budget", None) != 0
+    shown = (
+        getattr(model, "include_thoughts", None) is True
+        and getattr(model, "thinking_budget", None) != 0
+    )
     advice = "No thoughts are requested: include_thoughts=True, and no thinking_budget=0."
     return shown, True, () if shown else (advice,)
 
 
 def _anthropic(model: BaseChatModel) -> Judgement:
-    if not _mapping(model, "thinking") and getattr(model, "reasoning_effort", None) and is_adaptive(model):
+    if (
+        not _mapping(model, "thinking")
+        and getattr(model, "reasoning_effort", None)
+        and is_adaptive(model)
+    ):
         return True, True, ()  # the package then asks for summarised thinking
     return _claude(model, _mapping(model, "thinking"), "thinking={}")
 
 
 def _converse(model: BaseChatModel) -> Judgement:
-    if "claude" not in f"{name_of(model)} {getattr(model, 'base_model_id', None)}":  # a profile's name may be any
-        known = "The reasoning of gpt-oss, Nova 2, DeepSeek V3, MiniMax and Kimi is carried both ways"
+    if (
+        "claude" not in f"{name_of(model)} {getattr(model, 'base_model_id', None)}"
+    ):  # a profile's name may be any
+        known = (
+            "The reasoning of gpt-oss, Nova 2, DeepSeek V3, MiniMax and Kimi is carried both ways"
+        )
         return None, None, (f"{known}; whether this model reasons is not known.",)
     settings = _mapping(model, "additional_model_request_fields")
     thinking = settings.get("thinking") or settings.get("reasoning_config") or {}
@@ -174,11 +220,14 @@ def _converse(model: BaseChatModel) -> Judgement:
 
 
 def _claude(model: BaseChatModel, thinking: Mapping[str, Any], setting: str) -> Judgement:
-    """Claude: `thinking` and its signatures always go back; the words come if they are asked for."""
+    """Claude: `thinking` and its signatures always go back; the words come if they are asked
+    for.
+    """
     wanted = setting.format(_ADAPTIVE if is_adaptive(model) else _ENABLED)
     if thinking.get("type") not in ("adaptive", "enabled"):
         return False, True, (f"No reasoning is requested: {wanted}.",)
-    # Models that think by a budget return their thoughts; of the others, those of `is_adaptive` only if asked.
+    # Models that think by a budget return their thoughts; of the others, those of `is_adaptive`
+    # only if asked.
     silent = thinking["type"] == "adaptive" and is_adaptive(model)
     if thinking.get("display", "omitted" if silent else "summarized") == "omitted":
         return False, True, (f"This model thinks without saying its thoughts: {wanted}.",)
@@ -186,7 +235,9 @@ def _claude(model: BaseChatModel, thinking: Mapping[str, Any], setting: str) -> 
 
 
 def is_adaptive(model: BaseChatModel) -> bool:
-    """Whether a Claude is of those (4.7 and later) that take adaptive thinking and omit the words unless asked."""
+    """Whether a Claude is of those (4.7 and later) that take adaptive thinking and omit the words
+    unless asked.
+    """
     profile = _mapping(model, "profile")
     return not profile or "xhigh" in (profile.get("reasoning_effort_levels") or ())
 
@@ -194,14 +245,21 @@ def is_adaptive(model: BaseChatModel) -> bool:
 def _replayed(
     model: BaseChatModel, better: str, fault: str = "never sends reasoning back"
 ) -> tuple[bool, tuple[str, ...]]:
-    """Whether one of our classes sends reasoning back, and the advice if not; `better` is the one to use."""
+    """Whether one of our classes sends reasoning back, and the advice if not; `better` is the one
+    to use.
+    """
     replay = getattr(model, "replay_reasoning", None)
     if replay == "never":
         return False, ('replay_reasoning="never" keeps reasoning from going back.',)
     if replay is not None:
         return True, ()
     package = type(model).__module__.partition(".")[0].replace("_", "-")
-    return False, (f"{package} {fault}. Use {better} from langgraph_agui.chat_models, with the same arguments.",)
+    return False, (
+        (
+            f"{package} {fault}. Use {better} from langgraph_agui.chat_models, with the same "
+            f"arguments."
+        ),
+    )
 
 
 _RULES: Final[dict[str, Callable[[BaseChatModel], Judgement]]] = {
@@ -232,13 +290,17 @@ def _in_text(model: BaseChatModel, family: str) -> bool:
 def _is_known(model: BaseChatModel) -> bool:
     """Whether the class is not one of others that only builds on langchain-openai."""
     names = {cls.__name__ for cls in type(model).__mro__}
-    return "BaseChatOpenAI" not in names or bool(names & {"ChatOpenAI", "AzureChatOpenAI", "ChatDeepSeek", "ChatXAI"})
+    return "BaseChatOpenAI" not in names or bool(
+        names & {"ChatOpenAI", "AzureChatOpenAI", "ChatDeepSeek", "ChatXAI"}
+    )
 
 
 def _own_method(model: BaseChatModel) -> str | None:
     """Return the method with which a user's subclass reads answers or writes requests itself."""
     for method in _METHODS:
-        origin = str(getattr(getattr(type(model), method, None), "__module__", "langchain")).partition(".")[0]
+        origin = str(
+            getattr(getattr(type(model), method, None), "__module__", "langchain")
+        ).partition(".")[0]
         if not origin.startswith(("langchain", "langgraph_agui")):
             return method
     return None
@@ -265,6 +327,10 @@ def _host(model: BaseChatModel) -> str:
 
 
 def _is_openai(model: BaseChatModel, host: str) -> bool:
-    """Whether requests go to OpenAI's own API: at OpenAI, at Azure or through LangSmith's gateway."""
+    """Whether requests go to OpenAI's own API: at OpenAI, at Azure or through LangSmith's
+    gateway.
+    """
     is_azure = any(cls.__name__ == "AzureChatOpenAI" for cls in type(model).__mro__)
-    return is_azure or not host or host.endswith((".openai.com", ".azure.com", ".smith.langchain.com"))
+    return (
+        is_azure or not host or host.endswith((".openai.com", ".azure.com", ".smith.langchain.com"))
+    )

@@ -1,7 +1,7 @@
 """Agents that are not, or not only, a `LangGraphAgent`: what routes need of them.
 
-An object with `run(input)` enters; a stream of SSE frames leaves. A subclass may override `run`. A foreign agent may
-keep the state of a run in itself: each request gets a clone of it.
+An object with `run(input)` enters; a stream of SSE frames leaves. A subclass may override `run`. A
+foreign agent may keep the state of a run in itself: each request gets a clone of it.
 """
 
 import asyncio
@@ -42,7 +42,10 @@ def check_agent(agent: object) -> None:
     if isinstance(agent, type):
         raise TypeError(f"{agent.__name__} is a class. Serve an object of it.")
     if not callable(getattr(agent, "run", None)):
-        raise TypeError(f"An agent has run(input), as LangGraphAgent(graph) has; {type(agent).__name__} has none.")
+        raise TypeError(
+            f"An agent has run(input), as LangGraphAgent(graph) has; {type(agent).__name__} has "
+            f"none."
+        )
 
 
 def accepted(method: Callable[..., object], **options: object) -> dict[str, object]:
@@ -55,17 +58,21 @@ def accepted(method: Callable[..., object], **options: object) -> dict[str, obje
     takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
     given = {name: value for name, value in options.items() if value is not None}
     if refused := [name for name in given if name not in parameters and not takes_all]:
-        raise TypeError(f"{method.__qualname__} takes no {', '.join(refused)}: add it as a keyword parameter")
+        raise TypeError(
+            f"{method.__qualname__} takes no {', '.join(refused)}: add it as a keyword parameter"
+        )
     return given
 
 
 def opener(agent: RunsInputs, method: str, **factories: object) -> Callable[..., "AgentEvents"]:
-    """Return what opens the events of a method of an agent for an input; of a clone, if the agent makes clones.
+    """Return what opens the events of a method of an agent for an input; of a clone, if the agent
+    makes clones.
 
     Args:
         agent: The agent.
         method: `run` or `connect`.
-        factories: What makes the options that the method is called with; None for those that it is not.
+        factories: What makes the options that the method is called with; None for those that it is
+            not.
 
     Raises:
         TypeError: The method does not take what a factory makes.
@@ -75,7 +82,9 @@ def opener(agent: RunsInputs, method: str, **factories: object) -> Callable[...,
 
 
 async def published(agent: object) -> object:
-    """Return the capabilities of an agent that has `get_capabilities()`, which may be async, as JSON data."""
+    """Return the capabilities of an agent that has `get_capabilities()`, which may be async, as
+    JSON data.
+    """
     found = await awaited(agent.get_capabilities())  # type: ignore[attr-defined]  # the route is only there for these
     return found.model_dump(by_alias=True, mode="json") if isinstance(found, BaseModel) else found
 
@@ -103,7 +112,9 @@ class AgentEvents:
         await self._events.aclose()
 
     async def take(self) -> list[bytes]:
-        """Return the next frames; none when the run has ended. May be cancelled and called again."""
+        """Return the next frames; none when the run has ended. May be cancelled and called
+        again.
+        """
         if self._next is None:
             self._next = asyncio.create_task(anext(self._events, None))
         event = await asyncio.shield(self._next)
@@ -125,7 +136,9 @@ async def _events(
                 yield event
                 if is_last(event):
                     return
-        yield run_error(run_input, RuntimeError("The agent ended without a terminal event"), ErrorCode.INTERNAL)
+        yield run_error(
+            run_input, RuntimeError("The agent ended without a terminal event"), ErrorCode.INTERNAL
+        )
     except Exception as error:
         yield run_error(run_input, error, ErrorCode.INTERNAL)
     finally:

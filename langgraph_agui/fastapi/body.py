@@ -1,4 +1,5 @@
-"""The body of a request. Its bytes enter `read_input`, a `RunAgentInput` leaves; what is wrong is a 4xx.
+"""The body of a request. Its bytes enter `read_input`, a `RunAgentInput` leaves; what is wrong is a
+4xx.
 
 The playground's own routes read theirs with `read_body`.
 """
@@ -22,7 +23,9 @@ _SMALL: Final = 32 * 1024
 
 
 async def read_input(request: Request, limits: InputLimits) -> tuple[RunAgentInput, list[str]]:
-    """Return the input in the body of a request, and what of it is ignored. Raises `HTTPException` if there is none."""
+    """Return the input in the body of a request, and what of it is ignored. Raises `HTTPException`
+    if there is none.
+    """
     body = await read_body(request, limits.max_bytes)
     return await run_in_thread(_parse, body, limits) if len(body) > _SMALL else _parse(body, limits)
 
@@ -31,7 +34,8 @@ async def read_body(request: Request, max_bytes: int, what: str = "RunAgentInput
     """Return the body of a request, which `what` names in errors.
 
     Raises:
-        HTTPException: It is not sent as JSON (415), is larger than `max_bytes` (413), or breaks off (400).
+        HTTPException: It is not sent as JSON (415), is larger than `max_bytes` (413), or breaks off
+            (400).
     """
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
@@ -51,7 +55,9 @@ async def read_body(request: Request, max_bytes: int, what: str = "RunAgentInput
 def _parse(body: bytes, limits: InputLimits) -> tuple[RunAgentInput, list[str]]:
     notes: list[str] = []
     try:
-        text = body.decode("utf-8-sig")  # `json` would take other encodings, in which the limits see no JSON
+        text = body.decode(
+            "utf-8-sig"
+        )  # `json` would take other encodings, in which the limits see no JSON
         values = check_json(body, limits)
         value = read_json(text)
         if not isinstance(value, dict):
@@ -67,6 +73,8 @@ def _parse(body: bytes, limits: InputLimits) -> tuple[RunAgentInput, list[str]]:
 
 
 def _other_major(version: object) -> bool:
-    """Return whether a client uses another major version of AG-UI. One that names no version is served."""
+    """Return whether a client uses another major version of AG-UI. One that names no version is
+    served.
+    """
     found = re.fullmatch(r"(\d+)\.\d+", version) if isinstance(version, str) else None
     return found is not None and found[1] != PROTOCOL_VERSION.partition(".")[0]

@@ -1,4 +1,6 @@
-"""A run as an SSE response. A reader's bytes enter, frames and keep-alive comments leave (AG-UI 1.0, HTTP binding)."""
+"""A run as an SSE response. A reader's bytes enter, frames and keep-alive comments leave (AG-UI
+1.0, HTTP binding).
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -27,7 +29,8 @@ _COMMENT = b": keep-alive\n\n"
 class EventStream(Response):
     """Sends SSE frames, and leaves the run at once when the client disconnects.
 
-    Starlette's own streaming response notices a disconnect only when it next sends; a model may think for minutes.
+    Starlette's own streaming response notices a disconnect only when it next sends; a model may
+    think for minutes.
     """
 
     media_type = "text/event-stream"
@@ -42,13 +45,19 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request (ASGI)."""
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send(
+            {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+        )
         sending = asyncio.create_task(self._send(send))
         leaving = asyncio.create_task(_disconnect(receive))
         try:
             await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:  # the server stops, and the application ends its runs: that is still sent
-            await asyncio.wait({sending, leaving}, timeout=_LAST_EVENTS, return_when=asyncio.FIRST_COMPLETED)
+        except (
+            asyncio.CancelledError
+        ):  # the server stops, and the application ends its runs: that is still sent
+            await asyncio.wait(
+                {sending, leaving}, timeout=_LAST_EVENTS, return_when=asyncio.FIRST_COMPLETED
+            )
             if not sending.done():
                 raise
         finally:
@@ -58,7 +67,9 @@ class EventStream(Response):
                     await task
 
     async def _send(self, send: Send) -> None:
-        """Send what the reader gets, and a comment whenever it gets nothing for `keep_alive` seconds."""
+        """Send what the reader gets, and a comment whenever it gets nothing for `keep_alive`
+        seconds.
+        """
         async with self._reader as reader:
             if self._first:
                 await send({"type": "http.response.body", "body": self._first, "more_body": True})
@@ -70,7 +81,9 @@ class EventStream(Response):
                     batch = [_COMMENT]
                 if not batch:
                     break
-                await send({"type": "http.response.body", "body": b"".join(batch), "more_body": True})
+                await send(
+                    {"type": "http.response.body", "body": b"".join(batch), "more_body": True}
+                )
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

@@ -1,4 +1,6 @@
-"""The part of an application's OpenAPI schema about the routes that take an input. They read the body themselves."""
+"""The part of an application's OpenAPI schema about the routes that take an input. They read the
+body themselves.
+"""
 
 from functools import cache
 from typing import Any, Final
@@ -25,8 +27,14 @@ _REFUSAL: Final = {"application/json": {"schema": _DETAIL}}
 
 # The answers of the routes, by status.
 RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"description": "The events of the run.", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
-    **{status: {"description": description, "content": _REFUSAL} for status, description in _STATUSES.items()},
+    200: {
+        "description": "The events of the run.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    },
+    **{
+        status: {"description": description, "content": _REFUSAL}
+        for status, description in _STATUSES.items()
+    },
 }
 
 CANCEL_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
@@ -39,7 +47,11 @@ CANCEL_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
 def cancel_body() -> dict[str, Any]:
     """Return `openapi_extra` of the route that stops a run."""
     names = ["threadId", "runId"]
-    schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}, "required": names}
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in names},
+        "required": names,
+    }
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
@@ -47,7 +59,8 @@ def cancel_body() -> dict[str, Any]:
 def input_body() -> dict[str, Any]:
     """Return `openapi_extra` of a route that takes a `RunAgentInput`.
 
-    The schema has no references: an application's schema has no place for the definitions of a single route.
+    The schema has no references: an application's schema has no place for the definitions of a
+    single route.
     """
     schema = _tidied(dereference_refs(RunAgentInput.model_json_schema(by_alias=True)))
     del schema["$defs"]
@@ -55,12 +68,18 @@ def input_body() -> dict[str, Any]:
 
 
 def _tidied(value: Any) -> Any:
-    """Return a schema without the null that optional fields may not be, and without what needs references."""
+    """Return a schema without the null that optional fields may not be, and without what needs
+    references.
+    """
     if isinstance(value, list):
         return [_tidied(inner) for inner in value]
     if not isinstance(value, dict):
         return value
-    kept = {key: inner for key, inner in value.items() if key != "discriminator" and (key, inner) != ("default", None)}
+    kept = {
+        key: inner
+        for key, inner in value.items()
+        if key != "discriminator" and (key, inner) != ("default", None)
+    }
     if "anyOf" in kept:
         kept["anyOf"] = [one for one in kept["anyOf"] if one != {"type": "null"}]
     return {key: _tidied(inner) for key, inner in kept.items()}

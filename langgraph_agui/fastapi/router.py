@@ -1,11 +1,12 @@
 """An agent as FastAPI routes.
 
-`POST path` runs it, `POST path/connect` shows a thread as it stands, `POST path/cancel` stops a run, `GET
-path/capabilities` describes the agent. `GET path/health` answers while the process serves, `GET path/ready` while the
-store of the threads answers too.
+`POST path` runs it, `POST path/connect` shows a thread as it stands, `POST path/cancel` stops a
+run, `GET path/capabilities` describes the agent. `GET path/health` answers while the process
+serves, `GET path/ready` while the store of the threads answers too.
 
-A request body enters, SSE leaves (AG-UI 1.0, HTTP binding). A request that is wrong is answered with a 4xx before a
-stream is opened or a checkpoint is read; what fails later is a `RUN_ERROR` in the stream.
+A request body enters, SSE leaves (AG-UI 1.0, HTTP binding). A request that is wrong is answered
+with a 4xx before a stream is opened or a checkpoint is read; what fails later is a `RUN_ERROR` in
+the stream.
 """
 
 import logging
@@ -35,7 +36,8 @@ from langgraph_agui.readers.sinks import SSESink
 
 logger = logging.getLogger(__name__)
 
-# Seconds without an event after which a comment is sent by default: proxies close idle streams after 60.
+# Seconds without an event after which a comment is sent by default: proxies close idle streams
+# after 60.
 KEEP_ALIVE = 15.0
 
 # The statuses of refusals; the others are conflicts with what goes on in the thread.
@@ -66,33 +68,46 @@ def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptio
     """Return a router that serves `agent`.
 
     Args:
-        agent: A `LangGraphAgent`, or any object with `run(input)` that yields AG-UI events. If it has `clone()`, each
-            request gets a clone; `connect(input)` and `get_capabilities()` are served if it has them. The runs of a
-            `LangGraphAgent` can be stopped.
+        agent: A `LangGraphAgent`, or any object with `run(input)` that yields AG-UI events. If it
+            has `clone()`, each request gets a clone; `connect(input)` and `get_capabilities()` are
+            served if it has them. The runs of a `LangGraphAgent` can be stopped.
         path: Where it is served.
         dependencies: FastAPI dependencies of every route, for example `[Depends(current_user)]`.
-        config_factory: Makes the run's configuration from the request (`configurable`, `metadata`, `callbacks`, ...).
-        context_factory: Makes the graph's runtime context from the request: identity goes here, not into the prompt.
-        authorize_thread: Returns True if the request may use the thread; anything else is answered with 403. It may
-            raise an `HTTPException` instead. Called before anything of the thread is read.
-        keep_alive: Seconds without an event after which an SSE comment is sent; None for never. 15 by default.
-        limits: The most that a request may hold; what is more is answered with 413 or 422, and the limit's name.
-        name: The name of the route that runs the agent, for FastAPI, "run" by default; so are the next three.
+        config_factory: Makes the run's configuration from the request (`configurable`, `metadata`,
+            `callbacks`, ...).
+        context_factory: Makes the graph's runtime context from the request: identity goes here, not
+            into the prompt.
+        authorize_thread: Returns True if the request may use the thread; anything else is answered
+            with 403. It may raise an `HTTPException` instead. Called before anything of the thread
+            is read.
+        keep_alive: Seconds without an event after which an SSE comment is sent; None for never. 15
+            by default.
+        limits: The most that a request may hold; what is more is answered with 413 or 422, and the
+            limit's name.
+        name: The name of the route that runs the agent, for FastAPI, "run" by default; so are the
+            next three.
         tags: Its tags.
         operation_id: Its id in the OpenAPI schema.
         include_in_schema: Whether it is in that schema.
 
     Raises:
-        TypeError: `agent` is no agent, its `run` does not take what a factory makes, or there is no such option.
+        TypeError: `agent` is no agent, its `run` does not take what a factory makes, or there is no
+            such option.
     """
     check_agent(agent)
     check_names("agui_router", options, RouteOptions.__annotations__)
     routes = _Routes(agent, options)
     path = f"/{path}" if path and not path.startswith("/") else path
     base = path.rstrip("/")
-    router = APIRouter(dependencies=list(options.get("dependencies") or ()), lifespan=partial(_serving, agent))
+    router = APIRouter(
+        dependencies=list(options.get("dependencies") or ()), lifespan=partial(_serving, agent)
+    )
     takes_input = partial(
-        router.post, status_code=200, response_class=EventStream, responses=RESPONSES, openapi_extra=input_body()
+        router.post,
+        status_code=200,
+        response_class=EventStream,
+        responses=RESPONSES,
+        openapi_extra=input_body(),
     )
     takes_input(
         path,
@@ -104,9 +119,12 @@ def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptio
     if hasattr(agent, "connect"):
         takes_input(f"{base}/connect")(routes.connect)
     if isinstance(agent, LangGraphAgent):
-        router.post(f"{base}/cancel", status_code=204, responses=CANCEL_RESPONSES, openapi_extra=cancel_body())(
-            routes.cancel
-        )
+        router.post(
+            f"{base}/cancel",
+            status_code=204,
+            responses=CANCEL_RESPONSES,
+            openapi_extra=cancel_body(),
+        )(routes.cancel)
     if hasattr(agent, "get_capabilities"):
         router.get(f"{base}/capabilities")(routes.capabilities)
     router.get(f"{base}/health")(routes.health)
@@ -137,8 +155,12 @@ class _Routes:
     async def run(self, request: Request) -> Response:
         """Run the agent."""
         run_input, config, notes = await self._admit(request)
-        context = await awaited(self._make_context(request)) if self._make_context is not None else None
-        return await self._answer(partial(self._begin, run_input, config=config, context=context), notes)
+        context = (
+            await awaited(self._make_context(request)) if self._make_context is not None else None
+        )
+        return await self._answer(
+            partial(self._begin, run_input, config=config, context=context), notes
+        )
 
     async def connect(self, request: Request) -> Response:
         """Show a thread."""
@@ -163,19 +185,33 @@ class _Routes:
 
     async def health(self) -> dict[str, object]:
         """Answer that the process serves."""
-        return {"status": "ok", "agent": {"name": getattr(self._agent, "name", type(self._agent).__name__)}}
+        return {
+            "status": "ok",
+            "agent": {"name": getattr(self._agent, "name", type(self._agent).__name__)},
+        }
 
     async def ready(self) -> JSONResponse:
         """Answer whether the agent takes runs."""
         is_ready = not isinstance(self._agent, LangGraphAgent) or await self._agent.is_ready()
-        return JSONResponse({"status": "ready" if is_ready else "not ready"}, 200 if is_ready else 503)
+        return JSONResponse(
+            {"status": "ready" if is_ready else "not ready"}, 200 if is_ready else 503
+        )
 
-    async def _admit(self, request: Request) -> tuple[RunAgentInput, RunnableConfig | None, list[str]]:
-        """Return the input and configuration of a request that may use its thread, and what of the input is ignored."""
+    async def _admit(
+        self, request: Request
+    ) -> tuple[RunAgentInput, RunnableConfig | None, list[str]]:
+        """Return the input and configuration of a request that may use its thread, and what of the
+        input is ignored.
+        """
         run_input, notes = await read_input(request, self._limits)
-        if self._authorize is not None and await awaited(self._authorize(request, run_input.thread_id)) is not True:
+        if (
+            self._authorize is not None
+            and await awaited(self._authorize(request, run_input.thread_id)) is not True
+        ):
             raise HTTPException(403, "This thread is not yours.")
-        config = await awaited(self._make_config(request)) if self._make_config is not None else None
+        config = (
+            await awaited(self._make_config(request)) if self._make_config is not None else None
+        )
         return run_input, config, notes
 
     async def _answer(self, begin: Callable[[], Maybe[Reader]], notes: Sequence[str]) -> Response:
@@ -193,7 +229,9 @@ def _serving(agent: RunsInputs, _app: object) -> AbstractAsyncContextManager[Non
 
 def _is_ours(agent: object, method: str) -> TypeGuard[LangGraphAgent]:
     """Return whether a method of the agent is ours, so that its bytes need no events."""
-    return isinstance(agent, LangGraphAgent) and getattr(type(agent), method) is getattr(LangGraphAgent, method)
+    return isinstance(agent, LangGraphAgent) and getattr(type(agent), method) is getattr(
+        LangGraphAgent, method
+    )
 
 
 def add_langgraph_fastapi_endpoint(
@@ -205,6 +243,8 @@ def add_langgraph_fastapi_endpoint(
 
 def _refusal(error: RunInputError | StateError) -> JSONResponse:
     if isinstance(error, RunInputError):
-        return JSONResponse({"detail": str(error), "code": error.code.value}, _STATUSES.get(error.code, 409))
+        return JSONResponse(
+            {"detail": str(error), "code": error.code.value}, _STATUSES.get(error.code, 409)
+        )
     logger.error("The thread could not be opened", exc_info=error)
     return JSONResponse({"detail": error.code.message, "code": error.code.value}, 503)

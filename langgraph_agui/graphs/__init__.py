@@ -1,4 +1,6 @@
-"""Graphs as the rest of the package sees them: one interface for a compiled graph and for a `RemoteGraph`."""
+"""Graphs as the rest of the package sees them: one interface for a compiled graph and for a
+`RemoteGraph`.
+"""
 
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
@@ -8,11 +10,20 @@ from langgraph_agui.graphs.adapter import ROOT_CHANNEL, Graph, GraphAdapter, Thr
 from langgraph_agui.graphs.local import LocalGraphAdapter
 from langgraph_agui.graphs.server import RemoteGraphAdapter
 
-__all__ = ["ROOT_CHANNEL", "Graph", "GraphAdapter", "LocalGraphAdapter", "RemoteGraphAdapter", "Thread", "adapt_graph"]
+__all__ = [
+    "ROOT_CHANNEL",
+    "Graph",
+    "GraphAdapter",
+    "LocalGraphAdapter",
+    "RemoteGraphAdapter",
+    "Thread",
+    "adapt_graph",
+]
 
 
 def adapt_graph(graph: object) -> GraphAdapter:
-    """Return the adapter of `graph`. The only place that distinguishes a local graph from a remote one.
+    """Return the adapter of `graph`. The only place that distinguishes a local graph from a remote
+    one.
 
     Raises:
         TypeError: It is no graph that can run.

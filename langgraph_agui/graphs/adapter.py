@@ -1,4 +1,5 @@
-"""`GraphAdapter`: the questions that a run asks about its graph, and the state of the graph's threads.
+"""`GraphAdapter`: the questions that a run asks about its graph, and the state of the graph's
+threads.
 
 `local.py` answers them for a compiled graph, `remote.py` for a graph on a LangGraph server.
 """
@@ -23,13 +24,15 @@ CompiledGraph: TypeAlias = Pregel[Any, Any, Any, Any]
 # A compiled graph of any state, context, input and output type, or one on a LangGraph server.
 Graph: TypeAlias = CompiledGraph | RemoteGraph
 
-# What a graph takes as input: a mapping of keys, a list of messages, or the user's text (functional API).
+# What a graph takes as input: a mapping of keys, a list of messages, or the user's text (functional
+# API).
 InputForm: TypeAlias = Literal["keys", "messages", "text"]
 
 # The only channel of a graph whose state is a list of messages and not a mapping.
 ROOT_CHANNEL = "__root__"
 
-# How many states that no run of ours wrote are passed on the way to one that remembers past messages.
+# How many states that no run of ours wrote are passed on the way to one that remembers past
+# messages.
 _MAX_ANCESTORS = 10
 
 
@@ -40,7 +43,8 @@ class InterruptHolder(NamedTuple):
         namespace: The namespace of its graph.
         values: Its channel values.
         created_at: Its time (ISO 8601).
-        is_open: Whether the graph still waits there. If it was killed later, the graphs around it do not know.
+        is_open: Whether the graph still waits there. If it was killed later, the graphs around it
+            do not know.
     """
 
     namespace: str
@@ -55,8 +59,8 @@ class Thread(NamedTuple):
     Attributes:
         state: The state.
         messages: Its messages.
-        config: The configuration with which the graph goes on from this state without loading it again, if nothing
-            has been written since.
+        config: The configuration with which the graph goes on from this state without loading it
+            again, if nothing has been written since.
         past: The messages that the thread has or has had.
     """
 
@@ -80,12 +84,13 @@ class Thread(NamedTuple):
 
 
 class GraphAdapter(ABC):
-    """What a run needs to know of its graph. Every method that takes a `config` reads `thread_id` from it.
+    """What a run needs to know of its graph. Every method that takes a `config` reads `thread_id`
+    from it.
 
     By default, the methods here answer for a graph that publishes nothing of itself.
     """
 
-    # -- schema -----------------------------------------------------------------------------------------------------
+    # -- schema -----------------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -95,7 +100,9 @@ class GraphAdapter(ABC):
     @property
     @abstractmethod
     def lock_owner(self) -> object:
-        """The object that thread locks belong to: graphs with the same owner share their threads."""
+        """The object that thread locks belong to: graphs with the same owner share their
+        threads.
+        """
 
     @property
     def store(self) -> object:
@@ -103,7 +110,9 @@ class GraphAdapter(ABC):
         return self.lock_owner
 
     def checkpointer_problem(self) -> str | None:
-        """Return why runs must fail, or pauses, with the checkpointer that the graph has, and what to do."""
+        """Return why runs must fail, or pauses, with the checkpointer that the graph has, and what
+        to do.
+        """
         return None
 
     # Whether the graph is a compiled `StateGraph`, which knows all of its keys.
@@ -139,36 +148,46 @@ class GraphAdapter(ABC):
         return None
 
     def outputs(self, name: str) -> bool:
-        """Return whether the graph's output may have this key. True for names that are no channel."""
+        """Return whether the graph's output may have this key. True for names that are no
+        channel.
+        """
         return self.output_names is None or name in self.output_names or name not in self.channels
 
     def keeps_messages(self, messages_key: str) -> bool:
-        """Return whether the graph keeps a conversation: only then a message that no node returns is none of it."""
+        """Return whether the graph keeps a conversation: only then a message that no node returns
+        is none of it.
+        """
         return messages_key in self.channels or self.takes_message_list
 
     def subgraphs_at(self, namespace: Sequence[str]) -> "list[GraphAdapter]":
         """Return the subgraphs on the way to `namespace`, outermost first.
 
-        Empty unless each of them is a node of the graph around it: what becomes of the state of a graph that a node or
-        tool calls is up to that caller.
+        Empty unless each of them is a node of the graph around it: what becomes of the state of a
+        graph that a node or tool calls is up to that caller.
         """
         return []
 
     def needs_overwrite(self, channel: str, present: bool) -> bool:
-        """Return whether a value must be written to `channel` as `Overwrite`, because a reducer would merge it.
+        """Return whether a value must be written to `channel` as `Overwrite`, because a reducer
+        would merge it.
 
         Args:
             channel: The channel.
-            present: Whether the thread has a value in it. A channel without one would keep the `Overwrite` itself.
+            present: Whether the thread has a value in it. A channel without one would keep the
+                `Overwrite` itself.
         """
         return False
 
     def removes_messages(self, messages_key: str) -> bool:
-        """Return whether the messages channel understands `RemoveMessage`, as `add_messages` does."""
+        """Return whether the messages channel understands `RemoveMessage`, as `add_messages`
+        does.
+        """
         return False
 
     def may_remove_messages(self, messages_key: str) -> bool:
-        """Return whether the graph may remove messages by `RemoveMessage`. Nobody knows that of a graph on a server."""
+        """Return whether the graph may remove messages by `RemoveMessage`. Nobody knows that of a
+        graph on a server.
+        """
         return True
 
     @property
@@ -176,7 +195,7 @@ class GraphAdapter(ABC):
         """Whether the state is a bare list of messages."""
         return self.input_names == [ROOT_CHANNEL]
 
-    # -- threads ------------------------------------------------------------------------------------------------------
+    # -- threads ----------------------------------------------------------------------------------
 
     @abstractmethod
     async def load_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
@@ -186,14 +205,20 @@ class GraphAdapter(ABC):
     def load_history(
         self, config: RunnableConfig, metadata: Mapping[str, object] | None = None
     ) -> AsyncIterator[StateSnapshot]:
-        """Yield the thread's states, newest first; only those with `metadata` in theirs, if given."""
+        """Yield the thread's states, newest first; only those with `metadata` in theirs, if
+        given.
+        """
 
     @abstractmethod
-    async def update_state(self, config: RunnableConfig, values: object, as_node: str | None = None) -> None:
+    async def update_state(
+        self, config: RunnableConfig, values: object, as_node: str | None = None
+    ) -> None:
         """Write `values` into the thread's state as the node `as_node` would."""
 
     def node_without_branches(self, fallback: str) -> str:
-        """Return a node as which the state can be updated without running the graph's own routers, else `fallback`."""
+        """Return a node as which the state can be updated without running the graph's own routers,
+        else `fallback`.
+        """
         return fallback
 
     async def load_thread(self, config: RunnableConfig, messages_key: str) -> Thread:
@@ -210,8 +235,12 @@ class GraphAdapter(ABC):
         thread = Thread(stored, self.thread_messages(stored, messages_key), once)
         return thread._replace(past=await self._past(config, thread, messages_key))
 
-    async def _past(self, config: RunnableConfig, thread: Thread, messages_key: str) -> PastMessages:
-        """Return the past of a thread. A state that the application wrote, and no run of ours, remembers none."""
+    async def _past(
+        self, config: RunnableConfig, thread: Thread, messages_key: str
+    ) -> PastMessages:
+        """Return the past of a thread. A state that the application wrote, and no run of ours,
+        remembers none.
+        """
         stored, past = thread.state, PastMessages.of(thread.state, thread.messages)
         for _ in range(_MAX_ANCESTORS if self.may_remove_messages(messages_key) else 0):
             if stored.parent_config is None or PAST in (stored.metadata or {}):
@@ -221,7 +250,9 @@ class GraphAdapter(ABC):
         return past
 
     def load_once(self) -> RunnableConfig | None:
-        """Return the configuration in which a state is loaded once for a reader and for the graph."""
+        """Return the configuration in which a state is loaded once for a reader and for the
+        graph.
+        """
         return None
 
     async def load_thread_before(
@@ -229,15 +260,16 @@ class GraphAdapter(ABC):
     ) -> Thread:
         """Read the thread as it was before the message `message_id`.
 
-        A run begins with a checkpoint that LangGraph marks `source: "input"`, taken before the input is applied. The
-        newest of them without the message is where a run from that message begins again; the old branch stays readable
-        behind its own checkpoints.
+        A run begins with a checkpoint that LangGraph marks `source: "input"`, taken before the
+        input is applied. The newest of them without the message is where a run from that message
+        begins again; the old branch stays readable behind its own checkpoints.
 
         Args:
             config: Names the thread.
             message_id: The message.
             messages_key: The channel of the messages.
-            is_gone: Whether the thread has the message no more, so that its newest states lack it too.
+            is_gone: Whether the thread has the message no more, so that its newest states lack it
+                too.
 
         Raises:
             RunInputError: The thread has no such checkpoint any more.
@@ -251,22 +283,28 @@ class GraphAdapter(ABC):
                     was_there = True
                 elif was_there:
                     return Thread(stored, messages)
-        raise RunInputError(ErrorCode.INVALID_INPUT, "The thread cannot be run again from this message.")
+        raise RunInputError(
+            ErrorCode.INVALID_INPUT, "The thread cannot be run again from this message."
+        )
 
     async def load_thread_with(
         self, config: RunnableConfig, message_id: str, messages_key: str
     ) -> tuple[Thread, bool] | None:
-        """Read the thread as it was when it last had a message that it has no more; None if it never had it.
+        """Read the thread as it was when it last had a message that it has no more; None if it
+        never had it.
 
         Returns:
-            The thread, and whether the graph has trimmed the message: one that stood behind it stayed.
+            The thread, and whether the graph has trimmed the message: one that stood behind it
+            stayed.
         """
         later: list[BaseMessage] = []
         async for stored in self.load_history(config):
             messages = self.thread_messages(stored, messages_key)
             if any(message.id == message_id for message in messages):
                 removed = removed_from_end(messages, later)
-                return Thread(stored, messages), all(message.id != message_id for message in removed)
+                return Thread(stored, messages), all(
+                    message.id != message_id for message in removed
+                )
             later = messages
         return None
 
@@ -275,22 +313,30 @@ class GraphAdapter(ABC):
         values = stored.values if self.takes_message_list else as_mapping(stored.values) or {}
         return extract_messages(values, messages_key)
 
-    # -- pauses -------------------------------------------------------------------------------------------------------
+    # -- pauses -----------------------------------------------------------------------------------
 
     @abstractmethod
     async def stopped_before(self, stored: StateSnapshot) -> tuple[str, ...]:
-        """Return the nodes before which the thread waits at a static breakpoint; empty if it waits at none."""
+        """Return the nodes before which the thread waits at a static breakpoint; empty if it waits
+        at none.
+        """
 
     @abstractmethod
-    async def find_holders(self, config: RunnableConfig, interrupt_ids: Collection[str]) -> dict[str, InterruptHolder]:
-        """Return, by interrupt id, the innermost checkpoint of the thread that holds each interrupt."""
+    async def find_holders(
+        self, config: RunnableConfig, interrupt_ids: Collection[str]
+    ) -> dict[str, InterruptHolder]:
+        """Return, by interrupt id, the innermost checkpoint of the thread that holds each
+        interrupt.
+        """
 
     @abstractmethod
     async def load_records(self, pause: StateSnapshot) -> list[Mapping[str, object]]:
         """Return the records of `store_record` beside the thread's last checkpoint, in no order."""
 
     @abstractmethod
-    async def store_record(self, pause: StateSnapshot, number: int, record: Mapping[str, object]) -> None:
+    async def store_record(
+        self, pause: StateSnapshot, number: int, record: Mapping[str, object]
+    ) -> None:
         """Store a record beside a checkpoint, durably, before the graph goes on.
 
         Args:
@@ -299,7 +345,8 @@ class GraphAdapter(ABC):
             record: JSON data; its `id` is the record's own.
 
         Raises:
-            RunInputError: The record cannot be stored as data, or another run has stored one of that number.
+            RunInputError: The record cannot be stored as data, or another run has stored one of
+                that number.
             StateError: The record is not there when it is read again.
         """
 

@@ -1,4 +1,6 @@
-"""One load of a checkpoint for the plan of a run and for its graph: a checkpointer enters, one like it leaves."""
+"""One load of a checkpoint for the plan of a run and for its graph: a checkpointer enters, one like
+it leaves.
+"""
 
 from time import monotonic
 from typing import Final
@@ -6,7 +8,8 @@ from typing import Final
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
-# The key under which LangGraph takes a run's checkpointer. Where it takes none, the graph loads the checkpoint itself.
+# The key under which LangGraph takes a run's checkpointer. Where it takes none, the graph loads the
+# checkpoint itself.
 CHECKPOINTER: Final = "__pregel_checkpointer"
 
 # Seconds for which a checkpoint that was loaded counts as the thread's last one.
@@ -18,9 +21,9 @@ _OWN: Final = frozenset({"aget_tuple", "_saver", "_reads", "_loaded", "_fresh_un
 class LoadedCheckpointer(BaseCheckpointSaver[str]):
     """A checkpointer that loads the thread's last checkpoint once for its first two readers.
 
-    Use it only if the run does not write into the thread between the two. What others write, such as a webhook, counts
-    unless the second reader comes at once. A checkpoint with pending writes is loaded again, because LangGraph applies
-    them to what it gets.
+    Use it only if the run does not write into the thread between the two. What others write, such
+    as a webhook, counts unless the second reader comes at once. A checkpoint with pending writes is
+    loaded again, because LangGraph applies them to what it gets.
 
     Args:
         saver: Does everything else.
@@ -34,7 +37,9 @@ class LoadedCheckpointer(BaseCheckpointSaver[str]):
 
     def __getattribute__(self, name: str) -> object:
         """Return the checkpointer's own attribute, but for what this class is made for."""
-        return object.__getattribute__(self if name in _OWN else object.__getattribute__(self, "_saver"), name)
+        return object.__getattribute__(
+            self if name in _OWN else object.__getattribute__(self, "_saver"), name
+        )
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a checkpoint; to the second reader the one that the first has loaded."""

@@ -1,4 +1,6 @@
-"""A compiled graph in this process: its channels and schemas, its checkpointer, and where its threads wait."""
+"""A compiled graph in this process: its channels and schemas, its checkpointer, and where its
+threads wait.
+"""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +20,13 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel import Pregel
 from langgraph.types import All, Interrupt, StateSnapshot
 
-from langgraph_agui.graphs.adapter import ROOT_CHANNEL, CompiledGraph, GraphAdapter, InputForm, InterruptHolder
+from langgraph_agui.graphs.adapter import (
+    ROOT_CHANNEL,
+    CompiledGraph,
+    GraphAdapter,
+    InputForm,
+    InterruptHolder,
+)
 from langgraph_agui.graphs.contents import GraphContents, contents_of
 from langgraph_agui.graphs.loaded import CHECKPOINTER, LoadedCheckpointer
 from langgraph_agui.kernel.configs import merge_run_configs
@@ -67,11 +75,14 @@ class LocalGraphAdapter(GraphAdapter):
         """See `GraphAdapter`."""
         return contents_of(self.graph)
 
-    # The checkpointer is read whenever it is needed: applications may set it once their event loop runs.
+    # The checkpointer is read whenever it is needed: applications may set it once their event loop
+    # runs.
 
     @property
     def has_checkpointer(self) -> bool:
-        """See `GraphAdapter`. True inherits a checkpointer from a parent graph, which a root graph does not have."""
+        """See `GraphAdapter`. True inherits a checkpointer from a parent graph, which a root graph
+        does not have.
+        """
         return self.graph.checkpointer not in (None, False, True)
 
     @property
@@ -85,17 +96,24 @@ class LocalGraphAdapter(GraphAdapter):
             return _sync_problem(self._saver)
         if self.has_checkpointer or not (pauses := self._pauses_by()):
             return None
-        return f"The graph pauses by {pauses}, so it needs a checkpointer that keeps the thread: compile it with one."
+        return (
+            f"The graph pauses by {pauses}, so it needs a checkpointer that keeps the thread: "
+            "compile it with one."
+        )
 
     def _pauses_by(self) -> str | None:
-        """Return what certainly pauses the graph; a node that calls `interrupt` looks like any other."""
+        """Return what certainly pauses the graph; a node that calls `interrupt` looks like any
+        other.
+        """
         if self.graph.interrupt_before_nodes or self.graph.interrupt_after_nodes:
             return "interrupt_before or interrupt_after"
         for node in self.graph.nodes.values():
             hooks = [getattr(node.bound, name, None) for name in ("func", "afunc")]
             owners = {getattr(hook, "__qualname__", "").partition(".")[0] for hook in hooks}
             # A subclass that overrides them may decide by itself.
-            if owners == {_APPROVALS} and getattr(getattr(hooks[0], "__self__", None), "interrupt_on", True):
+            if owners == {_APPROVALS} and getattr(
+                getattr(hooks[0], "__self__", None), "interrupt_on", True
+            ):
                 return _APPROVALS
         return None
 
@@ -104,7 +122,7 @@ class LocalGraphAdapter(GraphAdapter):
         saver = self.graph.checkpointer
         return saver if isinstance(saver, BaseCheckpointSaver) else None
 
-    # -- schema -----------------------------------------------------------------------------------------------------
+    # -- schema -----------------------------------------------------------------------------------
 
     def _function_input_form(self) -> InputForm:
         if not isinstance(self.graph.input_channels, str):
@@ -132,21 +150,28 @@ class LocalGraphAdapter(GraphAdapter):
     def needs_overwrite(self, channel: str, present: bool) -> bool:
         """See `GraphAdapter`."""
         known = self.graph.channels.get(channel)
-        return isinstance(known, BinaryOperatorAggregate | DeltaChannel) and (present or known.is_available())
+        return isinstance(known, BinaryOperatorAggregate | DeltaChannel) and (
+            present or known.is_available()
+        )
 
     def removes_messages(self, messages_key: str) -> bool:
         """See `GraphAdapter`."""
         channels = self.graph.channels
-        return getattr(channels.get(messages_key, channels.get(ROOT_CHANNEL)), "operator", None) is add_messages
+        return (
+            getattr(channels.get(messages_key, channels.get(ROOT_CHANNEL)), "operator", None)
+            is add_messages
+        )
 
     def may_remove_messages(self, messages_key: str) -> bool:
         """See `GraphAdapter`."""
         return self.removes_messages(messages_key)
 
-    # -- threads ------------------------------------------------------------------------------------------------------
+    # -- threads ----------------------------------------------------------------------------------
 
     async def load_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
-        """See `GraphAdapter`. Leaves out the pending writes of a step that cannot be applied, with a warning."""
+        """See `GraphAdapter`. Leaves out the pending writes of a step that cannot be applied, with
+        a warning.
+        """
         try:
             return await self.graph.aget_state(config, subgraphs=subgraphs)
         except Exception as error:
@@ -155,15 +180,24 @@ class LocalGraphAdapter(GraphAdapter):
             saved = await self._saver.aget_tuple(config) if self._saver is not None else None
             if saved is None or "checkpoint_id" in config["configurable"]:
                 raise
-            stored = await self.graph.aget_state(merge_run_configs(config, saved.config), subgraphs=subgraphs)
-            logger.warning("The pending writes of the thread's last step conflict and were left out.", exc_info=True)
+            stored = await self.graph.aget_state(
+                merge_run_configs(config, saved.config), subgraphs=subgraphs
+            )
+            logger.warning(
+                "The pending writes of the thread's last step conflict and were left out.",
+                exc_info=True,
+            )
             count_dropped("pending_writes")
             return stored
 
     def load_once(self) -> RunnableConfig | None:
         """See `GraphAdapter`."""
         saver = self._saver
-        return {"configurable": {CHECKPOINTER: LoadedCheckpointer(saver)}} if saver is not None else None
+        return (
+            {"configurable": {CHECKPOINTER: LoadedCheckpointer(saver)}}
+            if saver is not None
+            else None
+        )
 
     def load_history(
         self, config: RunnableConfig, metadata: Mapping[str, object] | None = None
@@ -171,7 +205,9 @@ class LocalGraphAdapter(GraphAdapter):
         """See `GraphAdapter`."""
         return self.graph.aget_state_history(config, filter=dict(metadata) if metadata else None)
 
-    async def update_state(self, config: RunnableConfig, values: object, as_node: str | None = None) -> None:
+    async def update_state(
+        self, config: RunnableConfig, values: object, as_node: str | None = None
+    ) -> None:
         """See `GraphAdapter`."""
         await self.graph.aupdate_state(config, values, as_node=as_node)
 
@@ -182,18 +218,26 @@ class LocalGraphAdapter(GraphAdapter):
         branches = self._builder.branches
         return next((name for name in self._builder.nodes if not branches.get(name)), fallback)
 
-    # -- pauses -------------------------------------------------------------------------------------------------------
+    # -- pauses -----------------------------------------------------------------------------------
 
     async def stopped_before(self, stored: StateSnapshot) -> tuple[str, ...]:
-        """See `GraphAdapter`. A checkpoint does not hold why its graph has stopped: the breakpoints decide."""
+        """See `GraphAdapter`. A checkpoint does not hold why its graph has stopped: the breakpoints
+        decide.
+        """
         if not stored.next or any(task.error is not None for task in stored.tasks):
             return ()
         before, after = self.graph.interrupt_before_nodes, self.graph.interrupt_after_nodes
-        if _matches(stored.next, before) or not self._nodes_with_inner_breakpoints().isdisjoint(stored.next):
+        if _matches(stored.next, before) or not self._nodes_with_inner_breakpoints().isdisjoint(
+            stored.next
+        ):
             return stored.next
         if after and stored.parent_config is not None:
             parent = await self.graph.aget_state(stored.parent_config)
-            return stored.next if _matches([node for node in parent.next if node != START], after) else ()
+            return (
+                stored.next
+                if _matches([node for node in parent.next if node != START], after)
+                else ()
+            )
         return ()
 
     def _nodes_with_inner_breakpoints(self) -> set[str]:
@@ -201,16 +245,22 @@ class LocalGraphAdapter(GraphAdapter):
         return {
             name.partition("|")[0]
             for name, inner in self.graph.get_subgraphs(recurse=True)
-            if isinstance(inner, Pregel) and (inner.interrupt_before_nodes or inner.interrupt_after_nodes)
+            if isinstance(inner, Pregel)
+            and (inner.interrupt_before_nodes or inner.interrupt_after_nodes)
         }
 
-    async def find_holders(self, config: RunnableConfig, interrupt_ids: Collection[str]) -> dict[str, InterruptHolder]:
+    async def find_holders(
+        self, config: RunnableConfig, interrupt_ids: Collection[str]
+    ) -> dict[str, InterruptHolder]:
         """See `GraphAdapter`."""
         found: dict[str, InterruptHolder] = {}
         newest: dict[str, CheckpointTuple] = {}
         async for saved in self._current_checkpoints(config):
             namespace = str(saved.config["configurable"].get("checkpoint_ns", ""))
-            if namespace not in newest or saved.checkpoint["id"] > newest[namespace].checkpoint["id"]:
+            if (
+                namespace not in newest
+                or saved.checkpoint["id"] > newest[namespace].checkpoint["id"]
+            ):
                 newest[namespace] = saved
             for interrupt_id in _asked(saved).intersection(interrupt_ids):
                 known = found.get(interrupt_id)
@@ -218,18 +268,30 @@ class LocalGraphAdapter(GraphAdapter):
                     values, created_at = saved.checkpoint["channel_values"], saved.checkpoint["ts"]
                     found[interrupt_id] = InterruptHolder(namespace, values, created_at)
         return {
-            interrupt_id: holder._replace(is_open=interrupt_id in _asked(newest[holder.namespace], waiting=True))
+            interrupt_id: holder._replace(
+                is_open=interrupt_id in _asked(newest[holder.namespace], waiting=True)
+            )
             for interrupt_id, holder in found.items()
         }
 
     async def load_records(self, pause: StateSnapshot) -> list[Mapping[str, object]]:
-        """See `GraphAdapter`. A record is a pending write of a task and to a channel that no graph has."""
+        """See `GraphAdapter`. A record is a pending write of a task and to a channel that no graph
+        has.
+        """
         saved = await self._saver.aget_tuple(_place(pause)) if self._saver is not None else None
         writes = saved.pending_writes or () if saved is not None else ()
-        return [value for _, channel, value in writes if channel == _RECORD and isinstance(value, Mapping)]
+        return [
+            value
+            for _, channel, value in writes
+            if channel == _RECORD and isinstance(value, Mapping)
+        ]
 
-    async def store_record(self, pause: StateSnapshot, number: int, record: Mapping[str, object]) -> None:
-        """See `GraphAdapter`. Savers keep the first write of a task: of two processes, one has its record stored."""
+    async def store_record(
+        self, pause: StateSnapshot, number: int, record: Mapping[str, object]
+    ) -> None:
+        """See `GraphAdapter`. Savers keep the first write of a task: of two processes, one has its
+        record stored.
+        """
         saver, place = self._saver, _place(pause)
         if saver is None:
             raise StateError
@@ -238,7 +300,9 @@ class LocalGraphAdapter(GraphAdapter):
         except Exception as error:  # the serializer is the application's
             message = "The answer cannot be stored: it is nested too deeply, or no JSON."
             raise RunInputError(ErrorCode.INTERRUPT_INVALID, message) from error
-        task_id = str(uuid5(NAMESPACE_OID, f"{_RECORD} {place['configurable']['checkpoint_id']} {number}"))
+        task_id = str(
+            uuid5(NAMESPACE_OID, f"{_RECORD} {place['configurable']['checkpoint_id']} {number}")
+        )
         await saver.aput_writes(place, [(_RECORD, record)], task_id)
         stored = await self.load_records(pause)
         if all(one.get("id") != record["id"] for one in stored):
@@ -247,16 +311,27 @@ class LocalGraphAdapter(GraphAdapter):
     async def reopened_interrupts(self, config: RunnableConfig, stored: StateSnapshot) -> set[str]:
         """See `GraphAdapter`.
 
-        A failed task keeps its answers, and LangGraph shows its last interrupt as open even if it is answered. The id
-        of an interrupt contains how many were answered before it, which distinguishes the two.
+        A failed task keeps its answers, and LangGraph shows its last interrupt as open even if it
+        is answered. The id of an interrupt contains how many were answered before it, which
+        distinguishes the two.
         """
-        saved = await self._saver.aget_tuple(_thread_config(config)) if self._saver is not None else None
+        saved = (
+            await self._saver.aget_tuple(_thread_config(config))
+            if self._saver is not None
+            else None
+        )
         if saved is None:
             return set()
-        answered = {write[0]: len(write[2]) for write in saved.pending_writes or () if write[1] == _RESUME}
-        namespaces = {task.id: f"{task.name}:{task.id}" for task in stored.tasks if task.error is not None}
+        answered = {
+            write[0]: len(write[2]) for write in saved.pending_writes or () if write[1] == _RESUME
+        }
+        namespaces = {
+            task.id: f"{task.name}:{task.id}" for task in stored.tasks if task.error is not None
+        }
         return {
-            Interrupt.from_ns(None, f"{namespace}|{answered[task_id]}" if answered.get(task_id) else namespace).id
+            Interrupt.from_ns(
+                None, f"{namespace}|{answered[task_id]}" if answered.get(task_id) else namespace
+            ).id
             for task_id, namespace in namespaces.items()
         }
 
@@ -285,11 +360,15 @@ def _sync_problem(saver: BaseCheckpointSaver[str]) -> str | None:
         name, module = f"Async{cls.__name__}", f"{cls.__module__}.aio"
         with suppress(ImportError):
             better = f"{name} of {module}" if hasattr(import_module(module), name) else better
-    return f"The checkpointer {type(saver).__name__} is synchronous, and runs are not: use {better}."
+    return (
+        f"The checkpointer {type(saver).__name__} is synchronous, and runs are not: use {better}."
+    )
 
 
 def _first_parameter(graph: CompiledGraph) -> object:
-    """Return the type of an entrypoint's first parameter; None if the annotation cannot be resolved."""
+    """Return the type of an entrypoint's first parameter; None if the annotation cannot be
+    resolved.
+    """
     bound = next(iter(graph.nodes.values())).bound
     try:
         hints = get_type_hints(getattr(bound, "func", None) or getattr(bound, "afunc", None))
@@ -309,13 +388,27 @@ def _thread_config(config: RunnableConfig) -> RunnableConfig:
 def _place(stored: StateSnapshot) -> RunnableConfig:
     """Return what names the checkpoint of a state."""
     point = stored.config["configurable"]
-    return {"configurable": {key: point.get(key, "") for key in ("thread_id", "checkpoint_ns", "checkpoint_id")}}
+    return {
+        "configurable": {
+            key: point.get(key, "") for key in ("thread_id", "checkpoint_ns", "checkpoint_id")
+        }
+    }
 
 
 def _asked(saved: CheckpointTuple, *, waiting: bool = False) -> set[str]:
-    """Return the ids of the interrupts of a checkpoint's tasks; if `waiting`, only of those that have not ended."""
+    """Return the ids of the interrupts of a checkpoint's tasks; if `waiting`, only of those that
+    have not ended.
+    """
     writes = saved.pending_writes or ()
-    ended = {task_id for task_id, channel, _ in writes if channel not in _CONTROL} if waiting else ()
-    raised = [value for task_id, channel, value in writes if channel == _INTERRUPT and task_id not in ended]
-    listed = [one for value in raised for one in (value if isinstance(value, Sequence) else [value])]
+    ended = (
+        {task_id for task_id, channel, _ in writes if channel not in _CONTROL} if waiting else ()
+    )
+    raised = [
+        value
+        for task_id, channel, value in writes
+        if channel == _INTERRUPT and task_id not in ended
+    ]
+    listed = [
+        one for value in raised for one in (value if isinstance(value, Sequence) else [value])
+    ]
     return {str(getattr(one, "id", "")) for one in listed}

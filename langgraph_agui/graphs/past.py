@@ -1,6 +1,7 @@
 """The messages that a thread has had: a client may still show them when the graph has removed them.
 
-A thread's messages and the metadata of its last checkpoint enter; the metadata of the next run's checkpoints leave.
+A thread's messages and the metadata of its last checkpoint enter; the metadata of the next run's
+checkpoints leave.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from langchain_core.messages import BaseMessage
 from langgraph.constants import START
 from langgraph.types import StateSnapshot
 
-# Key in the metadata of checkpoints: the messages that the thread had before the run, and those that the run took. Both
-# are digests with spaces between, in a JSON list, because LangGraph keeps only plain values there.
+# Key in the metadata of checkpoints: the messages that the thread had before the run, and those
+# that the run took. Both are digests with spaces between, in a JSON list, because LangGraph keeps
+# only plain values there.
 PAST: Final = "agui_past"
 
-# How many messages a thread remembers. Clients choose ids, so each is remembered by a digest of fixed length.
+# How many messages a thread remembers. Clients choose ids, so each is remembered by a digest of
+# fixed length.
 _MOST: Final = 256
 _DIGEST_BYTES: Final = 6
 
@@ -74,7 +77,9 @@ class PastMessages:
         return replace(self, had={one: None for one in self.had if one != digest})
 
     def before(self, taken: Sequence[BaseMessage]) -> PastMessages:
-        """Return the past of a run that takes these messages, maybe once more: they are not part of what it had."""
+        """Return the past of a run that takes these messages, maybe once more: they are not part of
+        what it had.
+        """
         again = _digests(taken)
         return PastMessages({digest: None for digest in self.had if digest not in again}, again)
 
@@ -83,10 +88,14 @@ class PastMessages:
         return {PAST: json.dumps([" ".join(self.had), " ".join(self.taken)])}
 
 
-def removed_from_end(before: Sequence[BaseMessage], after: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return the messages that a graph has removed behind the last one that it kept; all, if it kept none.
+def removed_from_end(
+    before: Sequence[BaseMessage], after: Sequence[BaseMessage]
+) -> list[BaseMessage]:
+    """Return the messages that a graph has removed behind the last one that it kept; all, if it
+    kept none.
 
-    Messages before one that stays were trimmed, which shortens what the model reads and not the conversation.
+    Messages before one that stays were trimmed, which shortens what the model reads and not the
+    conversation.
 
     Args:
         before: The thread's messages.
@@ -99,7 +108,8 @@ def removed_from_end(before: Sequence[BaseMessage], after: Sequence[BaseMessage]
 
 
 def is_replaced(before: Sequence[BaseMessage], after: Sequence[BaseMessage]) -> bool:
-    """Return whether a graph has put something in the place of messages that it removed, or removed all of them.
+    """Return whether a graph has put something in the place of messages that it removed, or removed
+    all of them.
 
     Then it may have summed them up, or moved them elsewhere.
     """
@@ -121,4 +131,6 @@ def _digests(messages: Sequence[BaseMessage]) -> list[str]:
 
 
 def _digest(message_id: str) -> str:
-    return blake2b(message_id.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()
+    return blake2b(
+        message_id.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES
+    ).hexdigest()

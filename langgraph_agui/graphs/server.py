@@ -1,4 +1,6 @@
-"""A graph on a LangGraph server (`RemoteGraph`): its threads and states, and the schemas that the server publishes."""
+"""A graph on a LangGraph server (`RemoteGraph`): its threads and states, and the schemas that the
+server publishes.
+"""
 
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import suppress
@@ -19,7 +21,8 @@ from langgraph_agui.protocol.wire import to_jsonable
 
 logger = run_logger(__name__)
 
-# Namespace of the thread ids that are made for threads of a client. Never to be changed: threads would be lost.
+# Namespace of the thread ids that are made for threads of a client. Never to be changed: threads
+# would be lost.
 _THREADS = UUID("b4f0c1d2-6a57-5e0e-9d53-0a2f7c1e8b36")
 
 # Key in a thread's metadata: the records beside its last checkpoint, and the id of that.
@@ -36,9 +39,11 @@ _INTERRUPTS_PER_TASK = 32
 
 
 def server_config(config: RunnableConfig, context: object = None) -> RunnableConfig:
-    """Return `config` with a thread id that a LangGraph server takes: servers take UUIDs only, AG-UI any string.
+    """Return `config` with a thread id that a LangGraph server takes: servers take UUIDs only,
+    AG-UI any string.
 
-    The runtime context is in it too: a server refuses to take both, and builds the context from `configurable`.
+    The runtime context is in it too: a server refuses to take both, and builds the context from
+    `configurable`.
     """
     thread, given = str(config["configurable"]["thread_id"]), to_jsonable(as_mapping(context))
     # A server takes a checkpoint id only together with its namespace.
@@ -49,7 +54,9 @@ def server_config(config: RunnableConfig, context: object = None) -> RunnableCon
 
 
 class RemoteGraphAdapter(GraphAdapter):
-    """Adapts a `RemoteGraph`. Schemas are unknown until `load_schema`, which `load_state` calls first."""
+    """Adapts a `RemoteGraph`. Schemas are unknown until `load_schema`, which `load_state` calls
+    first.
+    """
 
     def __init__(self, graph: RemoteGraph) -> None:
         self.graph = graph
@@ -70,7 +77,7 @@ class RemoteGraphAdapter(GraphAdapter):
         """See `GraphAdapter`. The runs themselves are the runner's."""
         return self
 
-    # -- schema -----------------------------------------------------------------------------------------------------
+    # -- schema -----------------------------------------------------------------------------------
 
     async def load_schema(self) -> None:
         """Ask the server for the graph's schemas, once."""
@@ -80,19 +87,26 @@ class RemoteGraphAdapter(GraphAdapter):
         try:
             assistant = self.graph.assistant_id
             if not _is_uuid(assistant):  # the name of a graph
-                assistant = (await assistants.search(graph_id=assistant, limit=1))[0]["assistant_id"]
+                assistant = (await assistants.search(graph_id=assistant, limit=1))[0][
+                    "assistant_id"
+                ]
             schemas = await assistants.get_schemas(assistant)
             properties = {name: _properties(schema) for name, schema in schemas.items()}
             self.channels = properties.get("state_schema", {})
             # Where the server names no output, the input decides.
-            self.output_names = properties.get("output_schema") or properties.get("input_schema", {})
+            self.output_names = properties.get("output_schema") or properties.get(
+                "input_schema", {}
+            )
             input_schema = schemas.get("input_schema") or {}
-            self.input_names = list(properties["input_schema"]) if "properties" in input_schema else None
+            self.input_names = (
+                list(properties["input_schema"]) if "properties" in input_schema else None
+            )
             forms: Mapping[object, InputForm] = {"array": "messages", "string": "text"}
             self.input_form = forms.get(input_schema.get("type"), "keys")
         except (APIStatusError, IndexError):
             logger.warning(
-                "The server does not publish the schemas of %r: all of the client's state is sent to it.",
+                "The server does not publish the schemas of %r: all of the client's state is sent "
+                "to it.",
                 self.graph.assistant_id,
             )
         self._schema_loaded = True
@@ -103,7 +117,7 @@ class RemoteGraphAdapter(GraphAdapter):
             raise ValueError("A RemoteGraph needs a `url` or a `client`.")
         return self.graph.client
 
-    # -- threads ------------------------------------------------------------------------------------------------------
+    # -- threads ----------------------------------------------------------------------------------
 
     async def load_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
         """See `GraphAdapter`."""
@@ -118,7 +132,9 @@ class RemoteGraphAdapter(GraphAdapter):
         return _decoded(stored, MessageDecoder())
 
     async def _has_checkpoint(self, config: RunnableConfig) -> bool:
-        """Return whether the thread has a state. `RemoteGraph` raises for a thread that was created and never run."""
+        """Return whether the thread has a state. `RemoteGraph` raises for a thread that was created
+        and never run.
+        """
         try:
             stored = await self._client.threads.get_state(config["configurable"]["thread_id"])
         except NotFoundError:
@@ -126,9 +142,11 @@ class RemoteGraphAdapter(GraphAdapter):
         return bool(stored.get("checkpoint"))
 
     async def load_subgraph(self, config: RunnableConfig, namespace: str) -> StateSnapshot | None:
-        """Return the state of a graph inside the thread's own, also of one that a tool or node calls; None if absent.
+        """Return the state of a graph inside the thread's own, also of one that a tool or node
+        calls; None if absent.
 
-        The server reads it as if it were the root graph's, so it shows only channels and tasks that the root has too.
+        The server reads it as if it were the root graph's, so it shows only channels and tasks that
+        the root has too.
         """
         place = {"thread_id": config["configurable"]["thread_id"], "checkpoint_ns": namespace}
         try:
@@ -142,32 +160,47 @@ class RemoteGraphAdapter(GraphAdapter):
     ) -> AsyncIterator[StateSnapshot]:
         """See `GraphAdapter`. Reads at most 1,000 states."""
         decoder, wanted = MessageDecoder(), dict(metadata) if metadata else None
-        states = self.graph.aget_state_history(server_config(config), filter=wanted, limit=_HISTORY_LIMIT)
+        states = self.graph.aget_state_history(
+            server_config(config), filter=wanted, limit=_HISTORY_LIMIT
+        )
         with suppress(NotFoundError):
             async for stored in states:
                 yield _decoded(stored, decoder)
 
-    async def update_state(self, config: RunnableConfig, values: object, as_node: str | None = None) -> None:
+    async def update_state(
+        self, config: RunnableConfig, values: object, as_node: str | None = None
+    ) -> None:
         """See `GraphAdapter`."""
         await self.graph.aupdate_state(server_config(config), encode_for_server(values), as_node)
 
-    # -- pauses -------------------------------------------------------------------------------------------------------
+    # -- pauses -----------------------------------------------------------------------------------
 
     async def stopped_before(self, stored: StateSnapshot) -> tuple[str, ...]:
-        """See `GraphAdapter`. A server does not publish breakpoints: every stop without an error counts as one."""
+        """See `GraphAdapter`. A server does not publish breakpoints: every stop without an error
+        counts as one.
+        """
         if not stored.next or any(task.error is not None for task in stored.tasks):
             return ()
         thread = await self._client.threads.get(stored.config["configurable"]["thread_id"])
         return () if thread["status"] == "busy" or thread.get("error") else stored.next
 
-    async def find_holders(self, config: RunnableConfig, interrupt_ids: Collection[str]) -> dict[str, InterruptHolder]:
+    async def find_holders(
+        self, config: RunnableConfig, interrupt_ids: Collection[str]
+    ) -> dict[str, InterruptHolder]:
         """See `GraphAdapter`. Looks only into graphs inside the root graph."""
         root = await self.load_state(config, subgraphs=True)
-        found = {interrupt_id: await self._find_holder(config, root, interrupt_id) for interrupt_id in interrupt_ids}
-        return {interrupt_id: holder for interrupt_id, holder in found.items() if holder is not None}
+        found = {
+            interrupt_id: await self._find_holder(config, root, interrupt_id)
+            for interrupt_id in interrupt_ids
+        }
+        return {
+            interrupt_id: holder for interrupt_id, holder in found.items() if holder is not None
+        }
 
     async def load_records(self, pause: StateSnapshot) -> list[Mapping[str, object]]:
-        """See `GraphAdapter`. A server takes no writes beside a checkpoint: the thread's metadata has the records."""
+        """See `GraphAdapter`. A server takes no writes beside a checkpoint: the thread's metadata
+        has the records.
+        """
         point = pause.config["configurable"]
         thread = await self._client.threads.get(point["thread_id"])
         kept = (thread["metadata"] or {}).get(_RECORDS)
@@ -175,19 +208,26 @@ class RemoteGraphAdapter(GraphAdapter):
             return []
         return list(kept["records"])
 
-    async def store_record(self, pause: StateSnapshot, number: int, record: Mapping[str, object]) -> None:
+    async def store_record(
+        self, pause: StateSnapshot, number: int, record: Mapping[str, object]
+    ) -> None:
         """See `GraphAdapter`. The server stores the values itself, as JSON."""
         point = pause.config["configurable"]
-        records = [*await self.load_records(pause), {key: record[key] for key in record if key != "values"}]
+        records = [
+            *await self.load_records(pause),
+            {key: record[key] for key in record if key != "values"},
+        ]
         kept = {"checkpoint_id": point.get("checkpoint_id"), "records": records}
         await self._client.threads.update(point["thread_id"], metadata={_RECORDS: kept})
 
     async def _find_holder(
         self, config: RunnableConfig, root: StateSnapshot, interrupt_id: str
     ) -> InterruptHolder | None:
-        """Follow the tasks that hold an interrupt, from the root graph down to the task that raised it.
+        """Follow the tasks that hold an interrupt, from the root graph down to the task that raised
+        it.
 
-        A server returns declared subgraphs with the root's state, and any other graph when asked for it.
+        A server returns declared subgraphs with the root's state, and any other graph when asked
+        for it.
         """
         around: StateSnapshot | None = root
         namespace, holder = "", None
@@ -202,11 +242,14 @@ class RemoteGraphAdapter(GraphAdapter):
                 holder = InterruptHolder(namespace, around.values, around.created_at)
         return holder
 
-    async def _graph_of_task(self, config: RunnableConfig, task: str, interrupt_id: str) -> StateSnapshot | None:
-        """Return the state of the graph that a task runs and that holds the interrupt; None if that is unclear.
+    async def _graph_of_task(
+        self, config: RunnableConfig, task: str, interrupt_id: str
+    ) -> StateSnapshot | None:
+        """Return the state of the graph that a task runs and that holds the interrupt; None if that
+        is unclear.
 
-        `task` is the task's namespace, and that of the first graph that it runs; LangGraph numbers the others. If the
-        server hides the tasks of the only graph, that graph is taken.
+        `task` is the task's namespace, and that of the first graph that it runs; LangGraph numbers
+        the others. If the server hides the tasks of the only graph, that graph is taken.
         """
         first = found = await self.load_subgraph(config, task)
         for number in range(1, _GRAPHS_PER_TASK):
@@ -228,7 +271,9 @@ def _is_uuid(text: str) -> bool:
 def _decoded(stored: StateSnapshot, decoder: MessageDecoder) -> StateSnapshot:
     """Return the snapshot with LangChain messages in it."""
     tasks = tuple(_decoded_task(task, decoder) for task in stored.tasks)
-    return stored._replace(values=cast("dict[str, object]", decoder.decode(stored.values or {})), tasks=tasks)
+    return stored._replace(
+        values=cast("dict[str, object]", decoder.decode(stored.values or {})), tasks=tasks
+    )
 
 
 def _decoded_task(task: PregelTask, decoder: MessageDecoder) -> PregelTask:
@@ -242,10 +287,15 @@ def _properties(schema: object) -> Mapping[str, object]:
 
 
 def _task_with(stored: StateSnapshot, interrupt_id: str) -> PregelTask | None:
-    return next((task for task in stored.tasks if any(one.id == interrupt_id for one in task.interrupts)), None)
+    return next(
+        (task for task in stored.tasks if any(one.id == interrupt_id for one in task.interrupts)),
+        None,
+    )
 
 
 def _raised_by(task: str, interrupt_id: str) -> bool:
-    """Return whether the task with this namespace raised the interrupt itself: the id is a digest of the namespace."""
+    """Return whether the task with this namespace raised the interrupt itself: the id is a digest
+    of the namespace.
+    """
     namespaces = (task, *(f"{task}|{answered}" for answered in range(1, _INTERRUPTS_PER_TASK)))
     return any(Interrupt.from_ns(None, namespace).id == interrupt_id for namespace in namespaces)

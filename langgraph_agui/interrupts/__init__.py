@@ -1,1 +1,3 @@
-"""What a paused graph asks and what a client answers: LangGraph interrupts as AG-UI interrupts, and back."""
+"""What a paused graph asks and what a client answers: LangGraph interrupts as AG-UI interrupts, and
+back.
+"""

@@ -1,7 +1,9 @@
-"""Answers checked before anything runs: what a client sends enters, what the graph is resumed with leaves.
+"""Answers checked before anything runs: what a client sends enters, what the graph is resumed with
+leaves.
 
-An answer counts only for a request that the thread's checkpoint holds open. The ids of requests are LangGraph's, which
-name one pause of one task, so an answer is for exactly the call and the arguments in the request, and counts once.
+An answer counts only for a request that the thread's checkpoint holds open. The ids of requests are
+LangGraph's, which name one pause of one task, so an answer is for exactly the call and the
+arguments in the request, and counts once.
 """
 
 from collections import Counter
@@ -38,7 +40,11 @@ class Resolution:
     decisions: Sequence[tuple[InterruptRequest, ResumeEntry, Decision]] = ()
 
     async def report(
-        self, on_answer: OnAnswer | None, run_input: RunAgentInput, config: RunnableConfig, context: object
+        self,
+        on_answer: OnAnswer | None,
+        run_input: RunAgentInput,
+        config: RunnableConfig,
+        context: object,
     ) -> None:
         """Call `on_answer` for each answer, before the graph resumes; without it, each is logged.
 
@@ -82,37 +88,61 @@ class CommandAnswers:
 def resolve(entries: Sequence[ResumeEntry], pending: PendingInterrupts) -> Resolution:
     """Check the answers to a pause and return what they mean.
 
-    A `cancelled` approval is a rejection, where the graph takes rejections. A `cancelled` request of a remote agent is
-    passed on to it. Any other cancelled request abandons the whole pause: then no other answer may let anything run.
+    A `cancelled` approval is a rejection, where the graph takes rejections. A `cancelled` request
+    of a remote agent is passed on to it. Any other cancelled request abandons the whole pause: then
+    no other answer may let anything run.
 
     Raises:
-        RunInputError: A request is answered twice, unknown, left out, expired, or answered with what does not fit.
+        RunInputError: A request is answered twice, unknown, left out, expired, or answered with
+            what does not fit.
     """
     answers = _by_request(entries, pending)
-    decisions = [(request, answers[request.id], _decide(request, answers[request.id])) for request in pending.requests]
+    decisions = [
+        (request, answers[request.id], _decide(request, answers[request.id]))
+        for request in pending.requests
+    ]
     kinds = {decision.type for _, _, decision in decisions}
     if pending.at_breakpoint:
         return Resolution(abandoned=kinds != {"approve"}, decisions=decisions)
     if "cancel" in kinds:
         if kinds - {"cancel", "reject"}:
-            message = "This interrupt cannot be rejected. To cancel it, cancel or reject all open interrupts."
+            message = (
+                "This interrupt cannot be rejected. To cancel it, cancel or reject all open "
+                "interrupts."
+            )
             raise RunInputError(ErrorCode.INTERRUPT_INVALID, message)
         return Resolution(abandoned=True, decisions=decisions)
-    values = {request.graph_id: decision.value for request, _, decision in decisions if request.batch is None}
+    values = {
+        request.graph_id: decision.value
+        for request, _, decision in decisions
+        if request.batch is None
+    }
     for batch in {request.batch for request in pending.requests if request.batch is not None}:
-        values[batch] = {"decisions": [decision.value for request, _, decision in decisions if request.batch == batch]}
+        values[batch] = {
+            "decisions": [
+                decision.value for request, _, decision in decisions if request.batch == batch
+            ]
+        }
     return Resolution(values, decisions=decisions)
 
 
-def _by_request(entries: Sequence[ResumeEntry], pending: PendingInterrupts) -> dict[str, ResumeEntry]:
+def _by_request(
+    entries: Sequence[ResumeEntry], pending: PendingInterrupts
+) -> dict[str, ResumeEntry]:
     open_ = {request.id for request in pending.requests}
     counts = Counter(entry.interrupt_id for entry in entries)
     if unknown := counts.keys() - open_:
-        raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN, f"No open interrupt has the id {min(unknown)!r}.")
+        raise RunInputError(
+            ErrorCode.INTERRUPT_UNKNOWN, f"No open interrupt has the id {min(unknown)!r}."
+        )
     if twice := [name for name, count in counts.items() if count > 1]:
-        raise RunInputError(ErrorCode.INTERRUPT_DUPLICATE, f"The interrupt {twice[0]!r} is answered more than once.")
+        raise RunInputError(
+            ErrorCode.INTERRUPT_DUPLICATE, f"The interrupt {twice[0]!r} is answered more than once."
+        )
     if missing := open_ - counts.keys():
-        raise RunInputError(ErrorCode.INTERRUPT_UNANSWERED, f"The interrupt {min(missing)!r} is not answered.")
+        raise RunInputError(
+            ErrorCode.INTERRUPT_UNANSWERED, f"The interrupt {min(missing)!r} is not answered."
+        )
     return {entry.interrupt_id: entry for entry in entries}
 
 
@@ -121,14 +151,16 @@ def _decide(request: InterruptRequest, entry: ResumeEntry) -> Decision:
         takes_rejection = request.action is not None and "reject" in request.action.allowed
         return rejection() if takes_rejection else request.if_cancelled or Decision("cancel", {})
     if has_expired(request.interrupt):
-        raise RunInputError(ErrorCode.INTERRUPT_EXPIRED, f"The interrupt {request.id!r} can only be cancelled now.")
+        raise RunInputError(
+            ErrorCode.INTERRUPT_EXPIRED, f"The interrupt {request.id!r} can only be cancelled now."
+        )
     try:
         return request.read(entry.payload)
     except InvalidAnswer as error:
         raise RunInputError(ErrorCode.INTERRUPT_INVALID, str(error)) from error
 
 
-# -- answers that are sent again --------------------------------------------------------------------------------------
+# -- answers that are sent again -----------------------------------------------------------------
 
 
 def unused(
@@ -136,8 +168,9 @@ def unused(
 ) -> list[ResumeEntry] | None:
     """Return the answers that have not had their effect yet; None if they all had it before.
 
-    A client answers all that it knows of, also what is not open any more: after a failed run it has no other way
-    (AG-UI 1.0, resume). The same answers again, and cancelling what is closed, change nothing.
+    A client answers all that it knows of, also what is not open any more: after a failed run it has
+    no other way (AG-UI 1.0, resume). The same answers again, and cancelling what is closed, change
+    nothing.
 
     Args:
         entries: The answers.
@@ -160,5 +193,7 @@ def unused(
                 continue
         effective.append(entry)
     if ignored:
-        logger.warning("Cancelled interrupts are not open and were ignored: %s.", quoted_list(ignored))
+        logger.warning(
+            "Cancelled interrupts are not open and were ignored: %s.", quoted_list(ignored)
+        )
     return None if repeated and not effective else effective

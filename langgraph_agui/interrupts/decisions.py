@@ -1,14 +1,23 @@
-"""Answers to one interrupt: a client's payload enters, a LangChain decision leaves, or the payload is refused.
+"""Answers to one interrupt: a client's payload enters, a LangChain decision leaves, or the payload
+is refused.
 
-Deny by default: only a strict `true`, or the decision `approve` or `edit`, lets a call run. Answers to other
-interrupts are checked against their JSON Schema.
+Deny by default: only a strict `true`, or the decision `approve` or `edit`, lets a call run. Answers
+to other interrupts are checked against their JSON Schema.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictStr,
+    TypeAdapter,
+    ValidationError,
+)
 
 from langgraph_agui.kernel.quoting import quoted
 from langgraph_agui.kernel.telemetry import run_logger
@@ -48,7 +57,9 @@ class _EditedAction(_Form):
 
 
 class _LangChainDecision(_Form):
-    """A decision as LangChain has it. It may also hold what the schema asks for: whether the call may run."""
+    """A decision as LangChain has it. It may also hold what the schema asks for: whether the call
+    may run.
+    """
 
     approved: StrictBool | None = None
 
@@ -99,8 +110,10 @@ class Decision:
     """What was decided about an action.
 
     Attributes:
-        type: One of LangChain's decisions; `answer` for a payload that goes to the graph as it is, or `cancel`.
-        value: What the graph gets: the decision as `HumanInTheLoopMiddleware` takes it, or the payload.
+        type: One of LangChain's decisions; `answer` for a payload that goes to the graph as it is,
+            or `cancel`.
+        value: What the graph gets: the decision as `HumanInTheLoopMiddleware` takes it, or the
+            payload.
         edited_args: The arguments to run with instead, for an edit.
     """
 
@@ -110,7 +123,8 @@ class Decision:
 
 
 def read_decision(payload: object, action: Action) -> Decision:
-    """Read a payload: `{approved, editedArgs?, message?}`, `true` or `false`, or a LangChain decision.
+    """Read a payload: `{approved, editedArgs?, message?}`, `true` or `false`, or a LangChain
+    decision.
 
     Raises:
         InvalidAnswer: The payload is none of these, or the action does not allow that decision.
@@ -119,18 +133,29 @@ def read_decision(payload: object, action: Action) -> Decision:
         payload = {"approved": payload}
     is_langchain = isinstance(payload, Mapping) and "type" in payload
     try:
-        answer = _LANGCHAIN_DECISION.validate_python(payload) if is_langchain else _Answer.model_validate(payload)
+        answer = (
+            _LANGCHAIN_DECISION.validate_python(payload)
+            if is_langchain
+            else _Answer.model_validate(payload)
+        )
     except ValidationError as error:
         places = {"/".join(map(str, detail["loc"])) or "its root" for detail in error.errors()}
         message = f"The answer about {action.name!r} is malformed at {', '.join(sorted(places))}."
-        raise InvalidAnswer(f"{message} Send {{approved: true or false}}, or a decision.") from error
+        raise InvalidAnswer(
+            f"{message} Send {{approved: true or false}}, or a decision."
+        ) from error
     decision = _decision_in(answer, action)
     if decision.type not in action.allowed:
-        raise InvalidAnswer(f"{decision.type!r} is not allowed for {action.name!r}; it takes {list(action.allowed)}.")
+        raise InvalidAnswer(
+            f"{decision.type!r} is not allowed for {action.name!r}; it takes "
+            f"{list(action.allowed)}."
+        )
     return decision
 
 
-def _decision_in(answer: _Answer | _Approve | _Edit | _Reject | _Respond, action: Action) -> Decision:
+def _decision_in(
+    answer: _Answer | _Approve | _Edit | _Reject | _Respond, action: Action
+) -> Decision:
     if isinstance(answer, _Answer):
         if not answer.approved:
             return rejection(answer.message or answer.reason)
@@ -138,7 +163,9 @@ def _decision_in(answer: _Answer | _Approve | _Edit | _Reject | _Respond, action
             return Decision("approve", {"type": "approve"})
         return _edit(action, answer.editedArgs)
     if answer.approved not in (None, answer.type in APPROVING):
-        raise InvalidAnswer(f"The answer about {action.name!r} contradicts itself: {answer.type}, approved or not.")
+        raise InvalidAnswer(
+            f"The answer about {action.name!r} contradicts itself: {answer.type}, approved or not."
+        )
     if isinstance(answer, _Edit):
         if answer.edited_action.name != action.name:
             raise InvalidAnswer(f"An edit cannot turn {action.name!r} into another tool.")
@@ -147,19 +174,26 @@ def _decision_in(answer: _Answer | _Approve | _Edit | _Reject | _Respond, action
 
 
 def _edit(action: Action, args: Mapping[str, object]) -> Decision:
-    return Decision("edit", {"type": "edit", "edited_action": {"name": action.name, "args": dict(args)}}, args)
+    return Decision(
+        "edit", {"type": "edit", "edited_action": {"name": action.name, "args": dict(args)}}, args
+    )
 
 
 def rejection(message: str | None = None) -> Decision:
     """Return the decision against an action."""
-    return Decision("reject", {"type": "reject", "message": message} if message else {"type": "reject"})
+    return Decision(
+        "reject", {"type": "reject", "message": message} if message else {"type": "reject"}
+    )
 
 
-def answer_schema(allowed: tuple[str, ...], args_schema: Mapping[str, object] | None = None) -> dict[str, object]:
+def answer_schema(
+    allowed: tuple[str, ...], args_schema: Mapping[str, object] | None = None
+) -> dict[str, object]:
     """Return the JSON Schema of answers, for the interrupt's `responseSchema`.
 
-    It is a plain object that requires `approved` and nothing else, because front ends draw their buttons and forms
-    only for such a schema. `read_decision` takes LangChain's decisions without `approved` too.
+    It is a plain object that requires `approved` and nothing else, because front ends draw their
+    buttons and forms only for such a schema. `read_decision` takes LangChain's decisions without
+    `approved` too.
 
     Args:
         allowed: The decisions that the graph takes.
@@ -168,9 +202,15 @@ def answer_schema(allowed: tuple[str, ...], args_schema: Mapping[str, object] | 
     text = {"type": "string", "description": "Why the call may not run, or what to answer instead."}
     properties: dict[str, object] = {"type": {"enum": list(allowed)}}
     if allowed == ("respond",):
-        return {"type": "object", "properties": {**properties, "message": text}, "required": ["type", "message"]}
+        return {
+            "type": "object",
+            "properties": {**properties, "message": text},
+            "required": ["type", "message"],
+        }
     approved: dict[str, object] = {"type": "boolean", "description": "Only true lets the call run."}
-    properties["approved"] = approved if {"reject", "respond"} & {*allowed} else {**approved, "const": True}
+    properties["approved"] = (
+        approved if {"reject", "respond"} & {*allowed} else {**approved, "const": True}
+    )
     if "edit" in allowed:
         edited = args_schema or {"type": "object"}
         properties["editedArgs"] = edited
@@ -186,7 +226,7 @@ def answer_schema(allowed: tuple[str, ...], args_schema: Mapping[str, object] | 
     return {"type": "object", "properties": properties, "required": ["approved"]}
 
 
-# -- who approved what ------------------------------------------------------------------------------------------------
+# -- who approved what ---------------------------------------------------------------------------
 
 
 def log_approval(approval: Approval) -> None:
@@ -202,7 +242,7 @@ def log_approval(approval: Approval) -> None:
     )
 
 
-# -- JSON Schema, which needs the package `jsonschema` ---------------------------------------------------------------
+# -- JSON Schema, which needs the package `jsonschema` -------------------------------------------
 
 
 def check_schema(payload: object, schema: Mapping[str, object] | None, subject: str) -> None:
@@ -218,19 +258,28 @@ def check_schema(payload: object, schema: Mapping[str, object] | None, subject: 
         from jsonschema import Draft202012Validator, ValidationError
         from referencing import Registry
     except ImportError as error:
-        raise ImportError('jsonschema is missing: pip install "langgraph-agui[interrupts]"') from error
+        raise ImportError(
+            'jsonschema is missing: pip install "langgraph-agui[interrupts]"'
+        ) from error
     try:
-        Draft202012Validator(dict(schema), registry=Registry()).validate(payload)  # an empty one fetches nothing
+        Draft202012Validator(dict(schema), registry=Registry()).validate(
+            payload
+        )  # an empty one fetches nothing
     except ValidationError as error:
         place = "/".join(map(str, error.absolute_path)) or "its root"
-        raise InvalidAnswer(f"The answer to {subject!r} breaks the rule {error.validator!r} at {place}.") from error
+        raise InvalidAnswer(
+            f"The answer to {subject!r} breaks the rule {error.validator!r} at {place}."
+        ) from error
 
 
-def invalid_answer(payload: object, schema: Mapping[str, object] | None, subject: str = "") -> InvalidAnswer | None:
-    """Return why `check_schema` refuses a payload that is about to be sent; None if it does not, or if unknown.
+def invalid_answer(
+    payload: object, schema: Mapping[str, object] | None, subject: str = ""
+) -> InvalidAnswer | None:
+    """Return why `check_schema` refuses a payload that is about to be sent; None if it does not, or
+    if unknown.
 
-    Another agent wrote the schema, so it is `relaxed`, and `jsonschema` may be missing: what is not checked here, that
-    agent checks.
+    Another agent wrote the schema, so it is `relaxed`, and `jsonschema` may be missing: what is not
+    checked here, that agent checks.
     """
     try:
         check_schema(payload, schema and relaxed(schema), subject)
@@ -241,7 +290,9 @@ def invalid_answer(payload: object, schema: Mapping[str, object] | None, subject
     return None
 
 
-def schema_mismatch(payload: object, schema: Mapping[str, object] | None, subject: str) -> str | None:
+def schema_mismatch(
+    payload: object, schema: Mapping[str, object] | None, subject: str
+) -> str | None:
     """Return the text of `invalid_answer`."""
     invalid = invalid_answer(payload, schema, subject)
     return str(invalid) if invalid is not None else None

@@ -1,7 +1,8 @@
 """What a paused thread waits for, as the interrupts that a client sees (AG-UI 1.0, interrupts).
 
-The state of a thread enters `PendingInterruptReader.read`, `PendingInterrupts` leave. The end of a run, `connect` and
-the check of a resume all read it here, so what a client was shown and what it may answer cannot differ.
+The state of a thread enters `PendingInterruptReader.read`, `PendingInterrupts` leave. The end of a
+run, `connect` and the check of a resume all read it here, so what a client was shown and what it
+may answer cannot differ.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +32,8 @@ from langgraph_agui.protocol.wire import to_jsonable
 # Makes of a graph's value what a client may see of it, as JSON data.
 Redact: TypeAlias = Callable[[object], object]
 
-# Finds the question in a value of another form than docs/guides/approvals.md describes; None if it finds none.
+# Finds the question in a value of another form than docs/guides/approvals.md describes; None if it
+# finds none.
 Question: TypeAlias = Callable[[object], str | None]
 
 # Key in the metadata of an interrupt: the graph's value.
@@ -41,7 +43,9 @@ _VALUE = "value"
 BREAKPOINT = "langgraph:breakpoint"
 
 _BREAKPOINT_DECISIONS = ("approve", "reject")
-_AGUI_REASONS = frozenset({"tool_call", "input_required", "confirmation"})  # any other is `framework:name`
+_AGUI_REASONS = frozenset(
+    {"tool_call", "input_required", "confirmation"}
+)  # any other is `framework:name`
 _MESSAGE_KEYS = ("message", "question", "description")
 
 
@@ -54,7 +58,8 @@ class InterruptRequest:
         action: The call to be approved; None where the answer goes to the graph as it is.
         schema: The JSON Schema under which LangGraph takes the answer, if it publishes one.
         if_cancelled: The decision if the client cancels, where the graph asked to be resumed then.
-        batch: The LangGraph interrupt that takes the answers to several requests together, if it is one of these.
+        batch: The LangGraph interrupt that takes the answers to several requests together, if it is
+            one of these.
     """
 
     interrupt: Interrupt
@@ -74,7 +79,9 @@ class InterruptRequest:
         return graph_id(self.id)
 
     def read(self, payload: object) -> Decision:
-        """Return the decision in a payload. Raises `InvalidAnswer` if it does not answer the request."""
+        """Return the decision in a payload. Raises `InvalidAnswer` if it does not answer the
+        request.
+        """
         if self.action is None:
             decisions.check_schema(payload, self.schema, self.interrupt.message or self.id)
             return Decision("answer", payload)
@@ -89,7 +96,8 @@ class PendingInterrupts:
 
     Attributes:
         requests: What the client has to answer, in the order in which it was raised.
-        at_breakpoint: Whether it waits at a static breakpoint. That is the one request, without a LangGraph interrupt.
+        at_breakpoint: Whether it waits at a static breakpoint. That is the one request, without a
+            LangGraph interrupt.
         used: The answers that were used since it was paused.
     """
 
@@ -109,7 +117,8 @@ class PendingInterruptReader:
         graph: The graph.
         messages_key: The state channel that holds the conversation.
         redact: Makes of values what a client may see of them.
-        timeout: For how long a request may be answered; None for ever. A request with an expiry of its own keeps it.
+        timeout: For how long a request may be answered; None for ever. A request with an expiry of
+            its own keeps it.
         question: Finds the question in a value of another adapter's form.
     """
 
@@ -126,7 +135,12 @@ class PendingInterruptReader:
         used = UsedAnswers(await self.graph.load_records(stored))
         if any(_has_used_approval(task, stored) for task in stored.tasks if task.error is not None):
             return PendingInterrupts(used=used)  # LangGraph would run it again beside what is open
-        failed = {interrupt.id for task in stored.tasks if task.error is not None for interrupt in task.interrupts}
+        failed = {
+            interrupt.id
+            for task in stored.tasks
+            if task.error is not None
+            for interrupt in task.interrupts
+        }
         if failed:
             failed -= await self.graph.reopened_interrupts(config, stored)
         waiting = [interrupt for interrupt in stored.interrupts if interrupt.id not in failed]
@@ -135,12 +149,18 @@ class PendingInterruptReader:
         messages = self.graph.thread_messages(stored, self.messages_key)
         holders = await self.graph.find_holders(config, [interrupt.id for interrupt in waiting])
         if not all(holder.is_open for holder in holders.values()):
-            return PendingInterrupts(used=used)  # to go on would be to run again, with old answers, what was killed
+            return PendingInterrupts(
+                used=used
+            )  # to go on would be to run again, with old answers, what was killed
         pending: list[InterruptRequest] = []
         for interrupt in waiting:
             holder = holders.get(interrupt.id, InterruptHolder("", None, stored.created_at))
-            inner = extract_messages(holder.values, self.messages_key) if holder.namespace else messages
-            for request in interrupt_requests(interrupt, open_tool_calls(inner), self.redact, self.question):
+            inner = (
+                extract_messages(holder.values, self.messages_key) if holder.namespace else messages
+            )
+            for request in interrupt_requests(
+                interrupt, open_tool_calls(inner), self.redact, self.question
+            ):
                 request.interrupt.id = used.next_id(request.id)
                 request.interrupt.subagent_run_id = _subagent_at(holder.namespace, stored)
                 self._set_expiry(request.interrupt, holder.created_at)
@@ -167,11 +187,15 @@ class PendingInterruptReader:
     def _set_expiry(self, interrupt: Interrupt, since: str | None) -> None:
         timeout = seconds(self.timeout)
         if timeout is not None and interrupt.expires_at is None and since is not None:
-            interrupt.expires_at = (datetime.fromisoformat(since) + timedelta(seconds=timeout)).isoformat()
+            interrupt.expires_at = (
+                datetime.fromisoformat(since) + timedelta(seconds=timeout)
+            ).isoformat()
 
 
 def _has_used_approval(failed: PregelTask, stored: StateSnapshot) -> bool:
-    """Return whether a failed task may have done what was approved, in its own question or before the superstep."""
+    """Return whether a failed task may have done what was approved, in its own question or before
+    the superstep.
+    """
     if not failed.interrupts:
         return ANSWERED in (stored.metadata or {})
     return any(_approval_in(interrupt.value) is not None for interrupt in failed.interrupts)
@@ -180,7 +204,8 @@ def _has_used_approval(failed: PregelTask, stored: StateSnapshot) -> bool:
 def _subagent_at(namespace: str, stored: StateSnapshot) -> str | None:
     """Return the `subagentRunId` of the graph with this checkpoint namespace.
 
-    The namespace of a graph that keeps its own state does not name the task that runs it: the running task does.
+    The namespace of a graph that keeps its own state does not name the task that runs it: the
+    running task does.
     """
     run_id = subagent_run_id(namespace.split("|") if namespace else ())
     running = {task.name: f"{task.name}:{task.id}" for task in stored.tasks}
@@ -188,13 +213,18 @@ def _subagent_at(namespace: str, stored: StateSnapshot) -> str | None:
 
 
 def interrupt_requests(
-    interrupt: GraphInterrupt, calls: Sequence[ToolCall], redact: Redact, question: Question | None = None
+    interrupt: GraphInterrupt,
+    calls: Sequence[ToolCall],
+    redact: Redact,
+    question: Question | None = None,
 ) -> list[InterruptRequest]:
     """Return the requests in a LangGraph interrupt.
 
     Args:
-        interrupt: An `interrupt()` of a node or a tool, or one of LangChain's `HumanInTheLoopMiddleware`.
-        calls: The open calls of the graph that paused: a batched approval does not name the calls that it is about.
+        interrupt: An `interrupt()` of a node or a tool, or one of LangChain's
+            `HumanInTheLoopMiddleware`.
+        calls: The open calls of the graph that paused: a batched approval does not name the calls
+            that it is about.
         redact: Makes of values what a client may see of them.
         question: As for `PendingInterruptReader`.
     """
@@ -206,13 +236,16 @@ def interrupt_requests(
         requests = _batched(interrupt.id, approval, calls, redact)
     else:
         return [_plain(interrupt, value, question(value) if question is not None else None)]
-    if value_of([request.interrupt for request in requests]) != value:  # a graph's own, with more than the middleware's
+    if (
+        value_of([request.interrupt for request in requests]) != value
+    ):  # a graph's own, with more than the middleware's
         requests[0].interrupt.metadata = {**(requests[0].interrupt.metadata or {}), _VALUE: value}
     return requests
 
 
 def value_of(asked: Sequence[Interrupt]) -> object:
-    """Return the value of the LangGraph interrupt that was shown as these; for a breakpoint its message.
+    """Return the value of the LangGraph interrupt that was shown as these; for a breakpoint its
+    message.
 
     The interrupts for what `HumanInTheLoopMiddleware` asks hold all of its value in parts.
     """
@@ -222,9 +255,15 @@ def value_of(asked: Sequence[Interrupt]) -> object:
     if "allowedDecisions" not in first:
         return asked[0].message
     if ":" not in asked[0].id:  # one of `interrupt_mode="per_call"`
-        return {"type": "tool_approval", "tool_call_id": asked[0].tool_call_id, **_call_in(asked[0])}
+        return {
+            "type": "tool_approval",
+            "tool_call_id": asked[0].tool_call_id,
+            **_call_in(asked[0]),
+        }
     about = [one.metadata or {} for one in asked]
-    reviews = [{"action_name": one["name"], "allowed_decisions": one["allowedDecisions"]} for one in about]
+    reviews = [
+        {"action_name": one["name"], "allowed_decisions": one["allowedDecisions"]} for one in about
+    ]
     return {"action_requests": [*map(_call_in, asked)], "review_configs": reviews}
 
 
@@ -234,7 +273,7 @@ def _call_in(asked: Interrupt) -> dict[str, object]:
     return {"name": about["name"], "args": about["args"], "description": asked.message}
 
 
-# -- HumanInTheLoopMiddleware (langchain.agents.middleware.human_in_the_loop) -----------------------------------------
+# -- HumanInTheLoopMiddleware (langchain.agents.middleware.human_in_the_loop) --------------------
 
 
 class _ToolCall(BaseModel):
@@ -261,7 +300,9 @@ _MIDDLEWARE_VALUE = TypeAdapter[_ToolApproval | _BatchedApproval](_ToolApproval 
 
 
 def _approval_in(value: object) -> _ToolApproval | _BatchedApproval | None:
-    """Return the approval in the value of an interrupt; None if it is a graph's own, which may have the same keys."""
+    """Return the approval in the value of an interrupt; None if it is a graph's own, which may have
+    the same keys.
+    """
     try:
         return _MIDDLEWARE_VALUE.validate_python(value)
     except ValidationError:
@@ -282,8 +323,11 @@ def _batched(
     return requests
 
 
-def _match_calls(actions: Sequence[tuple[str, object]], calls: Sequence[ToolCall]) -> list[str | None]:
-    """Return the ids of the calls that a batched approval is about, which names them only by tool and arguments.
+def _match_calls(
+    actions: Sequence[tuple[str, object]], calls: Sequence[ToolCall]
+) -> list[str | None]:
+    """Return the ids of the calls that a batched approval is about, which names them only by tool
+    and arguments.
 
     None where several calls look the same and not all of them need approval.
     """
@@ -295,21 +339,30 @@ def _match_calls(actions: Sequence[tuple[str, object]], calls: Sequence[ToolCall
     return ids
 
 
-def _per_call(interrupt: GraphInterrupt, approval: _ToolApproval, redact: Redact) -> InterruptRequest:
+def _per_call(
+    interrupt: GraphInterrupt, approval: _ToolApproval, redact: Redact
+) -> InterruptRequest:
     schema = _schema_of(interrupt, interrupt.value)
     allowed, args_schema = _per_call_decisions(schema)
     call_id = approval.tool_call_id if isinstance(approval.tool_call_id, str) else None
     action = Action(approval.name, approval.args, call_id, allowed)
-    return InterruptRequest(_approval(interrupt.id, approval, action, redact, args_schema), action, schema)
+    return InterruptRequest(
+        _approval(interrupt.id, approval, action, redact, args_schema), action, schema
+    )
 
 
-def _per_call_decisions(schema: Mapping[str, object] | None) -> tuple[tuple[str, ...], Mapping[str, object] | None]:
+def _per_call_decisions(
+    schema: Mapping[str, object] | None,
+) -> tuple[tuple[str, ...], Mapping[str, object] | None]:
     """Return the decisions that a per-call schema allows, and its schema of edited arguments."""
     try:
         whole = dereference_refs(dict(schema or {}))
     except (KeyError, ValueError):  # a reference leads nowhere
         whole = {}
-    branches = [branch.get("properties", {}) for branch in whole.get("oneOf") or whole.get("anyOf") or [whole]]
+    branches = [
+        branch.get("properties", {})
+        for branch in whole.get("oneOf") or whole.get("anyOf") or [whole]
+    ]
     by_type = {fields.get("type", {}).get("const"): fields for fields in branches}
     allowed = tuple(kind for kind in ALL_DECISIONS if kind in by_type)
     edited = by_type.get("edit", {}).get("edited_action", {})
@@ -317,7 +370,11 @@ def _per_call_decisions(schema: Mapping[str, object] | None) -> tuple[tuple[str,
 
 
 def _approval(
-    request_id: str, call: _ToolCall, action: Action, redact: Redact, args_schema: Mapping[str, object] | None = None
+    request_id: str,
+    call: _ToolCall,
+    action: Action,
+    redact: Redact,
+    args_schema: Mapping[str, object] | None = None,
 ) -> Interrupt:
     description = call.description if isinstance(call.description, str) else ""
     return Interrupt(
@@ -326,11 +383,15 @@ def _approval(
         message=description or f"May {call.name} run?",
         tool_call_id=action.call_id,
         response_schema=answer_schema(action.allowed, args_schema),
-        metadata={"name": call.name, "args": redact(call.args), "allowedDecisions": list(action.allowed)},
+        metadata={
+            "name": call.name,
+            "args": redact(call.args),
+            "allowedDecisions": list(action.allowed),
+        },
     )
 
 
-# -- any other interrupt ----------------------------------------------------------------------------------------------
+# -- any other interrupt -------------------------------------------------------------------------
 
 
 def _plain(interrupt: GraphInterrupt, value: object, question: str | None) -> InterruptRequest:
@@ -340,20 +401,30 @@ def _plain(interrupt: GraphInterrupt, value: object, question: str | None) -> In
     metadata = fields.get("metadata")
     shown = Interrupt(
         id=interrupt.id,
-        reason=reason if reason and (reason in _AGUI_REASONS or ":" in reason) else "input_required",
+        reason=reason
+        if reason and (reason in _AGUI_REASONS or ":" in reason)
+        else "input_required",
         message=value if isinstance(value, str) else question or _text(fields, *_MESSAGE_KEYS),
         tool_call_id=_text(fields, "toolCallId", "tool_call_id"),
         response_schema=dict(schema) if schema is not None else None,
         expires_at=_text(fields, "expiresAt", "expires_at"),
         # Pages written for `ag-ui-langgraph` read the value from `langgraph`.
-        metadata={"langgraph": {"raw": value}, **(metadata if isinstance(metadata, Mapping) else {}), _VALUE: value},
+        metadata={
+            "langgraph": {"raw": value},
+            **(metadata if isinstance(metadata, Mapping) else {}),
+            _VALUE: value,
+        },
     )
     if_cancelled = Decision("reject", {CANCELLED: True}) if CANCELLED in fields else None
     return InterruptRequest(shown, schema=schema, if_cancelled=if_cancelled)
 
 
-def _schema_of(interrupt: GraphInterrupt, value: Mapping[str, object]) -> Mapping[str, object] | None:
-    """Return the schema that `interrupt(value, response_schema=...)` was given, else one in the value itself."""
+def _schema_of(
+    interrupt: GraphInterrupt, value: Mapping[str, object]
+) -> Mapping[str, object] | None:
+    """Return the schema that `interrupt(value, response_schema=...)` was given, else one in the
+    value itself.
+    """
     given = (interrupt.response_schema, value.get("responseSchema"), value.get("response_schema"))
     return next((schema for schema in given if isinstance(schema, Mapping)), None)
 

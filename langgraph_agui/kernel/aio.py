@@ -1,4 +1,6 @@
-"""Helpers for asyncio: tasks that nobody awaits, coroutines that synchronous code runs, threads, durations."""
+"""Helpers for asyncio: tasks that nobody awaits, coroutines that synchronous code runs, threads,
+durations.
+"""
 
 import asyncio
 import inspect
@@ -48,14 +50,18 @@ def keep_alive(task: asyncio.Task[None]) -> None:
 
 
 def use_own_executor() -> None:
-    """Give the running event loop an executor with room for hung work, unless the application has set one.
+    """Give the running event loop an executor with room for hung work, unless the application has
+    set one.
 
-    Synchronous nodes, tools and models run in the loop's executor, and so do look-ups of host names. asyncio's own has
-    a few threads; each tool that hangs keeps one after its run has ended, until nothing runs any more.
+    Synchronous nodes, tools and models run in the loop's executor, and so do look-ups of host
+    names. asyncio's own has a few threads; each tool that hangs keeps one after its run has ended,
+    until nothing runs any more.
     """
     loop = asyncio.get_running_loop()
     if getattr(loop, "_default_executor", None) is None:
-        loop.set_default_executor(ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="langgraph-agui"))
+        loop.set_default_executor(
+            ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="langgraph-agui")
+        )
 
 
 async def run_in_loop_of(task: asyncio.Task[None], work: Coroutine[None, None, None]) -> None:
@@ -75,7 +81,9 @@ class Caller(Protocol):
 
 
 async def run_in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function in a thread of ours and return what it returns: the event loop serves others meanwhile."""
+    """Call a function in a thread of ours and return what it returns: the event loop serves others
+    meanwhile.
+    """
     call = partial(copy_context().run, function, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(_THREADS, call)
 
@@ -88,9 +96,11 @@ class RunInLoop(Protocol):
 
 
 async def run_in_thread_with_loop(function: Callable[[RunInLoop], R]) -> R:
-    """Call a synchronous function in a thread, with a function that runs coroutines in this event loop.
+    """Call a synchronous function in a thread, with a function that runs coroutines in this event
+    loop.
 
-    If the caller is cancelled, so is the coroutine that runs; it and all later ones raise into the function.
+    If the caller is cancelled, so is the coroutine that runs; it and all later ones raise into the
+    function.
     """
     loop = asyncio.get_running_loop()
     started: list[Future[Any]] = []
@@ -117,7 +127,9 @@ async def run_here(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) 
 
 
 async def await_shielded(work: Coroutine[None, None, None]) -> None:
-    """Wait for `work`. If the caller is cancelled, the waiting ends and `work` still runs to its end."""
+    """Wait for `work`. If the caller is cancelled, the waiting ends and `work` still runs to its
+    end.
+    """
     task = asyncio.create_task(work)
     keep_alive(task)
     with suppress(asyncio.CancelledError):
@@ -125,7 +137,9 @@ async def await_shielded(work: Coroutine[None, None, None]) -> None:
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` in an event loop of its own and block until it is done; in a thread, if a loop runs in this one."""
+    """Run `work` in an event loop of its own and block until it is done; in a thread, if a loop
+    runs in this one.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,4 +1,6 @@
-"""LangGraph's run configurations, merged, and checkpoint namespaces: where in a graph something happens."""
+"""LangGraph's run configurations, merged, and checkpoint namespaces: where in a graph something
+happens.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -23,7 +25,9 @@ def merge_run_configs(*configs: RunnableConfig | None) -> RunnableConfig:
 
 
 def namespace_of(metadata: Mapping[str, object] | None) -> str:
-    """Return the checkpoint namespace of the task that a callback belongs to; "" outside a graph."""
+    """Return the checkpoint namespace of the task that a callback belongs to; "" outside a
+    graph.
+    """
     return cast("str", (metadata or {}).get("langgraph_checkpoint_ns") or "")
 
 
@@ -33,15 +37,17 @@ def task_id(namespace: str) -> str:
 
 
 def graph_of(namespace: str) -> str:
-    """Return the namespace of the graph that a task is part of, by the task's; "" for the root graph."""
+    """Return the namespace of the graph that a task is part of, by the task's; "" for the root
+    graph.
+    """
     return namespace.rpartition("|")[0]
 
 
 def subagent_run_id(namespace: Sequence[str]) -> str | None:
     """Return the `subagentRunId` of the graph at `namespace`; None for the root graph.
 
-    It is the task that runs the graph, `name:task id`, and stays the same when a paused run resumes. LangGraph numbers
-    the graphs that one task runs, all but the first.
+    It is the task that runs the graph, `name:task id`, and stays the same when a paused run
+    resumes. LangGraph numbers the graphs that one task runs, all but the first.
     """
     if not namespace:
         return None

@@ -1,4 +1,6 @@
-"""What can go wrong in a run, as codes that a client can act on. Exceptions enter `ErrorClassifier`, codes leave."""
+"""What can go wrong in a run, as codes that a client can act on. Exceptions enter
+`ErrorClassifier`, codes leave.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -29,13 +31,23 @@ class ErrorCode(StrEnum):
     # The input does not fit the graph; nothing was run.
     INVALID_INPUT = "invalid_input", "The input does not fit this agent."
     # The thread waits for answers that are not in the input; nothing was run.
-    INTERRUPT_UNANSWERED = "interrupt_unanswered", "This thread waits for answers. Answer every open interrupt."
+    INTERRUPT_UNANSWERED = (
+        "interrupt_unanswered",
+        "This thread waits for answers. Answer every open interrupt.",
+    )
     # The input answers an interrupt that is not open in the thread; nothing was run.
-    INTERRUPT_UNKNOWN = "interrupt_unknown", "The answer is for an interrupt that is not open on this thread."
+    INTERRUPT_UNKNOWN = (
+        "interrupt_unknown",
+        "The answer is for an interrupt that is not open on this thread.",
+    )
     # The input answers one interrupt twice; nothing was run.
     INTERRUPT_DUPLICATE = "interrupt_duplicate", "An interrupt is answered more than once."
-    # The input answers after the interrupt's `expiresAt`; nothing was run. It can still be cancelled.
-    INTERRUPT_EXPIRED = "interrupt_expired", "The time to answer is over. Cancel the interrupt to continue."
+    # The input answers after the interrupt's `expiresAt`; nothing was run. It can still be
+    # cancelled.
+    INTERRUPT_EXPIRED = (
+        "interrupt_expired",
+        "The time to answer is over. Cancel the interrupt to continue.",
+    )
     # An answer does not fit its interrupt; nothing was run.
     INTERRUPT_INVALID = "interrupt_invalid", "The answer does not fit the interrupt."
     # Another run is going on in the thread; nothing was run.
@@ -52,18 +64,24 @@ class ErrorCode(StrEnum):
     SERVER_STOPPING = "server_stopping", "The server is stopping. Try again later."
     # The server did not accept an answer (`ApprovalOptions.on_answer` raised); nothing was run.
     APPROVAL_REFUSED = "approval_refused", "The answer was not accepted."
-    # The thread's checkpoints could not be read or written. No guarded tool has run without a record of its approval.
+    # The thread's checkpoints could not be read or written. No guarded tool has run without a
+    # record of its approval.
     STATE_ERROR = "state_error", "The conversation could not be loaded or saved."
     # The graph wants to pause, and has no checkpointer to keep the thread until the answer.
     NO_CHECKPOINTER = "no_checkpointer", "The agent cannot ask: its graph needs a checkpointer."
     # The client changed a key of the state that it may not change; nothing was run.
     STATE_REFUSED = "state_refused", "This part of the state cannot be changed."
-    # The client's state does not fit the graph's schema, and nothing was run; or, in development, the graph's own.
+    # The client's state does not fit the graph's schema, and nothing was run; or, in development,
+    # the graph's own.
     STATE_INVALID = "state_invalid", "The state does not fit its schema."
     # The run, or its silence, took longer than the agent allows.
     RUN_TIMEOUT = "run_timeout", "The agent took too long and was stopped."
-    # The client did not read what the run sent. The run goes on, or not, as `on_disconnect` decides.
-    READER_TOO_SLOW = "reader_too_slow", "This client reads too slowly. Connect to the thread again."
+    # The client did not read what the run sent. The run goes on, or not, as `on_disconnect`
+    # decides.
+    READER_TOO_SLOW = (
+        "reader_too_slow",
+        "This client reads too slowly. Connect to the thread again.",
+    )
     # The graph took more steps than its recursion limit allows.
     RECURSION_LIMIT = "recursion_limit", "The agent took too many steps and was stopped."
     # A model call failed.
@@ -79,7 +97,9 @@ class ErrorCode(StrEnum):
 
 
 class CodedError(Exception):
-    """An error of ours that ends a run. Its text is for the log, unless a subclass decides otherwise."""
+    """An error of ours that ends a run. Its text is for the log, unless a subclass decides
+    otherwise.
+    """
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         super().__init__(message or code.message)
@@ -87,7 +107,9 @@ class CodedError(Exception):
 
 
 class RunInputError(CodedError):
-    """The input of a run was refused before anything ran. Its text is safe to show to the client, and printable."""
+    """The input of a run was refused before anything ran. Its text is safe to show to the client,
+    and printable.
+    """
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         super().__init__(code, printable(message, 1000) if message else None)
@@ -101,21 +123,31 @@ class StateError(CodedError):
 
 
 class RunStopped(Exception):  # noqa: N818  # not an error
-    """Raised inside callbacks of a run that was stopped, to end work in threads, which cancelling cannot reach."""
+    """Raised inside callbacks of a run that was stopped, to end work in threads, which cancelling
+    cannot reach.
+    """
 
 
 class ErrorClassifier:
-    """Remembers which exceptions came out of a model or a tool, to name the code of the run's failure."""
+    """Remembers which exceptions came out of a model or a tool, to name the code of the run's
+    failure.
+    """
 
     def __init__(self) -> None:
         self._recorded: dict[int, tuple[BaseException, ErrorCode]] = {}
 
     def record(self, error: BaseException, code: ErrorCode) -> None:
-        """Note that the part of the graph that `code` names raised `error`; the first note stands."""
+        """Note that the part of the graph that `code` names raised `error`; the first note
+        stands.
+        """
         self._recorded.setdefault(id(error), (error, code))
 
-    def classify(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> ErrorCode:
-        """Return the code of a run that failed with `error`; `otherwise`, if nothing is known of it."""
+    def classify(
+        self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR
+    ) -> ErrorCode:
+        """Return the code of a run that failed with `error`; `otherwise`, if nothing is known of
+        it.
+        """
         for cause in _causes(error):
             if isinstance(cause, CodedError):
                 return cause.code
@@ -127,7 +159,9 @@ class ErrorClassifier:
 
 
 def is_data_refused(error: BaseException) -> bool:
-    """Return whether a store has refused the data itself (SQLSTATE class 22, or no UTF-8): it will do so each time."""
+    """Return whether a store has refused the data itself (SQLSTATE class 22, or no UTF-8): it will
+    do so each time.
+    """
     return any(
         isinstance(cause, UnicodeError) or str(getattr(cause, "sqlstate", "")).startswith("22")
         for cause in _causes(error)
@@ -135,10 +169,11 @@ def is_data_refused(error: BaseException) -> bool:
 
 
 def as_state_error(error: BaseException, store: object) -> BaseException:
-    """Return an error that a method of the `store` has raised, or let through, as a `StateError`; others as they are.
+    """Return an error that a method of the `store` has raised, or let through, as a `StateError`;
+    others as they are.
 
-    LangGraph calls the store in many places, and wraps nothing that it raises. A value that the store's serializer
-    refuses is the graph's fault.
+    LangGraph calls the store in many places, and wraps nothing that it raises. A value that the
+    store's serializer refuses is the graph's fault.
     """
     for cause in _causes(error):
         if store is None or isinstance(cause, CodedError):

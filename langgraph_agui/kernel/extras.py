@@ -18,10 +18,14 @@ _EXTRAS: Final = {
 }
 
 
-def lazy_names(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` of a package: the names that the stub beside `file` imports.
+def lazy_names(
+    package: str, file: str
+) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package: the names that the stub beside
+    `file` imports.
 
-    A name is imported on its first use. If that needs an extra that is not installed, the error names the extra.
+    A name is imported on its first use. If that needs an extra that is not installed, the error
+    names the extra.
 
     Args:
         package: The package's full name.
@@ -49,4 +53,6 @@ def named_extras() -> Iterator[None]:
             remedy = package.replace("_", "-")
         else:
             raise
-        raise ModuleNotFoundError(f"{package} is missing: pip install {remedy}", name=error.name) from error
+        raise ModuleNotFoundError(
+            f"{package} is missing: pip install {remedy}", name=error.name
+        ) from error

@@ -1,4 +1,6 @@
-"""Texts of clients, models and servers, as they can stand in a log record or an error: one line, printable, short."""
+"""Texts of clients, models and servers, as they can stand in a log record or an error: one line,
+printable, short.
+"""
 
 from collections.abc import Collection
 from itertools import islice
@@ -14,7 +16,9 @@ def printable(text: str, most: int = 300) -> str:
 
 
 def quoted(text: object, most: int = _MOST) -> str:
-    """Return a text in quotes, with escapes for what is not printable, and cut behind `most` characters."""
+    """Return a text in quotes, with escapes for what is not printable, and cut behind `most`
+    characters.
+    """
     return repr(_cut(str(text), most))
 
 

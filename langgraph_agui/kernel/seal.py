@@ -1,4 +1,6 @@
-"""The seal of the values that clients keep for the server: bytes enter, sealed bytes leave, and the way back."""
+"""The seal of the values that clients keep for the server: bytes enter, sealed bytes leave, and the
+way back.
+"""
 
 import re
 import secrets
@@ -34,7 +36,8 @@ class RejectReason(StrEnum):
 
 
 class InvalidEnvelope(Exception):  # noqa: N818  # a state of the data, not a fault of the program
-    """A sealed value does not open, or an envelope does not fit what the client sent with it; `reason` is why.
+    """A sealed value does not open, or an envelope does not fit what the client sent with it;
+    `reason` is why.
 
     It holds nothing of the data or the keys.
     """
@@ -45,26 +48,28 @@ class InvalidEnvelope(Exception):  # noqa: N818  # a state of the data, not a fa
 
 
 class ReasoningSeal:
-    """Encrypts and authenticates the values that clients keep for the server. The first key seals, all keys open.
+    """Encrypts and authenticates the values that clients keep for the server. The first key seals,
+    all keys open.
 
-    AG-UI's `encryptedValue` is opaque to the client, but encoding alone hides nothing and proves nothing. A sealed
-    value opens only with the key, and only in the context that it was sealed for. To rotate, put a new key first, and
-    drop the old one when no client keeps values of it any more. Layout of a sealed value:
+    AG-UI's `encryptedValue` is opaque to the client, but encoding alone hides nothing and proves
+    nothing. A sealed value opens only with the key, and only in the context that it was sealed for.
+    To rotate, put a new key first, and drop the old one when no client keeps values of it any more.
+    Layout of a sealed value:
 
         offset  length  content
         0       1       version, 0x01
-        1       4       key id: the first 4 bytes of SHA-256(the ASCII text "langgraph-agui key id" followed by the key)
-        5       12      nonce, random
+        1       4       key id: the first 4 bytes of SHA-256(the ASCII text "langgraph-agui key id"
+        followed by the key) 5       12      nonce, random
         17      n       ciphertext, as long as the plaintext
         17 + n  16      tag
 
-    Ciphertext and tag are AES-256-GCM (NIST SP 800-38D) under a key of 32 bytes. The additional authenticated data are
-    bytes 0 to 4 (version and key id) followed by the context. With random nonces one key should seal no more than 2**32
-    values (SP 800-38D, 8.3); rotate it before.
+    Ciphertext and tag are AES-256-GCM (NIST SP 800-38D) under a key of 32 bytes. The additional
+    authenticated data are bytes 0 to 4 (version and key id) followed by the context. With random
+    nonces one key should seal no more than 2**32 values (SP 800-38D, 8.3); rotate it before.
 
     Args:
-        keys: At least one key, each of 32 bytes, or base64url of 32 bytes with or without padding. A key may
-            be given twice.
+        keys: At least one key, each of 32 bytes, or base64url of 32 bytes with or without padding.
+            A key may be given twice.
 
     Raises:
         ImportError: The extra `seal` is not installed.
@@ -75,7 +80,9 @@ class ReasoningSeal:
         try:
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         except ImportError as error:
-            raise ImportError('cryptography is missing: pip install "langgraph-agui[seal]"', name=error.name) from error
+            raise ImportError(
+                'cryptography is missing: pip install "langgraph-agui[seal]"', name=error.name
+            ) from error
         if isinstance(keys, str | bytes):
             raise ValueError("ReasoningSeal takes a sequence of keys, such as [key], not a key.")
         checked = [_key(key, position) for position, key in enumerate(keys)]
@@ -90,10 +97,14 @@ class ReasoningSeal:
 
     def __repr__(self) -> str:
         """Show key ids only."""
-        return f"ReasoningSeal(key ids: {', '.join(key_id.hex() for key_id in dict(self._ciphers))})"
+        return (
+            f"ReasoningSeal(key ids: {', '.join(key_id.hex() for key_id in dict(self._ciphers))})"
+        )
 
     def seal(self, data: bytes, context: bytes) -> bytes:
-        """Encrypt `data` so that it opens only with the same `context`, which is not part of the result."""
+        """Encrypt `data` so that it opens only with the same `context`, which is not part of the
+        result.
+        """
         key_id, cipher = self._ciphers[0]
         header = bytes([SEALED]) + key_id
         nonce = secrets.token_bytes(_NONCE)
@@ -109,7 +120,11 @@ class ReasoningSeal:
 
         if len(data) < _HEADER + _NONCE + _TAG or data[0] != SEALED:
             raise InvalidEnvelope(RejectReason.MALFORMED)
-        header, nonce, box = data[:_HEADER], data[_HEADER : _HEADER + _NONCE], data[_HEADER + _NONCE :]
+        header, nonce, box = (
+            data[:_HEADER],
+            data[_HEADER : _HEADER + _NONCE],
+            data[_HEADER + _NONCE :],
+        )
         # 4 bytes may collide, so one id can stand for several keys.
         ciphers = [cipher for key_id, cipher in self._ciphers if key_id == header[1:]]
         if not ciphers:
@@ -123,11 +138,13 @@ class ReasoningSeal:
 def _key(key: object, position: int) -> bytes:
     if isinstance(key, bytes) and len(key) == _KEY_BYTES:
         return key
-    # `urlsafe_b64decode` skips characters that it does not know; a key with a typing error must not pass.
+    # `urlsafe_b64decode` skips characters that it does not know; a key with a typing error must not
+    # pass.
     if isinstance(key, str) and _KEY_TEXT.fullmatch(key):
         return urlsafe_b64decode(key.rstrip("=") + "=")
     raise ValueError(
-        f"The key at position {position} is neither {_KEY_BYTES} bytes nor base64url of {_KEY_BYTES} bytes."
+        f"The key at position {position} is neither {_KEY_BYTES} bytes nor base64url of "
+        f"{_KEY_BYTES} bytes."
     )
 
 

@@ -1,7 +1,8 @@
 """Runs as an operator sees them: fields of log records, and the spans and metrics of OpenTelemetry.
 
-`Run` reports its beginning, its whole events and its end to a `RunWatch`. Other code counts errors and what it leaves
-out. Without `opentelemetry-api` (extra: telemetry) nothing is measured; log records have their fields in any case.
+`Run` reports its beginning, its whole events and its end to a `RunWatch`. Other code counts errors
+and what it leaves out. Without `opentelemetry-api` (extra: telemetry) nothing is measured; log
+records have their fields in any case.
 """
 
 from __future__ import annotations
@@ -61,10 +62,14 @@ _ERROR: Final = "error.type"
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 # The start of the first one is the moment of the first token.
-_BLOCK_STARTS = (agui.TextMessageStartEvent, agui.ReasoningMessageStartEvent, agui.ToolCallStartEvent)
+_BLOCK_STARTS = (
+    agui.TextMessageStartEvent,
+    agui.ReasoningMessageStartEvent,
+    agui.ToolCallStartEvent,
+)
 _TERMINAL = (agui.RunFinishedEvent, agui.RunErrorEvent)
 
-# -- the fields of log records ----------------------------------------------------------------------------------------
+# -- the fields of log records --------------------------------------------------------------------
 
 
 class _Current(NamedTuple):
@@ -78,14 +83,18 @@ _current: ContextVar[_Current | None] = ContextVar("langgraph_agui_run", default
 
 
 def run_context(agent: str, run_input: RunAgentInput) -> Context:
-    """Return a copy of the present context in which log records have the ids of a run, with a new correlation id."""
+    """Return a copy of the present context in which log records have the ids of a run, with a new
+    correlation id.
+    """
     copy = copy_context()
     copy.run(_current.set, _Current(agent, {**_ids(run_input), "correlation_id": str(uuid4())}))
     return copy
 
 
 def log_fields(run_input: RunAgentInput) -> Mapping[str, str]:
-    """Return `thread_id`, `run_id` and `correlation_id` of a run. The last is new unless this is code of that run."""
+    """Return `thread_id`, `run_id` and `correlation_id` of a run. The last is new unless this is
+    code of that run.
+    """
     ids, current = _ids(run_input), _current.get()
     if current is not None and ids.items() <= current.fields.items():
         return current.fields
@@ -93,7 +102,9 @@ def log_fields(run_input: RunAgentInput) -> Mapping[str, str]:
 
 
 def add_run_fields(record: logging.LogRecord) -> bool:
-    """Add the fields of the present run to a log record, if there is a run: a filter for loggers and handlers."""
+    """Add the fields of the present run to a log record, if there is a run: a filter for loggers
+    and handlers.
+    """
     if (current := _current.get()) is not None:
         for name, value in current.fields.items():
             vars(record).setdefault(name, value)
@@ -111,7 +122,7 @@ def _ids(run_input: RunAgentInput) -> dict[str, str]:
     return {"thread_id": printable(run_input.thread_id), "run_id": printable(run_input.run_id)}
 
 
-# -- metrics ----------------------------------------------------------------------------------------------------------
+# -- metrics -------------------------------------------------------------------------------------
 
 _tracer = trace.get_tracer("langgraph_agui")
 _meter = metrics.get_meter("langgraph_agui")
@@ -119,18 +130,30 @@ _meter = metrics.get_meter("langgraph_agui")
 
 def _histogram(name: str, description: str) -> metrics.Histogram:
     try:
-        return _meter.create_histogram(name, "s", description, explicit_bucket_boundaries_advisory=_SECONDS)
+        return _meter.create_histogram(
+            name, "s", description, explicit_bucket_boundaries_advisory=_SECONDS
+        )
     except TypeError:  # an older version takes no boundaries
         return _meter.create_histogram(name, "s", description)
 
 
 _duration = _histogram("agui.run.duration", "Time of a run until its terminal event")
-_first_event = _histogram("agui.run.time_to_first_event", "Time until the first event behind RUN_STARTED")
-_first_token = _histogram("agui.run.time_to_first_token", "Time until the first text, reasoning or tool call opens")
-_active = _meter.create_up_down_counter("agui.runs.active", "{run}", "Runs that are going on or wait for their thread")
-_interrupts = _meter.create_counter("agui.interrupts", "{interrupt}", "Interrupts at which runs have paused")
+_first_event = _histogram(
+    "agui.run.time_to_first_event", "Time until the first event behind RUN_STARTED"
+)
+_first_token = _histogram(
+    "agui.run.time_to_first_token", "Time until the first text, reasoning or tool call opens"
+)
+_active = _meter.create_up_down_counter(
+    "agui.runs.active", "{run}", "Runs that are going on or wait for their thread"
+)
+_interrupts = _meter.create_counter(
+    "agui.interrupts", "{interrupt}", "Interrupts at which runs have paused"
+)
 _errors = _meter.create_counter("agui.errors", "{error}", "Errors that clients got, by code")
-_dropped = _meter.create_counter("agui.values.dropped", "{value}", "Values that were left out, by kind")
+_dropped = _meter.create_counter(
+    "agui.values.dropped", "{value}", "Values that were left out, by kind"
+)
 
 
 def count_error(code: ErrorCode, agent: str | None = None) -> None:
@@ -180,13 +203,19 @@ def _sum_queues(*, of_bytes: bool) -> Iterable[metrics.Observation]:
 
 
 _meter.create_observable_up_down_counter(
-    "agui.readers", [lambda _: _sum_queues(of_bytes=False)], "{reader}", "Clients that follow a run or a thread"
+    "agui.readers",
+    [lambda _: _sum_queues(of_bytes=False)],
+    "{reader}",
+    "Clients that follow a run or a thread",
 )
 _meter.create_observable_gauge(
-    "agui.queue.bytes", [lambda _: _sum_queues(of_bytes=True)], "By", "Bytes that wait for readers, about"
+    "agui.queue.bytes",
+    [lambda _: _sum_queues(of_bytes=True)],
+    "By",
+    "Bytes that wait for readers, about",
 )
 
-# -- one run ----------------------------------------------------------------------------------------------------------
+# -- one run --------------------------------------------------------------------------------------
 
 
 class RunWatch:
@@ -197,7 +226,8 @@ class RunWatch:
         run_input: The client's input.
 
     Attributes:
-        context: What the code of the run runs in: log records get the ids of the run, spans become children of its own.
+        context: What the code of the run runs in: log records get the ids of the run, spans become
+            children of its own.
     """
 
     def __init__(self, agent: str, run_input: RunAgentInput) -> None:
@@ -209,7 +239,9 @@ class RunWatch:
         self._last: agui.RunFinishedEvent | agui.RunErrorEvent | None = None
 
     def start(self) -> Context:
-        """Note that the run begins; return the context for its task. Call `end` in any case then."""
+        """Note that the run begins; return the context for its task. Call `end` in any case
+        then.
+        """
         attributes = {
             "gen_ai.operation.name": "invoke_agent",
             **self._agent,
@@ -217,8 +249,12 @@ class RunWatch:
             "agui.run.id": self._fields["run_id"],
             "agui.correlation_id": self._fields["correlation_id"],
         }
-        self._span = _tracer.start_span(f"invoke_agent {self._agent[_AGENT]}", attributes=attributes)
-        self.context.run(context.attach, trace.set_span_in_context(self._span))  # the context ends with the run
+        self._span = _tracer.start_span(
+            f"invoke_agent {self._agent[_AGENT]}", attributes=attributes
+        )
+        self.context.run(
+            context.attach, trace.set_span_in_context(self._span)
+        )  # the context ends with the run
         _active.add(1, self._agent)
         return self.context
 
@@ -248,8 +284,12 @@ class RunWatch:
         _duration.record(perf_counter() - self._began, {**self._agent, **ended})
         self._span.set_attributes({**ended, "agui.run.interrupts": paused_at})
         if last is not None and last.usage:
-            self._span.set_attribute("gen_ai.usage.input_tokens", sum(one.input_tokens or 0 for one in last.usage))
-            self._span.set_attribute("gen_ai.usage.output_tokens", sum(one.output_tokens or 0 for one in last.usage))
+            self._span.set_attribute(
+                "gen_ai.usage.input_tokens", sum(one.input_tokens or 0 for one in last.usage)
+            )
+            self._span.set_attribute(
+                "gen_ai.usage.output_tokens", sum(one.output_tokens or 0 for one in last.usage)
+            )
         if _ERROR in ended:
             self._span.set_status(trace.StatusCode.ERROR)
         self._span.end()

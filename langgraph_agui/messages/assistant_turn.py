@@ -1,7 +1,9 @@
-"""One assistant message as a document: the blocks that a client sees, and the AG-UI messages made of them.
+"""One assistant message as a document: the blocks that a client sees, and the AG-UI messages made
+of them.
 
-Block deltas enter `AssistantTurn.block`; `reasoning_message` and `assistant_message` give AG-UI messages. The live
-stream fills a turn delta by delta, history fills one with a whole message. Both give the same blocks and ids.
+Block deltas enter `AssistantTurn.block`; `reasoning_message` and `assistant_message` give AG-UI
+messages. The live stream fills a turn delta by delta, history fills one with a whole message. Both
+give the same blocks and ids.
 """
 
 import re
@@ -15,7 +17,13 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.blocks import REASONING_KWARG, BlockDelta, BlockKind, read_blocks
-from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec, Envelope, Holder, MessageSource
+from langgraph_agui.messages.encrypted_values import (
+    AGENT,
+    EncryptedValueCodec,
+    Envelope,
+    Holder,
+    MessageSource,
+)
 from langgraph_agui.messages.envelope import EnvelopeEncoder
 from langgraph_agui.messages.hidden import NOTHING, Silence, silence_in
 from langgraph_agui.messages.providers import shows_reasoning
@@ -30,9 +38,11 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """One text, reasoning block or tool call. The client knows it by `id`, and may not read it unless it is `visible`.
+    """One text, reasoning block or tool call. The client knows it by `id`, and may not read it
+    unless it is `visible`.
 
-    `pieces` is its text so far, and `half` a surrogate (UTF-16) that waits for the other half of its pair.
+    `pieces` is its text so far, and `half` a surrogate (UTF-16) that waits for the other half of
+    its pair.
     """
 
     kind: BlockKind
@@ -66,7 +76,9 @@ class Block:
         return text
 
     def end(self) -> str:
-        """Return what is left to show when nothing more will come: a replacement for half a pair."""
+        """Return what is left to show when nothing more will come: a replacement for half a
+        pair.
+        """
         rest, self.half = "\ufffd" if self.half else "", b""
         if rest:
             self.pieces.append(rest)
@@ -78,7 +90,8 @@ class AssistantTurn:
 
     Args:
         message_id: The public id of the assistant message; its text and calls have it.
-        taken: Ids of other messages. A provider's id for a reasoning block is not used if it is among them.
+        taken: Ids of other messages. A provider's id for a reasoning block is not used if it is
+            among them.
         values: Encodes the opaque values; has the options for reasoning.
         source: Which agent wrote it.
         public_call: Returns the client's id for a call, from the model's id.
@@ -113,9 +126,14 @@ class AssistantTurn:
         self._taken = taken
         self._values = values or EncryptedValueCodec()
         options = self._values.options
-        self._shows, self._shows_all = shows_reasoning(options, self.provider), options.visibility == "full"
+        self._shows, self._shows_all = (
+            shows_reasoning(options, self.provider),
+            options.visibility == "full",
+        )
         about = {"provider": provider, "model": model} if options.metadata else {}
-        self._metadata = {key: value for key, value in about.items() if isinstance(value, str) and value}
+        self._metadata = {
+            key: value for key, value in about.items() if isinstance(value, str) and value
+        }
         self.splitter = TagSplitter(options.tags) if options.tags is not None else None
         self._by_key: dict[tuple[BlockKind, Hashable], Block] = {}
         # How many blocks there are of each kind, and of each kind with each of the model's ids.
@@ -148,7 +166,16 @@ class AssistantTurn:
         metadata = message.response_metadata
         provider = metadata.get("model_provider") if like is None else like.provider
         model, silence = metadata.get("model_name"), silence_in(message)
-        turn = cls(message_id, taken, values, source, public_call, provider=provider, model=model, silence=silence)
+        turn = cls(
+            message_id,
+            taken,
+            values,
+            source,
+            public_call,
+            provider=provider,
+            model=model,
+            silence=silence,
+        )
         for delta in [*turn.split(read_blocks(message, whole=True)), *turn.flush()]:
             turn.block(delta).grow(delta.text)
         for block in turn.blocks:
@@ -156,7 +183,9 @@ class AssistantTurn:
         return turn
 
     def split(self, deltas: Iterable[BlockDelta]) -> Iterator[BlockDelta]:
-        """Return `deltas` with the client's ids of calls, and reasoning between think tags as blocks of its own."""
+        """Return `deltas` with the client's ids of calls, and reasoning between think tags as
+        blocks of its own.
+        """
         for delta in deltas:
             if delta.kind == "text" and self.splitter is not None:
                 yield from filter(self._emits, self.splitter.feed(delta.text))
@@ -188,7 +217,9 @@ class AssistantTurn:
         return [*filter(self._emits, self.splitter.end())] if self.splitter is not None else []
 
     def rename(self, message_id: str) -> None:
-        """Take a better id, unless the client has seen the assistant message: reasoning stands on its own."""
+        """Take a better id, unless the client has seen the assistant message: reasoning stands on
+        its own.
+        """
         if all(block.kind == "reasoning" for block in self.blocks):
             self.message_id = message_id
 
@@ -199,7 +230,12 @@ class AssistantTurn:
         """
         current = self._current
         unnamed = delta.id is None and delta.name is None
-        if unnamed and current is not None and current.kind == delta.kind and current.key == delta.key:
+        if (
+            unnamed
+            and current is not None
+            and current.kind == delta.kind
+            and current.key == delta.key
+        ):
             return current
         key = delta.id if delta.key is None and delta.kind == "call" else delta.key
         block = self._known(delta, key) or self._begin(delta, key)
@@ -215,7 +251,11 @@ class AssistantTurn:
     def _known(self, delta: BlockDelta, key: Hashable) -> Block | None:
         if key is None and delta.kind != "text" and delta.id is None:
             # No index and no id: the current block goes on.
-            return self._current if self._current is not None and self._current.kind == delta.kind else None
+            return (
+                self._current
+                if self._current is not None and self._current.kind == delta.kind
+                else None
+            )
         block = self._by_key.get((delta.kind, key))
         if block is not None and delta.id is not None and block.provider_id not in (None, delta.id):
             return None  # the same index under another id is another block
@@ -261,9 +301,9 @@ class AssistantTurn:
         """Attach the opaque values of the finished message.
 
         Returns:
-            The new values, each with its block (None: the assistant message). There are none if one would be too long,
-            or if reasoning that the client must not read would travel without encryption. Such a message comes back as
-            text and calls.
+            The new values, each with its block (None: the assistant message). There are none if one
+            would be too long, or if reasoning that the client must not read would travel without
+            encryption. Such a message comes back as text and calls.
         """
         if not self._values.emits:
             return []
@@ -271,9 +311,14 @@ class AssistantTurn:
         for holder, block, envelope in self._envelopes(message):
             if envelope == self._encoded.get(block):
                 continue
-            value = self._values.encode(holder, self.message_id if block is None else block.id, envelope)
+            value = self._values.encode(
+                holder, self.message_id if block is None else block.id, envelope
+            )
             if value is None:
-                logger.warning("The opaque values of message %.80r exceed max_bytes and are left out.", self.message_id)
+                logger.warning(
+                    "The opaque values of message %.80r exceed max_bytes and are left out.",
+                    self.message_id,
+                )
                 count_dropped("opaque_value")
                 fresh = []
                 break
@@ -297,21 +342,31 @@ class AssistantTurn:
             warn_reasoning_dropped()
             return
         thoughts, calls = self.of_kind("reasoning"), self.of_kind("call")
-        visible, reasoning = self.assistant_message(), [self.reasoning_message(block) for block in thoughts]
+        visible, reasoning = (
+            self.assistant_message(),
+            [self.reasoning_message(block) for block in thoughts],
+        )
         try:
             encoder = EnvelopeEncoder(message, visible, reasoning, options.seal is not None)
             of_thoughts, of_calls, own = encoder.envelopes()
         except RecursionError:
-            logger.warning("Message %.80r is nested too deeply; its opaque values are left out.", self.message_id)
+            logger.warning(
+                "Message %.80r is nested too deeply; its opaque values are left out.",
+                self.message_id,
+            )
             count_dropped("opaque_value")
             return
         if own is None and "h" in self._encoded.get(None, {}):
             own = encoder.plain()  # a node has changed the message and changed it back
         own = self.source.mark(own)
-        is_seen = any(block.kind != "reasoning" for block in self.blocks)  # else only its value makes it a message
+        is_seen = any(
+            block.kind != "reasoning" for block in self.blocks
+        )  # else only its value makes it a message
         if own is not None and thoughts and is_seen:
             last = len(thoughts) - 1
-            of_thoughts[last] = self._values.carrier(of_thoughts.get(last, {}), self.message_id, own)
+            of_thoughts[last] = self._values.carrier(
+                of_thoughts.get(last, {}), self.message_id, own
+            )
         elif own is not None:
             yield "assistant", None, own
         for number, envelope in of_thoughts.items():
@@ -323,7 +378,8 @@ class AssistantTurn:
         return "".join(block.text for block in self.of_kind(kind))
 
     def same_content(self, other: "AssistantTurn") -> bool:
-        """Whether `other` has the same text, reasoning and calls. Reasoning that `other` has dropped does not count.
+        """Whether `other` has the same text, reasoning and calls. Reasoning that `other` has
+        dropped does not count.
 
         The spelling of JSON arguments does not count either.
         """
@@ -334,7 +390,9 @@ class AssistantTurn:
         )
 
     def _calls(self) -> list[tuple[str, str | None, str]]:
-        return [(block.id, block.name, canonical_json(block.text)) for block in self.of_kind("call")]
+        return [
+            (block.id, block.name, canonical_json(block.text)) for block in self.of_kind("call")
+        ]
 
     def reasoning_message(self, block: Block) -> agui.ReasoningMessage:
         """Return the AG-UI message of one reasoning block."""
@@ -348,7 +406,9 @@ class AssistantTurn:
         )
 
     def assistant_message(self) -> agui.AssistantMessage:
-        """Return the AG-UI message of the text and the calls; without content if there are only calls."""
+        """Return the AG-UI message of the text and the calls; without content if there are only
+        calls.
+        """
         calls = [
             agui.ToolCall(
                 id=block.id,

@@ -1,9 +1,9 @@
 """Read a LangChain message, or a chunk of one, as blocks: text, reasoning and tool calls.
 
-Any `BaseMessage` enters, in the shape of its provider's package: standard v1 blocks, Anthropic `thinking`, OpenAI
-Responses items, Bedrock `reasoning_content`, Mistral lists, OpenRouter and DeepSeek `additional_kwargs`. `BlockDelta`s
-leave, in the order of the message. Chunks and whole messages go through the same reader, so it does not matter how a
-message was cut.
+Any `BaseMessage` enters, in the shape of its provider's package: standard v1 blocks, Anthropic
+`thinking`, OpenAI Responses items, Bedrock `reasoning_content`, Mistral lists, OpenRouter and
+DeepSeek `additional_kwargs`. `BlockDelta`s leave, in the order of the message. Chunks and whole
+messages go through the same reader, so it does not matter how a message was cut.
 """
 
 import json
@@ -25,9 +25,9 @@ BlockKind: TypeAlias = Literal["text", "reasoning", "call"]
 class BlockDelta(NamedTuple):
     """A piece of one block.
 
-    `key` distinguishes blocks of the same kind within a message; None means the current block. `text` is the visible
-    text, or a fragment of the arguments of a call. `id` is the provider's block id, or the call's id. `name` is the
-    tool's name.
+    `key` distinguishes blocks of the same kind within a message; None means the current block.
+    `text` is the visible text, or a fragment of the arguments of a call. `id` is the provider's
+    block id, or the call's id. `name` is the tool's name.
     """
 
     kind: BlockKind
@@ -38,10 +38,18 @@ class BlockDelta(NamedTuple):
 
 
 CALL_BLOCKS = frozenset(
-    {"tool_use", "function_call", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta"}
+    {
+        "tool_use",
+        "function_call",
+        "tool_call",
+        "tool_call_chunk",
+        "invalid_tool_call",
+        "input_json_delta",
+    }
 )
 REASONING_BLOCKS = frozenset({"reasoning", "thinking", "redacted_thinking", "reasoning_content"})
-# The key in `additional_kwargs` in which packages keep reasoning as they got it. It is the key of the block too.
+# The key in `additional_kwargs` in which packages keep reasoning as they got it. It is the key of
+# the block too.
 REASONING_KWARG = "reasoning_content"
 
 _MEDIA = frozenset({"image", "image_url", "audio", "video", "file", "image_generation_call"})
@@ -52,8 +60,8 @@ def read_blocks(message: BaseMessage, *, whole: bool = False) -> list[BlockDelta
 
     Args:
         message: A chunk, or a message.
-        whole: True for a complete message. Blocks without an index are then blocks of their own; in a chunk they
-            continue the current block.
+        whole: True for a complete message. Blocks without an index are then blocks of their own; in
+            a chunk they continue the current block.
     """
     deltas: list[BlockDelta] = []
     if message.additional_kwargs:
@@ -93,16 +101,26 @@ def continuation_text(chunk: BaseMessage, kind: BlockKind, key: Hashable) -> str
         return None
     if kind == "text":
         return block.get("text") if block.get("type") == "text" else None
-    return block.get("thinking") if block.get("index") == key and isinstance(block.get("thinking"), str) else None
+    return (
+        block.get("thinking")
+        if block.get("index") == key and isinstance(block.get("thinking"), str)
+        else None
+    )
 
 
-def _more_arguments(chunk: AIMessageChunk, content: str | Sequence[str | ContentBlock], key: Hashable) -> str | None:
+def _more_arguments(
+    chunk: AIMessageChunk, content: str | Sequence[str | ContentBlock], key: Hashable
+) -> str | None:
     if len(chunk.tool_call_chunks) != 1 or key is None:
         return None
     call = chunk.tool_call_chunks[0]
     if call.get("index") != key or call["id"] or call["name"]:
         return None
-    if content and (len(content) != 1 or isinstance(block := content[0], str) or block.get("type") not in CALL_BLOCKS):
+    if content and (
+        len(content) != 1
+        or isinstance(block := content[0], str)
+        or block.get("type") not in CALL_BLOCKS
+    ):
         return None
     return call["args"] or ""
 
@@ -110,13 +128,21 @@ def _more_arguments(chunk: AIMessageChunk, content: str | Sequence[str | Content
 def _calls(message: BaseMessage) -> list[BlockDelta]:
     if isinstance(message, AIMessageChunk):
         return [
-            BlockDelta("call", chunk.get("index"), chunk["args"] or "", chunk["id"] or None, chunk["name"] or None)
+            BlockDelta(
+                "call",
+                chunk.get("index"),
+                chunk["args"] or "",
+                chunk["id"] or None,
+                chunk["name"] or None,
+            )
             for chunk in message.tool_call_chunks
         ]
     if not isinstance(message, AIMessage):
         return []
     calls = [(call["id"], _arguments(call["args"]), call["name"]) for call in message.tool_calls]
-    calls += [(call["id"], call["args"] or "", call["name"] or "") for call in message.invalid_tool_calls]
+    calls += [
+        (call["id"], call["args"] or "", call["name"] or "") for call in message.invalid_tool_calls
+    ]
     return [
         BlockDelta("call", ("#", position), arguments, call_id or None, clean_text(name) or None)
         for position, (call_id, arguments, name) in enumerate(calls)
@@ -141,7 +167,9 @@ def _read_call(block: ContentBlock, calls: list[BlockDelta], deltas: list[BlockD
 
 
 def _read_block(block: ContentBlock, fallback: Hashable, deltas: list[BlockDelta]) -> None:
-    """Read a content block that is no tool call. Blocks without text (media, citations) are skipped."""
+    """Read a content block that is no tool call. Blocks without text (media, citations) are
+    skipped.
+    """
     kind = block.get("type")
     if kind == "text" or kind == "refusal":
         if text := _text(block.get(kind)):
@@ -156,7 +184,9 @@ def _read_block(block: ContentBlock, fallback: Hashable, deltas: list[BlockDelta
 
 
 def leave_out(kind: str) -> None:
-    """Count content without a counterpart, such as media of a model; warn of it once for each kind."""
+    """Count content without a counterpart, such as media of a model; warn of it once for each
+    kind.
+    """
     count_dropped("content")
     warn_left_out(kind)
 
@@ -164,7 +194,9 @@ def leave_out(kind: str) -> None:
 @lru_cache(maxsize=256)
 def warn_left_out(kind: str) -> None:
     """Warn of content that is left out."""
-    logger.warning("%.80r content without a counterpart, or with nothing usable in it, is left out.", kind)
+    logger.warning(
+        "%.80r content without a counterpart, or with nothing usable in it, is left out.", kind
+    )
 
 
 def is_reasoning(block: ContentBlock) -> bool:
@@ -185,19 +217,25 @@ def _key(index: object, fallback: Hashable) -> Hashable:
 def _read_reasoning(block: ContentBlock, fallback: Hashable, deltas: list[BlockDelta]) -> None:
     key = _key(block.get("index"), fallback)
     block_id = _text(block.get("id"))
-    provider_id = (block_id if block_id.isprintable() and not block_id.startswith("lc_") else "") or None
+    provider_id = (
+        block_id if block_id.isprintable() and not block_id.startswith("lc_") else ""
+    ) or None
     summary = block.get("summary")
     if not isinstance(summary, list):
         deltas.append(BlockDelta("reasoning", key, reasoning_text(block), provider_id))
         return
-    for position, item in enumerate(summary or [{}]):  # without text, it names the block whose first part may follow
+    for position, item in enumerate(
+        summary or [{}]
+    ):  # without text, it names the block whose first part may follow
         inner: ContentBlock = item if isinstance(item, Mapping) else {}
         number = _key(inner.get("index"), position)
         deltas.append(BlockDelta("reasoning", (key, number), _text(inner.get("text")), provider_id))
 
 
 def reasoning_text(block: ContentBlock) -> str:
-    """Return the visible text of one reasoning block in any shape but a list of summary parts; "" if hidden."""
+    """Return the visible text of one reasoning block in any shape but a list of summary parts; ""
+    if hidden.
+    """
     kind = block.get("type")
     value: object = None
     if kind == "thinking":
@@ -215,7 +253,9 @@ def reasoning_text(block: ContentBlock) -> str:
 
 
 def kwarg_reasoning(message: BaseMessage) -> str:
-    """Return the reasoning in `additional_kwargs`, if it is not in the content too, as with standard blocks."""
+    """Return the reasoning in `additional_kwargs`, if it is not in the content too, as with
+    standard blocks.
+    """
     text = message.additional_kwargs.get(REASONING_KWARG)
     if not isinstance(text, str) or not text:
         return ""
@@ -225,7 +265,9 @@ def kwarg_reasoning(message: BaseMessage) -> str:
 
 
 def _read_kwargs(message: BaseMessage, deltas: list[BlockDelta]) -> None:
-    """Read reasoning in `additional_kwargs`: `reasoning_content` (DeepSeek, Ollama, ...), `reasoning` (OpenAI v0)."""
+    """Read reasoning in `additional_kwargs`: `reasoning_content` (DeepSeek, Ollama, ...),
+    `reasoning` (OpenAI v0).
+    """
     if text := kwarg_reasoning(message):
         deltas.append(BlockDelta("reasoning", REASONING_KWARG, text))
     item = message.additional_kwargs.get("reasoning")

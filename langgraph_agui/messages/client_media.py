@@ -1,8 +1,9 @@
-"""The media of a client's messages: what of them a graph gets, and what is refused before anything runs.
+"""The media of a client's messages: what of them a graph gets, and what is refused before anything
+runs.
 
-A client's message enters `ClientMedia.admit`, and leaves with inline data that we have decoded and encoded again.
-LangChain messages enter `ClientMedia.check`, with what opaque values have restored. So nothing is a path where a
-provider package expects data: the one for Ollama opens it.
+A client's message enters `ClientMedia.admit`, and leaves with inline data that we have decoded and
+encoded again. LangChain messages enter `ClientMedia.check`, with what opaque values have restored.
+So nothing is a path where a provider package expects data: the one for Ollama opens it.
 """
 
 import binascii
@@ -31,7 +32,8 @@ from langgraph_agui.options import MediaUrls
 
 Message: TypeAlias = agui.UserMessage | agui.ToolMessage
 
-# Types of media blocks, without `input_` before and `_url` behind; Bedrock's blocks have them as their only key.
+# Types of media blocks, without `input_` before and `_url` behind; Bedrock's blocks have them as
+# their only key.
 _MEDIA: Final = frozenset({"image", "audio", "video", "document", "file", "media", "text-plain"})
 # Members of media blocks that are texts, whatever they look like.
 _TEXTS: Final = frozenset({"text", "extras", "metadata", "context", "title"})
@@ -56,28 +58,36 @@ class ClientMedia:
 
     def __init__(self, allowed: MediaUrls, sent: Sequence[agui.Message]) -> None:
         self._allowed = allowed
-        self._places = {message.id: f"messages[{number}]" for number, message in reversed([*enumerate(sent)])}
+        self._places = {
+            message.id: f"messages[{number}]" for number, message in reversed([*enumerate(sent)])
+        }
         self._files: set[str] = set()
         self._addresses: set[str] = set()
 
     def admit(self, message: Message) -> Message:
-        """Return a message with its inline data as we encode them, and with the media type that they have.
+        """Return a message with its inline data as we encode them, and with the media type that
+        they have.
 
         Raises:
-            RunInputError: Inline data cannot be decoded, or are not what the part calls itself; or an address is not
-                allowed (`invalid_input`).
+            RunInputError: Inline data cannot be decoded, or are not what the part calls itself; or
+                an address is not allowed (`invalid_input`).
         """
         if isinstance(message.content, str):
             return message
         place = self._place(message.id)
-        parts = [self._admitted(part, f"{place}.content[{number}]") for number, part in enumerate(message.content)]
+        parts = [
+            self._admitted(part, f"{place}.content[{number}]")
+            for number, part in enumerate(message.content)
+        ]
         return message.model_copy(update={"content": parts})
 
     def check(self, messages: Iterable[BaseMessage]) -> None:
-        """Check the media in what the graph gets, in any package's form: a client may have made opaque values itself.
+        """Check the media in what the graph gets, in any package's form: a client may have made
+        opaque values itself.
 
         Raises:
-            RunInputError: Inline data are no file that is known, or an address is not allowed (`invalid_input`).
+            RunInputError: Inline data are no file that is known, or an address is not allowed
+                (`invalid_input`).
         """
         for message in messages:
             if not isinstance(message.content, str):
@@ -91,7 +101,7 @@ class ClientMedia:
             check_address(address, self._allowed, place)
             self._addresses.add(address)
 
-    # -- parts ----------------------------------------------------------------------------------------------------
+    # -- parts ------------------------------------------------------------------------------------
 
     def _admitted(self, part: agui.ContentPart, place: str) -> agui.ContentPart:
         if not isinstance(part, MediaPart):
@@ -105,7 +115,9 @@ class ClientMedia:
             self._check_address(source.value, place)
         return part
 
-    def _admitted_data(self, part: MediaPart, source: agui.DataSource, place: str) -> agui.DataSource:
+    def _admitted_data(
+        self, part: MediaPart, source: agui.DataSource, place: str
+    ) -> agui.DataSource:
         claimed = accepted_mime(source.mime_type)
         kind = fitting_kind(part.type, claimed)
         data = _decoded(source.value)
@@ -129,7 +141,7 @@ class ClientMedia:
         self._files.add(encoded)
         return encoded
 
-    # -- blocks ---------------------------------------------------------------------------------------------------
+    # -- blocks -----------------------------------------------------------------------------------
 
     def _check_blocks(self, value: object, place: str, *, in_media: bool = False) -> None:
         """Check the media blocks in a message's content, however deep."""
@@ -138,7 +150,9 @@ class ClientMedia:
                 self._check_blocks(inner, place, in_media=in_media)
         elif isinstance(value, Mapping):
             kind = value.get("type")
-            named = kind.removeprefix("input_").removesuffix("_url") if isinstance(kind, str) else None
+            named = (
+                kind.removeprefix("input_").removesuffix("_url") if isinstance(kind, str) else None
+            )
             inside = in_media or named in _MEDIA or (kind is None and not _MEDIA.isdisjoint(value))
             for key, inner in value.items():
                 if inside and isinstance(inner, bytes) and key in DATA:
@@ -153,14 +167,19 @@ class ClientMedia:
             return
         if key in DATA or value[:5].lower() == "data:":
             self._check_text(value, place)
-        elif key in _ADDRESSES or (looks_like_address if key == "file_id" else looks_like_url)(value):
-            # The package for Ollama takes what stands behind a comma in an `image_url` for data, and opens it.
+        elif key in _ADDRESSES or (looks_like_address if key == "file_id" else looks_like_url)(
+            value
+        ):
+            # The package for Ollama takes what stands behind a comma in an `image_url` for data,
+            # and opens it.
             is_cut = key == "image_url" or "type" not in holder
             for address in value.split(",") if is_cut else [value]:
                 self._check_address(address, place)
 
     def _check_text(self, value: str, place: str) -> None:
-        """Check base64, or a `data:` URL of it, in the one spelling that we use: packages take it as it is."""
+        """Check base64, or a `data:` URL of it, in the one spelling that we use: packages take it
+        as it is.
+        """
         head, comma, payload = value.partition(",")
         encoded = payload if comma and head[:5].lower() == "data:" else value
         if encoded in self._files:
@@ -176,7 +195,9 @@ class ClientMedia:
 
 
 def _decoded(text: str) -> bytes | None:
-    """Return what base64 holds; None if it is none. It may have line breaks, lack its padding, or be made for URLs."""
+    """Return what base64 holds; None if it is none. It may have line breaks, lack its padding, or
+    be made for URLs.
+    """
     try:
         return binascii.a2b_base64(text, strict_mode=True)
     except ValueError:
@@ -189,9 +210,14 @@ def _decoded(text: str) -> bytes | None:
 
 
 def _refused(place: str, kind: Kind, reason: str) -> RunInputError:
-    return RunInputError(ErrorCode.INVALID_INPUT, f"{place} must be {_EXPECTED[kind]}, as base64; {reason}.")
+    return RunInputError(
+        ErrorCode.INVALID_INPUT, f"{place} must be {_EXPECTED[kind]}, as base64; {reason}."
+    )
 
 
 def _no_file(place: str) -> RunInputError:
-    text = f"{place}: its encryptedValue holds media that are not the base64 of a file of a known format."
+    text = (
+        f"{place}: its encryptedValue holds media that are not the base64 of a file of a known "
+        "format."
+    )
     return RunInputError(ErrorCode.INVALID_INPUT, text)

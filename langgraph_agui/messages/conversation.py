@@ -1,8 +1,8 @@
 """The conversation as the client holds it: which messages, in which order.
 
-The client's messages, blocks as they begin and tool results enter. The same list leaves that the reference client makes
-of the same events (AG-UI 1.0, client apply step): a message is appended with its first event, and a tool result goes
-behind the message that holds its call.
+The client's messages, blocks as they begin and tool results enter. The same list leaves that the
+reference client makes of the same events (AG-UI 1.0, client apply step): a message is appended with
+its first event, and a tool result goes behind the message that holds its call.
 """
 
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
@@ -24,15 +24,18 @@ class Conversation:
         ids: The ids of all messages.
         turns: The assistant messages of this run, by id.
         holders: The message that holds each call, by the call's id, if the client holds it.
-        call_names: The tool of each call, by its id: calls of the conversation, and of the thread behind it.
+        call_names: The tool of each call, by its id: calls of the conversation, and of the thread
+            behind it.
         answered: The ids of the calls that have a result.
         sources: Which subagents wrote messages, by the message's id.
-        subagent_only: Messages of subagents in this run that the agent's own history is not known to hold.
+        subagent_only: Messages of subagents in this run that the agent's own history is not known
+            to hold.
     """
 
     def __init__(self, held: Sequence[Message] = ()) -> None:
         self._messages: dict[str, Message] = {message.id: message for message in held}
-        # The messages that are no results, in order, each with the results behind it; None has those before all.
+        # The messages that are no results, in order, each with the results behind it; None has
+        # those before all.
         self._order: dict[str | None, list[str] | None] = {None: None}
         self._streamed: dict[str, Callable[[], Message]] = {}
         self.ids: set[str] = set(self._messages)
@@ -78,7 +81,9 @@ class Conversation:
         self.call_names[call_id] = name
 
     def in_order(self, call_ids: Container[str]) -> list[str]:
-        """Return those of these calls that the client holds, in the order in which it received them."""
+        """Return those of these calls that the client holds, in the order in which it received
+        them.
+        """
         return [call_id for call_id in self.holders if call_id in call_ids]
 
     def know_calls(self, calls: Iterable[tuple[str | None, str]]) -> None:
@@ -101,7 +106,9 @@ class Conversation:
         self._place(turn, turn.message_id, turn.assistant_message)
 
     def _place(self, turn: AssistantTurn, message_id: str, message: Callable[[], Message]) -> None:
-        if message_id not in self.ids or message_id in self._emptied:  # one that begins again keeps its place
+        if (
+            message_id not in self.ids or message_id in self._emptied
+        ):  # one that begins again keeps its place
             self._emptied.discard(message_id)
             self._order.setdefault(message_id, None)
             self.ids.add(message_id)
@@ -132,13 +139,17 @@ class Conversation:
             self.subagent_only.add(message_id)
 
     def claim(self, message_id: str) -> MessageSource:
-        """Note that the agent's own history holds this subagent's message too; return its source."""
+        """Note that the agent's own history holds this subagent's message too; return its
+        source.
+        """
         self.subagent_only.discard(message_id)
         source = self.sources[message_id] = self.sources[message_id]._replace(in_thread=True)
         return source
 
     def answer(self, result: ToolMessage, source: MessageSource = AGENT) -> None:
-        """Put a tool result behind the message that holds its call, after the results already there."""
+        """Put a tool result behind the message that holds its call, after the results already
+        there.
+        """
         holder = self.holders.get(result.tool_call_id, self._last)
         self._put_behind(holder if holder in self._order else self._last, result.id)
         self._add(result, source)
@@ -153,7 +164,9 @@ class Conversation:
 
     def _results_of(self, call_ids: Container[str | None]) -> list[ToolMessage]:
         messages = self._messages.values()
-        return [one for one in messages if isinstance(one, ToolMessage) and one.tool_call_id in call_ids]
+        return [
+            one for one in messages if isinstance(one, ToolMessage) and one.tool_call_id in call_ids
+        ]
 
     def _remove(self, message_ids: set[str]) -> None:
         order, self._order = self._order, {}
@@ -169,14 +182,18 @@ class Conversation:
             self._messages.pop(message_id, None)
 
     def withdraw(self, turn: AssistantTurn) -> set[str]:
-        """Remove an assistant message of this run with the results of its calls; return the ids of these calls.
+        """Remove an assistant message of this run with the results of its calls; return the ids of
+        these calls.
 
-        Its reasoning messages stay and are empty, because no snapshot removes them (AG-UI 1.0, client apply step).
+        Its reasoning messages stay and are empty, because no snapshot removes them (AG-UI 1.0,
+        client apply step).
         """
         calls = {block.id for block in turn.of_kind("call")}
         for block in turn.of_kind("reasoning"):
             if self._streamed.pop(block.id, None) is not None:
-                self._messages[block.id] = ReasoningMessage(id=block.id, role="reasoning", content="")
+                self._messages[block.id] = ReasoningMessage(
+                    id=block.id, role="reasoning", content=""
+                )
                 self._emptied.add(block.id)
         self._remove({turn.message_id, *(result.id for result in self._results_of(calls))})
         self.turns.pop(turn.message_id, None)
@@ -188,19 +205,25 @@ class Conversation:
     def messages(self) -> list[Message]:
         """Return all messages, in the client's order."""
         streamed, messages = self._streamed, self._messages
-        order = ((message_id, *results) if results else (message_id,) for message_id, results in self._order.items())
+        order = (
+            (message_id, *results) if results else (message_id,)
+            for message_id, results in self._order.items()
+        )
         ids = (one for ids in order for one in ids if one is not None)
         return [streamed[one]() if one in streamed else messages[one] for one in ids]
 
 
-def merge_messages(held: Sequence[Message], truth: Iterable[tuple[str, Sequence[Message]]]) -> list[Message]:
+def merge_messages(
+    held: Sequence[Message], truth: Iterable[tuple[str, Sequence[Message]]]
+) -> list[Message]:
     """Merge the server's messages into `held`; the client loses none.
 
     Args:
         held: The client's messages.
-        truth: For each message of the server, in order: the id that marks its place, and the messages to put there
-            (none where the client's copy stands). A message whose id the client holds replaces the client's copy;
-            one that is new to the client goes behind the place of the server's message before it.
+        truth: For each message of the server, in order: the id that marks its place, and the
+            messages to put there (none where the client's copy stands). A message whose id the
+            client holds replaces the client's copy; one that is new to the client goes behind the
+            place of the server's message before it.
     """
     place = {message.id: message for message in held}
     behind: dict[str | None, list[Message]] = {}
@@ -221,11 +244,15 @@ def merge_messages(held: Sequence[Message], truth: Iterable[tuple[str, Sequence[
     return result
 
 
-def gone_messages(held: Sequence[Message], kept: Collection[str | None], past: Container[str]) -> set[str]:
-    """Return the ids of the client's messages that were removed from the end of the thread, or edited away.
+def gone_messages(
+    held: Sequence[Message], kept: Collection[str | None], past: Container[str]
+) -> set[str]:
+    """Return the ids of the client's messages that were removed from the end of the thread, or
+    edited away.
 
-    They stand behind the last message that the thread has kept, and the thread has had them, or the question that they
-    answer. Messages before it were trimmed, and so were those of a client that shows nothing of the thread any more.
+    They stand behind the last message that the thread has kept, and the thread has had them, or the
+    question that they answer. Messages before it were trimmed, and so were those of a client that
+    shows nothing of the thread any more.
 
     Args:
         held: The client's messages.
@@ -243,10 +270,14 @@ def gone_messages(held: Sequence[Message], kept: Collection[str | None], past: C
     return gone
 
 
-def without_gone(messages: Sequence[Message], gone: Container[str], kept: Container[str]) -> list[Message]:
-    """Return a conversation without the messages that are gone, and without what subagents said for them.
+def without_gone(
+    messages: Sequence[Message], gone: Container[str], kept: Container[str]
+) -> list[Message]:
+    """Return a conversation without the messages that are gone, and without what subagents said for
+    them.
 
-    Their reasoning stays and is empty, because no snapshot removes it (AG-UI 1.0, client apply step).
+    Their reasoning stays and is empty, because no snapshot removes it (AG-UI 1.0, client apply
+    step).
 
     Args:
         messages: The conversation.
@@ -264,7 +295,8 @@ def without_gone(messages: Sequence[Message], gone: Container[str], kept: Contai
         if message.subagent_run_id is None or message.id in kept:
             speaker_is_gone = message.id in gone
         is_gone = speaker_is_gone or message.id in gone
-        # Reasoning belongs to the answer behind it. Without one, it belongs to the message before it.
+        # Reasoning belongs to the answer behind it. Without one, it belongs to the message before
+        # it.
         owner_is_gone = previous_is_gone if isinstance(message, UserMessage) else is_gone
         result += _emptied(thoughts) if owner_is_gone else thoughts
         thoughts = []
@@ -274,4 +306,6 @@ def without_gone(messages: Sequence[Message], gone: Container[str], kept: Contai
 
 
 def _emptied(thoughts: Sequence[ReasoningMessage]) -> list[ReasoningMessage]:
-    return [thought.model_copy(update={"content": "", "encrypted_value": None}) for thought in thoughts]
+    return [
+        thought.model_copy(update={"content": "", "encrypted_value": None}) for thought in thoughts
+    ]

@@ -2,9 +2,10 @@
 
 An envelope is a JSON object `{"v": 1, "p": <provider>, ...}`. It travels as base64url of its JSON.
 reference/reasoning-format.md describes it.
-That of an assistant message with reasoning travels inside the envelope of its last reasoning message, because some
-clients keep the values of reasoning messages only.
-With a `ReasoningSeal` the JSON is encrypted first, and bound to the thread and to the message or call that carries it.
+That of an assistant message with reasoning travels inside the envelope of its last reasoning
+message, because some clients keep the values of reasoning messages only.
+With a `ReasoningSeal` the JSON is encrypted first, and bound to the thread and to the message or
+call that carries it.
 """
 
 import json
@@ -22,13 +23,15 @@ Holder: TypeAlias = Literal["user", "assistant", "tool", "reasoning", "call"]
 
 VERSION = 1
 
-# The version of an envelope that contains the one of an assistant message, and the keys of its id and of that envelope.
+# The version of an envelope that contains the one of an assistant message, and the keys of its id
+# and of that envelope.
 CARRIER_VERSION = 2
 CARRIED_FOR = "of"
 CARRIED = "a"
 
-# Key in the envelope of a subagent's message: 1 if the agent's own history holds the message too, 0 if not. The agent's
-# model does not get a message with 0. Without the key, `subagentRunId` stands for 0.
+# Key in the envelope of a subagent's message: 1 if the agent's own history holds the message too, 0
+# if not. The agent's model does not get a message with 0. Without the key, `subagentRunId` stands
+# for 0.
 IN_THREAD = "t"
 
 # How every envelope that is not sealed begins: the base64 of `{"v":`.
@@ -54,27 +57,35 @@ class EncryptedValueCodec:
         return self.options.visibility != "off"
 
     def encode(self, holder: Holder, entity_id: str, envelope: Envelope) -> str | None:
-        """Return the value of the message or call `entity_id`; None if it would be too long, or is not wanted."""
+        """Return the value of the message or call `entity_id`; None if it would be too long, or is
+        not wanted.
+        """
         if not self.emits:
             return None
         try:
             data = json.dumps(envelope, separators=(",", ":"), ensure_ascii=False).encode()
         except UnicodeEncodeError:  # half a surrogate pair: JSON has escapes for it, UTF-8 has not
             data = json.dumps(envelope, separators=(",", ":")).encode()
-        except (RecursionError, ValueError):  # nested too deeply, or an integer that Python refuses to print
+        except (
+            RecursionError,
+            ValueError,
+        ):  # nested too deeply, or an integer that Python refuses to print
             return None
         if (seal := self.options.seal) is not None:
             context = self._context(holder, entity_id)
             known = self._sealed.get(context)
             if known is None or known[0] != data:
-                # The same data is sealed once: the closing snapshot repeats the value of the stream.
+                # The same data is sealed once: the closing snapshot repeats the value of the
+                # stream.
                 known = self._sealed[context] = (data, seal.seal(data, context))
             data = known[1]
         value = urlsafe_b64encode(data).rstrip(b"=").decode()
         return value if len(value) <= self.options.max_bytes else None
 
     def decode(self, holder: Holder, entity_id: str, value: str) -> Envelope | RejectReason:
-        """Return the envelope of a value that came with the message or call `entity_id`, or why there is none."""
+        """Return the envelope of a value that came with the message or call `entity_id`, or why
+        there is none.
+        """
         if len(value) > self.options.max_bytes:
             return RejectReason.TOO_LARGE
         data = _from_base64(value)
@@ -103,7 +114,9 @@ class EncryptedValueCodec:
 
     @staticmethod
     def carrier(envelope: Envelope, message_id: str, carried: Envelope) -> Envelope:
-        """Return the envelope of a reasoning message that also carries the one of its assistant message."""
+        """Return the envelope of a reasoning message that also carries the one of its assistant
+        message.
+        """
         return {**envelope, "v": CARRIER_VERSION, CARRIED_FOR: message_id, CARRIED: carried}
 
     @staticmethod
@@ -112,17 +125,26 @@ class EncryptedValueCodec:
         return {
             str(envelope.get(CARRIED_FOR)): carried
             for envelope in envelopes
-            if isinstance(envelope, Mapping) and isinstance(carried := envelope.get(CARRIED), Mapping)
+            if isinstance(envelope, Mapping)
+            and isinstance(carried := envelope.get(CARRIED), Mapping)
         }
 
     def _context(self, holder: Holder, entity_id: str) -> bytes:
-        """Return what a sealed value is bound to. The length keeps ("a", "bc") and ("ab", "c") apart."""
+        """Return what a sealed value is bound to. The length keeps ("a", "bc") and ("ab", "c")
+        apart.
+        """
         thread = self._thread_id.encode("utf-8", "surrogatepass")
-        return len(thread).to_bytes(4, "big") + thread + f"{holder}:{entity_id}".encode("utf-8", "surrogatepass")
+        return (
+            len(thread).to_bytes(4, "big")
+            + thread
+            + f"{holder}:{entity_id}".encode("utf-8", "surrogatepass")
+        )
 
 
 def _from_base64(value: str) -> bytes:
-    """Return the bytes of a base64url value, padded or not; none if no encoder writes it so, spare bits included."""
+    """Return the bytes of a base64url value, padded or not; none if no encoder writes it so, spare
+    bits included.
+    """
     value = value.rstrip("=")
     try:
         data = urlsafe_b64decode(value + "=" * (-len(value) % 4))
@@ -136,7 +158,8 @@ class MessageSource(NamedTuple):
 
     Attributes:
         subagent_run_id: The subagent's run; None for the agent of the run.
-        attributed: Whether the client gets the id (`subagentRunId`). If not, the message looks like the agent's own.
+        attributed: Whether the client gets the id (`subagentRunId`). If not, the message looks like
+            the agent's own.
         in_thread: Whether the agent's own history holds the message too.
     """
 
@@ -150,7 +173,9 @@ class MessageSource(NamedTuple):
         return self.subagent_run_id if self.attributed else None
 
     def mark(self, envelope: Envelope | None) -> Envelope | None:
-        """Return the message's envelope, for a subagent's with `IN_THREAD`: a client may drop `subagentRunId`."""
+        """Return the message's envelope, for a subagent's with `IN_THREAD`: a client may drop
+        `subagentRunId`.
+        """
         if self.subagent_run_id is None:
             return envelope
         return {"v": VERSION, **(envelope or {}), IN_THREAD: int(self.in_thread)}
@@ -160,7 +185,9 @@ AGENT = MessageSource()
 
 
 def is_subagent_only(subagent_run_id: str | None, envelope: Envelope | RejectReason | None) -> bool:
-    """Whether a message with this id and envelope is only a subagent's, and not in the agent's own history."""
+    """Whether a message with this id and envelope is only a subagent's, and not in the agent's own
+    history.
+    """
     in_thread = envelope.get(IN_THREAD) if isinstance(envelope, Mapping) else None
     return in_thread == 0 if in_thread is not None else subagent_run_id is not None
 

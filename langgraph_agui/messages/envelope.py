@@ -1,9 +1,9 @@
 """What a LangChain assistant message holds besides what the client sees of it, as envelopes.
 
-A message and its visible part enter `EnvelopeEncoder`. Envelopes leave: one for each reasoning block, one for each
-signed call, and one for the assistant message with all else. `decode_envelope` makes the LangChain message again, the
-same for its provider in every byte: content and its shape, kwargs, calls, and the metadata that packages read when they
-send a message.
+A message and its visible part enter `EnvelopeEncoder`. Envelopes leave: one for each reasoning
+block, one for each signed call, and one for the assistant message with all else. `decode_envelope`
+makes the LangChain message again, the same for its provider in every byte: content and its shape,
+kwargs, calls, and the metadata that packages read when they send a message.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,25 +18,43 @@ from langgraph_agui.kernel.seal import InvalidEnvelope
 from langgraph_agui.messages.blocks import ContentBlock, is_reasoning, kwarg_reasoning
 from langgraph_agui.messages.encrypted_values import VERSION, Envelope
 from langgraph_agui.messages.providers import maker_of
-from langgraph_agui.messages.template import VisibleText, calls_digest, dump_json, escape_list, json_key, parsed
+from langgraph_agui.messages.template import (
+    VisibleText,
+    calls_digest,
+    dump_json,
+    escape_list,
+    json_key,
+    parsed,
+)
 
 # Where langchain-google-genai keeps the signature of each call: in `additional_kwargs`, by call id.
 GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
 
-# `response_metadata` that packages read when they send a message, besides the provider (Anthropic: `container`).
+# `response_metadata` that packages read when they send a message, besides the provider (Anthropic:
+# `container`).
 _SENT = ("output_version", "container")
 _METADATA = frozenset({*_SENT, "model_name", "id"})
 
 # Where messages of remote agents keep the agent's ids and opaque values: in `additional_kwargs`.
 REMOTE = "agui"
 
-# `additional_kwargs` that packages send, besides calls, which the client sees. All others travel only sealed.
+# `additional_kwargs` that packages send, besides calls, which the client sees. All others travel
+# only sealed.
 _REASONING = ("reasoning", "reasoning_content", "reasoning_details", "thinking", GEMINI_SIGNATURES)
 RETURNED = frozenset(
-    (*_REASONING, "__openai_function_call_ids__", "tool_outputs", "refusal", "audio", "prefix", REMOTE)
+    (
+        *_REASONING,
+        "__openai_function_call_ids__",
+        "tool_outputs",
+        "refusal",
+        "audio",
+        "prefix",
+        REMOTE,
+    )
 )
 
-# Providers whose packages send a single block of text as they send the text alone (langchain-google-genai, -aws).
+# Providers whose packages send a single block of text as they send the text alone
+# (langchain-google-genai, -aws).
 _TEXT_AS_BLOCK = frozenset({"google_genai", "bedrock_converse"})
 
 # `additional_kwargs` that are results for the program and are not sent to a provider.
@@ -47,7 +65,9 @@ Calls: TypeAlias = tuple[Sequence[ToolCall], Sequence[InvalidToolCall]]
 
 
 def to_langchain_calls(calls: Iterable[AGUIToolCall]) -> Calls:
-    """Return LangChain's calls. One whose arguments are not a JSON object becomes an invalid call, not an error."""
+    """Return LangChain's calls. One whose arguments are not a JSON object becomes an invalid call,
+    not an error.
+    """
     valid: list[ToolCall] = []
     invalid: list[InvalidToolCall] = []
     for call in calls:
@@ -56,7 +76,9 @@ def to_langchain_calls(calls: Iterable[AGUIToolCall]) -> Calls:
             valid.append(tool_call(name=name, args=arguments, id=call.id))
         else:
             error = "The arguments are not a JSON object."
-            invalid.append(invalid_tool_call(name=name, args=call.function.arguments, id=call.id, error=error))
+            invalid.append(
+                invalid_tool_call(name=name, args=call.function.arguments, id=call.id, error=error)
+            )
     return valid, invalid
 
 
@@ -76,7 +98,8 @@ def visible_text(message: AssistantMessage, thoughts: Iterable[ReasoningMessage]
 
 
 class EnvelopeEncoder:
-    """Encodes what is to be kept of one message besides what is visible. A streamed message is the sum of its chunks.
+    """Encodes what is to be kept of one message besides what is visible. A streamed message is the
+    sum of its chunks.
 
     Args:
         message: The message.
@@ -86,7 +109,11 @@ class EnvelopeEncoder:
     """
 
     def __init__(
-        self, message: AIMessage, visible: AssistantMessage, thoughts: Sequence[ReasoningMessage], sealed: bool = True
+        self,
+        message: AIMessage,
+        visible: AssistantMessage,
+        thoughts: Sequence[ReasoningMessage],
+        sealed: bool = True,
     ) -> None:
         self._message = message
         self._sealed = sealed
@@ -96,17 +123,28 @@ class EnvelopeEncoder:
         self._text = visible_text(visible, thoughts)
         provider = message.response_metadata.get("model_provider")
         self._provider = provider if isinstance(provider, str) else None
-        self._head: Envelope = {"v": VERSION, "p": self._provider} if self._provider else {"v": VERSION}
+        self._head: Envelope = (
+            {"v": VERSION, "p": self._provider} if self._provider else {"v": VERSION}
+        )
         self._blocks: dict[int, Envelope] = {}
         self._calls: dict[int, Envelope] = {}
         self._number = 1 if kwarg_reasoning(message) else 0
 
     def envelopes(self) -> tuple[dict[int, Envelope], dict[int, Envelope], Envelope | None]:
-        """Return the envelopes of reasoning messages and of calls, by number, and that of the assistant message."""
+        """Return the envelopes of reasoning messages and of calls, by number, and that of the
+        assistant message.
+        """
         if self._is_plain():
             return {}, {}, None
-        kwargs = self._kwargs()  # first, as when a message is read: reasoning in kwargs comes before the content
-        own = {**self._content(), **({"k": kwargs} if kwargs else {}), **self._metadata(), **self._others()}
+        kwargs = (
+            self._kwargs()
+        )  # first, as when a message is read: reasoning in kwargs comes before the content
+        own = {
+            **self._content(),
+            **({"k": kwargs} if kwargs else {}),
+            **self._metadata(),
+            **self._others(),
+        }
         if not (own or self._thought_ids or self._calls):
             return {}, {}, None
         own["h"] = self._text.check
@@ -122,7 +160,9 @@ class EnvelopeEncoder:
         return {**self._head, "h": self._text.check}
 
     def _is_plain(self) -> bool:
-        """Return whether the message is one block of text, and its provider gets the same without an envelope."""
+        """Return whether the message is one block of text, and its provider gets the same without
+        an envelope.
+        """
         message, content = self._message, self._message.content
         return (
             self._provider in _TEXT_AS_BLOCK
@@ -131,7 +171,12 @@ class EnvelopeEncoder:
             and [{**block, "index": 0} for block in content if isinstance(block, Mapping)]
             == [{"type": "text", "text": self._text.text, "index": 0}]
             and len(content) == 1
-            and not (self._thought_ids or message.additional_kwargs or message.tool_calls or message.invalid_tool_calls)
+            and not (
+                self._thought_ids
+                or message.additional_kwargs
+                or message.tool_calls
+                or message.invalid_tool_calls
+            )
             and not any(message.response_metadata.get(key) for key in _SENT)
             and not self._others()
         )
@@ -144,8 +189,13 @@ class EnvelopeEncoder:
             if key == "reasoning" and isinstance(value, Mapping):
                 kept[key] = self._reasoning(value, value)
             elif key == GEMINI_SIGNATURES and isinstance(value, Mapping):
-                numbers = {call.id: number for number, call in reversed([*enumerate(self._visible_calls)])}
-                kept[key] = {json_key(call): self._signature(numbers.get(call), one) for call, one in value.items()}
+                numbers = {
+                    call.id: number for number, call in reversed([*enumerate(self._visible_calls)])
+                }
+                kept[key] = {
+                    json_key(call): self._signature(numbers.get(call), one)
+                    for call, one in value.items()
+                }
             else:
                 kept[json_key(key)] = self._text.to_template(value)
         return kept
@@ -154,7 +204,11 @@ class EnvelopeEncoder:
         content = self._message.content
         if isinstance(content, str):
             return {} if content == self._text.text else {"c": self._text.to_template(content)}
-        return {"c": escape_list([self._block(block) for block in cast("list[str | ContentBlock]", content)])}
+        return {
+            "c": escape_list(
+                [self._block(block) for block in cast("list[str | ContentBlock]", content)]
+            )
+        }
 
     def _block(self, block: str | ContentBlock) -> object:
         if isinstance(block, Mapping):
@@ -165,7 +219,9 @@ class EnvelopeEncoder:
         return self._text.to_template(block)
 
     def _reasoning(self, block: ContentBlock, inner: ContentBlock) -> object:
-        """Return a hole for a reasoning block. Its template goes with the first of its reasoning messages."""
+        """Return a hole for a reasoning block. Its template goes with the first of its reasoning
+        messages.
+        """
         number = self._number
         summary = inner.get("summary")
         self._number += max(1, len(summary)) if isinstance(summary, list) else 1
@@ -182,9 +238,14 @@ class EnvelopeEncoder:
 
     def _metadata(self) -> dict[str, object]:
         metadata = self._message.response_metadata
-        kept = {key: self._text.to_template(metadata[key]) for key in _SENT if metadata.get(key) is not None}
+        kept = {
+            key: self._text.to_template(metadata[key])
+            for key in _SENT
+            if metadata.get(key) is not None
+        }
         if self._provider == "bedrock_converse" or maker_of(metadata) != self._provider:
-            # The provider's name does not show who made the reasoning. langchain-aws reads the model's name, too.
+            # The provider's name does not show who made the reasoning. langchain-aws reads the
+            # model's name, too.
             kept["model_name"] = self._text.to_template(metadata.get("model_name"))
         if isinstance(metadata.get("id"), str) and metadata["id"].startswith("resp_"):
             kept["id"] = metadata["id"]  # langchain-openai: `use_previous_response_id`
@@ -213,22 +274,27 @@ def visible_calls_digest(visible: AssistantMessage) -> str:
 
 
 def check_visible(envelope: Envelope, text: VisibleText, calls: str) -> None:
-    """Raise `InvalidEnvelope` unless an envelope is of a message with this text, and with calls of this digest."""
-    if envelope.get("h") != text.check or envelope.get("f", calls) != calls:  # older values have no `f`
+    """Raise `InvalidEnvelope` unless an envelope is of a message with this text, and with calls of
+    this digest.
+    """
+    if (
+        envelope.get("h") != text.check or envelope.get("f", calls) != calls
+    ):  # older values have no `f`
         raise InvalidEnvelope
 
 
 def decode_envelope(
     envelope: Envelope, visible: AssistantMessage, text: VisibleText, *, sealed: bool = True
 ) -> AIMessage:
-    """Return the LangChain message of which the client sees `visible`; `text` holds what the other envelopes held.
+    """Return the LangChain message of which the client sees `visible`; `text` holds what the other
+    envelopes held.
 
     Args:
         envelope: The envelope of the message.
         visible: What the client sees.
         text: The visible text.
-        sealed: Whether nobody but the server can have made the envelope. If not, only those `additional_kwargs` come
-            back that providers' packages read.
+        sealed: Whether nobody but the server can have made the envelope. If not, only those
+            `additional_kwargs` come back that providers' packages read.
 
     Raises:
         InvalidEnvelope: The envelope is of another message, or what is visible has changed.
@@ -237,13 +303,21 @@ def decode_envelope(
     provider = envelope.get("p")
     try:
         metadata = {"model_provider": provider} if isinstance(provider, str) else {}
-        held, kwargs = (cast("dict[str, str]", text.from_template(envelope.get(key, {}))) for key in "mk")
+        held, kwargs = (
+            cast("dict[str, str]", text.from_template(envelope.get(key, {}))) for key in "mk"
+        )
         metadata.update({key: held[key] for key in held if key in _METADATA})
-        calls = text.from_template(envelope["x"]) if "x" in envelope else to_langchain_calls(visible.tool_calls or ())
+        calls = (
+            text.from_template(envelope["x"])
+            if "x" in envelope
+            else to_langchain_calls(visible.tool_calls or ())
+        )
         valid, invalid = cast("Calls", calls)
         fields = {
             "content": text.from_template(envelope["c"]) if "c" in envelope else text.text,
-            "additional_kwargs": {key: value for key, value in kwargs.items() if sealed or key in RETURNED},
+            "additional_kwargs": {
+                key: value for key, value in kwargs.items() if sealed or key in RETURNED
+            },
             "response_metadata": metadata,
             "tool_calls": valid,
             "invalid_tool_calls": invalid,

@@ -1,15 +1,24 @@
-"""LangChain messages in other data: in what graphs and nodes take and return, and in the JSON of a LangGraph server.
+"""LangChain messages in other data: in what graphs and nodes take and return, and in the JSON of a
+LangGraph server.
 
-`extract_messages` and `find_messages` take any value and return the messages in it. `MessageDecoder` makes messages of
-the JSON that a server sends, and `encode_for_server` does the reverse. A server reads messages with LangChain's
-`convert_to_messages`. It takes fewer fields than a dump has, and puts unknown ones into `additional_kwargs`.
+`extract_messages` and `find_messages` take any value and return the messages in it.
+`MessageDecoder` makes messages of the JSON that a server sends, and `encode_for_server` does the
+reverse. A server reads messages with LangChain's `convert_to_messages`. It takes fewer fields than
+a dump has, and puts unknown ones into `additional_kwargs`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    ToolMessage,
+)
 from langchain_core.messages.utils import message_chunk_to_message, messages_from_dict
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, Overwrite
@@ -24,7 +33,9 @@ _SENT_FIELDS = (*_BASE_FIELDS, "tool_calls", "tool_call_id", "status", "artifact
 
 
 def as_mapping(values: object) -> Mapping[str, object] | None:
-    """Return the channels of a state that is a mapping, a pydantic model or a dataclass; None for anything else."""
+    """Return the channels of a state that is a mapping, a pydantic model or a dataclass; None for
+    anything else.
+    """
     if isinstance(values, Mapping):
         return cast("Mapping[str, object]", values)
     if isinstance(values, BaseModel) and not isinstance(values, BaseMessage):
@@ -51,9 +62,19 @@ def extract_messages(value: object, key: str) -> list[BaseMessage]:
 
 
 def extract_removals(value: object, key: str) -> list[str]:
-    """Return the ids of the messages that a node removes one by one; see `extract_messages` for the arguments."""
-    channels = [channel for part in _parts(value) if (channel := (as_mapping(part) or {}).get(key)) is not None]
-    listed = [one for channel in channels for one in (channel if isinstance(channel, list | tuple) else [channel])]
+    """Return the ids of the messages that a node removes one by one; see `extract_messages` for the
+    arguments.
+    """
+    channels = [
+        channel
+        for part in _parts(value)
+        if (channel := (as_mapping(part) or {}).get(key)) is not None
+    ]
+    listed = [
+        one
+        for channel in channels
+        for one in (channel if isinstance(channel, list | tuple) else [channel])
+    ]
     named = [one.id for one in listed if isinstance(one, RemoveMessage)]
     return [message_id for message_id in named if message_id and message_id != REMOVE_ALL_MESSAGES]
 
@@ -64,7 +85,8 @@ def extract_all(value: object, key: str) -> list[BaseMessage]:
 
 
 def extract_other_messages(value: object, key: str) -> list[BaseMessage]:
-    """Return the answers of models and the results of tools in the other channels of a node's output.
+    """Return the answers of models and the results of tools in the other channels of a node's
+    output.
 
     Args:
         value: As `extract_messages` takes it.
@@ -92,14 +114,25 @@ def _parts(value: object) -> Iterator[object]:
 
 def _answers(channels: Mapping[str, object], key: str) -> list[BaseMessage]:
     others = [value for name, value in channels.items() if name != key and _holds_messages(value)]
-    return [message for value in others for message in _channel(value) if isinstance(message, AIMessage | ToolMessage)]
+    return [
+        message
+        for value in others
+        for message in _channel(value)
+        if isinstance(message, AIMessage | ToolMessage)
+    ]
 
 
 def _holds_messages(value: object) -> bool:
-    """Whether a channel holds messages, by its first item: the others of a long list of data are not looked at."""
+    """Whether a channel holds messages, by its first item: the others of a long list of data are
+    not looked at.
+    """
     if isinstance(value, Overwrite):
         value = value.value
-    first = next(iter(value), None) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else value
+    first = (
+        next(iter(value), None)
+        if isinstance(value, Sequence) and not isinstance(value, str | bytes)
+        else value
+    )
     return isinstance(first, BaseMessage)
 
 
@@ -113,20 +146,29 @@ def _channel(value: object) -> list[BaseMessage]:
     return [
         inner
         for inner in value
-        if inner.__class__ in _USUAL or (isinstance(inner, BaseMessage) and not isinstance(inner, RemoveMessage))
+        if inner.__class__ in _USUAL
+        or (isinstance(inner, BaseMessage) and not isinstance(inner, RemoveMessage))
     ]
 
 
 def find_messages(value: object, depth: int = 3) -> list[BaseMessage]:
-    """Return all messages in any value: itself, in a list, or under a key, not deeper than `depth`."""
+    """Return all messages in any value: itself, in a list, or under a key, not deeper than
+    `depth`.
+    """
     if isinstance(value, BaseMessage):
         return [value]
     inner = as_mapping(value) if depth else None
-    members = inner.values() if inner is not None else value if depth and isinstance(value, list | tuple) else ()
+    members = (
+        inner.values()
+        if inner is not None
+        else value
+        if depth and isinstance(value, list | tuple)
+        else ()
+    )
     return [message for member in members for message in find_messages(member, depth - 1)]
 
 
-# -- the JSON of a LangGraph server --------------------------------------------------------------------------------
+# -- the JSON of a LangGraph server --------------------------------------------------------------
 
 
 def decode_message(data: object) -> BaseMessage | None:
@@ -142,7 +184,9 @@ def decode_message(data: object) -> BaseMessage | None:
 
 
 class MessageDecoder:
-    """Decodes the messages in JSON data. A message that has not changed since comes out as the same object."""
+    """Decodes the messages in JSON data. A message that has not changed since comes out as the same
+    object.
+    """
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Mapping[str, object], BaseMessage]] = {}
@@ -151,7 +195,11 @@ class MessageDecoder:
         """Return `value`, JSON data, with LangChain messages in it, however deep."""
         if isinstance(value, Mapping):
             message = self._message(value)
-            return {key: self.decode(inner) for key, inner in value.items()} if message is None else message
+            return (
+                {key: self.decode(inner) for key, inner in value.items()}
+                if message is None
+                else message
+            )
         if isinstance(value, list | tuple):
             return [self.decode(inner) for inner in value]
         return value
@@ -167,7 +215,9 @@ class MessageDecoder:
 
 
 def encode_for_server(value: object) -> object:
-    """Return a graph's input, with its messages and commands, as data that a LangGraph server reads as the same."""
+    """Return a graph's input, with its messages and commands, as data that a LangGraph server reads
+    as the same.
+    """
     if isinstance(value, RemoveMessage):
         return {"type": "remove", "content": "", "id": value.id}
     if isinstance(value, BaseMessage):

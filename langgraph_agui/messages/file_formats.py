@@ -1,8 +1,9 @@
 """What a file is, as its bytes show.
 
-Bytes enter `recognise`, a `Format` leaves. The table has what browsers upload and models take; a file that is none of
-these has no format. Base64 may be a path: `//var` is that of the first bytes of an MP3. So a picture, a recording or a
-film has more bytes that are always the same, or several frames that follow each other.
+Bytes enter `recognise`, a `Format` leaves. The table has what browsers upload and models take; a
+file that is none of these has no format. Base64 may be a path: `//var` is that of the first bytes
+of an MP3. So a picture, a recording or a film has more bytes that are always the same, or several
+frames that follow each other.
 """
 
 import re
@@ -26,12 +27,16 @@ class Format(NamedTuple):
     is_open: bool = False
 
     def mime_for(self, kind: Kind, expected: str) -> str:
-        """Return the media type of a file of this format: the expected one, if it can be that, or the usual one."""
+        """Return the media type of a file of this format: the expected one, if it can be that, or
+        the usual one.
+        """
         accepted = accepted_mime(expected)
         is_other = self.is_open and accepted is not None and accepted not in _KNOWN_MIMES
         if is_other or accepted in map(accepted_mime, self.mimes):
             return expected
-        return next((mime for mime in self.mimes if fitting_kind("document", mime) == kind), self.mimes[0])
+        return next(
+            (mime for mime in self.mimes if fitting_kind("document", mime) == kind), self.mimes[0]
+        )
 
 
 def _image(*mimes: str) -> Format:
@@ -71,13 +76,17 @@ _PDF: Final = _document("application/pdf")
 _PNG: Final = _image("image/png", "image/apng", "image/x-png")
 _QUICKTIME: Final = _container("video/quicktime")
 _RTF: Final = _document("application/rtf", "text/rtf")
-_SVG: Final = Format(("image", "document"), ("image/svg+xml", "text/plain"), is_open=True)  # pages hold some, too
+_SVG: Final = Format(
+    ("image", "document"), ("image/svg+xml", "text/plain"), is_open=True
+)  # pages hold some, too
 _TEXT: Final = _document("text/plain", is_open=True)
 _TAR: Final = _document("application/x-tar")
 _TIFF: Final = _image("image/tiff", "image/x-tiff")
 _TRANSPORT: Final = Format(("video",), ("video/mp2t",))
 _WAV: Final = _audio("audio/wav")
-_WEBM: Final = _container("video/webm", "audio/webm", "video/x-matroska", "audio/x-matroska", "video/matroska")
+_WEBM: Final = _container(
+    "video/webm", "audio/webm", "video/x-matroska", "audio/x-matroska", "video/matroska"
+)
 _WEBP: Final = _image("image/webp")
 _ZIP: Final = _document("application/zip", "application/x-zip-compressed", is_open=True)
 
@@ -92,7 +101,10 @@ _PREFIXES: Final[tuple[tuple[bytes, Format], ...]] = (
     (b"8BPS\0\1", _image("image/vnd.adobe.photoshop")),
     (b"\0\0\0\x0cJXL \r\n\x87\n", _image("image/jxl")),
     (b"\0\0\0\x0cjP  \r\n\x87\n", _image("image/jp2", "image/jpx")),
-    (b"ID3", Format(("audio",), (*_MP3.mimes, *_AAC.mimes, "audio/flac"))),  # a tag, which may stand before others
+    (
+        b"ID3",
+        Format(("audio",), (*_MP3.mimes, *_AAC.mimes, "audio/flac")),
+    ),  # a tag, which may stand before others
     (b"fLaC", _audio("audio/flac", "audio/x-flac")),
     (b"#!AMR", _audio("audio/amr", "audio/amr-wb")),
     (b"MThd", _audio("audio/midi", "audio/x-midi")),
@@ -106,7 +118,10 @@ _PREFIXES: Final[tuple[tuple[bytes, Format], ...]] = (
     (b"\0\0\1\xb3", _MPEG),
     (b"PK\3\4", _ZIP),
     (b"PK\5\6", _ZIP),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _document("application/x-ole-storage", is_open=True)),  # Word, Excel, mail
+    (
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+        _document("application/x-ole-storage", is_open=True),
+    ),  # Word, Excel, mail
     (b"\x1f\x8b\x08", _document("application/gzip", "application/x-gzip")),
     (b"7z\xbc\xaf\x27\x1c", _document("application/x-7z-compressed")),
     (b"Rar!\x1a\x07", _document("application/vnd.rar", "application/x-rar-compressed")),
@@ -126,7 +141,9 @@ _CHUNKED: Final = {
 }
 # ISO media by their brand; all others are MP4.
 _BRANDS: Final = {
-    **dict.fromkeys((b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1"), _HEIF),
+    **dict.fromkeys(
+        (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1"), _HEIF
+    ),
     **dict.fromkeys((b"avif", b"avis"), _AVIF),
     b"qt  ": _QUICKTIME,
 }
@@ -141,7 +158,12 @@ _SVG_START: Final = re.compile(rb"(\xef\xbb\xbf)?\s*<[?!s]")
 _CONTROL: Final = re.compile(rb"[\0-\x07\x0e-\x1a\x1c-\x1f]")
 _NOT_ASCII: Final = bytes(range(128, 256))
 # Marks at the beginning of text; a longer one first.
-_WIDE: Final = {b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+_WIDE: Final = {
+    b"\xff\xfe\0\0": "utf-32",
+    b"\0\0\xfe\xff": "utf-32",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+}
 
 # Kilobits per second of MPEG audio, by version (1, or 2 and 2.5) and layer.
 _MPEG_RATES: Final = {
@@ -169,7 +191,11 @@ def _by_structure(data: bytes) -> Format | None:
         return chunked
     if data[4:8] == b"ftyp":
         return _BRANDS.get(data[8:12], _MP4)
-    if data[:2] == b"BM" and int.from_bytes(data[14:18], "little") in _BMP_HEADERS and data[6:10] == bytes(4):
+    if (
+        data[:2] == b"BM"
+        and int.from_bytes(data[14:18], "little") in _BMP_HEADERS
+        and data[6:10] == bytes(4)
+    ):
         return _BMP
     if _repeats(data, _mpeg_frame):
         return _MP3
@@ -183,7 +209,9 @@ def _by_structure(data: bytes) -> Format | None:
 
 
 def _repeats(data: bytes, length: Callable[[bytes], int]) -> bool:
-    """Return whether two frames follow each other. A header alone may be a path: `//var` in base64 is one."""
+    """Return whether two frames follow each other. A header alone may be a path: `//var` in base64
+    is one.
+    """
     first = length(data[:8])
     return first > 0 and length(data[first : first + 8]) > 0
 
@@ -221,7 +249,9 @@ def _text_format(text: bytes) -> Format:
 
 
 def _is_text(data: bytes) -> bool:
-    """Return whether bytes are text: in UTF-8, in UTF-16 or UTF-32 with a mark, or nearly all of it in ASCII."""
+    """Return whether bytes are text: in UTF-8, in UTF-16 or UTF-32 with a mark, or nearly all of it
+    in ASCII.
+    """
     wide = next((name for mark, name in _WIDE.items() if data.startswith(mark)), None)
     try:
         if wide is not None:

@@ -1,7 +1,8 @@
-"""What of a message its graph's author has silenced: clients do not see it, the model still gets it back.
+"""What of a message its graph's author has silenced: clients do not see it, the model still gets it
+back.
 
-It stays with the message in `response_metadata`, and so in the checkpoint: the next run hides it too, also in
-another process. No provider is sent it.
+It stays with the message in `response_metadata`, and so in the checkpoint: the next run hides it
+too, also in another process. No provider is sent it.
 """
 
 from typing import Final, NamedTuple, TypeVar
@@ -51,7 +52,9 @@ class Silence(NamedTuple):
         return True
 
     def marked(self, message: Message) -> Message:
-        """Return the message with the mark of what is hidden: a copy, if its mark is another. Caches share messages."""
+        """Return the message with the mark of what is hidden: a copy, if its mark is another.
+        Caches share messages.
+        """
         copy = message if silence_in(message) == self else message.model_copy()
         self.mark(copy)
         return copy
@@ -84,7 +87,9 @@ def silence_in(message: BaseMessage) -> "Silence":
 
 
 def silence_of(text: bool, calls: object) -> "Silence":
-    """Return what is hidden if `text` is, and calls are shown as `calls` sets: not (False), of these tools, or all."""
+    """Return what is hidden if `text` is, and calls are shown as `calls` sets: not (False), of
+    these tools, or all.
+    """
     match calls:
         case False:
             return Silence(text, ())

@@ -1,17 +1,19 @@
-"""Media in user and tool messages: AG-UI content parts as LangChain content blocks, and back (AG-UI 1.0, messages).
+"""Media in user and tool messages: AG-UI content parts as LangChain content blocks, and back (AG-UI
+1.0, messages).
 
-Parts (`text`, `image`, `audio`, `video`, `document`) enter `content_blocks`, and standard v1 blocks leave
-(`langchain_core.messages.content`), from which every provider package makes its own shape. `content_parts` is the way
-back. It takes blocks in any shape that packages take or give: standard v1, v0 (`source_type`), and the native ones of
-OpenAI, Anthropic, Gemini, Bedrock and Mistral. A block that `content_blocks` made becomes the same part again.
+Parts (`text`, `image`, `audio`, `video`, `document`) enter `content_blocks`, and standard v1 blocks
+leave (`langchain_core.messages.content`), from which every provider package makes its own shape.
+`content_parts` is the way back. It takes blocks in any shape that packages take or give: standard
+v1, v0 (`source_type`), and the native ones of OpenAI, Anthropic, Gemini, Bedrock and Mistral. A
+block that `content_blocks` made becomes the same part again.
 
-A block's `extras` hold two things. On top are the names that packages look for and send: `filename` (OpenAI,
-OpenRouter), `title` (Anthropic), `name` (Bedrock). Under `agui` is what only AG-UI knows. The part's metadata are there
-too: packages send other extras by their names (`cache_control`, `citations`, `context`, `signature`), and a client must
-not choose those.
+A block's `extras` hold two things. On top are the names that packages look for and send: `filename`
+(OpenAI, OpenRouter), `title` (Anthropic), `name` (Bedrock). Under `agui` is what only AG-UI knows.
+The part's metadata are there too: packages send other extras by their names (`cache_control`,
+`citations`, `context`, `signature`), and a client must not choose those.
 
-`BaseMessage.content_blocks` of langchain-core does not do: it gives blocks random ids, raises on some v0 blocks, and
-leaves those of OpenAI Responses, Gemini and Bedrock as they are.
+`BaseMessage.content_blocks` of langchain-core does not do: it gives blocks random ids, raises on
+some v0 blocks, and leaves those of OpenAI Responses, Gemini and Bedrock as they are.
 """
 
 import json
@@ -46,7 +48,11 @@ _PARTS: Final[Mapping[Kind, type[MediaPart]]] = {
     "document": agui.DocumentPart,
 }
 # Kinds by the types of blocks, without `input_` before a type and `_url` behind it.
-_KINDS: Final[Mapping[str, Kind]] = {**{kind: kind for kind in _PARTS}, "file": "document", "text-plain": "document"}
+_KINDS: Final[Mapping[str, Kind]] = {
+    **{kind: kind for kind in _PARTS},
+    "file": "document",
+    "text-plain": "document",
+}
 
 _SOURCES: Final = {"data": "base64", "url": "url", "file": "file_id"}
 _DEFAULT_MIME: Final[Mapping[Kind, str]] = {
@@ -57,7 +63,8 @@ _DEFAULT_MIME: Final[Mapping[Kind, str]] = {
 }
 _ACCEPTED_MIME: Final = {
     "application/x-pdf": "application/pdf",
-    "audio/mpeg": "audio/mp3",  # OpenAI takes "mp3" and "wav", and langchain-openai sends what stands behind the slash
+    # OpenAI takes "mp3" and "wav", and langchain-openai sends what stands behind the slash
+    "audio/mpeg": "audio/mp3",
     "audio/vnd.wave": "audio/wav",
     "audio/wave": "audio/wav",
     "audio/x-wav": "audio/wav",
@@ -77,30 +84,35 @@ _FORMATS: Final = {
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
 
-# Where front ends and packages keep a file's name in metadata; `filename` is AG-UI's own (its old `binary` part).
+# Where front ends and packages keep a file's name in metadata; `filename` is AG-UI's own (its old
+# `binary` part).
 _FILENAMES: Final = ("filename", "fileName", "name", "title")
 
 _TEXTS: Final = ("text", "input_text", "output_text")
 DATA: Final = ("base64", "data", "bytes", "file_data")
 URLS: Final = ("url", "image_url", "audio_url", "video_url", "document_url", "file_url")
 _MIMES: Final = ("mime_type", "media_type", "mimeType", "mediaType")
-# Members of native blocks that are about the file; `metadata` (v0) and `extras` (v1) are so as a whole.
+# Members of native blocks that are about the file; `metadata` (v0) and `extras` (v1) are so as a
+# whole.
 _ABOUT: Final = (*_FILENAMES, "detail", "context")
 
 
-# -- from parts to blocks ------------------------------------------------------------------------------------------
+# -- from parts to blocks ------------------------------------------------------------------------
 
 
-def content_blocks(content: str | Sequence[agui.ContentPart], *, message_id: str = "") -> str | list[dict[str, object]]:
+def content_blocks(
+    content: str | Sequence[agui.ContentPart], *, message_id: str = ""
+) -> str | list[dict[str, object]]:
     """Return the content of an AG-UI message as the content of a LangChain one.
 
-    Text blocks hold the text only, because packages send them to the provider as they are. Empty text is left out,
-    because providers refuse it beside media. Unusable parts are left out with a warning. Content with no part left is
-    "".
+    Text blocks hold the text only, because packages send them to the provider as they are. Empty
+    text is left out, because providers refuse it beside media. Unusable parts are left out with a
+    warning. Content with no part left is "".
 
     Args:
         content: A text, or the parts.
-        message_id: The message's id. It makes the names of documents (Bedrock) differ from those of other messages.
+        message_id: The message's id. It makes the names of documents (Bedrock) differ from those of
+            other messages.
     """
     if isinstance(content, str):
         return content
@@ -118,7 +130,9 @@ def content_blocks(content: str | Sequence[agui.ContentPart], *, message_id: str
 
 def _block(part: MediaPart, source: Source, place: str) -> dict[str, object]:
     filename, is_data = filename_in(part.metadata), isinstance(source, agui.DataSource)
-    mime = accepted_mime(source.mime_type) or (guessed_mime(part.type, filename) if is_data else None)
+    mime = accepted_mime(source.mime_type) or (
+        guessed_mime(part.type, filename) if is_data else None
+    )
     kind = fitting_kind(part.type, mime)
     own = {
         "mime_type": source.mime_type if source.mime_type != mime else None,
@@ -137,10 +151,14 @@ def _block(part: MediaPart, source: Source, place: str) -> dict[str, object]:
     }
 
 
-def _names(kind: Kind, filename: str | None, mime: str | None, inline: str | None) -> dict[str, str]:
-    """Return a file's name under the keys where packages look for it. Only inline documents always need one.
+def _names(
+    kind: Kind, filename: str | None, mime: str | None, inline: str | None
+) -> dict[str, str]:
+    """Return a file's name under the keys where packages look for it. Only inline documents always
+    need one.
 
-    A made-up name has the extension by which OpenAI knows the type. `inline` distinguishes inline documents.
+    A made-up name has the extension by which OpenAI knows the type. `inline` distinguishes inline
+    documents.
     """
     names = {"filename": filename} if filename else {}
     if kind != "document":
@@ -154,22 +172,25 @@ def _names(kind: Kind, filename: str | None, mime: str | None, inline: str | Non
 
 
 def _bedrock_name(filename: str, inline: str) -> str:
-    """Return a document's name for Bedrock: letters, digits, single spaces and `-()[]`, no two in a request alike.
+    """Return a document's name for Bedrock: letters, digits, single spaces and `-()[]`, no two in a
+    request alike.
 
-    The reference of its Converse API (`DocumentBlock`) allows 200 characters. It refuses "report.pdf".
+    The reference of its Converse API (`DocumentBlock`) allows 200 characters. It refuses
+    "report.pdf".
     """
     stem = filename.rpartition(".")[0] or filename
     words = re.sub(r"[^A-Za-z0-9()\[\]-]+", " ", stem)[:180].strip() or "document"
     return f"{words}-{crc32(inline.encode('utf-8', 'surrogatepass')):08x}"
 
 
-# -- from blocks to parts ------------------------------------------------------------------------------------------
+# -- from blocks to parts ------------------------------------------------------------------------
 
 
 def content_parts(content: str | Sequence[str | ContentBlock]) -> str | list[agui.ContentPart]:
     """Return the content of a human or tool message as AG-UI content: a string if it is only text.
 
-    Blocks without an AG-UI part, and unusable blocks, are left out with a warning. Empty text is left out without one.
+    Blocks without an AG-UI part, and unusable blocks, are left out with a warning. Empty text is
+    left out without one.
     """
     if isinstance(content, str):
         return clean_text(content)
@@ -195,16 +216,20 @@ def _part(block: object) -> agui.ContentPart | None:
     if isinstance(kind, str):
         named = _KINDS.get(kind.removeprefix("input_").removesuffix("_url"))
         flat, provider = _flat(kind, block)
-        if (named or kind == "media") and (source := _source_of_block(kind, named, flat, provider)) is not None:
+        if (named or kind == "media") and (
+            source := _source_of_block(kind, named, flat, provider)
+        ) is not None:
             return _media_part(named, flat, source)
     leave_out(str(kind))
     return None
 
 
 def _flat(kind: str, block: ContentBlock) -> tuple[ContentBlock, str | None]:
-    """Return `block` with the members of its inner objects on top, and the provider of its file id, as its shape shows.
+    """Return `block` with the members of its inner objects on top, and the provider of its file id,
+    as its shape shows.
 
-    Inner objects are those of `image_url`, `input_audio`, `file`, Bedrock's `document` and its like, and any `source`.
+    Inner objects are those of `image_url`, `input_audio`, `file`, Bedrock's `document` and its
+    like, and any `source`.
     """
     provider = "openai" if kind.startswith("input_") else None
     if isinstance(inner := block.get(kind), Mapping):
@@ -217,12 +242,16 @@ def _flat(kind: str, block: ContentBlock) -> tuple[ContentBlock, str | None]:
     return block, provider
 
 
-def _source_of_block(kind: str, named: Kind | None, flat: ContentBlock, provider: str | None) -> Source | None:
+def _source_of_block(
+    kind: str, named: Kind | None, flat: ContentBlock, provider: str | None
+) -> Source | None:
     mime = _string(flat, _MIMES)
     if mime is None and isinstance(format_ := flat.get("format"), str) and format_:
         major = "application" if named in (None, "document") else named
         mime = _FORMATS.get(format_, f"{major}/{format_}")
-    if flat.get("source_type") == "text":  # v0 keeps the text in `url`, Anthropic in `data`, Bedrock in `text`
+    if (
+        flat.get("source_type") == "text"
+    ):  # v0 keeps the text in `url`, Anthropic in `data`, Bedrock in `text`
         text = _string(flat, ("text", "data", "url"))
         return _text(text, mime) if text else None
     for value in (flat.get(name) for name in DATA):
@@ -240,16 +269,22 @@ def _source_of_block(kind: str, named: Kind | None, flat: ContentBlock, provider
 
 
 def _text(text: str, mime: str | None) -> agui.DataSource:
-    return agui.DataSource(value=b64encode(text.encode("utf-8", "replace")).decode(), mime_type=mime or "text/plain")
+    return agui.DataSource(
+        value=b64encode(text.encode("utf-8", "replace")).decode(), mime_type=mime or "text/plain"
+    )
 
 
 def _string(holder: ContentBlock, names: Sequence[str]) -> str | None:
     """Return the first text that is not empty."""
-    return next((value for name in names if isinstance(value := holder.get(name), str) and value), None)
+    return next(
+        (value for name in names if isinstance(value := holder.get(name), str) and value), None
+    )
 
 
 def _media_part(named: Kind | None, flat: ContentBlock, source: Source) -> MediaPart:
-    """Return the part of a block that calls itself `named`. If it has no name, the mime type decides."""
+    """Return the part of a block that calls itself `named`. If it has no name, the mime type
+    decides.
+    """
     extras = flat.get("extras")
     own = extras.get(OWN) if isinstance(extras, Mapping) else None
     mime = source.mime_type or None
@@ -265,21 +300,36 @@ def _media_part(named: Kind | None, flat: ContentBlock, source: Source) -> Media
         mime = guessed_mime(kind, filename_in(metadata))
     source = source.model_copy(update={"mime_type": mime})
     block_id = flat.get("id") if flat.get("source_type") != "id" else None
-    return _PARTS[kind](id=block_id if isinstance(block_id, str) else None, source=source, metadata=metadata)
+    return _PARTS[kind](
+        id=block_id if isinstance(block_id, str) else None, source=source, metadata=metadata
+    )
 
 
 def _as_sent(own: ContentBlock, kind: Kind, mime: str | None) -> tuple[Kind, str | None]:
-    """Return kind and mime type that the client sent, unless the block has been changed since into something else."""
+    """Return kind and mime type that the client sent, unless the block has been changed since into
+    something else.
+    """
     sent_mime, sent_kind = own.get("mime_type"), own.get("type")
-    if isinstance(sent_kind, str) and sent_kind in _PARTS and fitting_kind(cast("Kind", sent_kind), mime) == kind:
+    if (
+        isinstance(sent_kind, str)
+        and sent_kind in _PARTS
+        and fitting_kind(cast("Kind", sent_kind), mime) == kind
+    ):
         kind = cast("Kind", sent_kind)
-    return kind, sent_mime if isinstance(sent_mime, str) and accepted_mime(sent_mime) in (None, mime) else mime
+    return kind, sent_mime if isinstance(sent_mime, str) and accepted_mime(sent_mime) in (
+        None,
+        mime,
+    ) else mime
 
 
 def _metadata(flat: ContentBlock) -> dict[str, object] | None:
-    """Return what a block that `content_blocks` did not make has of its file, with the name as AG-UI's `filename`."""
+    """Return what a block that `content_blocks` did not make has of its file, with the name as
+    AG-UI's `filename`.
+    """
     about = {name: value for name in _ABOUT if (value := flat.get(name)) is not None}
-    holders = [one for one in (flat.get("metadata"), flat.get("extras"), about) if isinstance(one, Mapping)]
+    holders = [
+        one for one in (flat.get("metadata"), flat.get("extras"), about) if isinstance(one, Mapping)
+    ]
     items = [item for holder in holders for item in holder.items()]
     found = {name: value for name, value in items if isinstance(name, str) and _is_json(value)}
     name = next((name for name in _FILENAMES if isinstance(found.get(name), str)), "filename")
@@ -298,7 +348,8 @@ def _is_json(value: object) -> bool:
 def inlined(source: Source) -> Source | None:
     """Return a source, a `data:` URL (RFC 2397) as its data; None if it is empty.
 
-    Packages read a `data:` URL as an address: Anthropic would fetch it, OpenAI has no URLs of files.
+    Packages read a `data:` URL as an address: Anthropic would fetch it, OpenAI has no URLs of
+    files.
     """
     if isinstance(source, agui.FileSource) or source.value[:5].lower() != "data:":
         return source if source.value else None
@@ -308,7 +359,9 @@ def inlined(source: Source) -> Source | None:
         data = unquote_to_bytes(payload).decode("ascii", "replace") if "%" in payload else payload
     else:
         data = b64encode(unquote_to_bytes(payload)).decode()
-    return agui.DataSource(value=data, mime_type=own_mime or source.mime_type or "") if data else None
+    return (
+        agui.DataSource(value=data, mime_type=own_mime or source.mime_type or "") if data else None
+    )
 
 
 def accepted_mime(mime: str | None) -> str | None:
@@ -318,20 +371,27 @@ def accepted_mime(mime: str | None) -> str | None:
 
 
 def guessed_mime(kind: Kind, filename: str | None) -> str:
-    """Return the mime type of a file without one: that of its name, if it fits, or the most likely of its kind."""
+    """Return the mime type of a file without one: that of its name, if it fits, or the most likely
+    of its kind.
+    """
     guess = accepted_mime(mimetypes.guess_type(filename)[0]) if filename else None
     return guess if guess is not None and fitting_kind(kind, guess) == kind else _DEFAULT_MIME[kind]
 
 
 def fitting_kind(named: Kind, mime: str | None) -> Kind:
-    """Return the kind as which a model takes media that are sent as `named`: a PDF is a document, whatever its name.
+    """Return the kind as which a model takes media that are sent as `named`: a PDF is a document,
+    whatever its name.
 
     Audio and video keep their name, for they share containers (`video/webm`, `application/ogg`).
     """
     if mime is None or mime == OCTETS:
         return named
     major = mime.partition("/")[0]
-    if named in ("audio", "video") and major in ("audio", "video", "application") and mime != "application/pdf":
+    if (
+        named in ("audio", "video")
+        and major in ("audio", "video", "application")
+        and mime != "application/pdf"
+    ):
         return named
     return cast("Kind", major) if major in ("image", "audio", "video") else "document"
 

@@ -1,10 +1,13 @@
-"""Which addresses of media a client may send: some provider packages fetch them on the server, in its network.
+"""Which addresses of media a client may send: some provider packages fetch them on the server, in
+its network.
 
-An address enters `check_address`; one that the agent does not take raises. Names are not resolved: one may lead
-elsewhere a moment later. The packages follow redirects by themselves, wherever they lead. An operator who cannot rule
-that out takes no URLs (`"none"`), decides by a function, or lets nothing out of the server's network.
+An address enters `check_address`; one that the agent does not take raises. Names are not resolved:
+one may lead elsewhere a moment later. The packages follow redirects by themselves, wherever they
+lead. An operator who cannot rule that out takes no URLs (`"none"`), decides by a function, or lets
+nothing out of the server's network.
 
-Everything that is no inline data is an address, also what is no URL: some packages open a path on the server.
+Everything that is no inline data is an address, also what is no URL: some packages open a path on
+the server.
 """
 
 import ipaddress
@@ -19,13 +22,39 @@ from langgraph_agui.options import MediaUrls
 
 # A URL that leads out of this machine's files. One letter before a colon is a drive of Windows.
 _URL: Final = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+:[^\s\0-\x20]+", re.IGNORECASE)
-# How a URL begins. Clients of HTTP skip what stands before; without a scheme, one takes that of its page.
+# How a URL begins. Clients of HTTP skip what stands before; without a scheme, one takes that of its
+# page.
 _URL_BEGINS: Final = re.compile(r"[\s\0-\x20\ufeff]*([a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
 _PATH_BEGINS: Final = re.compile(r"\s*[/\\.~]")
 # Last labels of hosts inside of networks, and those that are reserved.
-_LOCAL: Final = ("localhost", "localdomain", "local", "internal", "intranet", "lan", "home", "corp", "private", "arpa")
-_SPECIAL: Final = ("test", "example", "invalid", "onion", "localdomain6", "svc", "consul", "box", *_LOCAL)
-_TAKEN: Final = {"public": "https to public hosts", "any": "URLs with a scheme", "none": "data only"}
+_LOCAL: Final = (
+    "localhost",
+    "localdomain",
+    "local",
+    "internal",
+    "intranet",
+    "lan",
+    "home",
+    "corp",
+    "private",
+    "arpa",
+)
+_SPECIAL: Final = (
+    "test",
+    "example",
+    "invalid",
+    "onion",
+    "localdomain6",
+    "svc",
+    "consul",
+    "box",
+    *_LOCAL,
+)
+_TAKEN: Final = {
+    "public": "https to public hosts",
+    "any": "URLs with a scheme",
+    "none": "data only",
+}
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/32")
 
 
@@ -37,7 +66,10 @@ def check_address(address: str, allowed: MediaUrls, place: str) -> None:
     """
     if not _is_allowed(address, allowed):
         taken = "not this" if callable(allowed) else _TAKEN[allowed]
-        text = f"{place}: this agent does not take media from {quoted(address)}; it takes {taken} (media_urls)."
+        text = (
+            f"{place}: this agent does not take media from {quoted(address)}; it takes {taken} "
+            "(media_urls)."
+        )
         raise RunInputError(ErrorCode.INVALID_INPUT, text)
 
 
@@ -60,9 +92,13 @@ def _is_allowed(address: str, allowed: MediaUrls) -> bool:
 
 
 def is_public(url: str) -> bool:
-    """Return whether a URL is `https` to a host that is public as far as its name shows, without a user name."""
+    """Return whether a URL is `https` to a host that is public as far as its name shows, without a
+    user name.
+    """
     if not url.isascii() or not url.isprintable() or set(url) & set(" \\"):
-        return False  # clients of HTTP do not agree on what these mean; IDNA has a spelling in ASCII
+        return (
+            False  # clients of HTTP do not agree on what these mean; IDNA has a spelling in ASCII
+        )
     try:
         parts = urlsplit(url)
         host, _ = (parts.hostname or "").rstrip("."), parts.port
@@ -73,7 +109,9 @@ def is_public(url: str) -> bool:
     except ValueError:
         return False
     try:
-        return _is_public_address(ipaddress.IPv4Address(socket.inet_aton(host)))  # takes 127.1, 0x7f.1 and 2130706433
+        return _is_public_address(
+            ipaddress.IPv4Address(socket.inet_aton(host))
+        )  # takes 127.1, 0x7f.1 and 2130706433
     except OSError:
         last = host.rpartition(".")[2]
         return "." in host and last not in _SPECIAL and not last[:1].isdigit()
@@ -83,4 +121,6 @@ def _is_public_address(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -
     if address.is_multicast or address.is_reserved or not address.is_global:
         return False
     # What leads to an IPv4 address may lead to a private one.
-    return address.version == 4 or not (address.ipv4_mapped or address.sixtofour or address.teredo or address in _NAT64)
+    return address.version == 4 or not (
+        address.ipv4_mapped or address.sixtofour or address.teredo or address in _NAT64
+    )

@@ -1,18 +1,23 @@
-"""What is known of providers by their names: who made a message, and whose reasoning is a summary."""
+"""What is known of providers by their names: who made a message, and whose reasoning is a
+summary.
+"""
 
 from collections.abc import Mapping
 
 from langgraph_agui.options import ReasoningOptions
 
-# Providers whose reasoning blocks are summaries: their APIs never return the reasoning word for word. OpenAI:
-# "Reasoning summaries" (`summary` of a reasoning item); Gemini: "Thought summaries" (`include_thoughts`). Claude is not
-# among them: some of its models summarize, and a message does not show whether its model does.
+# Providers whose reasoning blocks are summaries: their APIs never return the reasoning word for
+# word. OpenAI: "Reasoning summaries" (`summary` of a reasoning item); Gemini: "Thought summaries"
+# (`include_thoughts`). Claude is not among them: some of its models summarize, and a message does
+# not show whether its model does.
 SUMMARISING = frozenset({"openai", "azure", "google_genai", "google_vertexai"})
 
 
 def shows_reasoning(options: ReasoningOptions, provider: str | None) -> bool:
     """Return whether the client sees the text of the reasoning blocks of this provider."""
-    return options.visibility == "full" or (options.visibility == "summary" and provider in SUMMARISING)
+    return options.visibility == "full" or (
+        options.visibility == "summary" and provider in SUMMARISING
+    )
 
 
 _VENDORS = {
@@ -25,14 +30,17 @@ _VENDORS = {
 
 
 def vendor(name: str) -> str:
-    """Return the lowercase vendor id that AG-UI 1.0 wants in usage, for LangChain's name of a provider."""
+    """Return the lowercase vendor id that AG-UI 1.0 wants in usage, for LangChain's name of a
+    provider.
+    """
     return _VENDORS.get(name, name)
 
 
 def maker_of(metadata: Mapping[str, object]) -> str | None:
     """Return the provider of a message from its `response_metadata`; None if they do not name it.
 
-    langchain-xai names OpenAI as the provider of its Responses messages; the name of the model distinguishes them.
+    langchain-xai names OpenAI as the provider of its Responses messages; the name of the model
+    distinguishes them.
     """
     provider, model = metadata.get("model_provider"), metadata.get("model_name")
     if provider == "openai" and isinstance(model, str) and model.startswith("grok"):

@@ -1,7 +1,9 @@
-"""Hides reasoning in a graph's own data: state, results, interrupts and custom events may hold messages too.
+"""Hides reasoning in a graph's own data: state, results, interrupts and custom events may hold
+messages too.
 
-Any value enters, JSON data leave, without the reasoning that the client must not see. Messages and reasoning blocks
-are recognised by their shape in JSON, wherever user code has put them and however it has dumped them.
+Any value enters, JSON data leave, without the reasoning that the client must not see. Messages and
+reasoning blocks are recognised by their shape in JSON, wherever user code has put them and however
+it has dumped them.
 """
 
 import json
@@ -25,7 +27,17 @@ _ANYWHERE = _KWARGS - {"thinking"}
 
 # Keys of which a provider's reasoning block has at least one.
 _MEMBERS = frozenset(
-    {"content", "data", "encrypted_content", "extras", "reasoning", "reasoning_content", "signature", "summary", "text"}
+    {
+        "content",
+        "data",
+        "encrypted_content",
+        "extras",
+        "reasoning",
+        "reasoning_content",
+        "signature",
+        "summary",
+        "text",
+    }
     | {"thinking"}
 )
 
@@ -37,7 +49,9 @@ _ITEM = "reasoning"
 
 
 def redact(value: object, options: ReasoningOptions) -> JsonValue:
-    """Return `value` as JSON data, with as much of the reasoning in it as `options` show to a client."""
+    """Return `value` as JSON data, with as much of the reasoning in it as `options` show to a
+    client.
+    """
     plain = to_jsonable(value)
     if options.visibility == "full":
         return plain
@@ -66,7 +80,9 @@ def hides_reasoning(value: object, options: ReasoningOptions) -> bool:
 @cache
 def warn_reasoning_dropped() -> None:
     """Warn once that reasoning does not come back."""
-    logger.warning("Hidden reasoning is not sent back to the provider: ReasoningOptions has no `seal`.")
+    logger.warning(
+        "Hidden reasoning is not sent back to the provider: ReasoningOptions has no `seal`."
+    )
 
 
 class _Redactor:
@@ -93,11 +109,15 @@ class _Redactor:
         return {
             key: self.value(inner, provider)
             for key, inner in value.items()
-            if not (self._hides(inner, provider) or (key in _ANYWHERE and isinstance(inner, str | list)))
+            if not (
+                self._hides(inner, provider) or (key in _ANYWHERE and isinstance(inner, str | list))
+            )
         }
 
     def _hides(self, value: JsonValue, provider: str | None) -> bool:
-        if not (isinstance(value, dict) and is_reasoning(value)) or shows_reasoning(self._options, provider):
+        if not (isinstance(value, dict) and is_reasoning(value)) or shows_reasoning(
+            self._options, provider
+        ):
             return False
         return not _MEMBERS.isdisjoint(value)  # else it is data of the application with such a type
 
@@ -106,7 +126,10 @@ class _Redactor:
         name = metadata.get("model_provider") if isinstance(metadata, Mapping) else None
         provider = name if isinstance(name, str) else None
         hidden = _KWARGS if shows_reasoning(self._options, provider) else _KWARGS | {_ITEM}
-        others = {**message, "additional_kwargs": {key: kwargs[key] for key in kwargs if key not in hidden}}
+        others = {
+            **message,
+            "additional_kwargs": {key: kwargs[key] for key in kwargs if key not in hidden},
+        }
         by_model = message.get("type") in ("ai", "AIMessageChunk")
         content = others.pop("content", None)
         if isinstance(content, list):
@@ -115,10 +138,15 @@ class _Redactor:
             content = self._without_tags(content, by_model=True)
         else:
             content = self.value(content, provider)
-        return {"content": content, **{key: self.value(inner, provider) for key, inner in others.items()}}
+        return {
+            "content": content,
+            **{key: self.value(inner, provider) for key, inner in others.items()},
+        }
 
     def _string(self, text: str, provider: str | None) -> str:
-        """Redact a text, or JSON in one: LangGraph dumps what a tool returns into its result, message contents too."""
+        """Redact a text, or JSON in one: LangGraph dumps what a tool returns into its result,
+        message contents too.
+        """
         if text[:1] in ("[", "{") and any(word in text for word in _WORDS):
             try:
                 value = json.loads(text)
@@ -129,16 +157,29 @@ class _Redactor:
         return self._without_tags(text)
 
     def _without_tags(self, text: str, *, by_model: bool = False) -> str:
-        """Return `text` without reasoning between tags. A text that is not by a model is split only if it has tags."""
+        """Return `text` without reasoning between tags. A text that is not by a model is split only
+        if it has tags.
+        """
         tags = self._tags
-        return text if tags is None or not (by_model or tags.in_text(text)) else tags.answer_in(text)
+        return (
+            text if tags is None or not (by_model or tags.in_text(text)) else tags.answer_in(text)
+        )
 
     def _list(
-        self, values: list[JsonValue], provider: str | None, *, is_content: bool = False, by_model: bool = False
+        self,
+        values: list[JsonValue],
+        provider: str | None,
+        *,
+        is_content: bool = False,
+        by_model: bool = False,
     ) -> list[JsonValue]:
-        """Redact a list. A tag may open in one text block and close in another, so they are split as one text."""
+        """Redact a list. A tag may open in one text block and close in another, so they are split
+        as one text.
+        """
         kept = [value for value in values if not self._hides(value, provider)]
-        texts = [value if is_content and isinstance(value, str) else _block_text(value) for value in kept]
+        texts = [
+            value if is_content and isinstance(value, str) else _block_text(value) for value in kept
+        ]
         joined = "".join(text for text in texts if text is not None)
         answer = self._without_tags(joined, by_model=by_model)
         if answer == joined:

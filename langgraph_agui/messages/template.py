@@ -1,8 +1,9 @@
 """Templates: a provider's own data as JSON with holes for what the client holds anyway.
 
-Content and kwargs of a message enter `VisibleText.to_template`. From the AG-UI message that the client sends back,
-`VisibleText.from_template` fills the holes again. A hole is a list that begins with a `"$"` string; the table is in
-docs/reference/reasoning-format.md. A template never changes a value: what no hole describes exactly is written out.
+Content and kwargs of a message enter `VisibleText.to_template`. From the AG-UI message that the
+client sends back, `VisibleText.from_template` fills the holes again. A hole is a list that begins
+with a `"$"` string; the table is in docs/reference/reasoning-format.md. A template never changes a
+value: what no hole describes exactly is written out.
 """
 
 import json
@@ -21,16 +22,19 @@ _WORTH = 12
 # Bytes of a digest that are kept.
 _CHECK = 12
 
-# With more reasoning texts than these, a message is not searched for their parts: each is short and stands alone.
+# With more reasoning texts than these, a message is not searched for their parts: each is short and
+# stands alone.
 _MANY = 64
 
-# How often the text of a message may be repeated in it, on average: clients may write unsealed templates.
+# How often the text of a message may be repeated in it, on average: clients may write unsealed
+# templates.
 _REPEATS = 8
 
 
 @dataclass(slots=True)
 class VisibleText:
-    """What a client sees of one message: the text that holes stand for. It fills the templates of that message once.
+    """What a client sees of one message: the text that holes stand for. It fills the templates of
+    that message once.
 
     Attributes:
         text: The text of the message.
@@ -54,7 +58,9 @@ class VisibleText:
 
     def __post_init__(self) -> None:
         """Count the characters."""
-        self._left = _REPEATS * sum(map(len, [self.text, *self.reasoning, *self.arguments, *self.media]))
+        self._left = _REPEATS * sum(
+            map(len, [self.text, *self.reasoning, *self.arguments, *self.media])
+        )
 
     @property
     def check(self) -> str:
@@ -62,7 +68,9 @@ class VisibleText:
 
         Of arguments only the value counts: front ends parse them and write them anew.
         """
-        return _digest([self.text, *self.reasoning, *map(canonical_json, self.arguments), *self.media])
+        return _digest(
+            [self.text, *self.reasoning, *map(canonical_json, self.arguments), *self.media]
+        )
 
     def to_template(self, value: object) -> object:
         """Return `value` as a template. What is not JSON comes as near as JSON can."""
@@ -74,7 +82,11 @@ class VisibleText:
         if isinstance(value, bytes | bytearray | memoryview):
             return ["$x", b64encode(value).decode()]
         if isinstance(value, dict):
-            if value and (number := self._same_arguments(value)) is not None and self._draw(self.arguments[number]):
+            if (
+                value
+                and (number := self._same_arguments(value)) is not None
+                and self._draw(self.arguments[number])
+            ):
                 return ["$j", number]
             return {json_key(key): self.to_template(inner) for key, inner in value.items()}
         if isinstance(value, list | tuple):
@@ -82,10 +94,17 @@ class VisibleText:
         return self.to_template(to_jsonable(value))
 
     def _same_arguments(self, value: dict[object, object]) -> int | None:
-        """Return the call whose arguments `value` is, in the same spelling: `1 == True`, and dicts know no order."""
+        """Return the call whose arguments `value` is, in the same spelling: `1 == True`, and dicts
+        know no order.
+        """
         if self._objects is None:  # once: a message may hold thousands of calls
-            objects = [(dump_json(parsed(arguments)), number) for number, arguments in enumerate(self.arguments)]
-            self._objects = {dumped: number for dumped, number in reversed(objects) if dumped is not None}
+            objects = [
+                (dump_json(parsed(arguments)), number)
+                for number, arguments in enumerate(self.arguments)
+            ]
+            self._objects = {
+                dumped: number for dumped, number in reversed(objects) if dumped is not None
+            }
         dumped = dump_json(value) if self._objects else None
         return self._objects.get(dumped) if dumped is not None else None
 
@@ -97,13 +116,20 @@ class VisibleText:
         return True
 
     def _hole(self, value: str) -> list[object] | None:
-        """Return a hole for a text that is visible as a whole, or in a longer one, or that is longer itself."""
+        """Return a hole for a text that is visible as a whole, or in a longer one, or that is
+        longer itself.
+        """
         if not self._sources:
             for mark, texts in (("$m", self.media), ("$a", self.arguments), ("$r", self.reasoning)):
-                self._whole.update((words, [mark, number]) for number, words in reversed([*enumerate(texts)]))
+                self._whole.update(
+                    (words, [mark, number]) for number, words in reversed([*enumerate(texts)])
+                )
             self._whole[self.text] = ["$t"]
             reasoning = self.reasoning if len(self.reasoning) <= _MANY else ()
-            self._sources = [(self.text, ["$t"]), *((words, ["$r", at]) for at, words in enumerate(reasoning))]
+            self._sources = [
+                (self.text, ["$t"]),
+                *((words, ["$r", at]) for at, words in enumerate(reasoning)),
+            ]
         if hole := self._whole.get(value):
             return hole
         for words, hole in self._sources:
@@ -130,7 +156,8 @@ class VisibleText:
         """Return the value that `template` was made of.
 
         Raises:
-            InvalidEnvelope: A hole has nothing to fill it, or the template repeats the text more often than is allowed.
+            InvalidEnvelope: A hole has nothing to fill it, or the template repeats the text more
+                often than is allowed.
         """
         try:
             return self._fill(template)
@@ -198,16 +225,24 @@ def escape_list(items: list[object]) -> list[object]:
 
 def json_key(key: object) -> str:
     """Return the name that JSON has for a key of a dict."""
-    return key if isinstance(key, str) else next(iter(cast("dict[str, object]", to_jsonable({key: None}))))
+    return (
+        key
+        if isinstance(key, str)
+        else next(iter(cast("dict[str, object]", to_jsonable({key: None}))))
+    )
 
 
 def parsed(arguments: str) -> object:
-    """Return the JSON value of a call's arguments; None if they are not JSON. No arguments are an empty object.
+    """Return the JSON value of a call's arguments; None if they are not JSON. No arguments are an
+    empty object.
 
-    JSON can spell half of a surrogate pair. No checkpointer takes one in a key, so that counts as no JSON.
+    JSON can spell half of a surrogate pair. No checkpointer takes one in a key, so that counts as
+    no JSON.
     """
     try:
-        value: object = json.loads(arguments or "{}", object_pairs_hook=_utf8_keys if "\\u" in arguments else None)
+        value: object = json.loads(
+            arguments or "{}", object_pairs_hook=_utf8_keys if "\\u" in arguments else None
+        )
     except (ValueError, RecursionError):
         return None
     return value

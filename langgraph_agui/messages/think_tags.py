@@ -1,4 +1,6 @@
-"""Reasoning that a model writes into its text, between tags: text enters in pieces, text and reasoning leave."""
+"""Reasoning that a model writes into its text, between tags: text enters in pieces, text and
+reasoning leave.
+"""
 
 from typing import Final
 
@@ -12,12 +14,13 @@ TAGGED: Final = "think"
 class TagSplitter:
     """Splits the text of one message at think tags, `<think>…</think>`, while it streams.
 
-    Qwen, the distilled DeepSeek R1 models, Groq with `reasoning_format="raw"` and others write reasoning and answer
-    into one text. It comes in, cut anywhere; deltas of text and of reasoning go out, the same for any cutting.
+    Qwen, the distilled DeepSeek R1 models, Groq with `reasoning_format="raw"` and others write
+    reasoning and answer into one text. It comes in, cut anywhere; deltas of text and of reasoning
+    go out, the same for any cutting.
 
     - Text before an opening tag, and text without tags, is kept exactly.
-    - Whitespace inside reasoning next to its tags, whitespace after a closing tag, and whitespace alone before the
-      first tag belongs to the tags: these models put line breaks there.
+    - Whitespace inside reasoning next to its tags, whitespace after a closing tag, and whitespace
+      alone before the first tag belongs to the tags: these models put line breaks there.
     - Tags do not nest: an opening tag inside reasoning is reasoning, a closing tag outside is text.
     - Reasoning that is not closed is reasoning to the end, without the whitespace there.
 
@@ -31,7 +34,8 @@ class TagSplitter:
         self._buffer = ""
         self._reasoning = tags.opened
         self._stretch = 0
-        # Whether whitespace that comes next belongs to the tag before it, or may stand before the first tag.
+        # Whether whitespace that comes next belongs to the tag before it, or may stand before the
+        # first tag.
         self._after_tag, self._leading = tags.opened, not tags.opened
 
     def in_text(self, text: str) -> bool:
@@ -45,9 +49,11 @@ class TagSplitter:
         return "".join(delta.text for delta in deltas if delta.kind == "text")
 
     def feed(self, text: str) -> list[BlockDelta]:
-        """Return what is certain after this much more text: one delta for each stretch, none of them empty.
+        """Return what is certain after this much more text: one delta for each stretch, none of
+        them empty.
 
-        The splitter buffers what may be the beginning of a tag, and whitespace that may belong to one.
+        The splitter buffers what may be the beginning of a tag, and whitespace that may belong to
+        one.
         """
         text = self._buffer + text
         deltas: list[BlockDelta] = []

@@ -1,8 +1,8 @@
 """LangChain messages as AG-UI messages, with the ids and in the order of the live stream.
 
-Whole messages enter, AG-UI messages leave. For user and tool messages the way back is here too: the client sees their
-content, and an envelope holds what that loses. One is needed if the shape changes: a list of texts becomes one string,
-and a block has keys that no AG-UI part has.
+Whole messages enter, AG-UI messages leave. For user and tool messages the way back is here too: the
+client sees their content, and an envelope holds what that loses. One is needed if the shape
+changes: a list of texts becomes one string, and a block has keys that no AG-UI part has.
 """
 
 from __future__ import annotations
@@ -13,25 +13,43 @@ from uuid import uuid4
 
 from ag_ui import core as agui
 from ag_ui.core import Message
-from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    ChatMessage,
+    HumanMessage,
+    ToolCall,
+    ToolMessage,
+)
 
 from langgraph_agui.kernel.seal import InvalidEnvelope, RejectReason
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import ContentBlock
 from langgraph_agui.messages.conversation import Conversation
-from langgraph_agui.messages.encrypted_values import AGENT, VERSION, EncryptedValueCodec, Envelope, MessageSource
+from langgraph_agui.messages.encrypted_values import (
+    AGENT,
+    VERSION,
+    EncryptedValueCodec,
+    Envelope,
+    MessageSource,
+)
 from langgraph_agui.messages.envelope import REMOTE, check_visible
 from langgraph_agui.messages.hidden import silence_in
 from langgraph_agui.messages.media import content_blocks, content_parts
-from langgraph_agui.messages.redaction import hides_reasoning, redact_content, warn_reasoning_dropped
+from langgraph_agui.messages.redaction import (
+    hides_reasoning,
+    redact_content,
+    warn_reasoning_dropped,
+)
 from langgraph_agui.messages.template import VisibleText, calls_digest, same_json
 from langgraph_agui.options import ReasoningOptions
 from langgraph_agui.protocol.wire import clean_text
 
 logger = run_logger(__name__)
 
-# Metadata of the result of a tool that failed; `TOOL_CALL_RESULT` has no field for it (AG-UI 1.0, tools).
+# Metadata of the result of a tool that failed; `TOOL_CALL_RESULT` has no field for it (AG-UI 1.0,
+# tools).
 FAILED = {"status": "error"}
 
 # The `error` of a tool message whose content is no text. It adds nothing to `metadata.status`.
@@ -45,22 +63,32 @@ _UNANSWERED = ":unanswered"
 
 Role = Literal["assistant", "user", "tool"]
 
-# Makes the result of a call that gets none from its tool, given the call's id, its tool and the id of its message. The
-# result's own id has both ids: models may number their calls, and begin anew in each message.
+# Makes the result of a call that gets none from its tool, given the call's id, its tool and the id
+# of its message. The result's own id has both ids: models may number their calls, and begin anew in
+# each message.
 SettlingResult: TypeAlias = Callable[[str, str | None, str], ToolMessage]
 Content: TypeAlias = str | list[agui.ContentPart]
 
-_CHAT_ROLES: Mapping[str, Role] = {"assistant": "assistant", "ai": "assistant", "user": "user", "human": "user"}
+_CHAT_ROLES: Mapping[str, Role] = {
+    "assistant": "assistant",
+    "ai": "assistant",
+    "user": "user",
+    "human": "user",
+}
 
 
 def langchain_messages_to_agui(
-    messages: Iterable[BaseMessage], *, reasoning: ReasoningOptions | None = None, thread_id: str = ""
+    messages: Iterable[BaseMessage],
+    *,
+    reasoning: ReasoningOptions | None = None,
+    thread_id: str = "",
 ) -> list[Message]:
     """Return `messages` as an AG-UI client would hold them after streaming them.
 
-    System messages and messages of unknown kinds are left out; a message without an id gets a random one. Reasoning
-    becomes messages of its own before the assistant message that it led to. `encryptedValue` holds what the client does
-    not see but the provider needs: `agui_messages_to_langchain` makes the same messages again.
+    System messages and messages of unknown kinds are left out; a message without an id gets a
+    random one. Reasoning becomes messages of its own before the assistant message that it led to.
+    `encryptedValue` holds what the client does not see but the provider needs:
+    `agui_messages_to_langchain` makes the same messages again.
 
     Args:
         messages: LangChain messages. Anything else is left out with a warning.
@@ -68,7 +96,9 @@ def langchain_messages_to_agui(
         thread_id: The thread that sealed values are bound to.
     """
     conversation, values = Conversation(), EncryptedValueCodec(reasoning, thread_id)
-    for message in cast("Iterable[object]", messages if isinstance(messages, Iterable) else [messages]):
+    for message in cast(
+        "Iterable[object]", messages if isinstance(messages, Iterable) else [messages]
+    ):
         if isinstance(message, BaseMessage):
             _append(conversation, message, message.id or str(uuid4()), values)
         else:
@@ -77,7 +107,9 @@ def langchain_messages_to_agui(
     return conversation.messages()
 
 
-def _append(conversation: Conversation, message: BaseMessage, message_id: str, values: EncryptedValueCodec) -> None:
+def _append(
+    conversation: Conversation, message: BaseMessage, message_id: str, values: EncryptedValueCodec
+) -> None:
     match agui_role(message):
         case "assistant":
             turn = AssistantTurn.from_message(message, message_id, conversation.ids, values)
@@ -92,12 +124,16 @@ def _append(conversation: Conversation, message: BaseMessage, message_id: str, v
             conversation.add(user_message(message, message_id, values))
         case None:
             if message.type not in ("system", "remove"):
-                logger.warning("A message of type %.80r has no AG-UI role and was left out.", message.type)
+                logger.warning(
+                    "A message of type %.80r has no AG-UI role and was left out.", message.type
+                )
                 count_dropped("message")
 
 
 def agui_role(message: BaseMessage) -> Role | None:
-    """Return the role under which a client sees `message`; None if it stays on the server (prompts, hidden calls)."""
+    """Return the role under which a client sees `message`; None if it stays on the server (prompts,
+    hidden calls).
+    """
     if isinstance(message, AIMessage):
         return None if silence_in(message).is_total else "assistant"
     if isinstance(message, ToolMessage):
@@ -110,13 +146,21 @@ def agui_role(message: BaseMessage) -> Role | None:
 
 
 def user_message(
-    message: BaseMessage, message_id: str, values: EncryptedValueCodec, source: MessageSource = AGENT
+    message: BaseMessage,
+    message_id: str,
+    values: EncryptedValueCodec,
+    source: MessageSource = AGENT,
 ) -> agui.UserMessage:
     """Return a human message as the client sees it, media as parts."""
     name = clean_text(message.name) if message.name else None
     content, value = _encode_content(message, message_id, name, values, source)
     return agui.UserMessage(
-        id=message_id, role="user", content=content, name=name, encrypted_value=value, subagent_run_id=source.visible_id
+        id=message_id,
+        role="user",
+        content=content,
+        name=name,
+        encrypted_value=value,
+        subagent_run_id=source.visible_id,
     )
 
 
@@ -175,24 +219,40 @@ def open_tool_calls(messages: Sequence[BaseMessage], *, at_end: bool = False) ->
 
 def caller_id(messages: Sequence[BaseMessage], call_id: str) -> str:
     """Return the id of the last message with this call; empty if none has it."""
-    return next((message.id or "" for message in reversed(messages) if has_call(message, call_id)), "")
+    return next(
+        (message.id or "" for message in reversed(messages) if has_call(message, call_id)), ""
+    )
 
 
 def has_call(message: BaseMessage, call_id: str) -> bool:
     """Return whether a message has a call with this id."""
-    return isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls)
+    return isinstance(message, AIMessage) and any(
+        call["id"] == call_id for call in message.tool_calls
+    )
 
 
 def interrupted(call_id: str, name: str | None, message_id: str) -> ToolMessage:
-    """Return the result of a call that was interrupted: its run was stopped or has failed, or its model has."""
+    """Return the result of a call that was interrupted: its run was stopped or has failed, or its
+    model has.
+    """
     text = "Interrupted: there is no result."
-    return ToolMessage(text, id=f"{message_id}:{call_id}:interrupted", tool_call_id=call_id, name=name, status="error")
+    return ToolMessage(
+        text,
+        id=f"{message_id}:{call_id}:interrupted",
+        tool_call_id=call_id,
+        name=name,
+        status="error",
+    )
 
 
 def unanswered(call_id: str, name: str | None, message_id: str) -> ToolMessage:
-    """Return the result of a call that nobody answers, though nothing was interrupted: an agent may end by a call."""
+    """Return the result of a call that nobody answers, though nothing was interrupted: an agent may
+    end by a call.
+    """
     text = "This call has no result."
-    return ToolMessage(text, id=f"{message_id}:{call_id}{_UNANSWERED}", tool_call_id=call_id, name=name)
+    return ToolMessage(
+        text, id=f"{message_id}:{call_id}{_UNANSWERED}", tool_call_id=call_id, name=name
+    )
 
 
 def is_unanswered(result: agui.ToolMessage) -> bool:
@@ -209,13 +269,20 @@ def not_kept(call_id: str, name: str | None, message_id: str) -> ToolMessage:
 def cancelled(call_id: str, name: str | None, message_id: str) -> ToolMessage:
     """Return the result of a call that the user was asked about and has cancelled."""
     text = "Cancelled by the user: this was not executed."
-    return ToolMessage(text, id=f"{message_id}:{call_id}:cancelled", tool_call_id=call_id, name=name, status="error")
+    return ToolMessage(
+        text,
+        id=f"{message_id}:{call_id}:cancelled",
+        tool_call_id=call_id,
+        name=name,
+        status="error",
+    )
 
 
-# -- the content of user and tool messages, both ways --------------------------------------------------------------
+# -- the content of user and tool messages, both ways --------------------------------------------
 
 
-# Fields of a user or tool message by the member of the envelope that holds what a client does not see of them.
+# Fields of a user or tool message by the member of the envelope that holds what a client does not
+# see of them.
 _FIELDS: Final = {"c": "content", "k": "additional_kwargs", "n": "name", "i": "tool_call_id"}
 
 
@@ -227,7 +294,8 @@ def _encode_content(
     source: MessageSource,
     call_id: str | None = None,
 ) -> tuple[Content, str | None]:
-    """Return what a client sees of a message's content, and the opaque value with all else; most messages need none.
+    """Return what a client sees of a message's content, and the opaque value with all else; most
+    messages need none.
 
     Args:
         message: A human message, or a tool's result. It may repeat a model's reasoning.
@@ -239,7 +307,9 @@ def _encode_content(
     """
     content, sealed = as_content(message.content), values.options.seal is not None
     hides = hides_reasoning(message, values.options)
-    visible = content_parts(as_content(redact_content(content, values.options)) if hides else content)
+    visible = content_parts(
+        as_content(redact_content(content, values.options)) if hides else content
+    )
     text, own = _visible_text(visible), dict[str, object]()
     if hides and not sealed:
         warn_reasoning_dropped()
@@ -248,7 +318,11 @@ def _encode_content(
             shown = content_blocks(visible, message_id=message_id)
             if not same_json(shown, content) and (sealed or _same_words(content, shown)):
                 own["c"] = text.to_template(content)
-            if kwargs := message.additional_kwargs if sealed else _of_remote(message.additional_kwargs):
+            if (
+                kwargs := message.additional_kwargs
+                if sealed
+                else _of_remote(message.additional_kwargs)
+            ):
                 own["k"] = text.to_template(kwargs)
             if message.name != name and (sealed or message.name is None):
                 own["n"] = message.name
@@ -258,15 +332,22 @@ def _encode_content(
                 if own:
                     own["f"] = calls_digest([(call_id or "", "")])
         except RecursionError:
-            logger.warning("Message %.80r is nested too deeply; only what the client sees of it is kept.", message_id)
+            logger.warning(
+                "Message %.80r is nested too deeply; only what the client sees of it is kept.",
+                message_id,
+            )
             count_dropped("opaque_value")
             own = {}
     envelope = source.mark({"v": VERSION, **own, "h": text.check} if own else None)
     if envelope is None:
         return visible, None
-    value = values.encode("tool" if isinstance(message, ToolMessage) else "user", message_id, envelope)
+    value = values.encode(
+        "tool" if isinstance(message, ToolMessage) else "user", message_id, envelope
+    )
     if value is None:
-        logger.warning("The opaque value of message %.80r exceeds max_bytes and is left out.", message_id)
+        logger.warning(
+            "The opaque value of message %.80r exceeds max_bytes and is left out.", message_id
+        )
         count_dropped("opaque_value")
     return visible, value
 
@@ -285,18 +366,23 @@ def user_or_tool_message(
         message: The client's.
         name: Its name by default.
         envelope: What the message holds besides.
-        sealed: Whether nobody but the server can have made the envelope. If not, a model gets nothing but what the
-            client sees: the envelope only holds how that is cut into blocks, that a result has no name, which call it
-            answers, and what a remote agent calls it.
+        sealed: Whether nobody but the server can have made the envelope. If not, a model gets
+            nothing but what the client sees: the envelope only holds how that is cut into blocks,
+            that a result has no name, which call it answers, and what a remote agent calls it.
         call_id: The id of the call that a result answers, as its assistant message has it.
 
     Raises:
-        InvalidEnvelope: The envelope is of another message, the visible content has changed, or the envelope holds more
-            than it may.
+        InvalidEnvelope: The envelope is of another message, the visible content has changed, or the
+            envelope holds more than it may.
     """
     visible = tool_content(message) if isinstance(message, agui.ToolMessage) else message.content
     content = content_blocks(visible, message_id=message.id)
-    fields: dict[str, object] = {"id": message.id, "name": name, "content": content, "additional_kwargs": {}}
+    fields: dict[str, object] = {
+        "id": message.id,
+        "name": name,
+        "content": content,
+        "additional_kwargs": {},
+    }
     if isinstance(message, agui.ToolMessage):
         failed = message.error is not None or (message.metadata or {}).get("status") == "error"
         fields |= {"tool_call_id": message.tool_call_id, "status": "error" if failed else "success"}
@@ -309,24 +395,31 @@ def user_or_tool_message(
                 held["k"] = _of_remote(held["k"])
             if not (
                 _same_words(held.get("c", content), content)
-                and held.get("n", name) in ((name, None) if isinstance(message, agui.ToolMessage) else (name,))
+                and held.get("n", name)
+                in ((name, None) if isinstance(message, agui.ToolMessage) else (name,))
                 and held.get("i", call_id) == call_id
             ):
                 raise InvalidEnvelope(RejectReason.UNSEALED)
         fields |= {_FIELDS[key]: value for key, value in held.items() if _FIELDS[key] in fields}
     try:
-        return (HumanMessage if isinstance(message, agui.UserMessage) else ToolMessage).model_validate(fields)
+        return (
+            HumanMessage if isinstance(message, agui.UserMessage) else ToolMessage
+        ).model_validate(fields)
     except (TypeError, ValueError) as error:
         raise InvalidEnvelope from error
 
 
 def _of_remote(kwargs: object) -> dict[str, object]:
-    """Return of `additional_kwargs` what a remote agent gets back of its own results: ids and opaque values."""
+    """Return of `additional_kwargs` what a remote agent gets back of its own results: ids and
+    opaque values.
+    """
     return {REMOTE: kwargs[REMOTE]} if isinstance(kwargs, Mapping) and REMOTE in kwargs else {}
 
 
 def _same_words(content: object, shown: object) -> bool:
-    """Return whether a model reads the same in `content` as in `shown`, only cut into other blocks."""
+    """Return whether a model reads the same in `content` as in `shown`, only cut into other
+    blocks.
+    """
     return same_json(_joined(content), _joined(shown))
 
 
@@ -336,7 +429,9 @@ def _joined(content: object) -> object:
         return [content]
     joined: list[object] = []
     for block in content:
-        is_text = isinstance(block, dict) and block.keys() == {"type", "text"} and block["type"] == "text"
+        is_text = (
+            isinstance(block, dict) and block.keys() == {"type", "text"} and block["type"] == "text"
+        )
         piece = block["text"] if is_text else block
         if isinstance(piece, str) and joined and isinstance(joined[-1], str):
             joined[-1] += piece
@@ -346,7 +441,9 @@ def _joined(content: object) -> object:
 
 
 def tool_content(message: agui.ToolMessage) -> Content:
-    """Return what the model reads of a tool's result: the content, and `error` if the content does not hold it."""
+    """Return what the model reads of a tool's result: the content, and `error` if the content does
+    not hold it.
+    """
     content, error = message.content, message.error
     if not error or error == FAILED_WITHOUT_TEXT or (isinstance(content, str) and error in content):
         return content

@@ -1,9 +1,10 @@
 """AG-UI history as LangChain messages, reasoning included.
 
-A client's messages enter `HistoryConverter.to_langchain` (or `agui_messages_to_langchain`), LangChain messages leave.
-Each assistant message is made from its own envelope, those of the reasoning messages that it names, and those of its
-calls. If one of them is missing, altered or another message's, the message comes back as text and calls, and no opaque
-value of it is used: a provider signs a message as a whole.
+A client's messages enter `HistoryConverter.to_langchain` (or `agui_messages_to_langchain`),
+LangChain messages leave. Each assistant message is made from its own envelope, those of the
+reasoning messages that it names, and those of its calls. If one of them is missing, altered or
+another message's, the message comes back as text and calls, and no opaque value of it is used: a
+provider signs a message as a whole.
 """
 
 from __future__ import annotations
@@ -22,8 +23,18 @@ from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import CALL_BLOCKS, read_blocks
 from langgraph_agui.messages.client_media import ClientMedia
-from langgraph_agui.messages.encrypted_values import EncryptedValueCodec, Envelope, has_only_source, is_subagent_only
-from langgraph_agui.messages.envelope import decode_envelope, derived_id, to_langchain_calls, visible_text
+from langgraph_agui.messages.encrypted_values import (
+    EncryptedValueCodec,
+    Envelope,
+    has_only_source,
+    is_subagent_only,
+)
+from langgraph_agui.messages.envelope import (
+    decode_envelope,
+    derived_id,
+    to_langchain_calls,
+    visible_text,
+)
 from langgraph_agui.messages.providers import maker_of
 from langgraph_agui.messages.template import canonical_json
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui, user_or_tool_message
@@ -44,54 +55,68 @@ def agui_messages_to_langchain(
 ) -> list[BaseMessage]:
     """Return the messages of an AG-UI client as LangChain messages, with the same ids.
 
-    User, assistant and tool messages are converted, media parts included. Reasoning becomes part of the assistant
-    message that it led to, so that the provider gets exactly the bytes it would have received without AG-UI in between.
-    Activity messages are left out (AG-UI 1.0, activities). So are system and developer messages, unless `instructions`
-    accepts them: instructions are the server's.
-    Malformed, unknown and foreign content is left out with a warning. Arguments that are not a JSON object make an
-    invalid tool call.
+    User, assistant and tool messages are converted, media parts included. Reasoning becomes part of
+    the assistant message that it led to, so that the provider gets exactly the bytes it would have
+    received without AG-UI in between. Activity messages are left out (AG-UI 1.0, activities). So
+    are system and developer messages, unless `instructions` accepts them: instructions are the
+    server's. Malformed, unknown and foreign content is left out with a warning. Arguments that are
+    not a JSON object make an invalid tool call.
 
     Args:
-        messages: Messages, as objects or as the JSON that a client sends (data or text), or the event that holds them
-            all.
+        messages: Messages, as objects or as the JSON that a client sends (data or text), or the
+            event that holds them all.
         reasoning: The options under which the messages were sent to the client.
         thread_id: The thread of the messages. Sealed values open in no other thread.
-        provider: Who is about to get the messages, by LangChain's name or names (`model_provider`). Messages of other
-            providers keep text and calls only. The default is `reasoning.provider`; with neither, nothing is filtered.
-        instructions: `"accept"` makes system messages of system and developer messages, at their place. A
-            developer's is marked as such, as LangChain does for OpenAI.
-        media_urls: Which addresses media may have, as for `LangGraphAgent`; inline data are checked as there. None for
-            messages that no client has sent: their media stay as they are.
+        provider: Who is about to get the messages, by LangChain's name or names (`model_provider`).
+            Messages of other providers keep text and calls only. The default is
+            `reasoning.provider`; with neither, nothing is filtered.
+        instructions: `"accept"` makes system messages of system and developer messages, at their
+            place. A developer's is marked as such, as LangChain does for OpenAI.
+        media_urls: Which addresses media may have, as for `LangGraphAgent`; inline data are checked
+            as there. None for messages that no client has sent: their media stay as they are.
 
     Raises:
         ValueError: `messages` is a text, and no JSON list of messages.
-        RunInputError: Media are not what they call themselves, or have an address that is not allowed.
+        RunInputError: Media are not what they call themselves, or have an address that is not
+            allowed.
     """
     if isinstance(messages, str | bytes):
         messages = messages_in(messages)
     known = known_messages(messages)
     options = reasoning or ReasoningOptions()
     options = replace(options, provider=provider or options.provider)
-    converter = HistoryConverter(thread_id, options, instructions, ProviderFilter(options.providers))
-    return converter.to_langchain(known, ClientMedia(media_urls, known) if media_urls is not None else None)
+    converter = HistoryConverter(
+        thread_id, options, instructions, ProviderFilter(options.providers)
+    )
+    return converter.to_langchain(
+        known, ClientMedia(media_urls, known) if media_urls is not None else None
+    )
 
 
 def for_provider(messages: Iterable[BaseMessage], *providers: str) -> list[BaseMessage]:
     """Return `messages` as a model of one of `providers` may be sent them.
 
-    Signatures and ciphertext mean something to one provider only, and some packages forward others' by accident.
+    Signatures and ciphertext mean something to one provider only, and some packages forward others'
+    by accident.
 
     Args:
-        messages: LangChain messages. If `response_metadata["model_provider"]` names another provider, a message keeps
-            its text and calls, and loses its reasoning and all else. The other messages stay as they are.
-        providers: Names of providers (`model_provider`: `"anthropic"`, `"openai"`, `"bedrock_converse"`, ...).
+        messages: LangChain messages. If `response_metadata["model_provider"]` names another
+            provider, a message keeps its text and calls, and loses its reasoning and all else. The
+            other messages stay as they are.
+        providers: Names of providers (`model_provider`: `"anthropic"`, `"openai"`,
+            `"bedrock_converse"`, ...).
     """
     return [_portable(message, providers) for message in messages]
 
 
 def _portable(message: BaseMessage, providers: Sequence[str]) -> BaseMessage:
-    """Return a message of another provider as text and calls, the one form that every package takes."""
-    if not isinstance(message, AIMessage) or maker_of(message.response_metadata) in (None, *providers):
+    """Return a message of another provider as text and calls, the one form that every package
+    takes.
+    """
+    if not isinstance(message, AIMessage) or maker_of(message.response_metadata) in (
+        None,
+        *providers,
+    ):
         return message
     return AIMessage(
         "".join(delta.text for delta in read_blocks(message, whole=True) if delta.kind == "text"),
@@ -106,10 +131,10 @@ class ProviderFilter:
     """Keeps what other providers' models made from those of one graph.
 
     Args:
-        names: The providers (`model_provider`) of the graph's models; none if they are not known. Then nothing is
-            filtered.
-        learns: Whether a provider that turns up in a run is added. A node may make a model that nobody could find
-            before.
+        names: The providers (`model_provider`) of the graph's models; none if they are not known.
+            Then nothing is filtered.
+        learns: Whether a provider that turns up in a run is added. A node may make a model that
+            nobody could find before.
     """
 
     def __init__(self, names: Iterable[str] = (), *, learns: bool = False) -> None:
@@ -127,7 +152,11 @@ class ProviderFilter:
             return list(messages)
         filtered = for_provider(messages, *self._names)
         if changed := sum(one is not other for one, other in zip(messages, filtered, strict=True)):
-            logger.info("%d messages of other providers than %s go without reasoning.", changed, sorted(self._names))
+            logger.info(
+                "%d messages of other providers than %s go without reasoning.",
+                changed,
+                sorted(self._names),
+            )
         return filtered
 
 
@@ -147,7 +176,9 @@ class HistoryConverter:
     instructions: Literal["ignore", "accept"] = "ignore"
     providers: ProviderFilter = field(default_factory=ProviderFilter)
 
-    def to_langchain(self, messages: Sequence[Message], media: ClientMedia | None) -> list[BaseMessage]:
+    def to_langchain(
+        self, messages: Sequence[Message], media: ClientMedia | None
+    ) -> list[BaseMessage]:
         """Return a client's messages for the graph; see `agui_messages_to_langchain`.
 
         Args:
@@ -164,8 +195,12 @@ class HistoryConverter:
         return self.providers.apply(converted)
 
     def visible_content(self, message: BaseMessage) -> object:
-        """Return the content of a message of the thread as its client has it; None if the client has none."""
-        shown = langchain_messages_to_agui([message], reasoning=self.reasoning, thread_id=self.thread_id)
+        """Return the content of a message of the thread as its client has it; None if the client
+        has none.
+        """
+        shown = langchain_messages_to_agui(
+            [message], reasoning=self.reasoning, thread_id=self.thread_id
+        )
         return shown[0].content if shown else None
 
 
@@ -180,14 +215,22 @@ class _History:
     """
 
     def __init__(
-        self, messages: Sequence[Message], values: EncryptedValueCodec, instructions: bool, media: ClientMedia | None
+        self,
+        messages: Sequence[Message],
+        values: EncryptedValueCodec,
+        instructions: bool,
+        media: ClientMedia | None,
     ) -> None:
         self._instructions = instructions
         self._media = media
         self._messages = messages
         self._values = values
         self._rejected: Counter[RejectReason] = Counter()
-        self._unclaimed = {message.id: message for message in messages if isinstance(message, agui.ReasoningMessage)}
+        self._unclaimed = {
+            message.id: message
+            for message in messages
+            if isinstance(message, agui.ReasoningMessage)
+        }
         self._sealed = values.options.seal is not None
         self._tool_names: dict[str, str] = {}
         # The ids that assistant messages have for the calls of the client's ids.
@@ -200,10 +243,14 @@ class _History:
         self._carried = values.carried_in(self._of_thoughts.values())
 
     def to_langchain(self) -> list[BaseMessage]:
-        """Return the conversation for a graph. Log one warning if any opaque value could not be used."""
+        """Return the conversation for a graph. Log one warning if any opaque value could not be
+        used.
+        """
         result = list(in_call_order(self._convert()))
         if self._rejected:
-            why = ", ".join(f"{count} {reason.value}" for reason, count in sorted(self._rejected.items()))
+            why = ", ".join(
+                f"{count} {reason.value}" for reason, count in sorted(self._rejected.items())
+            )
             logger.warning("Opaque values of the client's messages were not used: %s.", why)
             count_dropped("opaque_value", self._rejected.total())
         return result
@@ -214,8 +261,8 @@ class _History:
         waiting: list[agui.ReasoningMessage] = []
         for message, envelope, claimed in zip(self._messages, envelopes, claims, strict=True):
             match message:
-                case agui.UserMessage() | agui.AssistantMessage() | agui.ToolMessage() if is_subagent_only(
-                    message.subagent_run_id, envelope
+                case agui.UserMessage() | agui.AssistantMessage() | agui.ToolMessage() if (
+                    is_subagent_only(message.subagent_run_id, envelope)
                 ):
                     continue
                 case agui.UserMessage() | agui.ToolMessage():
@@ -224,8 +271,14 @@ class _History:
                     yield self._assistant(message, envelope, claimed, waiting)
                     waiting = []
                 case agui.SystemMessage() | agui.DeveloperMessage() if self._instructions:
-                    kwargs = {"__openai_role__": "developer"} if isinstance(message, agui.DeveloperMessage) else {}
-                    yield SystemMessage(message.content, id=message.id, name=message.name, additional_kwargs=kwargs)
+                    kwargs = (
+                        {"__openai_role__": "developer"}
+                        if isinstance(message, agui.DeveloperMessage)
+                        else {}
+                    )
+                    yield SystemMessage(
+                        message.content, id=message.id, name=message.name, additional_kwargs=kwargs
+                    )
                 case agui.ReasoningMessage(subagent_run_id=None) if message.id in self._unclaimed:
                     waiting.append(message)
                 case _:
@@ -241,16 +294,27 @@ class _History:
             return self._carried.get(message.id, own)
         return own
 
-    def _claim(self, message: Message, envelope: Envelope | RejectReason | None) -> list[agui.ReasoningMessage] | None:
-        """Take the reasoning messages that an assistant message's envelope names, in order; None if one is missing."""
+    def _claim(
+        self, message: Message, envelope: Envelope | RejectReason | None
+    ) -> list[agui.ReasoningMessage] | None:
+        """Take the reasoning messages that an assistant message's envelope names, in order; None if
+        one is missing.
+        """
         if not isinstance(message, agui.AssistantMessage) or not isinstance(envelope, Mapping):
             return None
         claimed = envelope.get("r", 0)
         count = claimed if type(claimed) is int else 0
-        ids = claimed if isinstance(claimed, list) else (derived_id(message.id, number) for number in range(count))
+        ids = (
+            claimed
+            if isinstance(claimed, list)
+            else (derived_id(message.id, number) for number in range(count))
+        )
         found: list[agui.ReasoningMessage] = []
         for thought_id in ids:
-            if not isinstance(thought_id, str) or (thought := self._unclaimed.pop(thought_id, None)) is None:
+            if (
+                not isinstance(thought_id, str)
+                or (thought := self._unclaimed.pop(thought_id, None)) is None
+            ):
                 return None
             found.append(thought)
         return found
@@ -261,13 +325,23 @@ class _History:
         """Convert a message with its envelope, or without: it is whole without it."""
         if self._media is not None:
             message = self._media.admit(message)
-        name = self._tool_names.get(message.tool_call_id) if isinstance(message, agui.ToolMessage) else message.name
+        name = (
+            self._tool_names.get(message.tool_call_id)
+            if isinstance(message, agui.ToolMessage)
+            else message.name
+        )
         if isinstance(envelope, RejectReason):
             self._rejected[envelope] += 1
         elif envelope is not None and not has_only_source(envelope):
-            call_id = self._call_ids.get(message.tool_call_id) if isinstance(message, agui.ToolMessage) else None
+            call_id = (
+                self._call_ids.get(message.tool_call_id)
+                if isinstance(message, agui.ToolMessage)
+                else None
+            )
             try:
-                return user_or_tool_message(message, name, envelope, sealed=self._sealed, call_id=call_id)
+                return user_or_tool_message(
+                    message, name, envelope, sealed=self._sealed, call_id=call_id
+                )
             except InvalidEnvelope as error:
                 self._rejected[error.reason] += 1
         return user_or_tool_message(message, name)
@@ -302,12 +376,20 @@ class _History:
         )
 
     def _with_envelope(
-        self, message: agui.AssistantMessage, envelope: Envelope, thoughts: Sequence[agui.ReasoningMessage] | None
+        self,
+        message: agui.AssistantMessage,
+        envelope: Envelope,
+        thoughts: Sequence[agui.ReasoningMessage] | None,
     ) -> AIMessage:
         if thoughts is None:
             raise InvalidEnvelope
-        text, signatures = visible_text(message, thoughts), self._members("s", message.tool_calls or ())
-        text.signatures = {number: text.from_template(signature) for number, signature in signatures.items()}
+        text, signatures = (
+            visible_text(message, thoughts),
+            self._members("s", message.tool_calls or ()),
+        )
+        text.signatures = {
+            number: text.from_template(signature) for number, signature in signatures.items()
+        }
         text.blocks = self._members("b", thoughts)
         restored = decode_envelope(envelope, message, text, sealed=self._sealed)
         if not self._sealed:
@@ -315,32 +397,57 @@ class _History:
         return restored
 
     def _check_shown(
-        self, restored: AIMessage, message: agui.AssistantMessage, thoughts: Sequence[agui.ReasoningMessage]
+        self,
+        restored: AIMessage,
+        message: agui.AssistantMessage,
+        thoughts: Sequence[agui.ReasoningMessage],
     ) -> None:
-        """Refuse a message whose text, thoughts or calls differ from what the client sees. Anybody can have made it."""
-        turn, calls = AssistantTurn.from_message(restored, message.id, values=self._values), message.tool_calls or ()
-        made, shown_text = turn.of_kind("call"), "".join(block.text for block in turn.of_kind("text"))
-        blocks = [one for one in restored.content if isinstance(one, Mapping) and str(one.get("type")) in CALL_BLOCKS]
+        """Refuse a message whose text, thoughts or calls differ from what the client sees. Anybody
+        can have made it.
+        """
+        turn, calls = (
+            AssistantTurn.from_message(restored, message.id, values=self._values),
+            message.tool_calls or (),
+        )
+        made, shown_text = (
+            turn.of_kind("call"),
+            "".join(block.text for block in turn.of_kind("text")),
+        )
+        blocks = [
+            one
+            for one in restored.content
+            if isinstance(one, Mapping) and str(one.get("type")) in CALL_BLOCKS
+        ]
         reasoning = "".join(block.text for block in turn.of_kind("reasoning"))
-        ids = [(call.id, block.provider_id or call.id) for call, block in zip(calls, made, strict=False)]
+        ids = [
+            (call.id, block.provider_id or call.id)
+            for call, block in zip(calls, made, strict=False)
+        ]
         own_ids = {repr(own) for _, own in ids}  # a block may have anything as its id
         if not (
             shown_text == (message.content or "")
             and reasoning == "".join(thought.content for thought in thoughts)
             and len(made) == len(calls)
             and all(
-                call.function.name == (block.name or "") and _same_arguments(call.function.arguments, block.text)
+                call.function.name == (block.name or "")
+                and _same_arguments(call.function.arguments, block.text)
                 for call, block in zip(calls, made, strict=True)
             )
             and all(own == public or repr(public) not in own_ids for public, own in ids)
             # Packages send a block of a call as it is, if it is for none of the message's calls.
-            and all({repr(block.get("id")), repr(block.get("call_id"))} & own_ids for block in blocks)
+            and all(
+                {repr(block.get("id")), repr(block.get("call_id"))} & own_ids for block in blocks
+            )
         ):
             raise InvalidEnvelope(RejectReason.UNSEALED)
         self._call_ids.update(ids)
 
-    def _members(self, name: str, entities: Sequence[agui.ReasoningMessage | agui.ToolCall]) -> dict[int, object]:
-        """Return what the envelopes of a message's reasoning or calls hold under `name`, by number."""
+    def _members(
+        self, name: str, entities: Sequence[agui.ReasoningMessage | agui.ToolCall]
+    ) -> dict[int, object]:
+        """Return what the envelopes of a message's reasoning or calls hold under `name`, by
+        number.
+        """
         found: dict[int, object] = {}
         for number, entity in enumerate(entities):
             envelope = self._decode(entity) if entity.encrypted_value else {}
@@ -356,12 +463,17 @@ class _History:
         return self._values.decode("call", entity.id, entity.encrypted_value or "")
 
     def _blocks_without_envelope(
-        self, message: agui.AssistantMessage, reason: object, before: Sequence[agui.ReasoningMessage]
+        self,
+        message: agui.AssistantMessage,
+        reason: object,
+        before: Sequence[agui.ReasoningMessage],
     ) -> list[dict[str, object]]:
-        """Return the reasoning of a message that another adapter's client holds; none if it brings no opaque values.
+        """Return the reasoning of a message that another adapter's client holds; none if it brings
+        no opaque values.
 
-        `ag-ui-langgraph` (0.0.47) puts `encrypted_content` of OpenAI's reasoning items into `encryptedValue` as it is.
-        A thread that began there may come here. Nobody is known to send other values without an envelope.
+        `ag-ui-langgraph` (0.0.47) puts `encrypted_content` of OpenAI's reasoning items into
+        `encryptedValue` as it is. A thread that began there may come here. Nobody is known to send
+        other values without an envelope.
         """
         if isinstance(reason, RejectReason) and reason is not RejectReason.BARE:
             raise InvalidEnvelope(reason)
@@ -370,14 +482,22 @@ class _History:
         for value in [*map(self._decode, thoughts), *map(self._decode, calls)]:
             # An envelope of ours here means that the assistant message has lost its own.
             if value is not RejectReason.BARE:
-                raise InvalidEnvelope(value if isinstance(value, RejectReason) else RejectReason.DAMAGED)
-        if calls or reason is RejectReason.BARE or (thoughts and self._values.options.providers != ("openai",)):
+                raise InvalidEnvelope(
+                    value if isinstance(value, RejectReason) else RejectReason.DAMAGED
+                )
+        if (
+            calls
+            or reason is RejectReason.BARE
+            or (thoughts and self._values.options.providers != ("openai",))
+        ):
             raise InvalidEnvelope(RejectReason.BARE)
         return [
             {
                 "type": "reasoning",
                 **({"id": thought.id} if thought.id.startswith("rs_") else {}),
-                "summary": [{"type": "summary_text", "text": thought.content}] if thought.content else [],
+                "summary": [{"type": "summary_text", "text": thought.content}]
+                if thought.content
+                else [],
                 "encrypted_content": thought.encrypted_value,
             }
             for thought in thoughts
@@ -390,7 +510,9 @@ def _same_arguments(one: str, other: str) -> bool:
 
 
 def in_call_order(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:
-    """Put the results of parallel calls in the order of the calls. A client holds them as they arrived."""
+    """Put the results of parallel calls in the order of the calls. A client holds them as they
+    arrived.
+    """
     order: dict[str | None, int] = {}
     results: list[ToolMessage] = []
     for message in messages:
@@ -401,5 +523,7 @@ def in_call_order(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:
         results.clear()
         yield message
         if isinstance(message, AIMessage):
-            order = {call["id"]: place for place, call in reversed([*enumerate(message.tool_calls)])}
+            order = {
+                call["id"]: place for place, call in reversed([*enumerate(message.tool_calls)])
+            }
     yield from sorted(results, key=lambda result: order.get(result.tool_call_id, len(order)))

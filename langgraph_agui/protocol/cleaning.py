@@ -1,8 +1,10 @@
-"""Text that every store and provider can hold. A client's input enters, the same without U+0000 and half pairs leaves.
+"""Text that every store and provider can hold. A client's input enters, the same without U+0000 and
+half pairs leaves.
 
-JSON can spell U+0000, which Postgres refuses, and halves of surrogate pairs, which UTF-8 does not have. In text, each
-becomes U+FFFD: a character that came with pasted text must not cost the user a message. An id that holds one is
-refused: nobody makes such an id, and another would be a thread of its own.
+JSON can spell U+0000, which Postgres refuses, and halves of surrogate pairs, which UTF-8 does not
+have. In text, each becomes U+FFFD: a character that came with pasted text must not cost the user a
+message. An id that holds one is refused: nobody makes such an id, and another would be a thread of
+its own.
 """
 
 import json
@@ -22,7 +24,8 @@ _CHARACTERS = 100
 
 
 def clean_input(run_input: RunAgentInput) -> tuple[RunAgentInput, int]:
-    """Return an input fit for every store, and how much work it is: about the number of its texts and objects.
+    """Return an input fit for every store, and how much work it is: about the number of its texts
+    and objects.
 
     Its state is JSON data of its own, whatever the caller does with the one that it gave.
 
@@ -31,7 +34,10 @@ def clean_input(run_input: RunAgentInput) -> tuple[RunAgentInput, int]:
         TypeError: It is no input.
     """
     if not isinstance(run_input, RunAgentInput):
-        raise TypeError("A run takes a RunAgentInput. Make one of JSON data with RunAgentInput.model_validate(...).")
+        raise TypeError(
+            "A run takes a RunAgentInput. Make one of JSON data with "
+            "RunAgentInput.model_validate(...)."
+        )
     texts = [*_texts(run_input)]
     state = b""
     if run_input.state:
@@ -87,7 +93,10 @@ def _ids(run_input: RunAgentInput) -> Iterator[tuple[str, str | None]]:
     yield "runId", run_input.run_id
     yield "parentRunId", run_input.parent_run_id
     for message in run_input.messages:
-        yield from (("message id", message.id), ("subagentRunId", getattr(message, "subagent_run_id", None)))
+        yield from (
+            ("message id", message.id),
+            ("subagentRunId", getattr(message, "subagent_run_id", None)),
+        )
         if isinstance(message, ToolMessage):
             yield "toolCallId", message.tool_call_id
         calls = message.tool_calls if isinstance(message, AssistantMessage) else None
@@ -96,7 +105,9 @@ def _ids(run_input: RunAgentInput) -> Iterator[tuple[str, str | None]]:
 
 
 def clean_json(value: object) -> object:
-    """Return JSON data with U+FFFD in the place of each U+0000 and each half of a surrogate pair, keys included."""
+    """Return JSON data with U+FFFD in the place of each U+0000 and each half of a surrogate pair,
+    keys included.
+    """
     if isinstance(value, str):
         return clean_text(value).replace("\0", "\ufffd")
     if isinstance(value, Mapping):

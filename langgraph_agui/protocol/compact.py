@@ -13,10 +13,12 @@ from langgraph_agui.protocol.event_order import Growing, ItemKind, item_of
 
 
 def compact(events: Iterable[Event]) -> list[Event]:
-    """Return the events with the fragments of each text, reasoning and call joined, for storing or replaying a run.
+    """Return the events with the fragments of each text, reasoning and call joined, for storing or
+    replaying a run.
 
-    Fragments are joined until the next event of any other kind. The fragments of several items that stream at the same
-    time become one for each item. All other events stay as they are, in their order. The argument is not changed.
+    Fragments are joined until the next event of any other kind. The fragments of several items that
+    stream at the same time become one for each item. All other events stay as they are, in their
+    order. The argument is not changed.
     """
     result: list[Event] = []
     parts: dict[tuple[ItemKind, str, str | None], list[Growing]] = {}
@@ -32,4 +34,8 @@ def compact(events: Iterable[Event]) -> list[Event]:
 
 def _joined(fragments: list[Growing]) -> Growing:
     first = fragments[0]
-    return first.model_copy(update={"delta": "".join(one.delta for one in fragments)}) if fragments[1:] else first
+    return (
+        first.model_copy(update={"delta": "".join(one.delta for one in fragments)})
+        if fragments[1:]
+        else first
+    )

@@ -1,9 +1,10 @@
 """The RFC 6902 patch from one JSON value to the next.
 
-Made for state that an agent changes step by step. One walk over both values finds the differences, and the operations
-name them as deep down as they can. Lists of one length are compared place by place; others share a beginning and an
-end. Only `add`, `remove` and `replace` are used, and no path that clients refuse. The new value may be a live Python
-object: the result never shares a dict or list with it, so user code may change it afterwards.
+Made for state that an agent changes step by step. One walk over both values finds the differences,
+and the operations name them as deep down as they can. Lists of one length are compared place by
+place; others share a beginning and an end. Only `add`, `remove` and `replace` are used, and no path
+that clients refuse. The new value may be a live Python object: the result never shares a dict or
+list with it, so user code may change it afterwards.
 """
 
 import json
@@ -29,15 +30,19 @@ class _Change(NamedTuple):
     value: JsonValue
 
 
-def changes(before: JsonValue, after: object, key: str | None = None) -> tuple[list[Operation], JsonValue]:
+def changes(
+    before: JsonValue, after: object, key: str | None = None
+) -> tuple[list[Operation], JsonValue]:
     """Return the operations that turn `before` into `after`, and the new value.
 
-    The new value shares parts with `before`, and the operations share parts with the new value: all of it is read only.
+    The new value shares parts with `before`, and the operations share parts with the new value: all
+    of it is read only.
 
     Args:
-        before: JSON data that nobody changes any more. It is returned as the new value if nothing changed.
-        after: The new value, of any type: `to_jsonable` converts what JSON does not have. Numbers are equal only if
-            they are of one type. The result shares no dict or list with it.
+        before: JSON data that nobody changes any more. It is returned as the new value if nothing
+            changed.
+        after: The new value, of any type: `to_jsonable` converts what JSON does not have. Numbers
+            are equal only if they are of one type. The result shares no dict or list with it.
         key: The key of the document that both are under; None if they are whole documents.
     """
     try:
@@ -55,10 +60,11 @@ def escaped(key: str) -> str:
 
 
 def weigh(value: object, limit: int, each: int = 4) -> int:
-    """Return the weight of JSON data: `each` for a value, and one for each character of texts, keys and integers.
+    """Return the weight of JSON data: `each` for a value, and one for each character of texts, keys
+    and integers.
 
-    By default, this is about how many characters it takes as text. Counting stops beyond `limit`: what is returned then
-    is more than that.
+    By default, this is about how many characters it takes as text. Counting stops beyond `limit`:
+    what is returned then is more than that.
     """
     weight = 0
     pending: list[dict[str, object] | list[object]] = [[value]]
@@ -68,7 +74,9 @@ def weigh(value: object, limit: int, each: int = 4) -> int:
         if weight > limit:  # before its parts are looked at, which may be many
             break
         if isinstance(container, dict):
-            weight += sum(map(len, map(str, container)))  # an application's own state may have other keys
+            weight += sum(
+                map(len, map(str, container))
+            )  # an application's own state may have other keys
         for part in container.values() if isinstance(container, dict) else container:
             if isinstance(part, str):
                 weight += len(part)
@@ -102,7 +110,9 @@ def _compare(before: Any, after: Any, token: str | None, level: int) -> _Change 
     return _whole(copy_json(after))
 
 
-def _compare_objects(before: dict[str, Any], after: dict[Any, Any], token: str | None, level: int) -> _Change | None:
+def _compare_objects(
+    before: dict[str, Any], after: dict[Any, Any], token: str | None, level: int
+) -> _Change | None:
     edits: dict[str, _Change] = {}
     get, added = before.get, 0
     for key, new in after.items():
@@ -138,8 +148,12 @@ def _edited(before: dict[str, JsonValue], edits: dict[str, _Change], token: str 
     return _container(merged, [(escaped(key), change) for key, change in edits.items()])
 
 
-def _compare_lists(before: list[Any], after: list[Any], _: str | None, level: int) -> _Change | None:
-    """Compare lists of one length place by place, others after what they have in common at both ends."""
+def _compare_lists(
+    before: list[Any], after: list[Any], _: str | None, level: int
+) -> _Change | None:
+    """Compare lists of one length place by place, others after what they have in common at both
+    ends.
+    """
     steps: list[tuple[str, _Change]] = []
     merged: list[JsonValue] | None = None
     common, end = min(len(before), len(after)), 0
@@ -165,7 +179,9 @@ def _compare_lists(before: list[Any], after: list[Any], _: str | None, level: in
         merged.append(copy_json(after[place]))
         steps.append((str(place) if end else "-", _whole(merged[-1], "add")))
     # Remove from the end, so that the other indices stay valid.
-    steps += [(str(place), _removal()) for place in range(len(before) - end - 1, len(after) - end - 1, -1)]
+    steps += [
+        (str(place), _removal()) for place in range(len(before) - end - 1, len(after) - end - 1, -1)
+    ]
     return _container([*merged, *before[len(before) - end :]], steps)
 
 
@@ -186,7 +202,9 @@ def _removal() -> _Change:
 
 
 def _container(value: JsonValue, steps: list[tuple[str, _Change]]) -> _Change:
-    """Return the change of a container: the changes inside it, or the whole value if that is shorter."""
+    """Return the change of a container: the changes inside it, or the whole value if that is
+    shorter.
+    """
     operations = [one for token, change in steps for one in _below(f"/{token}", change.operations)]
     if len(operations) > 1:
         weight = weigh(operations, sys.maxsize)
@@ -202,5 +220,7 @@ def _below(path: str, operations: list[Operation]) -> list[Operation]:
 
 
 def is_refused(before: str | None, token: str) -> bool:
-    """Return whether clients refuse a path with these two steps, as a guard against prototype pollution."""
+    """Return whether clients refuse a path with these two steps, as a guard against prototype
+    pollution.
+    """
     return token == "__proto__" or (before, token) == ("constructor", "prototype")  # noqa: S105

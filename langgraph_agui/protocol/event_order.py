@@ -1,8 +1,9 @@
-"""The stages between schema and apply: chunks are expanded, then the order of events is checked (AG-UI 1.0, client).
+"""The stages between schema and apply: chunks are expanded, then the order of events is checked
+(AG-UI 1.0, client).
 
-Events that passed the schema enter. `ChunkExpander` turns `*_CHUNK` shorthands into start, content and end events.
-`EventOrder` knows everything that the reference client's verify step rejects: a `ProtocolError` leaves for the first
-event that must not come now.
+Events that passed the schema enter. `ChunkExpander` turns `*_CHUNK` shorthands into start, content
+and end events. `EventOrder` knows everything that the reference client's verify step rejects: a
+`ProtocolError` leaves for the first event that must not come now.
 """
 
 from collections import defaultdict
@@ -19,21 +20,33 @@ SubagentRunId: TypeAlias = str | None
 
 ItemKind: TypeAlias = Literal["text message", "reasoning message", "reasoning span", "tool call"]
 Opening: TypeAlias = (
-    agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent | agui.ReasoningStartEvent | agui.ToolCallStartEvent
+    agui.TextMessageStartEvent
+    | agui.ReasoningMessageStartEvent
+    | agui.ReasoningStartEvent
+    | agui.ToolCallStartEvent
 )
 Closing: TypeAlias = (
-    agui.TextMessageEndEvent | agui.ReasoningMessageEndEvent | agui.ReasoningEndEvent | agui.ToolCallEndEvent
+    agui.TextMessageEndEvent
+    | agui.ReasoningMessageEndEvent
+    | agui.ReasoningEndEvent
+    | agui.ToolCallEndEvent
 )
-Growing: TypeAlias = agui.TextMessageContentEvent | agui.ReasoningMessageContentEvent | agui.ToolCallArgsEvent
-_Attached: TypeAlias = Opening | Growing | Closing | agui.ActivityDeltaEvent | agui.ReasoningEncryptedValueEvent
-SubagentEvent: TypeAlias = agui.SubagentStartedEvent | agui.SubagentFinishedEvent | agui.SubagentErrorEvent
+Growing: TypeAlias = (
+    agui.TextMessageContentEvent | agui.ReasoningMessageContentEvent | agui.ToolCallArgsEvent
+)
+_Attached: TypeAlias = (
+    Opening | Growing | Closing | agui.ActivityDeltaEvent | agui.ReasoningEncryptedValueEvent
+)
+SubagentEvent: TypeAlias = (
+    agui.SubagentStartedEvent | agui.SubagentFinishedEvent | agui.SubagentErrorEvent
+)
 
 
 class EventOrder:
     """Checks the order of one stream's events; a stream may hold several runs, one after the other.
 
-    Ids are unique per kind of item. An item belongs to the agent that opened it for the rest of the run: no other agent
-    can continue it.
+    Ids are unique per kind of item. An item belongs to the agent that opened it for the rest of the
+    run: no other agent can continue it.
 
     Attributes:
         status: Where the stream stands.
@@ -92,7 +105,9 @@ class EventOrder:
             self.status = "finished"
 
     def _check_all_closed(self, event: Event) -> None:
-        steps = [name if agent is None else f"{name} (subagent {agent!r})" for agent, name in self._steps]
+        steps = [
+            name if agent is None else f"{name} (subagent {agent!r})" for agent, name in self._steps
+        ]
         still_open: list[tuple[str, Collection[str]]] = [
             ("steps", steps),
             *((f"{kind}s", ids) for kind, ids in self._open.items()),
@@ -100,28 +115,44 @@ class EventOrder:
         ]
         for kinds, names in still_open:
             if names:
-                refuse(f"open-{kinds.replace(' ', '-')}", event, f"{kinds} are still open: {', '.join(names)}")
+                refuse(
+                    f"open-{kinds.replace(' ', '-')}",
+                    event,
+                    f"{kinds} are still open: {', '.join(names)}",
+                )
 
     def _begin(self, event: Opening) -> None:
         kind, item_id = item_of(event)
         if item_id in self._open[kind]:
             refuse("already-open", event, f"{kind} {item_id!r} is already open")
-        agent = self._agent_of_call(event) if isinstance(event, agui.ToolCallStartEvent) else event.subagent_run_id
+        agent = (
+            self._agent_of_call(event)
+            if isinstance(event, agui.ToolCallStartEvent)
+            else event.subagent_run_id
+        )
         self._check_agent(event, kind, item_id)
         self._open[kind][item_id] = None
         self._agents[kind].setdefault(item_id, agent)
 
     def _agent_of_call(self, event: agui.ToolCallStartEvent) -> SubagentRunId:
-        """Return the agent of the message that carries a call. The event may repeat but not contradict it."""
+        """Return the agent of the message that carries a call. The event may repeat but not
+        contradict it.
+        """
         parent, own = event.parent_message_id, event.subagent_run_id
         messages = self._agents["text message"]
         if parent is None or parent not in messages:
             return own
         agent = messages[parent]
         if own is not None and own != agent:
-            refuse("owner-mismatch", event, f"its parent message {parent!r} belongs to {_name(agent)}")
+            refuse(
+                "owner-mismatch", event, f"its parent message {parent!r} belongs to {_name(agent)}"
+            )
         if own is None and self._agents["tool call"].get(event.tool_call_id, agent) != agent:
-            refuse("owner-mismatch", event, f"the call and its parent message {parent!r} belong to different agents")
+            refuse(
+                "owner-mismatch",
+                event,
+                f"the call and its parent message {parent!r} belong to different agents",
+            )
         return agent
 
     def _continue(self, event: Growing | Closing) -> None:
@@ -133,13 +164,21 @@ class EventOrder:
     def _check_agent(self, event: _Attached, kind: str, item_id: str) -> None:
         own, agents = event.subagent_run_id, self._agents[kind]
         if own is not None and agents.get(item_id, own) != own:
-            refuse("owner-mismatch", event, f"{kind} {item_id!r} belongs to {_name(agents[item_id])}, not to {own!r}")
+            refuse(
+                "owner-mismatch",
+                event,
+                f"{kind} {item_id!r} belongs to {_name(agents[item_id])}, not to {own!r}",
+            )
 
     def _step(self, event: agui.StepStartedEvent | agui.StepFinishedEvent) -> None:
         step = (event.subagent_run_id, event.step_name)
         if isinstance(event, agui.StepStartedEvent):
             if step in self._steps:
-                refuse("step-active", event, f"step {event.step_name!r} is already open for {_name(step[0])}")
+                refuse(
+                    "step-active",
+                    event,
+                    f"step {event.step_name!r} is already open for {_name(step[0])}",
+                )
             self._steps[step] = None
         elif step in self._steps:
             del self._steps[step]
@@ -159,17 +198,25 @@ class EventOrder:
         if active:
             refuse("subagent-active", event, f"subagent {subagent!r} is already active")
         if active is False:
-            refuse("subagent-reused", event, f"subagent {subagent!r} has ended; every invocation has its own id")
+            refuse(
+                "subagent-reused",
+                event,
+                f"subagent {subagent!r} has ended; every invocation has its own id",
+            )
         parent = event.parent_subagent_run_id
         if parent is not None and parent not in self._subagents:
             refuse("subagent-parent-unknown", event, f"its parent {parent!r} has not been started")
         self._subagents[subagent] = True
 
     def _attach(self, event: Event) -> None:
-        """Note which agent the remaining events belong to, and check those that attach to something."""
+        """Note which agent the remaining events belong to, and check those that attach to
+        something.
+        """
         match event:
             case agui.RunStartedEvent() if event.input is not None:
-                self._note_messages(reversed(event.input.messages))  # of two with one id, the first counts
+                self._note_messages(
+                    reversed(event.input.messages)
+                )  # of two with one id, the first counts
             case agui.MessagesSnapshotEvent():
                 self._note_messages(event.messages)
             case agui.ActivitySnapshotEvent():
@@ -189,13 +236,18 @@ class EventOrder:
     def _note_messages(self, messages: Iterable[agui.Message]) -> None:
         kinds = {"reasoning": "reasoning message", "activity": "activity"}
         for message in messages:
-            self._agents[kinds.get(message.role, "text message")][message.id] = message.subagent_run_id
+            self._agents[kinds.get(message.role, "text message")][message.id] = (
+                message.subagent_run_id
+            )
             if isinstance(message, agui.AssistantMessage):
                 calls = message.tool_calls or ()
-                self._agents["tool call"].update((call.id, message.subagent_run_id) for call in calls)
+                self._agents["tool call"].update(
+                    (call.id, message.subagent_run_id) for call in calls
+                )
 
 
-# By event type: the kind of its item, and the field with the item's id. The types of a span have REASONING alone.
+# By event type: the kind of its item, and the field with the item's id. The types of a span have
+# REASONING alone.
 _ITEMS: Final[Mapping[EventType, tuple[ItemKind, str]]] = {
     one: (kind, "tool_call_id" if kind == "tool call" else "message_id")
     for kind in get_args(ItemKind)
@@ -214,14 +266,18 @@ def _name(subagent_run_id: SubagentRunId) -> str:
     return "the parent agent" if subagent_run_id is None else f"subagent {subagent_run_id!r}"
 
 
-# -- chunks -----------------------------------------------------------------------------------------------------------
+# -- chunks --------------------------------------------------------------------------------------
 
 
-_Chunk: TypeAlias = agui.TextMessageChunkEvent | agui.ToolCallChunkEvent | agui.ReasoningMessageChunkEvent
+_Chunk: TypeAlias = (
+    agui.TextMessageChunkEvent | agui.ToolCallChunkEvent | agui.ReasoningMessageChunkEvent
+)
 
 
 class _Kind(NamedTuple):
-    """What chunks of one type stand for; `details` are the fields that only the first chunk needs to have."""
+    """What chunks of one type stand for; `details` are the fields that only the first chunk needs
+    to have.
+    """
 
     name: str
     id_field: str
@@ -233,15 +289,29 @@ class _Kind(NamedTuple):
 
 _TEXT: Final = agui.TextMessageStartEvent, agui.TextMessageContentEvent, agui.TextMessageEndEvent
 _CALL: Final = agui.ToolCallStartEvent, agui.ToolCallArgsEvent, agui.ToolCallEndEvent
-_REASONING: Final = agui.ReasoningMessageStartEvent, agui.ReasoningMessageContentEvent, agui.ReasoningMessageEndEvent
+_REASONING: Final = (
+    agui.ReasoningMessageStartEvent,
+    agui.ReasoningMessageContentEvent,
+    agui.ReasoningMessageEndEvent,
+)
 _KINDS: Final = {
     EventType.TEXT_MESSAGE_CHUNK: _Kind("text message", "message_id", ("role", "name"), *_TEXT),
-    EventType.TOOL_CALL_CHUNK: _Kind("tool call", "tool_call_id", ("tool_call_name", "parent_message_id"), *_CALL),
+    EventType.TOOL_CALL_CHUNK: _Kind(
+        "tool call", "tool_call_id", ("tool_call_name", "parent_message_id"), *_CALL
+    ),
     EventType.REASONING_MESSAGE_CHUNK: _Kind("reasoning message", "message_id", (), *_REASONING),
 }
-_NOT_CLOSING: Final = ("RAW", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_ENCRYPTED_VALUE", "SUBAGENT_STARTED")
+_NOT_CLOSING: Final = (
+    "RAW",
+    "ACTIVITY_SNAPSHOT",
+    "ACTIVITY_DELTA",
+    "REASONING_ENCRYPTED_VALUE",
+    "SUBAGENT_STARTED",
+)
 _CLOSES_NOTHING: Final = frozenset(map(EventType, _NOT_CLOSING))
-_CLOSES_ALL: Final = frozenset(map(EventType, ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "MESSAGES_SNAPSHOT")))
+_CLOSES_ALL: Final = frozenset(
+    map(EventType, ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "MESSAGES_SNAPSHOT"))
+)
 
 
 class _Item(NamedTuple):
@@ -253,24 +323,35 @@ class _Item(NamedTuple):
 
 
 class ChunkExpander:
-    """Expands one stream, event by event. Each subagent, and the parent agent, has at most one item open by chunks."""
+    """Expands one stream, event by event. Each subagent, and the parent agent, has at most one item
+    open by chunks.
+    """
 
     def __init__(self) -> None:
         self._open: dict[str | None, _Item] = {}  # by subagent run id; None is the parent agent
 
     def feed(self, event: Event) -> list[Event]:
-        """Return what `event` stands for: a chunk's expansion, or itself after the ends of what it closes.
+        """Return what `event` stands for: a chunk's expansion, or itself after the ends of what it
+        closes.
 
         Raises:
-            ProtocolError: A chunk opens an item without naming it (`chunk-without-id`), contradicts the chunk that
-                opened the item (`chunk-mismatch`) or could continue several items (`chunk-ambiguous`).
+            ProtocolError: A chunk opens an item without naming it (`chunk-without-id`), contradicts
+                the chunk that opened the item (`chunk-mismatch`) or could continue several items
+                (`chunk-ambiguous`).
         """
         if (kind := _KINDS.get(event.type)) is not None:
             return self._expand(cast("_Chunk", event), kind)
         if not self._open or event.type in _CLOSES_NOTHING:
             return [event]
         if event.type in _CLOSES_ALL:
-            return [*(end for subagent_run_id in list(self._open) for end in self._close(subagent_run_id)), event]
+            return [
+                *(
+                    end
+                    for subagent_run_id in list(self._open)
+                    for end in self._close(subagent_run_id)
+                ),
+                event,
+            ]
         return [*self._close(getattr(event, "subagent_run_id", None)), event]
 
     def _close(self, subagent_run_id: str | None) -> list[Event]:
@@ -291,7 +372,11 @@ class ChunkExpander:
             for field, was in item.details.items():
                 value = getattr(chunk, field)
                 if value not in (None, was):
-                    refuse("chunk-mismatch", chunk, f"its {field} is {value!r}, and that of its item {was!r}")
+                    refuse(
+                        "chunk-mismatch",
+                        chunk,
+                        f"its {field} is {value!r}, and that of its item {was!r}",
+                    )
         else:
             events = self._close(subagent_run_id)
             if item_id is None:
@@ -301,22 +386,42 @@ class ChunkExpander:
             item = self._open[subagent_run_id] = _Item(kind, item_id, details)
             fields: dict[str, Any] = {kind.id_field: item_id, **details, "metadata": chunk.metadata}
             events.append(kind.start(**fields, subagent_run_id=subagent_run_id))
-        if chunk.delta is not None or chunk.raw_event is not None or (not events and chunk.metadata is not None):
-            content: dict[str, Any] = {kind.id_field: item.id, "delta": chunk.delta or "", "metadata": chunk.metadata}
-            events.append(kind.content(**content, subagent_run_id=subagent_run_id, raw_event=chunk.raw_event))
+        if (
+            chunk.delta is not None
+            or chunk.raw_event is not None
+            or (not events and chunk.metadata is not None)
+        ):
+            content: dict[str, Any] = {
+                kind.id_field: item.id,
+                "delta": chunk.delta or "",
+                "metadata": chunk.metadata,
+            }
+            events.append(
+                kind.content(**content, subagent_run_id=subagent_run_id, raw_event=chunk.raw_event)
+            )
         return events
 
     def _subagent_of(self, chunk: _Chunk, kind: _Kind, item_id: str | None) -> str | None:
-        """Return the subagent run of the item that `chunk` names, else its own, else of the only possible item."""
+        """Return the subagent run of the item that `chunk` names, else its own, else of the only
+        possible item.
+        """
         own = chunk.subagent_run_id
-        alike = {subagent_run_id: item.id for subagent_run_id, item in self._open.items() if item.kind is kind}
+        alike = {
+            subagent_run_id: item.id
+            for subagent_run_id, item in self._open.items()
+            if item.kind is kind
+        }
         if item_id is not None:
-            agents = [subagent_run_id for subagent_run_id, open_id in alike.items() if open_id == item_id] or [own]
+            agents = [
+                subagent_run_id for subagent_run_id, open_id in alike.items() if open_id == item_id
+            ] or [own]
             if own not in (None, agents[0]):
                 refuse("chunk-mismatch", chunk, f"{kind.name} {item_id!r} belongs to another agent")
             return agents[0]
         if own is not None or None in alike:
             return own
         if len(alike) > 1:
-            refuse("chunk-ambiguous", chunk, f"it may continue any of {len(alike)} open {kind.name}s")
+            refuse(
+                "chunk-ambiguous", chunk, f"it may continue any of {len(alike)} open {kind.name}s"
+            )
         return next(iter(alike), None)

@@ -31,19 +31,23 @@ _MESSAGES_BY_ROLE: Final[Mapping[str, Callable[..., Message]]] = {
 class Fold:
     """Messages and state, kept up to date event by event as the reference client keeps them.
 
-    The order of events is not judged; `Verifier` does that. Deltas cost the same however long a message is.
+    The order of events is not judged; `Verifier` does that. Deltas cost the same however long a
+    message is.
 
     Args:
         messages: The messages that the client held before the stream.
         state: The state that it held.
-        max_weight: How heavy patches may make the state, or the content of an activity, and how much they may copy.
+        max_weight: How heavy patches may make the state, or the content of an activity, and how
+            much they may copy.
 
     Attributes:
         conversation: The live messages behind `messages`.
         warnings: What the client would complain about on its console while applying the events.
     """
 
-    def __init__(self, messages: Iterable[Message] = (), state: object = None, max_weight: int = MAX_WEIGHT) -> None:
+    def __init__(
+        self, messages: Iterable[Message] = (), state: object = None, max_weight: int = MAX_WEIGHT
+    ) -> None:
         self.conversation = MessageStore(messages)
         self._chunks = ChunkExpander()
         self._allowance = Allowance(max_weight)
@@ -54,7 +58,9 @@ class Fold:
 
     @property
     def messages(self) -> list[Message]:
-        """The messages in the client's order. They are shared with the fold and the events: read only."""
+        """The messages in the client's order. They are shared with the fold and the events: read
+        only.
+        """
         return self.conversation.views()
 
     @property
@@ -63,11 +69,12 @@ class Fold:
         return self._state.value
 
     def feed(self, event: Event | Mapping[str, object]) -> None:
-        """Apply one event, chunks included: an SDK event as it is, a wire object after `parse_event`.
+        """Apply one event, chunks included: an SDK event as it is, a wire object after
+        `parse_event`.
 
         Raises:
-            ProtocolError: A wire object or a chunk is malformed, or a patch makes too heavy a document
-                (`document-too-heavy`).
+            ProtocolError: A wire object or a chunk is malformed, or a patch makes too heavy a
+                document (`document-too-heavy`).
         """
         parsed = event if isinstance(event, BaseEvent) else parse_event(event)
         if parsed is not None:
@@ -120,8 +127,12 @@ class Fold:
     def _warn(self, event: Event, reason: str) -> None:
         self.warnings.append(f"{event.type.value}: {reason}")
 
-    def _patch(self, document: Document, patch: Iterable[GeneratedBaseModel], event: Event, what: str) -> bool:
-        """Apply a patch; return whether it fits. One that does not fit changes nothing and is a warning."""
+    def _patch(
+        self, document: Document, patch: Iterable[GeneratedBaseModel], event: Event, what: str
+    ) -> bool:
+        """Apply a patch; return whether it fits. One that does not fit changes nothing and is a
+        warning.
+        """
         try:
             document.patch(map(wire_fields, patch))
         except TooHeavyError as error:
@@ -131,12 +142,18 @@ class Fold:
             return False
         return True
 
-    # -- text and reasoning -----------------------------------------------------------------------------------------
+    # -- text and reasoning -----------------------------------------------------------------------
 
-    def _begin_text(self, event: agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent) -> None:
+    def _begin_text(
+        self, event: agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent
+    ) -> None:
         stored = self.conversation.find(event.message_id)
         if stored is None:
-            fields: dict[str, Any] = {"id": event.message_id, "subagent_run_id": event.subagent_run_id, "content": ""}
+            fields: dict[str, Any] = {
+                "id": event.message_id,
+                "subagent_run_id": event.subagent_run_id,
+                "content": "",
+            }
             make: Callable[..., Message] = agui.ReasoningMessage
             if isinstance(event, agui.TextMessageStartEvent):
                 make = _MESSAGES_BY_ROLE.get(event.role or "", agui.AssistantMessage)
@@ -157,19 +174,29 @@ class Fold:
             stored.append(delta)
         stored.merge(event.metadata)
 
-    # -- tool calls -------------------------------------------------------------------------------------------------
+    # -- tool calls -------------------------------------------------------------------------------
 
     def _begin_call(self, event: agui.ToolCallStartEvent) -> None:
         call = self.conversation.find_call(event.tool_call_id)
         if call is None:
-            call = self.conversation.add_call(self._holder(event), event.tool_call_id, event.tool_call_name)
+            call = self.conversation.add_call(
+                self._holder(event), event.tool_call_id, event.tool_call_name
+            )
         elif call.name != event.tool_call_name:
-            self._warn(event, f"call {event.tool_call_id!r} was {call.name!r} and becomes {event.tool_call_name!r}")
-            call.update(function=call.model.function.model_copy(update={"name": event.tool_call_name}))
+            self._warn(
+                event,
+                f"call {event.tool_call_id!r} was {call.name!r} and becomes "
+                f"{event.tool_call_name!r}",
+            )
+            call.update(
+                function=call.model.function.model_copy(update={"name": event.tool_call_name})
+            )
         call.merge(event.metadata)
 
     def _holder(self, event: agui.ToolCallStartEvent) -> StoredMessage:
-        """Return the assistant message that a new call goes into: its parent, else one of its own."""
+        """Return the assistant message that a new call goes into: its parent, else one of its
+        own.
+        """
         message_id = event.tool_call_id
         if event.parent_message_id:
             parent = self.conversation.find(event.parent_message_id)
@@ -178,9 +205,15 @@ class Fold:
             elif parent.model.role == "assistant":
                 return parent
             else:
-                self._warn(event, f"parent {event.parent_message_id!r} is a {parent.model.role} message")
-        subagent_run_id = event.subagent_run_id if self.conversation.find(message_id) is None else None
-        message = agui.AssistantMessage(id=message_id, tool_calls=[], subagent_run_id=subagent_run_id)
+                self._warn(
+                    event, f"parent {event.parent_message_id!r} is a {parent.model.role} message"
+                )
+        subagent_run_id = (
+            event.subagent_run_id if self.conversation.find(message_id) is None else None
+        )
+        message = agui.AssistantMessage(
+            id=message_id, tool_calls=[], subagent_run_id=subagent_run_id
+        )
         return self.conversation.add(message)
 
     def _call(self, event: agui.ToolCallArgsEvent | agui.ToolCallEndEvent) -> None:
@@ -201,7 +234,7 @@ class Fold:
         )
         self.conversation.add_result(message).merge(event.metadata)
 
-    # -- activities -------------------------------------------------------------------------------------------------
+    # -- activities -------------------------------------------------------------------------------
 
     def _activity(self, event: agui.ActivitySnapshotEvent) -> None:
         stored, replace = self.conversation.find(event.message_id), event.replace is not False
@@ -231,19 +264,27 @@ class Fold:
             return
         stored.merge(event.metadata)
         document = self._activities.get(event.message_id)
-        if document is None or document.value is not stored.model.content:  # a snapshot has replaced it
-            document = self._activities[event.message_id] = Document(stored.model.content, self._allowance)
+        if (
+            document is None or document.value is not stored.model.content
+        ):  # a snapshot has replaced it
+            document = self._activities[event.message_id] = Document(
+                stored.model.content, self._allowance
+            )
         if self._patch(document, event.patch, event, f"patch of activity {event.message_id!r}"):
             stored.update(content=document.value, activity_type=event.activity_type)
 
 
 @overload
 def fold(
-    events: Iterable[Event | Mapping[str, object]], messages: Iterable[Message] = ..., state: object = ...
+    events: Iterable[Event | Mapping[str, object]],
+    messages: Iterable[Message] = ...,
+    state: object = ...,
 ) -> Fold: ...
 @overload
 def fold(
-    events: AsyncIterable[Event | Mapping[str, object]], messages: Iterable[Message] = ..., state: object = ...
+    events: AsyncIterable[Event | Mapping[str, object]],
+    messages: Iterable[Message] = ...,
+    state: object = ...,
 ) -> Coroutine[Any, Any, Fold]: ...
 def fold(
     events: Iterable[Event | Mapping[str, object]] | AsyncIterable[Event | Mapping[str, object]],
@@ -271,11 +312,14 @@ async def _fold_async(events: AsyncIterable[Event | Mapping[str, object]], resul
 def _kept_by(event: agui.MessagesSnapshotEvent) -> Callable[[Message], bool]:
     """Return which messages survive being left out: those whose kind the snapshot does not own.
 
-    By the client package's convention, metadata may name the activity types that it owns; None means all.
+    By the client package's convention, metadata may name the activity types that it owns; None
+    means all.
     """
     roles = {message.role for message in event.messages}
     convention = (event.metadata or {}).get("@ag-ui/client", {})
-    types = convention.get("authoritativeActivityTypes", ...) if isinstance(convention, Mapping) else []
+    types = (
+        convention.get("authoritativeActivityTypes", ...) if isinstance(convention, Mapping) else []
+    )
     is_list_of_types = isinstance(types, list) and all(isinstance(item, str) for item in types)
 
     def keep(message: Message) -> bool:

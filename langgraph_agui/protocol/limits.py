@@ -1,7 +1,8 @@
-"""How much a client may send at once. A body and the JSON value in it enter; what is too much raises.
+"""How much a client may send at once. A body and the JSON value in it enter; what is too much
+raises.
 
-All work on an input is bounded by its bytes, its JSON values and the lengths of its lists. Depth is bounded because
-stores and models refuse what is nested too deeply, some only after a tool has run.
+All work on an input is bounded by its bytes, its JSON values and the lengths of its lists. Depth is
+bounded because stores and models refuse what is nested too deeply, some only after a tool has run.
 """
 
 import json
@@ -21,7 +22,8 @@ class InputLimits:
     Attributes:
         max_bytes: Bytes of the body.
         max_depth: Levels of JSON, in the body and in the arguments of each tool call.
-        max_items: Messages, tools, context items, resume entries, and parts and tool calls of one message.
+        max_items: Messages, tools, context items, resume entries, and parts and tool calls of one
+            message.
         max_values: JSON values altogether, those in the arguments of tool calls included.
     """
 
@@ -46,14 +48,17 @@ _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def check_json(text: bytes, limits: InputLimits, what: str = "The input", before: int = 0) -> int:
-    """Check JSON text before it is parsed; return how many values it holds, with the `before`, and at most that.
+    """Check JSON text before it is parsed; return how many values it holds, with the `before`, and
+    at most that.
 
     Raises:
         ProtocolError: It is nested too deeply, or holds too many values (`too-large`).
     """
     depth, deepest, values = 0, 0, before
     for piece in _outside_strings(text):
-        values += sum(map(piece.count, (b",", b"[", b"{"))) - piece.count(b"[]") - piece.count(b"{}")
+        values += (
+            sum(map(piece.count, (b",", b"[", b"{"))) - piece.count(b"[]") - piece.count(b"{}")
+        )
         steps = memoryview(piece.translate(_STEPS, _NO_BRACKETS)).cast("b")
         deepest = max(deepest, max(accumulate(steps, initial=depth)))
         depth += sum(steps)
@@ -77,7 +82,8 @@ def _outside_strings(text: bytes) -> Iterator[bytes]:
 def read_json(text: str) -> JsonValue:
     """Return the value of JSON text that `check_json` has checked.
 
-    Integers of more than 64 bits become doubles, as they are for JavaScript: checkpointers take no others.
+    Integers of more than 64 bits become doubles, as they are for JavaScript: checkpointers take no
+    others.
 
     Raises:
         ValueError: It is not JSON. `RecursionError`, if it has more levels than Python takes.
@@ -91,7 +97,8 @@ def read_json_in_text(text: str) -> JsonValue:
     """Return the JSON value that a client's text holds. In its input, it counts as one value.
 
     Raises:
-        ValueError: It holds none, or one of more than a million characters, 50,000 values or 100 levels.
+        ValueError: It holds none, or one of more than a million characters, 50,000 values or 100
+            levels.
     """
     if len(text) > _IN_TEXT.max_bytes:
         raise ValueError("The text is too long.")
@@ -111,12 +118,15 @@ def _read_integer(digits: str) -> int | float:
     if len(digits) <= _INTEGER and -(2**63) <= (number := int(digits)) < 2**64:
         return number
     if isinf(double := float(digits)):
-        raise ProtocolError("too-large", f"An integer of {len(digits)} digits is more than a double holds.")
+        raise ProtocolError(
+            "too-large", f"An integer of {len(digits)} digits is more than a double holds."
+        )
     return double
 
 
 def check_items(value: Mapping[str, object], limits: InputLimits, values: int) -> None:
-    """Check the lists of a `RunAgentInput` as it was sent, and the arguments of its calls; `values` is of its body.
+    """Check the lists of a `RunAgentInput` as it was sent, and the arguments of its calls; `values`
+    is of its body.
 
     Raises:
         ProtocolError: There are too many of something, or the arguments are too much (`too-large`).
@@ -135,7 +145,9 @@ def check_items(value: Mapping[str, object], limits: InputLimits, values: int) -
             arguments = function.get("arguments") if isinstance(function, Mapping) else None
             if isinstance(arguments, str):
                 encoded = arguments.encode("utf-8", "replace")
-                values = check_json(encoded, limits, "The input with the arguments of its tool calls", values)
+                values = check_json(
+                    encoded, limits, "The input with the arguments of its tool calls", values
+                )
 
 
 def _check_list(items: object, what: str, limits: InputLimits) -> None:

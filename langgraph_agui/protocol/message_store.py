@@ -55,7 +55,11 @@ class StoredToolCall(_Stored[agui.ToolCall]):
         """Return the call as it stands."""
         if self._pieces:
             function = self.model.function
-            self.update(function=function.model_copy(update={"arguments": self._take_text(function.arguments)}))
+            self.update(
+                function=function.model_copy(
+                    update={"arguments": self._take_text(function.arguments)}
+                )
+            )
         return self.model
 
 
@@ -91,7 +95,8 @@ class MessageStore:
     def _index(self) -> None:
         self._by_id: dict[str, StoredMessage] = {}
         self._calls: dict[str, tuple[StoredMessage, StoredToolCall]] = {}
-        # By the message of the call: the last result behind it, so that many are not passed one by one.
+        # By the message of the call: the last result behind it, so that many are not passed one by
+        # one.
         self._last_results: dict[StoredMessage, StoredMessage] = {}
         for stored in self._messages:
             self._enter(stored)
@@ -117,7 +122,9 @@ class MessageStore:
         """Return the message that has the first tool call of that id."""
         return self._calls[call_id][0] if call_id in self._calls else None
 
-    def find_entity(self, event: agui.ReasoningEncryptedValueEvent) -> StoredMessage | StoredToolCall | None:
+    def find_entity(
+        self, event: agui.ReasoningEncryptedValueEvent
+    ) -> StoredMessage | StoredToolCall | None:
         """Return what an encrypted value belongs to. Activities take none."""
         if event.subtype == "tool-call":
             return self.find_call(event.entity_id)
@@ -133,7 +140,9 @@ class MessageStore:
 
     def add_call(self, stored: StoredMessage, call_id: str, name: str) -> StoredToolCall:
         """Add a tool call without arguments to a message."""
-        call = StoredToolCall(agui.ToolCall(id=call_id, function=agui.FunctionCall(name=name, arguments="")))
+        call = StoredToolCall(
+            agui.ToolCall(id=call_id, function=agui.FunctionCall(name=name, arguments=""))
+        )
         if stored.calls is None:
             stored.calls = []
         stored.calls.append(call)
@@ -164,18 +173,28 @@ class MessageStore:
             self._index()
         return old
 
-    def restate(self, messages: Sequence[agui.Message], keep: Callable[[agui.Message], bool]) -> None:
-        """Replace messages by those of the same id, drop the others unless to `keep`, append the new."""
+    def restate(
+        self, messages: Sequence[agui.Message], keep: Callable[[agui.Message], bool]
+    ) -> None:
+        """Replace messages by those of the same id, drop the others unless to `keep`, append the
+        new.
+        """
         new = [StoredMessage(message) for message in messages]
         by_id = {stored.model.id: stored for stored in new}
-        merged = [by_id.get(one.model.id, one) for one in self._messages if one.model.id in by_id or keep(one.model)]
+        merged = [
+            by_id.get(one.model.id, one)
+            for one in self._messages
+            if one.model.id in by_id or keep(one.model)
+        ]
         known = {stored.model.id for stored in merged}
         self._messages = merged + [stored for stored in new if stored.model.id not in known]
         self._index()
 
 
 def joined(pieces: Iterable[str]) -> str:
-    """Join streamed text; a surrogate pair that was split between two pieces becomes its character."""
+    """Join streamed text; a surrogate pair that was split between two pieces becomes its
+    character.
+    """
     text = "".join(pieces)
     try:
         text.encode()
@@ -185,7 +204,9 @@ def joined(pieces: Iterable[str]) -> str:
 
 
 def open_tool_calls(messages: Iterable[agui.Message]) -> dict[str, agui.ToolCall]:
-    """Return the calls that no later message answers, by id, in their order; those of subagents included."""
+    """Return the calls that no later message answers, by id, in their order; those of subagents
+    included.
+    """
     calls: dict[str, agui.ToolCall] = {}
     for message in messages:
         if isinstance(message, agui.AssistantMessage):

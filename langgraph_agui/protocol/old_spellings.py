@@ -1,8 +1,8 @@
 """Spellings from before AG-UI 1.0, and what they are in 1.0.
 
-Wire objects enter and leave; the argument stays as it is. Each spelling that is replaced is named in the notes. The
-reference client reads the same, but for two that it refuses: reasoning in the role of an assistant, and a list of parts
-where a message has text.
+Wire objects enter and leave; the argument stays as it is. Each spelling that is replaced is named
+in the notes. The reference client reads the same, but for two that it refuses: reasoning in the
+role of an assistant, and a list of parts where a message has text.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,9 @@ _NULLABLE: Final[Mapping[object, Sequence[str]]] = {
 def modern_event(event: Wire, notes: list[str]) -> Wire:
     """Return `event` with old spellings replaced, each named in `notes`."""
     kind = event.get("type")
-    event = _without_nulls(event, ("rawEvent", *(_NULLABLE.get(kind, ()) if isinstance(kind, str) else ())), notes)
+    event = _without_nulls(
+        event, ("rawEvent", *(_NULLABLE.get(kind, ()) if isinstance(kind, str) else ())), notes
+    )
     if kind == "MESSAGES_SNAPSHOT":
         event = _mapped(event, "messages", _modern_message, notes)
     elif kind == "RUN_STARTED" and isinstance(run_input := event.get("input"), Mapping):
@@ -39,8 +41,12 @@ def modern_event(event: Wire, notes: list[str]) -> Wire:
 def modern_input(run_input: Wire, notes: list[str]) -> Wire:
     """Return a `RunAgentInput` with old spellings replaced, each named in `notes`."""
     run_input = _without_nulls(run_input, ("forwardedProps",), notes)
-    run_input = _mapped(run_input, "tools", lambda tool, notes: _without_nulls(tool, ("parameters",), notes), notes)
-    run_input = _mapped(run_input, "resume", lambda entry, notes: _without_nulls(entry, ("payload",), notes), notes)
+    run_input = _mapped(
+        run_input, "tools", lambda tool, notes: _without_nulls(tool, ("parameters",), notes), notes
+    )
+    run_input = _mapped(
+        run_input, "resume", lambda entry, notes: _without_nulls(entry, ("payload",), notes), notes
+    )
     return _mapped(run_input, "messages", _modern_message, notes)
 
 
@@ -54,16 +60,26 @@ def _modern_message(message: Wire, notes: list[str]) -> Wire:
     if not any(_is_binary(part) for part in parts):
         return message
     notes.append("deprecated binary content, read as media parts")
-    notes += ["binary content without data or url" for part in parts if _is_binary(part) and _source(part) is None]
+    notes += [
+        "binary content without data or url"
+        for part in parts
+        if _is_binary(part) and _source(part) is None
+    ]
     media = [_as_media(part) if _is_binary(part) else part for part in parts]
     # A sender may have added the modern form itself, next to the old one.
     modern = {form for part in parts for form in _forms(part)}
-    kept = [new for old, new in zip(parts, media, strict=True) if new is old or modern.isdisjoint(_forms(new)[:1])]
+    kept = [
+        new
+        for old, new in zip(parts, media, strict=True)
+        if new is old or modern.isdisjoint(_forms(new)[:1])
+    ]
     return {**message, "content": kept}
 
 
 def _text_of(parts: Sequence[object], notes: list[str]) -> str | None:
-    """Return the text of a list of parts without those that are no text; `None` if one is malformed."""
+    """Return the text of a list of parts without those that are no text; `None` if one is
+    malformed.
+    """
     texts, others = [], []
     for part in parts:
         if not isinstance(part, Mapping) or not isinstance(kind := part.get("type"), str):
@@ -92,30 +108,45 @@ def _as_media(part: Wire) -> Wire:
         return part  # a bare file id has no 1.0 form; the part is removed later
     kind = next((kind for kind in _MEDIA[:3] if mime.startswith(f"{kind}/")), "document")
     name = {"metadata": {"filename": part["filename"]}} if part.get("filename") else {}
-    return {"type": kind, "source": {"type": source, "value": part[source], "mimeType": mime}, **name}
+    return {
+        "type": kind,
+        "source": {"type": source, "value": part[source], "mimeType": mime},
+        **name,
+    }
 
 
 def _source(part: Wire) -> str | None:
-    """Return the field that holds a binary part's content: one that counts as true in JavaScript."""
+    """Return the field that holds a binary part's content: one that counts as true in
+    JavaScript.
+    """
     return next((name for name in ("data", "url") if part.get(name) not in (None, "", 0)), None)
 
 
 def _forms(part: object) -> list[str]:
-    """Return what identifies a media part: its file with the file's name, if it has one, and without."""
+    """Return what identifies a media part: its file with the file's name, if it has one, and
+    without.
+    """
     source = part.get("source") if isinstance(part, Mapping) else None
     if not isinstance(part, Mapping) or not isinstance(source, Mapping):
         return []
     file = [part.get("type"), *(source.get(key) for key in ("type", "value", "mimeType"))]
     metadata = part.get("metadata")
-    names = [metadata["filename"]] if isinstance(metadata, Mapping) and "filename" in metadata else []
+    names = (
+        [metadata["filename"]] if isinstance(metadata, Mapping) and "filename" in metadata else []
+    )
     return [repr([*file, *names]), *([repr(file)] if names else [])]
 
 
-def _mapped(holder: Wire, key: str, change: Callable[[Wire, list[str]], Wire], notes: list[str]) -> Wire:
+def _mapped(
+    holder: Wire, key: str, change: Callable[[Wire, list[str]], Wire], notes: list[str]
+) -> Wire:
     items = holder.get(key)
     if not isinstance(items, list | tuple):
         return holder
-    return {**holder, key: [change(item, notes) if isinstance(item, Mapping) else item for item in items]}
+    return {
+        **holder,
+        key: [change(item, notes) if isinstance(item, Mapping) else item for item in items],
+    }
 
 
 def _without_nulls(holder: Wire, keys: Sequence[str], notes: list[str]) -> Wire:

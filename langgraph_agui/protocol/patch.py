@@ -1,13 +1,15 @@
 """RFC 6902 patches over JSON data, applied all or nothing and without changing the original.
 
-Written here and not taken from a package because the result must be the client's: for `test`, `1` is not `true`; paths
-into `__proto__` are refused; and where the reference client's library is laxer than the RFC, so is this (odd spellings
-of a list index such as `01`; a move or copy beyond the end of a list, which appends). One difference is left: patching
-a document that is a bare scalar fails here, where the client may ignore it without a warning. What a patch does not
-touch is shared with the original, so a small patch of a large document is cheap.
+Written here and not taken from a package because the result must be the client's: for `test`, `1`
+is not `true`; paths into `__proto__` are refused; and where the reference client's library is laxer
+than the RFC, so is this (odd spellings of a list index such as `01`; a move or copy beyond the end
+of a list, which appends). One difference is left: patching a document that is a bare scalar fails
+here, where the client may ignore it without a warning. What a patch does not touch is shared with
+the original, so a small patch of a large document is cheap.
 
-A `copy` shares too, so a few kilobytes of patches can name a document of any size, which only its reader would pay for.
-So what patches write is weighed first: a value weighs `VALUE_WEIGHT` and the characters of its text and keys.
+A `copy` shares too, so a few kilobytes of patches can name a document of any size, which only its
+reader would pay for. So what patches write is weighed first: a value weighs `VALUE_WEIGHT` and the
+characters of its text and keys.
 """
 
 from collections.abc import Iterable, Mapping
@@ -45,7 +47,8 @@ def apply_patch(document: object, operations: Iterable[Mapping[str, object]]) ->
         operations: Operations in wire form, valid by the schema.
 
     Raises:
-        PatchError: A path does not exist, an index is out of range, a `test` fails or the result is too heavy.
+        PatchError: A path does not exist, an index is out of range, a `test` fails or the result is
+            too heavy.
     """
     return Document(document, Allowance()).patch(operations)
 
@@ -54,8 +57,8 @@ class Allowance:
     """What a series of patches may do.
 
     Args:
-        max_weight: How heavy they may make a document, and how much they may copy in all. Copies count for good: each
-            costs work, though it may be removed again.
+        max_weight: How heavy they may make a document, and how much they may copy in all. Copies
+            count for good: each costs work, though it may be removed again.
     """
 
     __slots__ = ("max_weight", "may_copy")
@@ -73,8 +76,8 @@ class Allowance:
 class Document:
     """JSON data that patches change one after the other, as long as it stays light enough.
 
-    A patch costs as much as what it writes. The whole is weighed at the first patch, and again when what was written
-    since may have doubled the limit.
+    A patch costs as much as what it writes. The whole is weighed at the first patch, and again when
+    what was written since may have doubled the limit.
 
     Args:
         value: JSON data.
@@ -163,7 +166,8 @@ class _Patched:
             weight = _checked_weight(value, self._allowance.may_copy)
             self.written += weight
             self._allowance.charge(weight + sum(map(len, self._copies.values())))
-            self._copies.clear()  # the value now stands in two places: neither may be written to in place
+            # the value now stands in two places: neither may be written to in place
+            self._copies.clear()
         elif path:
             self._replace(source, remove=True)
         self._add(path, value, strict=False)

@@ -1,8 +1,9 @@
 """JSON Schemas that another agent wrote, made safe to apply: they may be built to never end.
 
-A schema enters. What leaves takes every value that the schema takes, and applying it costs no more than its size times
-that of the value: references are expanded up to a bound, and what has no bound (regular expressions) or could refuse
-more when weakened (negations, conditions) is left out. The agent checks its answers against all of its schema.
+A schema enters. What leaves takes every value that the schema takes, and applying it costs no more
+than its size times that of the value: references are expanded up to a bound, and what has no bound
+(regular expressions) or could refuse more when weakened (negations, conditions) is left out. The
+agent checks its answers against all of its schema.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,16 @@ MAX_SCHEMAS: Final = 1000
 MAX_DEPTH: Final = 32
 
 # Keywords whose values are no schemas: rules that are cheap to apply, and what forms show.
-_RULES: Final = {"type", "enum", "const", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
+_RULES: Final = {
+    "type",
+    "enum",
+    "const",
+    "required",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+}
 _SIZES: Final = {"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}
 _PLAIN: Final = _RULES | _SIZES | {"title", "description", "default", "examples", "format"}
 
@@ -30,7 +40,12 @@ class _Relaxation:
 
     def _relax(self, schema: object, depth: int) -> dict[str, object] | bool:
         self._left -= 1
-        if isinstance(schema, Mapping) and self._left > 0 and depth < MAX_DEPTH and "$id" not in schema:
+        if (
+            isinstance(schema, Mapping)
+            and self._left > 0
+            and depth < MAX_DEPTH
+            and "$id" not in schema
+        ):
             return self.mapping(schema, depth)
         return schema is not False
 
@@ -40,7 +55,9 @@ class _Relaxation:
     def mapping(self, schema: Mapping[str, object], depth: int) -> dict[str, object]:
         kept = {key: value for key, value in schema.items() if key in _PLAIN}
         if isinstance(properties := schema.get("properties"), Mapping):
-            kept["properties"] = {name: self._relax(one, depth + 1) for name, one in properties.items()}
+            kept["properties"] = {
+                name: self._relax(one, depth + 1) for name, one in properties.items()
+            }
         if "additionalProperties" in schema and "patternProperties" not in schema:
             kept["additionalProperties"] = self._relax(schema["additionalProperties"], depth + 1)
         if "items" in schema and "prefixItems" not in schema:
@@ -57,7 +74,9 @@ class _Relaxation:
         return {**kept, "allOf": every} if every else kept
 
     def _find(self, reference: str) -> object:
-        """Return what a reference within the document names; True, which takes anything, if it names nothing."""
+        """Return what a reference within the document names; True, which takes anything, if it
+        names nothing.
+        """
         start, *steps = reference.split("/")
         found: object = self._root if start == "#" else True
         for step in steps:

@@ -1,10 +1,11 @@
 """The schema stage: unknown parts are removed, malformed ones end the run (AG-UI 1.0, enforcement).
 
-Wire objects and SDK events enter; conforming SDK objects leave. The SDK's generated models are laxer than the AG-UI
-schema: they take nulls for optional fields, keep unknown fields and default the discriminators. So a *shape* is read
-once from each model, and values are cut to it as the reference client does; then pydantic validates them in strict
-mode. Before that, `old_spellings` replaces what 1.0 spells in another way. Not covered is the `THINKING_*` family: its
-events are of unknown type.
+Wire objects and SDK events enter; conforming SDK objects leave. The SDK's generated models are
+laxer than the AG-UI schema: they take nulls for optional fields, keep unknown fields and default
+the discriminators. So a *shape* is read once from each model, and values are cut to it as the
+reference client does; then pydantic validates them in strict mode. Before that, `old_spellings`
+replaces what 1.0 spells in another way. Not covered is the `THINKING_*` family: its events are of
+unknown type.
 """
 
 from __future__ import annotations
@@ -13,7 +14,18 @@ import json
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 
 from ag_ui import core as agui
 from ag_ui.core import Event
@@ -35,15 +47,18 @@ _SHOWN: Final = 5
 
 
 def parse_event(event: Wire | agui.BaseEvent) -> Event | None:
-    """Return a wire object or an SDK event as a conforming SDK event; None if AG-UI 1.0 does not know its type.
+    """Return a wire object or an SDK event as a conforming SDK event; None if AG-UI 1.0 does not
+    know its type.
 
-    Unknown properties, and list elements or optional values of an unknown kind, are removed at any depth, but never
-    inside open payloads. Spellings from before 1.0 are read, also some that the reference client refuses. Each of these
-    is logged as one warning. An integer may be spelt `1.0`, as everywhere in JSON.
+    Unknown properties, and list elements or optional values of an unknown kind, are removed at any
+    depth, but never inside open payloads. Spellings from before 1.0 are read, also some that the
+    reference client refuses. Each of these is logged as one warning. An integer may be spelt `1.0`,
+    as everywhere in JSON.
 
     Raises:
-        ProtocolError: A known field is malformed (`malformed-event`): a wrong type, a missing field, a null where the
-            field is merely optional. Or the event has no type (`no-event-type`).
+        ProtocolError: A known field is malformed (`malformed-event`): a wrong type, a missing
+            field, a null where the field is merely optional. Or the event has no type
+            (`no-event-type`).
     """
     parsed, notes = examine(event)
     log_notes(notes)
@@ -68,7 +83,9 @@ def examine(event: Wire | agui.BaseEvent) -> tuple[Event | None, list[str]]:
 
 
 def _plain_event(wire: Wire, model: type[GeneratedBaseModel]) -> Event | None:
-    """Return an event that pydantic can judge alone, as most of a stream can; None for any other, valid or not."""
+    """Return an event that pydantic can judge alone, as most of a stream can; None for any other,
+    valid or not.
+    """
     shape = _object_of(model)
     try:
         is_plain = shape.required <= wire.keys() <= shape.plain and None not in wire.values()
@@ -78,10 +95,11 @@ def _plain_event(wire: Wire, model: type[GeneratedBaseModel]) -> Event | None:
 
 
 def parse_input(value: Wire, notes: list[str] | None = None) -> agui.RunAgentInput:
-    """Return what a client sends as a `RunAgentInput`, as a producer must read it (AG-UI 1.0, run input).
+    """Return what a client sends as a `RunAgentInput`, as a producer must read it (AG-UI 1.0, run
+    input).
 
-    Absent lists and objects count as empty. Unknown members, roles and content parts are removed with a warning, so
-    that a newer client is served. The warnings are logged, and added to `notes`.
+    Absent lists and objects count as empty. Unknown members, roles and content parts are removed
+    with a warning, so that a newer client is served. The warnings are logged, and added to `notes`.
 
     Raises:
         ProtocolError: A value is malformed (`malformed-input`).
@@ -105,10 +123,12 @@ def _read_input(value: Wire, notes: list[str]) -> agui.RunAgentInput:
 def known_messages(messages: object) -> list[agui.Message]:
     """Return messages as SDK objects; each may be one already, or a wire object.
 
-    Unknown and malformed ones are logged and left out: one bad message must not cost the client its conversation.
+    Unknown and malformed ones are logged and left out: one bad message must not cost the client its
+    conversation.
 
     Args:
-        messages: A list of messages, a `MessagesSnapshotEvent`, or an object with a `messages` member.
+        messages: A list of messages, a `MessagesSnapshotEvent`, or an object with a `messages`
+            member.
     """
     if isinstance(messages, Mapping):
         messages = messages.get("messages", ())
@@ -125,7 +145,9 @@ def known_messages(messages: object) -> list[agui.Message]:
             known.append(cast("agui.Message", message))
         elif isinstance(message, Mapping):
             try:
-                known += _read_input({"threadId": "", "runId": "", "messages": [message]}, notes).messages
+                known += _read_input(
+                    {"threadId": "", "runId": "", "messages": [message]}, notes
+                ).messages
             except ProtocolError as error:
                 notes.append(f"a message was left out: {error}")
         else:
@@ -145,10 +167,15 @@ def messages_in(text: str | bytes) -> list[Mapping[str, object]]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"Expected AG-UI messages, or a JSON list of them; this text is no JSON: {error}") from error
+        raise ValueError(
+            f"Expected AG-UI messages, or a JSON list of them; this text is no JSON: {error}"
+        ) from error
     listed = value.get("messages") if isinstance(value, dict) else value
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-        raise ValueError(f"Expected AG-UI messages, or a JSON list of them; this JSON is {printable(str(value), 80)!r}")
+        raise ValueError(
+            f"Expected AG-UI messages, or a JSON list of them; this JSON is "
+            f"{printable(str(value), 80)!r}"
+        )
     return listed
 
 
@@ -167,7 +194,9 @@ def summary(notes: Sequence[str]) -> str:
 
 
 def _conform(wire: Wire, model: type[Model], name: str, code: str, notes: list[str]) -> Model:
-    """Return a wire object as the SDK's `model`, without its unknown parts; these are added to `notes`."""
+    """Return a wire object as the SDK's `model`, without its unknown parts; these are added to
+    `notes`.
+    """
     walk = _Walk()
     kept = walk.cut(wire, _object_of(model), "")
     notes += [f"unknown {path} in {name}, removed" for path in walk.removed]
@@ -182,7 +211,9 @@ def _conform(wire: Wire, model: type[Model], name: str, code: str, notes: list[s
 
 
 def _pointer(value: Any, location: Sequence[str | int]) -> str:
-    """Return the path of an error. Pydantic's location also names members of unions, which are no steps."""
+    """Return the path of an error. Pydantic's location also names members of unions, which are no
+    steps.
+    """
     path = ""
     for number, step in enumerate(location, 1):
         if isinstance(value, Mapping) and (step in value or number == len(location)):
@@ -192,7 +223,7 @@ def _pointer(value: Any, location: Sequence[str | int]) -> str:
     return path
 
 
-# -- shapes -----------------------------------------------------------------------------------------------------------
+# -- shapes --------------------------------------------------------------------------------------
 
 
 class _Object(NamedTuple):
@@ -233,7 +264,9 @@ _DROP: Final = object()
 
 
 class _Walk:
-    """One comparison of a value with its shape: the paths that were removed, and the errors in the rest."""
+    """One comparison of a value with its shape: the paths that were removed, and the errors in the
+    rest.
+    """
 
     def __init__(self) -> None:
         self.removed: list[str] = []
@@ -242,8 +275,9 @@ class _Walk:
     def cut(self, value: object, shape: _Shape, path: str) -> object:
         """Return `value` without what `shape` does not describe.
 
-        `_DROP` stands for a member of a union that is not known: its list loses the element, an optional property goes,
-        a required one takes its object along. A value of a wrong type is left to pydantic.
+        `_DROP` stands for a member of a union that is not known: its list loses the element, an
+        optional property goes, a required one takes its object along. A value of a wrong type is
+        left to pydantic.
         """
         if shape is int:
             return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -274,8 +308,12 @@ class _Walk:
                 kept = value if shape.open else _DROP
             else:
                 if value is None and not known.nullable:
-                    self.errors.append(f"{path}/{key} is null; an optional field without a value is left out")
-                kept = value if known.shape is None else self.cut(value, known.shape, f"{path}/{key}")
+                    self.errors.append(
+                        f"{path}/{key} is null; an optional field without a value is left out"
+                    )
+                kept = (
+                    value if known.shape is None else self.cut(value, known.shape, f"{path}/{key}")
+                )
             if kept is not _DROP:
                 result[key] = kept
             elif known is not None and known.required:

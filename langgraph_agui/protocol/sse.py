@@ -1,7 +1,8 @@
 """AG-UI events to and from the bytes of a server-sent event stream.
 
-One event is one frame: `data: {...}` and a blank line, with LF line ends, which is all that AG-UI 1.0 clients
-recognise. Encoding never raises. Decoding follows the reference client's reader and raises where that fails the run.
+One event is one frame: `data: {...}` and a blank line, with LF line ends, which is all that AG-UI
+1.0 clients recognise. Encoding never raises. Decoding follows the reference client's reader and
+raises where that fails the run.
 """
 
 from __future__ import annotations
@@ -20,12 +21,21 @@ from ag_ui.core.types import GeneratedBaseModel
 
 from langgraph_agui.protocol.limits import refuse_constant
 from langgraph_agui.protocol.schema import parse_event
-from langgraph_agui.protocol.wire import JsonValue, ProtocolError, clean_text, to_jsonable, wire_fields, wire_layout
+from langgraph_agui.protocol.wire import (
+    JsonValue,
+    ProtocolError,
+    clean_text,
+    to_jsonable,
+    wire_fields,
+    wire_layout,
+)
 
 # The longest unfinished frame that a client buffers, in characters.
 MAX_FRAME: Final = 10 * 1024 * 1024
 
-DeltaType: TypeAlias = Literal["TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT", "TOOL_CALL_ARGS"]
+DeltaType: TypeAlias = Literal[
+    "TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT", "TOOL_CALL_ARGS"
+]
 
 
 def _default(value: object) -> object:
@@ -34,7 +44,9 @@ def _default(value: object) -> object:
     raise TypeError
 
 
-_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_default)
+_JSON = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_default
+)
 
 
 def encode(event: BaseEvent) -> bytes:
@@ -76,17 +88,21 @@ def _heads(kind: type[GeneratedBaseModel]) -> tuple[tuple[str, str, bool], ...]:
 class DeltaFrame:
     """The frames of one streaming item, in which only the text changes.
 
-    For `TEXT_MESSAGE_CONTENT` and `REASONING_MESSAGE_CONTENT`, `item_id` is the message id; for `TOOL_CALL_ARGS`, it is
-    the call id.
+    For `TEXT_MESSAGE_CONTENT` and `REASONING_MESSAGE_CONTENT`, `item_id` is the message id; for
+    `TOOL_CALL_ARGS`, it is the call id.
     """
 
     __slots__ = ("_head",)
 
-    def __init__(self, event_type: DeltaType, item_id: str, subagent_run_id: str | None = None) -> None:
+    def __init__(
+        self, event_type: DeltaType, item_id: str, subagent_run_id: str | None = None
+    ) -> None:
         fields: dict[str, str] = {"type": event_type}
         if subagent_run_id is not None:
             fields["subagentRunId"] = clean_text(subagent_run_id)
-        fields["toolCallId" if event_type == "TOOL_CALL_ARGS" else "messageId"] = clean_text(item_id)
+        fields["toolCallId" if event_type == "TOOL_CALL_ARGS" else "messageId"] = clean_text(
+            item_id
+        )
         self._head = f'data: {_JSON.encode(fields)[:-1]},"delta":'
 
     def encode(self, delta: str) -> bytes:
@@ -100,8 +116,9 @@ class DeltaFrame:
 class SSEDecoder:
     """Turns the chunks of a response body into the JSON objects of its frames.
 
-    Only `data:` lines count; several in one frame are joined with a newline. Comments, other fields and frames without
-    data are skipped. CR and CRLF line ends work too, unlike in the reference client.
+    Only `data:` lines count; several in one frame are joined with a newline. Comments, other fields
+    and frames without data are skipped. CR and CRLF line ends work too, unlike in the reference
+    client.
 
     Args:
         max_frame: The longest unfinished frame to buffer, in characters.
@@ -121,8 +138,9 @@ class SSEDecoder:
         Frames before a bad one are returned first; the next call then raises.
 
         Raises:
-            ProtocolError: A frame is no JSON object with an event type (`invalid-json`, `not-an-object`,
-                `no-event-type`), or an unfinished frame is longer than `max_frame` (`frame-too-large`).
+            ProtocolError: A frame is no JSON object with an event type (`invalid-json`,
+                `not-an-object`, `no-event-type`), or an unfinished frame is longer than `max_frame`
+                (`frame-too-large`).
         """
         return self._read(self._split(self._decoder.decode(chunk)) if chunk else ())
 
@@ -150,7 +168,9 @@ class SSEDecoder:
         try:
             objects.extend(_object(data) for frame in frames if (data := _data(frame)) is not None)
             if self._size > self._max_frame:
-                raise ProtocolError("frame-too-large", f"An SSE frame exceeds {self._max_frame} characters.")
+                raise ProtocolError(
+                    "frame-too-large", f"An SSE frame exceeds {self._max_frame} characters."
+                )
         except ProtocolError as error:
             self._failure = error
             if not objects:
@@ -162,21 +182,29 @@ class SSEDecoder:
 def decode(chunks: Iterable[bytes]) -> Iterator[Event]: ...
 @overload
 def decode(chunks: AsyncIterable[bytes]) -> AsyncGenerator[Event, None]: ...
-def decode(chunks: Iterable[bytes] | AsyncIterable[bytes]) -> Iterator[Event] | AsyncGenerator[Event, None]:
-    """Yield the events of a whole response body, each read by `parse_event`. Their order is not judged.
+def decode(
+    chunks: Iterable[bytes] | AsyncIterable[bytes],
+) -> Iterator[Event] | AsyncGenerator[Event, None]:
+    """Yield the events of a whole response body, each read by `parse_event`. Their order is not
+    judged.
 
-    The events of an asynchronous body are asynchronous too: `async for event in decode(agent.stream_sse(run_input))`.
+    The events of an asynchronous body are asynchronous too: `async for event in
+    decode(agent.stream_sse(run_input))`.
 
     Raises:
         ProtocolError: As in `SSEDecoder` and `parse_event`.
     """
     decoder = SSEDecoder()
-    if isinstance(chunks, AsyncIterable) and not isinstance(chunks, Iterable):  # some HTTP bodies are both
+    if isinstance(chunks, AsyncIterable) and not isinstance(
+        chunks, Iterable
+    ):  # some HTTP bodies are both
         return _decode_async(chunks, decoder)
     return (event for chunk in chain(chunks, [None]) for event in _decode_chunk(decoder, chunk))
 
 
-async def _decode_async(chunks: AsyncIterable[bytes], decoder: SSEDecoder) -> AsyncGenerator[Event, None]:
+async def _decode_async(
+    chunks: AsyncIterable[bytes], decoder: SSEDecoder
+) -> AsyncGenerator[Event, None]:
     async for chunk in chunks:
         for event in _decode_chunk(decoder, chunk):
             yield event
@@ -216,5 +244,7 @@ def _object(data: str) -> dict[str, JsonValue]:
         raise ProtocolError("not-an-object", "Invalid event: the frame is not a JSON object.")
     kind = value.get("type")
     if not isinstance(kind, str) or not kind:
-        raise ProtocolError("no-event-type", "Invalid event: the frame carries no event type.", value)
+        raise ProtocolError(
+            "no-event-type", "Invalid event: the frame carries no event type.", value
+        )
     return value

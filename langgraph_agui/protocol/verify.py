@@ -1,4 +1,5 @@
-"""Judges AG-UI streams as the reference client does and, on request, by the rules that the client does not check.
+"""Judges AG-UI streams as the reference client does and, on request, by the rules that the client
+does not check.
 
 Wire objects or SDK events enter; conforming SDK events with chunks expanded leave.
 """
@@ -23,15 +24,19 @@ MessageKind: TypeAlias = Literal["text", "reasoning", "tool", "activity"]
 
 
 class Verifier:
-    """The consumer's pipeline for one stream: schema, chunk expansion, order of events (AG-UI 1.0, client).
+    """The consumer's pipeline for one stream: schema, chunk expansion, order of events (AG-UI 1.0,
+    client).
 
-    Without `strict`, a stream passes exactly if `@ag-ui/client` 1.0 takes it without an error, or would but for what
-    `old_spellings` reads. That includes an empty stream, and one that breaks off.
+    Without `strict`, a stream passes exactly if `@ag-ui/client` 1.0 takes it without an error, or
+    would but for what `old_spellings` reads. That includes an empty stream, and one that breaks
+    off.
 
     Args:
-        strict: Whether to apply the rules for producers too: a terminal event closes everything, ids are echoed, unique
-            and known, nothing is streamed or answered twice, pending calls and usage add up, no client would warn.
-        input: The run that was asked for. `strict` compares its ids, messages, state and frontend tools.
+        strict: Whether to apply the rules for producers too: a terminal event closes everything,
+            ids are echoed, unique and known, nothing is streamed or answered twice, pending calls
+            and usage add up, no client would warn.
+        input: The run that was asked for. `strict` compares its ids, messages, state and frontend
+            tools.
     """
 
     def __init__(self, strict: bool = False, *, input: RunAgentInput | None = None) -> None:  # noqa: A002
@@ -70,7 +75,9 @@ class Verifier:
 
 
 @overload
-def verify(events: Iterable[_Wire], *, strict: bool = ..., input: RunAgentInput | None = ...) -> list[Event]: ...
+def verify(
+    events: Iterable[_Wire], *, strict: bool = ..., input: RunAgentInput | None = ...
+) -> list[Event]: ...
 @overload
 def verify(
     events: AsyncIterable[_Wire], *, strict: bool = ..., input: RunAgentInput | None = ...
@@ -99,10 +106,14 @@ async def _verify_async(events: AsyncIterable[_Wire], verifier: Verifier) -> lis
     return expanded
 
 
-def first_fault(events: Iterable[_Wire], run_input: RunAgentInput | None = None) -> tuple[int, ProtocolError] | None:
-    """Return where a stream breaks a rule for producers first, and the error; None if it keeps them all.
+def first_fault(
+    events: Iterable[_Wire], run_input: RunAgentInput | None = None
+) -> tuple[int, ProtocolError] | None:
+    """Return where a stream breaks a rule for producers first, and the error; None if it keeps them
+    all.
 
-    A fault of the whole stream is at the number of its events. Later faults would follow from the first.
+    A fault of the whole stream is at the number of its events. Later faults would follow from the
+    first.
     """
     verifier, index = Verifier(strict=True, input=run_input), 0
     try:
@@ -118,8 +129,8 @@ def first_fault(events: Iterable[_Wire], run_input: RunAgentInput | None = None)
 class _ProducerRules:
     """Checks one stream, known to be in order, by the rules for producers.
 
-    A `Fold` that starts from `input` follows what the client holds. Without `input`, ids are compared within the stream
-    only, no tool is a frontend tool, and no message is history.
+    A `Fold` that starts from `input` follows what the client holds. Without `input`, ids are
+    compared within the stream only, no tool is a frontend tool, and no message is history.
     """
 
     def __init__(self, input: RunAgentInput | None) -> None:  # noqa: A002
@@ -132,7 +143,8 @@ class _ProducerRules:
         self._streamed: set[str] = set()
         self._started_calls: dict[str, None] = {}
         self._run_answers: set[str] = set()
-        # Results for calls of frontend tools. A call that the client has lost by the end of the run may have one.
+        # Results for calls of frontend tools. A call that the client has lost by the end of the run
+        # may have one.
         self._frontend_results: list[agui.ToolCallResultEvent] = []
 
     def feed(self, event: Event) -> None:
@@ -151,8 +163,14 @@ class _ProducerRules:
                 self._open_call(event)
             case agui.ToolCallResultEvent():
                 self._result(event)
-            case agui.ReasoningEncryptedValueEvent() if self._fold.conversation.find_entity(event) is None:
-                refuse("unknown-entity", event, f"the client holds no {event.subtype} {event.entity_id!r}")
+            case agui.ReasoningEncryptedValueEvent() if (
+                self._fold.conversation.find_entity(event) is None
+            ):
+                refuse(
+                    "unknown-entity",
+                    event,
+                    f"the client holds no {event.subtype} {event.entity_id!r}",
+                )
             case agui.ActivitySnapshotEvent():
                 self._check_kind(event, event.message_id, "activity")
             case agui.MessagesSnapshotEvent():
@@ -163,7 +181,11 @@ class _ProducerRules:
 
     def finish(self) -> None:
         """Check the end of the stream, which is known to hold complete runs only."""
-        if self._input is not None and self._run is not None and self._run.run_id != self._input.run_id:
+        if (
+            self._input is not None
+            and self._run is not None
+            and self._run.run_id != self._input.run_id
+        ):
             refuse("run-id", self._run, f"the requested run is {self._input.run_id!r}")
 
     def _begin_run(self, event: agui.RunStartedEvent) -> None:
@@ -195,9 +217,13 @@ class _ProducerRules:
     def _check_frontend_results(self) -> None:
         for result in self._frontend_results:
             if (call := self._fold.conversation.find_call(result.tool_call_id)) is not None:
-                refuse("frontend-tool-result", result, f"{call.name!r} is the application's to answer")
+                refuse(
+                    "frontend-tool-result", result, f"{call.name!r} is the application's to answer"
+                )
 
-    def _open_message(self, event: agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent) -> None:
+    def _open_message(
+        self, event: agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent
+    ) -> None:
         message_id = event.message_id
         kind: MessageKind = "text" if isinstance(event, agui.TextMessageStartEvent) else "reasoning"
         self._check_kind(event, message_id, kind)
@@ -213,12 +239,20 @@ class _ProducerRules:
         if call_id in self._started_calls:
             return
         if conversation.find_call(call_id) is not None:
-            refuse("restreamed-call", event, f"call {call_id!r} is history and its arguments would double")
+            refuse(
+                "restreamed-call",
+                event,
+                f"call {call_id!r} is history and its arguments would double",
+            )
         message_id = event.parent_message_id or call_id
         if conversation.find(message_id) is None:
             self._streamed.add(message_id)
         elif not event.parent_message_id:
-            refuse("id-reused", event, f"{call_id!r} is a message's id already, and the call has no parent")
+            refuse(
+                "id-reused",
+                event,
+                f"{call_id!r} is a message's id already, and the call has no parent",
+            )
         self._started_calls[call_id] = None
 
     def _result(self, event: agui.ToolCallResultEvent) -> None:
@@ -245,7 +279,11 @@ class _ProducerRules:
     def _check_kind(self, event: Event, message_id: str, kind: MessageKind) -> None:
         stored = self._fold.conversation.find(message_id)
         if stored is not None and _kind(stored.model) != kind:
-            refuse("id-reused", event, f"{message_id!r} is a {_kind(stored.model)} message, not a {kind} message")
+            refuse(
+                "id-reused",
+                event,
+                f"{message_id!r} is a {_kind(stored.model)} message, not a {kind} message",
+            )
 
 
 def _kind(message: agui.Message) -> MessageKind:
@@ -258,7 +296,9 @@ def _answered(messages: Iterable[agui.Message]) -> set[str]:
 
 
 def check_interrupt_ids(event: Event) -> None:
-    """Refuse interrupts that share an id (AG-UI 1.0, interrupts): no answer could name one of them."""
+    """Refuse interrupts that share an id (AG-UI 1.0, interrupts): no answer could name one of
+    them.
+    """
     match event:
         case agui.RunFinishedEvent(outcome=agui.RunFinishedInterruptOutcome(interrupts=interrupts)):
             if twice := repeated(interrupt.id for interrupt in interrupts):
@@ -271,7 +311,9 @@ def repeated(names: Iterable[str]) -> str | None:
 
 
 def _can_run(call: agui.ToolCall) -> bool:
-    """Return whether an application can run a call: its arguments are an object. An agent may answer other calls."""
+    """Return whether an application can run a call: its arguments are an object. An agent may
+    answer other calls.
+    """
     try:
         return isinstance(read_json_in_text(call.function.arguments or "{}"), dict)
     except ValueError:
@@ -281,7 +323,15 @@ def _can_run(call: agui.ToolCall) -> bool:
 def _check_usage(event: Event, usage: list[agui.TokenUsage] | None) -> None:
     for entry in usage or ():
         parts = (entry.input_tokens, entry.output_tokens)
-        if entry.total_tokens is not None and None not in parts and entry.total_tokens != sum(filter(None, parts)):
-            refuse("usage", event, f"{entry.total_tokens} tokens in total are not {parts[0]} and {parts[1]}")
+        if (
+            entry.total_tokens is not None
+            and None not in parts
+            and entry.total_tokens != sum(filter(None, parts))
+        ):
+            refuse(
+                "usage",
+                event,
+                f"{entry.total_tokens} tokens in total are not {parts[0]} and {parts[1]}",
+            )
     if twice := repeated(f"{entry.provider} {entry.model}" for entry in usage or ()):
         refuse("usage", event, f"two usage entries are for {twice}")

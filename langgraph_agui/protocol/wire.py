@@ -1,19 +1,21 @@
-"""The wire form of SDK models and of any other Python value, and what the rest of the package shares about it.
+"""The wire form of SDK models and of any other Python value, and what the rest of the package
+shares about it.
 
-SDK objects and values of user code enter; plain JSON data leaves, without ever raising. `ProtocolError` is what this
-package raises about streams.
+SDK objects and values of user code enter; plain JSON data leaves, without ever raising.
+`ProtocolError` is what this package raises about streams.
 
-AG-UI carries values of user code (state, metadata, raw events, custom values), and one object that JSON does not have
-must not end a stream. Plain JSON data is copied unchanged. The rest becomes what pydantic would make of it, or a
-*placeholder*, an object whose `__type__` names what it replaces:
+AG-UI carries values of user code (state, metadata, raw events, custom values), and one object that
+JSON does not have must not end a stream. Plain JSON data is copied unchanged. The rest becomes what
+pydantic would make of it, or a *placeholder*, an object whose `__type__` names what it replaces:
 
-================================================  =====================================================
-``bytes``, ``bytearray``, ``memoryview``          ``{"__type__": "bytes", "base64": "..."}``
-an object that contains itself                    ``{"__type__": "cycle"}``, at the back-reference only
-more than ``MAX_DEPTH`` levels around a non-JSON  ``{"__type__": "truncated"}``
-value, or an integer Python refuses to print
+================================================
+===================================================== ``bytes``, ``bytearray``, ``memoryview``
+``{"__type__": "bytes", "base64": "..."}`` an object that contains itself
+``{"__type__": "cycle"}``, at the back-reference only more than ``MAX_DEPTH`` levels around a
+non-JSON  ``{"__type__": "truncated"}`` value, or an integer Python refuses to print
 anything else                                     ``{"__type__": "object", "class": "module.Name"}``
-================================================  =====================================================
+================================================
+=====================================================
 
 A placeholder never shows an object's contents or `repr`, which may contain secrets.
 """
@@ -60,7 +62,8 @@ class ProtocolError(Exception):
 
     Attributes:
         code: A short, stable kebab-case name of the broken rule.
-        event: The offending event in its wire form; `None` if the fault is in the stream as a whole.
+        event: The offending event in its wire form; `None` if the fault is in the stream as a
+            whole.
 
     `str(error)` is a sentence for people.
     """
@@ -70,7 +73,9 @@ class ProtocolError(Exception):
         self.code = code
         self.event = event
 
-    def __reduce__(self) -> tuple[type[ProtocolError], tuple[str, str, Mapping[str, object] | None]]:
+    def __reduce__(
+        self,
+    ) -> tuple[type[ProtocolError], tuple[str, str, Mapping[str, object] | None]]:
         """Support pickling, which by default calls the constructor with the message alone."""
         return type(self), (self.code, str(self), self.event)
 
@@ -78,8 +83,8 @@ class ProtocolError(Exception):
 def wire_fields(model: GeneratedBaseModel) -> dict[str, object]:
     """Return the fields of `model` by their wire names, without pydantic's serializer.
 
-    The keys are exactly those that the SDK would serialize: optional fields without a value are left out, required
-    nulls and unknown extra fields stay. Nested models are not converted.
+    The keys are exactly those that the SDK would serialize: optional fields without a value are
+    left out, required nulls and unknown extra fields stay. Nested models are not converted.
     """
     values = model.__dict__
     fields = {
@@ -99,7 +104,9 @@ def refuse(code: str, event: Event, reason: str) -> NoReturn:
 
 @cache
 def wire_layout(kind: type[GeneratedBaseModel]) -> tuple[tuple[str, str, bool], ...]:
-    """Return for each field of a model its name, its name on the wire, and whether it is left out when empty."""
+    """Return for each field of a model its name, its name on the wire, and whether it is left out
+    when empty.
+    """
     return tuple(
         (name, field.serialization_alias or name, not field.is_required() and field.default is None)
         for name, field in kind.model_fields.items()
@@ -107,7 +114,8 @@ def wire_layout(kind: type[GeneratedBaseModel]) -> tuple[tuple[str, str, bool], 
 
 
 def has_expired(interrupt: Interrupt, now: datetime | None = None) -> bool:
-    """Return whether `expires_at` has passed; such an interrupt can only be cancelled (AG-UI 1.0, interrupts).
+    """Return whether `expires_at` has passed; such an interrupt can only be cancelled (AG-UI 1.0,
+    interrupts).
 
     A time without a zone is UTC. An `expires_at` that is no ISO 8601 date is ignored.
 
@@ -120,19 +128,22 @@ def has_expired(interrupt: Interrupt, now: datetime | None = None) -> bool:
     except ValueError:
         return False
     # Compare without converting: near the ends of the calendar, a conversion would overflow.
-    return (end if end.tzinfo is not None else end.replace(tzinfo=UTC)) <= (now or datetime.now(UTC))
+    return (end if end.tzinfo is not None else end.replace(tzinfo=UTC)) <= (
+        now or datetime.now(UTC)
+    )
 
 
-# -- any value as JSON data -------------------------------------------------------------------------------------------
+# -- any value as JSON data ----------------------------------------------------------------------
 
 
 def to_jsonable(value: object) -> JsonValue:
     """Return `value` as JSON data: a copy that shares nothing with it. Never raises.
 
-    JSON data is not changed, integers beyond 2**53 included. An object that occurs twice is written twice; only a
-    reference back to an enclosing object is a cycle. Pydantic models are dumped by alias, dataclasses by field, enums
-    by value; sets become sorted lists. NaN and the infinities become `None`, keys become strings, and unpaired
-    surrogates become U+FFFD (a pair split in two is joined).
+    JSON data is not changed, integers beyond 2**53 included. An object that occurs twice is written
+    twice; only a reference back to an enclosing object is a cycle. Pydantic models are dumped by
+    alias, dataclasses by field, enums by value; sets become sorted lists. NaN and the infinities
+    become `None`, keys become strings, and unpaired surrogates become U+FFFD (a pair split in two
+    is joined).
     """
     try:
         return copy_json(value)
@@ -141,9 +152,16 @@ def to_jsonable(value: object) -> JsonValue:
 
 
 def copy_json(value: Any) -> JsonValue:
-    """Return a copy of JSON data that shares no dict or list with it. Raises if JSON does not have `value`."""
+    """Return a copy of JSON data that shares no dict or list with it. Raises if JSON does not have
+    `value`.
+    """
     kind = type(value)
-    if value is None or kind is bool or (kind is int and -(2**63) < value < 2**63) or (kind is str and value.isascii()):
+    if (
+        value is None
+        or kind is bool
+        or (kind is int and -(2**63) < value < 2**63)
+        or (kind is str and value.isascii())
+    ):
         return cast("JsonValue", value)
     text = _PLAIN.encode(value)
     if not text.isascii():
@@ -155,7 +173,8 @@ def copy_json(value: Any) -> JsonValue:
 def own_json(value: object) -> tuple[JsonValue, bytes]:
     """Return what a client has sent as JSON data of our own, and as JSON text.
 
-    JSON data is not changed. Other values, which only a caller in Python can send, become what pydantic makes of them.
+    JSON data is not changed. Other values, which only a caller in Python can send, become what
+    pydantic makes of them.
     """
     try:
         text = to_json(value, inf_nan_mode="null")
@@ -165,8 +184,8 @@ def own_json(value: object) -> tuple[JsonValue, bytes]:
         return copy, _PLAIN.encode(copy).encode()
 
 
-# Two fast functions for JSON data that is our own. Version 2 of `marshal` writes equal bytes for equal data. It must
-# not get other data first: where a value contains itself twice, it never ends.
+# Two fast functions for JSON data that is our own. Version 2 of `marshal` writes equal bytes for
+# equal data. It must not get other data first: where a value contains itself twice, it never ends.
 
 
 def size_of(data: Any) -> int:
@@ -175,7 +194,8 @@ def size_of(data: Any) -> int:
 
 
 def is_same(data: Any, value: Any) -> bool:
-    """Return whether a value is surely equal to JSON data, with the same types and the same order of keys.
+    """Return whether a value is surely equal to JSON data, with the same types and the same order
+    of keys.
 
     It is a fast test before a slow one: what it does not know is not the same.
     """
@@ -187,7 +207,9 @@ def is_same(data: Any, value: Any) -> bool:
 
 
 def json_equal(left: object, right: object) -> bool:
-    """Return whether two JSON values are the same to a client in JavaScript: `True` is not `1`, but `1.0` is."""
+    """Return whether two JSON values are the same to a client in JavaScript: `True` is not `1`, but
+    `1.0` is.
+    """
     pairs = [(left, right)]
     while pairs:
         one, other = pairs.pop()
@@ -199,7 +221,9 @@ def json_equal(left: object, right: object) -> bool:
             if len(one) != len(other):
                 return False
             pairs.extend(zip(one, other, strict=True))
-        elif isinstance(one, bool) is not isinstance(other, bool) or not (one == other or _rounded(one, other)):
+        elif isinstance(one, bool) is not isinstance(other, bool) or not (
+            one == other or _rounded(one, other)
+        ):
             return False
     return True
 
@@ -215,7 +239,9 @@ def _rounded(one: object, other: object) -> bool:
 
 
 def clean_text(text: str) -> str:
-    """Return `text` fit for UTF-8: split surrogate pairs joined, unpaired ones replaced by U+FFFD."""
+    """Return `text` fit for UTF-8: split surrogate pairs joined, unpaired ones replaced by
+    U+FFFD.
+    """
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -272,7 +298,9 @@ class _Walk:
             return self._mapping(_model_items(value))
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             names = (field.name for field in dataclasses.fields(value))
-            return self._mapping((name, getattr(value, name)) for name in names if hasattr(value, name))
+            return self._mapping(
+                (name, getattr(value, name)) for name in names if hasattr(value, name)
+            )
         if isinstance(value, PurePath):
             return self.value(str(value))
         if isinstance(value, _SCALARS):
@@ -300,9 +328,13 @@ def _model_items(model: BaseModel) -> Iterable[tuple[object, object]]:
         return model.model_dump(by_alias=True, warnings=False).items()
     except Exception:  # a cycle, or a serializer that fails: read the fields as they stand
         fields = type(model).model_fields
-        shown = (name for name, field in fields.items() if not field.exclude and name in model.__dict__)
+        shown = (
+            name for name, field in fields.items() if not field.exclude and name in model.__dict__
+        )
         extra = model.model_extra or {}
-        return [(fields[name].alias or name, model.__dict__[name]) for name in shown] + [*extra.items()]
+        return [(fields[name].alias or name, model.__dict__[name]) for name in shown] + [
+            *extra.items()
+        ]
 
 
 def _name(value: object) -> str:

@@ -1,7 +1,8 @@
 """Where the events of a run go: to every reader, as objects or as SSE bytes.
 
-Events enter through a `Sink`, fragments of text through the `Writer` of their block. They leave into an `Outlet`, such
-as the `Subscription` of one reader. On the way to bytes no object is built for a token.
+Events enter through a `Sink`, fragments of text through the `Writer` of their block. They leave
+into an `Outlet`, such as the `Subscription` of one reader. On the way to bytes no object is built
+for a token.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ logger = run_logger(__name__)
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
-# The most characters in one delta: clients refuse an event of more than 10 Mi (AG-UI 1.0, HTTP binding).
+# The most characters in one delta: clients refuse an event of more than 10 Mi (AG-UI 1.0, HTTP
+# binding).
 PIECE = 1_000_000
 
 # Receives the fragments of one block. It is called for every token.
@@ -49,7 +51,9 @@ class Outlet(Protocol[T_contra]):
         """Take an item."""
 
     def writer(self, make: Callable[[str], T_contra], /) -> Writer:
-        """Return what receives the fragments of a block. `make` makes an item of one fragment, or of several."""
+        """Return what receives the fragments of a block. `make` makes an item of one fragment, or
+        of several.
+        """
 
 
 class Unmerged(Generic[T]):
@@ -68,7 +72,8 @@ class Unmerged(Generic[T]):
         return lambda text: put(make(text))
 
 
-# Makes the sink that puts items, in the form that one reader wants, into the reader's outlet: `EventSink`, `SSESink`.
+# Makes the sink that puts items, in the form that one reader wants, into the reader's outlet:
+# `EventSink`, `SSESink`.
 MakeSink: TypeAlias = "Callable[[Outlet[T]], Sink]"
 
 
@@ -79,7 +84,9 @@ class EventSink:
         self._outlet = outlet
 
     def event(self, event: BaseEvent) -> None:
-        """Put an event. State goes out as a copy, because the next patches are made from what was sent."""
+        """Put an event. State goes out as a copy, because the next patches are made from what was
+        sent.
+        """
         match event:
             case agui.StateSnapshotEvent():
                 event = event.model_copy(update={"snapshot": to_jsonable(event.snapshot)})
@@ -89,7 +96,11 @@ class EventSink:
 
     def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
         """Return what puts the content events of a block."""
-        template: agui.TextMessageContentEvent | agui.ReasoningMessageContentEvent | agui.ToolCallArgsEvent
+        template: (
+            agui.TextMessageContentEvent
+            | agui.ReasoningMessageContentEvent
+            | agui.ToolCallArgsEvent
+        )
         if kind == "text":
             template = agui.TextMessageContentEvent(message_id=block_id, delta="")
         elif kind == "reasoning":
@@ -102,7 +113,9 @@ class EventSink:
         new, put = object.__new__, object.__setattr__
 
         def make(text: str) -> BaseEvent:
-            event = new(cls)  # what `copy` does, in half of its time, which is half of that of a new event
+            event = new(
+                cls
+            )  # what `copy` does, in half of its time, which is half of that of a new event
             fields["delta"] = text
             put(event, "__dict__", fields.copy())
             put(event, "__pydantic_fields_set__", fields_set.copy())
@@ -121,7 +134,9 @@ _DELTA_TYPES: Mapping[BlockKind, DeltaType] = {
 
 
 class SSESink:
-    """Puts SSE frames into an outlet. The frame of a fragment is its block's ready-made frame around a JSON string."""
+    """Puts SSE frames into an outlet. The frame of a fragment is its block's ready-made frame
+    around a JSON string.
+    """
 
     def __init__(self, outlet: Outlet[bytes]) -> None:
         self._outlet = outlet
@@ -132,10 +147,18 @@ class SSESink:
         Raises a `CodedError` (`event_too_large`) for any other event of that size.
         """
         frame = encode(event)
-        if len(frame) > MAX_FRAME and len(frame.decode().encode("utf-16-le")) > 2 * MAX_FRAME:  # clients count so
+        if (
+            len(frame) > MAX_FRAME and len(frame.decode().encode("utf-16-le")) > 2 * MAX_FRAME
+        ):  # clients count so
             if not isinstance(event, agui.MessagesSnapshotEvent | agui.StateSnapshotEvent):
-                raise CodedError(ErrorCode.EVENT_TOO_LARGE, f"{event.type.value}: {len(frame)} bytes")
-            logger.warning("A %s of %d bytes is too large for a client and is left out.", event.type.value, len(frame))
+                raise CodedError(
+                    ErrorCode.EVENT_TOO_LARGE, f"{event.type.value}: {len(frame)} bytes"
+                )
+            logger.warning(
+                "A %s of %d bytes is too large for a client and is left out.",
+                event.type.value,
+                len(frame),
+            )
             count_dropped("large_snapshot")
             return
         self._outlet.put(frame)
@@ -173,7 +196,9 @@ class Broadcaster:
         self._watch(event)
 
     def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
-        """Return what passes fragments on to the present readers. With one reader it is that reader's own writer."""
+        """Return what passes fragments on to the present readers. With one reader it is that
+        reader's own writer.
+        """
         writers = [sink.writer(kind, block_id, subagent_run_id) for sink in self._sinks]
         if len(writers) == 1:
             return writers[0]
@@ -186,7 +211,9 @@ class Broadcaster:
 
 
 class IdleTimer:
-    """A sink that watches: it calls `expired` when nothing has come for `seconds`, until it is cancelled."""
+    """A sink that watches: it calls `expired` when nothing has come for `seconds`, until it is
+    cancelled.
+    """
 
     def __init__(self, seconds: float, expired: Callable[[], object]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -203,7 +230,9 @@ class IdleTimer:
         """Note that an event has come."""
         self._last = self._loop.time()
 
-    def writer(self, _kind: BlockKind, _block_id: str, _subagent_run_id: str | None = None) -> Writer:
+    def writer(
+        self, _kind: BlockKind, _block_id: str, _subagent_run_id: str | None = None
+    ) -> Writer:
         """Return what notes that a fragment has come."""
         return lambda _text: setattr(self, "_last", self._loop.time())
 
@@ -216,7 +245,8 @@ class IdleTimer:
 
 
 class JoinedSink:
-    """A sink for a client that joins another client's run: makes the events fit its run id, messages and state.
+    """A sink for a client that joins another client's run: makes the events fit its run id,
+    messages and state.
 
     Args:
         sink: Receives the client's events.
@@ -238,9 +268,11 @@ class JoinedSink:
         self.writer = sink.writer
 
     def retract(self, message_ids: Collection[str]) -> None:
-        """Remove messages from the client's list: they are gone, or are emitted again from their beginning.
+        """Remove messages from the client's list: they are gone, or are emitted again from their
+        beginning.
 
-        A snapshot deletes what it leaves out, but for reasoning (AG-UI 1.0, client apply step): that is emptied.
+        A snapshot deletes what it leaves out, but for reasoning (AG-UI 1.0, client apply step):
+        that is emptied.
         """
         kept: list[Message] = []
         for message in self._messages:
@@ -248,7 +280,11 @@ class JoinedSink:
                 kept.append(message)
             elif isinstance(message, agui.ReasoningMessage):
                 owner = message.subagent_run_id
-                kept.append(agui.ReasoningMessage(id=message.id, role="reasoning", content="", subagent_run_id=owner))
+                kept.append(
+                    agui.ReasoningMessage(
+                        id=message.id, role="reasoning", content="", subagent_run_id=owner
+                    )
+                )
         self._messages = kept
 
     def event(self, event: BaseEvent) -> None:
@@ -257,20 +293,33 @@ class JoinedSink:
             case agui.ToolCallStartEvent():
                 self._calls[event.tool_call_id] = len(self._calls)
             case agui.RunFinishedEvent():
-                event = event.model_copy(update={"run_id": self._run_id, "outcome": self._ordered(event.outcome)})
+                event = event.model_copy(
+                    update={"run_id": self._run_id, "outcome": self._ordered(event.outcome)}
+                )
             case agui.MessagesSnapshotEvent():
                 truth = [(message.id, [message]) for message in event.messages]
                 now = {message.id for message in event.messages}
-                self.retract(self._shown - now)  # the graph has removed them since the last snapshot
+                self.retract(
+                    self._shown - now
+                )  # the graph has removed them since the last snapshot
                 self._shown = now
                 event = event.model_copy(update={"messages": merge_messages(self._messages, truth)})
-            case agui.StateSnapshotEvent() if self.own_state and isinstance(event.snapshot, Mapping):
+            case agui.StateSnapshotEvent() if self.own_state and isinstance(
+                event.snapshot, Mapping
+            ):
                 event = event.model_copy(update={"snapshot": {**self.own_state, **event.snapshot}})
         self._sink.event(event)
 
     def _ordered(self, outcome: agui.RunFinishedOutcome | None) -> agui.RunFinishedOutcome | None:
-        """Return the outcome with its pending calls in the order in which this client received them."""
-        if not isinstance(outcome, agui.RunFinishedSuccessOutcome) or not outcome.pending_tool_call_ids:
+        """Return the outcome with its pending calls in the order in which this client received
+        them.
+        """
+        if (
+            not isinstance(outcome, agui.RunFinishedSuccessOutcome)
+            or not outcome.pending_tool_call_ids
+        ):
             return outcome
-        pending = sorted(outcome.pending_tool_call_ids, key=lambda call_id: self._calls.get(call_id, -1))
+        pending = sorted(
+            outcome.pending_tool_call_ids, key=lambda call_id: self._calls.get(call_id, -1)
+        )
         return outcome.model_copy(update={"pending_tool_call_ids": pending})

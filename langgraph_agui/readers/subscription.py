@@ -1,7 +1,7 @@
 """The queue from which one reader of a run takes events or bytes.
 
-Items enter through a sink, fragments of text through the writers that it gets here. They leave through `take`, all that
-wait at once. Fragments of one block that wait together leave as one item.
+Items enter through a sink, fragments of text through the writers that it gets here. They leave
+through `take`, all that wait at once. Fragments of one block that wait together leave as one item.
 """
 
 from __future__ import annotations
@@ -64,22 +64,26 @@ class _Fragments(Generic[T]):
 
 
 class Subscription(Generic[T]):
-    """One reader's subscription to a run: a queue of events or bytes, and a context manager that ends it.
+    """One reader's subscription to a run: a queue of events or bytes, and a context manager that
+    ends it.
 
-    Putting never waits: a slow reader does not stop the run. An item wakes the reader at once, unless it was woken more
-    often than once in `INTERVAL` lately: then items leave together, because waking a reader costs more than a token
-    does. So at a provider's pace each fragment leaves by itself; of a faster model, and with a slow reader, those that
-    wait together do. A reader that lets more than `max_unread` bytes wait gets a `RUN_ERROR` (`reader_too_slow`) in
+    Putting never waits: a slow reader does not stop the run. An item wakes the reader at once,
+    unless it was woken more often than once in `INTERVAL` lately: then items leave together,
+    because waking a reader costs more than a token does. So at a provider's pace each fragment
+    leaves by itself; of a faster model, and with a slow reader, those that wait together do. A
+    reader that lets more than `max_unread` bytes wait gets a `RUN_ERROR` (`reader_too_slow`) in
     their place, and nothing more.
 
     Args:
-        make_sink: Makes the sink that puts items, in the form that the reader wants, into this queue.
+        make_sink: Makes the sink that puts items, in the form that the reader wants, into this
+            queue.
         max_unread: See the attribute.
         merges: Whether fragments of one block that wait together become one item.
 
     Attributes:
         sink: Receives the run's events.
-        behind: Whether the reader left items in the queue; the reader sets it if it left items of its last batch.
+        behind: Whether the reader left items in the queue; the reader sets it if it left items of
+            its last batch.
         unread: Whether the reader left before the end of the run.
         max_unread: The bytes that may wait for the reader.
         let_go: Whether more waited for it.
@@ -119,7 +123,9 @@ class Subscription(Generic[T]):
         self._add(item)
 
     def writer(self, make: Callable[[str], T]) -> Writer:
-        """Return what adds the fragments of a block; `make` makes an item of one, or of several that wait together."""
+        """Return what adds the fragments of a block; `make` makes an item of one, or of several
+        that wait together.
+        """
         if not self._merges:
             return Unmerged(self.put).writer(make)
         own: _Fragments[T] | None = None
@@ -142,7 +148,9 @@ class Subscription(Generic[T]):
             return
         self._items.append(item)
         if self._waiter is None:  # else the reader waits for items, and is not slow
-            self._weigh(_FRAME + _length(item.texts[0]) if isinstance(item, _Fragments) else _size(item))
+            self._weigh(
+                _FRAME + _length(item.texts[0]) if isinstance(item, _Fragments) else _size(item)
+            )
         elif self._timer is None:
             self._wake()
 

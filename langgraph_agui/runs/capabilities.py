@@ -1,6 +1,7 @@
 """What an agent can do, and what of a client's input its graph reads.
 
-The contents of a graph enter. `AgentCapabilities` leave, and warnings of what a client has sent in vain.
+The contents of a graph enter. `AgentCapabilities` leave, and warnings of what a client has sent in
+vain.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,27 +22,35 @@ from langgraph_agui.runs.context import AgentContext
 logger = run_logger(__name__)
 
 # The fields of an input that a graph reads if its code has these names.
-_FUNCTIONS: Final = {"frontend_tools": ("tools",), "agui_context": ("context",), "forwarded_props": ("forwardedProps",)}
+_FUNCTIONS: Final = {
+    "frontend_tools": ("tools",),
+    "agui_context": ("context",),
+    "forwarded_props": ("forwardedProps",),
+}
 # Those that these read in the graph itself; subagents do not get the tools.
 _MIDDLEWARE: Final = {"AGUIMiddleware": ("tools", "context")}
 _STRUCTURED: Final = frozenset({"AutoStrategy", "ToolStrategy", "ProviderStrategy"})
 
 _UNREAD_TOOLS: Final = (
-    "The client sent tools (%s), but no node of the graph reads them, so no model can call them: add AGUIMiddleware() "
+    "The client sent tools (%s), but no node of the graph reads them, so no model can call them: "
+    "add AGUIMiddleware() "
     "to create_agent, or bind frontend_tools(config) in the node that calls the model."
 )
 _UNREAD_CONTEXT: Final = (
-    "The client sent context, but no node of the graph reads it: add AGUIMiddleware() to create_agent, or call "
+    "The client sent context, but no node of the graph reads it: add AGUIMiddleware() to "
+    "create_agent, or call "
     "agui_context(config) in a node."
 )
 _UNREAD_NODE: Final = (
-    "The client asked to go on at the node %.80r (forwardedProps.nodeName), which is ignored: the edges of the graph "
+    "The client asked to go on at the node %.80r (forwardedProps.nodeName), which is ignored: the "
+    "edges of the graph "
     "decide. A node may read it by forwarded_props(config) and return Command(goto=...)."
 )
 
 
 class InputReaders:
-    """Knows which fields of a client's input a graph reads: by its contents, and by what was read in its runs.
+    """Knows which fields of a client's input a graph reads: by its contents, and by what was read
+    in its runs.
 
     Args:
         contents: What is in the graph; None if it is out of reach, then nothing is known.
@@ -51,11 +60,15 @@ class InputReaders:
     def __init__(self, contents: GraphContents | None, by_convention: Collection[str]) -> None:
         self._contents = contents
         # A node may look into its configuration by itself.
-        self._is_sure = contents is not None and contents.complete and "configurable" not in contents.names
+        self._is_sure = (
+            contents is not None and contents.complete and "configurable" not in contents.names
+        )
         self._fields = set(by_convention)
         if contents is not None:
             for found, readers in ((contents.names, _FUNCTIONS), (contents.classes, _MIDDLEWARE)):
-                self._fields.update(field for name, fields in readers.items() if name in found for field in fields)
+                self._fields.update(
+                    field for name, fields in readers.items() if name in found for field in fields
+                )
 
     def reads(self, field: str) -> bool | None:
         """Return whether the graph reads a field; None if that is not known."""
@@ -72,7 +85,8 @@ class InputReaders:
             return
         fields: Mapping[str, JsonValue] = dict(sent)
         warnings: list[str] = []
-        # What the page gives a tool for, a model of the graph may call by a tool of its own (A2UI does that).
+        # What the page gives a tool for, a model of the graph may call by a tool of its own (A2UI
+        # does that).
         names = [name for name in _names(fields["tools"]) if name not in self._contents.tool_names]
         if names and "tools" not in self._fields:
             warnings.append(_UNREAD_TOOLS % quoted_list(names))
@@ -87,23 +101,35 @@ class InputReaders:
 def warn_of_unknown_tools(
     predict: Iterable[PredictState], contents: GraphContents | None, readers: InputReaders
 ) -> None:
-    """Warn of predictions for tools that were not found, where clients, subagents and models bring no others.
+    """Warn of predictions for tools that were not found, where clients, subagents and models bring
+    no others.
 
     It is no error: a node may bind a tool that it makes when it runs.
     """
-    if contents is None or not contents.tools or contents.subagents or _STRUCTURED & contents.classes:
+    if (
+        contents is None
+        or not contents.tools
+        or contents.subagents
+        or _STRUCTURED & contents.classes
+    ):
         return
     known = contents.tools.keys() | contents.names | contents.classes
     unknown = sorted({one.tool for one in predict}.difference(known))
     if unknown and readers.reads("tools") is False:
         tools = quoted_list(sorted(contents.tools))
         logger.warning(
-            "PredictState names tools that the graph does not have: %s. It has %s.", quoted_list(unknown), tools
+            "PredictState names tools that the graph does not have: %s. It has %s.",
+            quoted_list(unknown),
+            tools,
         )
 
 
 def _names(tools: JsonValue) -> list[str]:
-    return [str(tool["name"]) for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    return (
+        [str(tool["name"]) for tool in tools if isinstance(tool, dict)]
+        if isinstance(tools, list)
+        else []
+    )
 
 
 def _node_name(props: JsonValue) -> str | None:
@@ -115,7 +141,8 @@ def _node_name(props: JsonValue) -> str | None:
 def capabilities_of(
     agent: AgentContext, readers: InputReaders, name: str | None, description: str | None
 ) -> AgentCapabilities:
-    """Return what an agent can do (AG-UI 1.0, capabilities); None in a field means that it is not known.
+    """Return what an agent can do (AG-UI 1.0, capabilities); None in a field means that it is not
+    known.
 
     Args:
         agent: What the agent shares with its runs.
@@ -132,7 +159,9 @@ def capabilities_of(
         "tools": {"supported": True, "parallelCalls": True, "clientProvided": client_tools},
         "state": {"snapshots": True, "deltas": contract.deltas, "persistentState": stored},
         "reasoning": dict.fromkeys(("supported", "streaming", "encrypted"), reasoning),
-        "humanInTheLoop": dict.fromkeys(("supported", "approvals", "interrupts", "approveWithEdits"), stored),
+        "humanInTheLoop": dict.fromkeys(
+            ("supported", "approvals", "interrupts", "approveWithEdits"), stored
+        ),
         "custom": {key: value for key, value in custom.items() if value is not None} or None,
     }
     return AgentCapabilities.model_validate(
@@ -146,20 +175,34 @@ def _found_in(contents: GraphContents, client_tools: bool | None) -> dict[str, o
     has_tools, has_subagents = bool(tools or client_tools), bool(contents.subagents)
     subagents = [{"name": name, "description": text} for name, text in contents.subagents.items()]
     return {
-        "tools": {"supported": has_tools, "items": tools, "parallelCalls": has_tools, "clientProvided": client_tools},
-        "multiAgent": {"supported": has_subagents, "delegation": has_subagents, "subagents": subagents},
+        "tools": {
+            "supported": has_tools,
+            "items": tools,
+            "parallelCalls": has_tools,
+            "clientProvided": client_tools,
+        },
+        "multiAgent": {
+            "supported": has_subagents,
+            "delegation": has_subagents,
+            "subagents": subagents,
+        },
         "output": {"structuredOutput": not _STRUCTURED.isdisjoint(contents.classes)},
         "multimodal": _multimodal(contents.models),
     }
 
 
 def _tool_item(tool: BaseTool) -> dict[str, object] | None:
-    """Return a tool as clients see it, without the parameters that the graph fills in; None if it has no schema."""
+    """Return a tool as clients see it, without the parameters that the graph fills in; None if it
+    has no schema.
+    """
     try:
         function = convert_to_openai_tool(tool)["function"]
     except Exception:  # a schema of the user's may be anything
         return None
-    return {key: _without_defaults(function.get(key, "")) for key in ("name", "description", "parameters")}
+    return {
+        key: _without_defaults(function.get(key, ""))
+        for key in ("name", "description", "parameters")
+    }
 
 
 def _without_defaults(schema: object) -> object:
@@ -170,14 +213,22 @@ def _without_defaults(schema: object) -> object:
         return schema
     fields = {key: value for key, value in schema.items() if key != "default"}
     named = fields.get("properties")
-    properties = {name: _without_defaults(one) for name, one in named.items()} if isinstance(named, Mapping) else named
+    properties = (
+        {name: _without_defaults(one) for name, one in named.items()}
+        if isinstance(named, Mapping)
+        else named
+    )
     rest = {key: _without_defaults(value) for key, value in fields.items() if key != "properties"}
     return {**rest, "properties": properties} if "properties" in fields else rest
 
 
 def _multimodal(models: Sequence[BaseChatModel]) -> dict[str, object] | None:
     """Return what all models take and make, by their profiles; None if one has none."""
-    profiles = [profile for model in models if isinstance(profile := getattr(model, "profile", None), Mapping)]
+    profiles = [
+        profile
+        for model in models
+        if isinstance(profile := getattr(model, "profile", None), Mapping)
+    ]
     if not profiles or len(profiles) < len(models):
         return None
 

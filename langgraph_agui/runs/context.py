@@ -27,7 +27,8 @@ from langgraph_agui.options import (
 from langgraph_agui.state.client_state import ClientStateCaches
 from langgraph_agui.state.contract import StateContract
 
-# Key in the metadata of checkpoints: a JSON list of the graph's tools that the client of the run offered to run.
+# Key in the metadata of checkpoints: a JSON list of the graph's tools that the client of the run
+# offered to run.
 OFFERED: Final = "agui_offered"
 
 
@@ -49,8 +50,10 @@ class AgentContext:
         emit_raw: Whether the parts of the graph's stream are sent too.
         contract: What clients see and may change of the state.
         filled: The keys of the state that are filled with the client's tools and context.
-        providers: Keeps what other providers' models made from the graph's models. Learns from each run.
-        report_unread: Receives what a client sent when the graph has run, and warns of what nothing has read.
+        providers: Keeps what other providers' models made from the graph's models. Learns from each
+            run.
+        report_unread: Receives what a client sent when the graph has run, and warns of what nothing
+            has read.
         client_states: What this process knows of the state that clients hold.
     """
 
@@ -83,8 +86,8 @@ class AgentContext:
     def own_tools(self, run_input: RunAgentInput, thread: Thread | None = None) -> frozenset[str]:
         """Return the graph's tools that no client runs.
 
-        A client may run a tool that a model of the graph is bound to. It offers that tool with its run, and may not
-        offer it when it only looks at the thread.
+        A client may run a tool that a model of the graph is bound to. It offers that tool with its
+        run, and may not offer it when it only looks at the thread.
 
         Args:
             run_input: What the client sent.
@@ -92,7 +95,9 @@ class AgentContext:
         """
         offered = self.offered_tools(run_input)
         earlier = thread.metadata(OFFERED) if thread is not None else None
-        return self._tool_names().difference(offered, json.loads(earlier) if isinstance(earlier, str) else ())
+        return self._tool_names().difference(
+            offered, json.loads(earlier) if isinstance(earlier, str) else ()
+        )
 
     def offered_tools(self, run_input: RunAgentInput) -> frozenset[str]:
         """Return the graph's tools that a client offers to run."""

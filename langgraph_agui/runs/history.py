@@ -2,10 +2,11 @@
 
 A client's messages are understood by their ids, never by counts.
 
-The client's list and the thread's messages enter; what is new leaves, or from where the thread is to run again. A
-message with an id that the thread does not know is new if it is a user message, or the result of a call that the thread
-holds open. A list that ends with a known user message, without the answer to it, means "run again from there", with
-other content "edit and fork". Everything else is known already, was removed by the graph, or is forged.
+The client's list and the thread's messages enter; what is new leaves, or from where the thread is
+to run again. A message with an id that the thread does not know is new if it is a user message, or
+the result of a call that the thread holds open. A list that ends with a known user message, without
+the answer to it, means "run again from there", with other content "edit and fork". Everything else
+is known already, was removed by the graph, or is forged.
 """
 
 from collections import deque
@@ -34,23 +35,41 @@ logger = run_logger(__name__)
 
 
 def last_asked(client: Sequence[agui.Message]) -> agui.UserMessage | None:
-    """Return the user message that a client's list ends with; None if an answer of the agent's follows, or a result.
+    """Return the user message that a client's list ends with; None if an answer of the agent's
+    follows, or a result.
 
-    Only such a list can ask for a run from a message that the thread has had. An earlier message that differs was not
-    edited by the user: the client has missed a change of the graph's (a redaction, a summary) or dropped what it no
-    longer shows. Reasoning, activities and what subagents said may remain of an answer that the client has taken away.
+    Only such a list can ask for a run from a message that the thread has had. An earlier message
+    that differs was not edited by the user: the client has missed a change of the graph's (a
+    redaction, a summary) or dropped what it no longer shows. Reasoning, activities and what
+    subagents said may remain of an answer that the client has taken away.
     """
     hidden = agui.ActivityMessage | agui.ReasoningMessage
-    said = (one for one in reversed(client) if one.subagent_run_id is None and not isinstance(one, hidden))
+    said = (
+        one
+        for one in reversed(client)
+        if one.subagent_run_id is None and not isinstance(one, hidden)
+    )
     last = next(said, None)
     return last if isinstance(last, agui.UserMessage) else None
 
 
-def visible_in(thread: Sequence[BaseMessage]) -> list[agui.UserMessage | agui.AssistantMessage | agui.ToolMessage]:
-    """Return what a client sees as said in messages of the thread: no reasoning, and no answer that is empty."""
+def visible_in(
+    thread: Sequence[BaseMessage],
+) -> list[agui.UserMessage | agui.AssistantMessage | agui.ToolMessage]:
+    """Return what a client sees as said in messages of the thread: no reasoning, and no answer that
+    is empty.
+    """
     messages = langchain_messages_to_agui(thread)
-    said = [one for one in messages if isinstance(one, agui.UserMessage | agui.AssistantMessage | agui.ToolMessage)]
-    return [one for one in said if one.content or (isinstance(one, agui.AssistantMessage) and one.tool_calls)]
+    said = [
+        one
+        for one in messages
+        if isinstance(one, agui.UserMessage | agui.AssistantMessage | agui.ToolMessage)
+    ]
+    return [
+        one
+        for one in said
+        if one.content or (isinstance(one, agui.AssistantMessage) and one.tool_calls)
+    ]
 
 
 def holds(client: Sequence[agui.Message], message: agui.Message) -> bool:
@@ -58,18 +77,24 @@ def holds(client: Sequence[agui.Message], message: agui.Message) -> bool:
     return any(_is_same(one, message) for one in client)
 
 
-def has_seen(client: Sequence[agui.Message], thread: Sequence[BaseMessage], calls: Collection[str]) -> bool:
+def has_seen(
+    client: Sequence[agui.Message], thread: Sequence[BaseMessage], calls: Collection[str]
+) -> bool:
     """Return whether a client's messages reach up to the thread's last one, and show these calls.
 
-    If not, it may have sent the answer to an earlier question again. A client that sends nothing of the agent's shows
-    nothing of what it has seen.
+    If not, it may have sent the answer to an earlier question again. A client that sends nothing of
+    the agent's shows nothing of what it has seen.
 
     Args:
         client: The client's messages.
         thread: The thread's messages.
         calls: The ids of calls that wait for an approval, the main agent's or a subagent's.
     """
-    held = [message for message in client if isinstance(message, agui.AssistantMessage | agui.ToolMessage)]
+    held = [
+        message
+        for message in client
+        if isinstance(message, agui.AssistantMessage | agui.ToolMessage)
+    ]
     if not held:
         return True
     turn = last_turn(thread)
@@ -77,7 +102,9 @@ def has_seen(client: Sequence[agui.Message], thread: Sequence[BaseMessage], call
     visible = {call for message in seen for call in _call_ids(message)}
     hidden = {call["id"] for call in calls_in(turn)} - visible
     answers = [one for one in seen if isinstance(one, agui.AssistantMessage)]
-    results = [one for one in seen if isinstance(one, agui.ToolMessage) and one.tool_call_id not in hidden]
+    results = [
+        one for one in seen if isinstance(one, agui.ToolMessage) and one.tool_call_id not in hidden
+    ]
     for last in (answers[-1:], results[-1:]):
         if last and not holds(held, last[0]):
             return False
@@ -87,33 +114,50 @@ def has_seen(client: Sequence[agui.Message], thread: Sequence[BaseMessage], call
 
 
 def _is_same(one: agui.Message, other: agui.Message) -> bool:
-    """Return whether a client's message is one of the thread's; nodes may return what was shown under another id."""
+    """Return whether a client's message is one of the thread's; nodes may return what was shown
+    under another id.
+    """
     if one.id == other.id:
         return True
     if isinstance(one, agui.ToolMessage) and isinstance(other, agui.ToolMessage):
         return one.tool_call_id == other.tool_call_id
     if isinstance(one, agui.AssistantMessage) and isinstance(other, agui.AssistantMessage):
-        same_size = len(one.tool_calls or ()) == len(other.tool_calls or ())  # first: each message is asked
+        same_size = len(one.tool_calls or ()) == len(
+            other.tool_calls or ()
+        )  # first: each message is asked
         return same_size and (one.content, _call_ids(one)) == (other.content, _call_ids(other))
     return False
 
 
 def _call_ids(message: agui.Message) -> list[str]:
-    return [call.id for call in message.tool_calls or ()] if isinstance(message, agui.AssistantMessage) else []
+    return (
+        [call.id for call in message.tool_calls or ()]
+        if isinstance(message, agui.AssistantMessage)
+        else []
+    )
 
 
 def last_turn(thread: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
     """Return the messages of a thread from its last user message on; all, if it has none."""
-    return thread[max((index for index, message in enumerate(thread) if message.type == "human"), default=0) :]
+    return thread[
+        max((index for index, message in enumerate(thread) if message.type == "human"), default=0) :
+    ]
 
 
 def calls_in(messages: Sequence[BaseMessage]) -> list[ToolCall]:
     """Return the tool calls of messages, in order."""
-    return [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
+    return [
+        call
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
+    ]
 
 
 def start_of_new(
-    client: Sequence[agui.Message], before: Sequence[BaseMessage], thread: Sequence[BaseMessage] = ()
+    client: Sequence[agui.Message],
+    before: Sequence[BaseMessage],
+    thread: Sequence[BaseMessage] = (),
 ) -> int:
     """Return the index in a client's list of the first message that came with its answers.
 
@@ -147,22 +191,30 @@ def new_messages(
 ) -> list[agui.Message]:
     """Return what is to be appended to the thread, in the client's order.
 
-    A user message is new if no run of the thread has taken it, nothing behind it answers it, and the thread knows no
-    message behind it. So what the graph has removed stays removed, whether or not its client knows that.
+    A user message is new if no run of the thread has taken it, nothing behind it answers it, and
+    the thread knows no message behind it. So what the graph has removed stays removed, whether or
+    not its client knows that.
 
     Args:
         client: The client's messages.
         thread: The thread's.
         open_calls: The calls that the client may answer.
         instructions: Whether system and developer messages are accepted.
-        past: The messages that the thread has had; None if the server does not know the thread: then all user messages
-            are new.
-        postponed: Ids of messages that came with answers and have not run yet: they are new wherever they stand.
+        past: The messages that the thread has had; None if the server does not know the thread:
+            then all user messages are new.
+        postponed: Ids of messages that came with answers and have not run yet: they are new
+            wherever they stand.
     """
     known = {message.id for message in thread}
     answers = (agui.AssistantMessage, agui.ReasoningMessage)
-    accepted = (agui.UserMessage, agui.SystemMessage, agui.DeveloperMessage) if instructions else (agui.UserMessage,)
-    settled = [index for index, one in enumerate(client) if one.id in known or isinstance(one, answers)]
+    accepted = (
+        (agui.UserMessage, agui.SystemMessage, agui.DeveloperMessage)
+        if instructions
+        else (agui.UserMessage,)
+    )
+    settled = [
+        index for index, one in enumerate(client) if one.id in known or isinstance(one, answers)
+    ]
     start = settled[-1] + 1 if settled else 0
 
     def is_new(index: int, message_id: str) -> bool:
@@ -178,39 +230,51 @@ def new_messages(
             continue
         if isinstance(message, accepted) and is_new(index, message.id):
             new.append(message)
-        elif isinstance(message, agui.ToolMessage) and message.tool_call_id in waiting and not is_unanswered(message):
+        elif (
+            isinstance(message, agui.ToolMessage)
+            and message.tool_call_id in waiting
+            and not is_unanswered(message)
+        ):
             waiting.discard(message.tool_call_id)
             new.append(message)
     return new
 
 
-# -- gaps -------------------------------------------------------------------------------------------------------------
+# -- gaps ----------------------------------------------------------------------------------------
 #
-# A run that was killed, stopped or has failed leaves calls without results, a client that forgets leaves results
-# without calls. Providers refuse both, and the thread could never run again.
+# A run that was killed, stopped or has failed leaves calls without results, a client that forgets
+# leaves results without calls. Providers refuse both, and the thread could never run again.
 
 
 def close_gaps(
-    messages: Sequence[BaseMessage], answer: SettlingResult = interrupted, answered: Collection[str | None] = ()
+    messages: Sequence[BaseMessage],
+    answer: SettlingResult = interrupted,
+    answered: Collection[str | None] = (),
 ) -> list[BaseMessage]:
     """Return a conversation with its gaps closed.
 
-    A call that is unanswered though the conversation has gone on gets a result; a result that came too late goes behind
-    its call; a result that answers nothing, or what is answered already, is left out. The calls at the end may still be
-    answered.
+    A call that is unanswered though the conversation has gone on gets a result; a result that came
+    too late goes behind its call; a result that answers nothing, or what is answered already, is
+    left out. The calls at the end may still be answered.
 
     Args:
         messages: The conversation.
         answer: Makes the missing results.
         answered: Calls whose results the graph keeps elsewhere.
     """
-    if not any(isinstance(one, ToolMessage) or (isinstance(one, AIMessage) and one.tool_calls) for one in messages):
+    if not any(
+        isinstance(one, ToolMessage) or (isinstance(one, AIMessage) and one.tool_calls)
+        for one in messages
+    ):
         return list(messages)
     found = _find_results(messages)
     used = {place for places in found.values() for place in places}
     result: list[BaseMessage] = []
     left_out: list[str] = []
-    last = max((index for index, message in enumerate(messages) if not isinstance(message, ToolMessage)), default=-1)
+    last = max(
+        (index for index, message in enumerate(messages) if not isinstance(message, ToolMessage)),
+        default=-1,
+    )
     for index, message in enumerate(messages):
         if isinstance(message, ToolMessage):
             if index not in used:
@@ -221,7 +285,11 @@ def close_gaps(
             continue
         result += [messages[place] for place in found[index]]
         if index < last:
-            open_ = [call for call in _without_result(message, messages, found[index]) if call["id"] not in answered]
+            open_ = [
+                call
+                for call in _without_result(message, messages, found[index])
+                if call["id"] not in answered
+            ]
             result += [answer(call["id"] or "", call["name"], message.id or "") for call in open_]
     if left_out:
         logger.warning("Results that answer no open call were left out: %s.", quoted_list(left_out))
@@ -230,13 +298,16 @@ def close_gaps(
 
 
 def results_elsewhere(thread: Thread, key: str) -> dict[str, ToolMessage]:
-    """Return the results that a thread keeps in other channels than that of its messages, by the ids of their calls."""
+    """Return the results that a thread keeps in other channels than that of its messages, by the
+    ids of their calls.
+    """
     others = extract_other_messages(thread.state.values, key)
     return {message.tool_call_id: message for message in others if isinstance(message, ToolMessage)}
 
 
 def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread:
-    """Return a thread with the messages that its runs have shown: if it has ended, each call has a result.
+    """Return a thread with the messages that its runs have shown: if it has ended, each call has a
+    result.
 
     Only the calls at the end may still be answered, if they are for the client.
 
@@ -248,7 +319,10 @@ def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread
     messages = thread.messages
     if not thread.has_ended or not calls_in(messages):
         return thread
-    found, left = _find_results(messages), {call["id"] for call in open_tool_calls(messages, at_end=True)}
+    found, left = (
+        _find_results(messages),
+        {call["id"] for call in open_tool_calls(messages, at_end=True)},
+    )
     results = results_elsewhere(thread, key)
     shown: list[BaseMessage] = []
     waiting: list[BaseMessage] = []
@@ -257,7 +331,11 @@ def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread
             shown += waiting
             waiting = []
         shown.append(message)
-        for call in _without_result(message, messages, found[index]) if isinstance(message, AIMessage) else ():
+        for call in (
+            _without_result(message, messages, found[index])
+            if isinstance(message, AIMessage)
+            else ()
+        ):
             call_id, name = call["id"] or "", call["name"]
             if call_id in results:
                 waiting.append(results[call_id])
@@ -266,8 +344,12 @@ def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread
     return thread._replace(messages=[*shown, *waiting])
 
 
-def _without_result(message: AIMessage, messages: Sequence[BaseMessage], results: Iterable[int]) -> list[ToolCall]:
-    """Return the calls of a message that have none of the results at these places; of calls with one id, the first."""
+def _without_result(
+    message: AIMessage, messages: Sequence[BaseMessage], results: Iterable[int]
+) -> list[ToolCall]:
+    """Return the calls of a message that have none of the results at these places; of calls with
+    one id, the first.
+    """
     answered = {cast("ToolMessage", messages[place]).tool_call_id for place in results}
     first: dict[str | None, ToolCall] = {}
     for call in message.tool_calls:
@@ -278,10 +360,12 @@ def _without_result(message: AIMessage, messages: Sequence[BaseMessage], results
 def _find_results(messages: Sequence[BaseMessage]) -> dict[int, list[int]]:
     """Return the places of the results of each assistant message's calls, by its place.
 
-    A result is for the last call of its id before it. Of several results for one call the first counts.
+    A result is for the last call of its id before it. Of several results for one call the first
+    counts.
     """
     found: dict[int, list[int]] = {}
-    # By id, the assistant messages whose calls of that id still have no result, since the last such call.
+    # By id, the assistant messages whose calls of that id still have no result, since the last such
+    # call.
     waiting: dict[str | None, deque[int]] = {}
     for index, message in enumerate(messages):
         if isinstance(message, ToolMessage):
@@ -297,7 +381,9 @@ def _find_results(messages: Sequence[BaseMessage]) -> dict[int, list[int]]:
     return found
 
 
-def append_update(thread: Sequence[BaseMessage], whole: Sequence[BaseMessage], *, removes: bool) -> list[BaseMessage]:
+def append_update(
+    thread: Sequence[BaseMessage], whole: Sequence[BaseMessage], *, removes: bool
+) -> list[BaseMessage]:
     """Return the update that turns a stored thread into the conversation `whole`.
 
     Args:

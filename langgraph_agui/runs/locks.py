@@ -1,4 +1,6 @@
-"""One run per thread at a time, for all event loops of this process. A thread's id enters, a lease leaves."""
+"""One run per thread at a time, for all event loops of this process. A thread's id enters, a lease
+leaves.
+"""
 
 import asyncio
 import threading
@@ -10,7 +12,8 @@ from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 
 
 class ThreadLease:
-    """The right to run in a thread, until it is released; before that, a place in the thread's queue.
+    """The right to run in a thread, until it is released; before that, a place in the thread's
+    queue.
 
     Args:
         thread_id: The thread.
@@ -25,23 +28,30 @@ class ThreadLease:
         self._guard = threading.RLock()
 
     def let_go(self) -> Future[None]:
-        """Begin to release, for where nothing can be awaited: from any thread, also when the event loop is closed."""
+        """Begin to release, for where nothing can be awaited: from any thread, also when the event
+        loop is closed.
+        """
         with self._guard:
             if self._freed is None:
                 self._freed = self._free(self)
             return self._freed
 
     async def release(self) -> None:
-        """Let the next run in. May be called again, and does its work even if the caller is cancelled meanwhile."""
+        """Let the next run in. May be called again, and does its work even if the caller is
+        cancelled meanwhile.
+        """
         await asyncio.shield(asyncio.wrap_future(self.let_go()))
 
 
 class ThreadLocks:
-    """Locks by thread id, for all event loops of this process: a queue of leases for each thread that has a run."""
+    """Locks by thread id, for all event loops of this process: a queue of leases for each thread
+    that has a run.
+    """
 
     def __init__(self) -> None:
         self._queues: dict[str, deque[ThreadLease]] = {}
-        # Reentrant: the garbage collector may end a waiting coroutine, which leaves its queue, while this is taken.
+        # Reentrant: the garbage collector may end a waiting coroutine, which leaves its queue,
+        # while this is taken.
         self._guard = threading.RLock()
 
     async def acquire(self, thread_id: str, max_waiting: int = 0) -> ThreadLease:
@@ -49,7 +59,8 @@ class ThreadLocks:
 
         Args:
             thread_id: The thread.
-            max_waiting: How many runs of this process may wait, this one included, while another one has the thread.
+            max_waiting: How many runs of this process may wait, this one included, while another
+                one has the thread.
 
         Raises:
             RunInputError: Another run has the thread, and as many as may wait (`thread_busy`).
@@ -84,5 +95,7 @@ class ThreadLocks:
             queue.remove(lease)
             if not queue:
                 del self._queues[lease.thread_id]
-            elif was_first and queue[0].granted.set_running_or_notify_cancel():  # else that waiter is about to leave
+            elif (
+                was_first and queue[0].granted.set_running_or_notify_cancel()
+            ):  # else that waiter is about to leave
                 queue[0].granted.set_result(None)

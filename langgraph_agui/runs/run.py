@@ -21,7 +21,13 @@ from langgraph_agui.compat.approval_tool import REQUEST_APPROVAL, split_approval
 from langgraph_agui.interrupts.pauses import PendingInterrupts
 from langgraph_agui.kernel.aio import await_shielded, keep_alive, run_here, run_in_thread, seconds
 from langgraph_agui.kernel.configs import merge_run_configs
-from langgraph_agui.kernel.errors import CodedError, ErrorCode, RunInputError, as_state_error, is_data_refused
+from langgraph_agui.kernel.errors import (
+    CodedError,
+    ErrorCode,
+    RunInputError,
+    as_state_error,
+    is_data_refused,
+)
 from langgraph_agui.kernel.telemetry import RunWatch, count_dropped, run_logger
 from langgraph_agui.messages.to_agui import caller_id, cancelled, open_tool_calls
 from langgraph_agui.nodes import KEY, SentInput, frontend_config
@@ -49,8 +55,8 @@ _HEAVY = 5_000
 # Results that are emitted without a break.
 _BATCH = 500
 
-# Seconds after which a cancelled graph that still runs is cancelled again. `asyncio.wait_for` loses a cancellation that
-# meets its result (CPython before 3.12), and providers' packages use it.
+# Seconds after which a cancelled graph that still runs is cancelled again. `asyncio.wait_for` loses
+# a cancellation that meets its result (CPython before 3.12), and providers' packages use it.
 _CANCEL_INTERVAL = 0.4
 
 
@@ -72,10 +78,16 @@ def start_translation(agent: AgentContext, run_input: RunAgentInput, sink: Sink)
     )
 
 
-def emit_pending(agent: AgentContext, pending: PendingInterrupts, translation: Translation) -> list[Interrupt]:
-    """Emit approvals as tool calls, if the agent decides so; return the interrupts for the run's outcome."""
+def emit_pending(
+    agent: AgentContext, pending: PendingInterrupts, translation: Translation
+) -> list[Interrupt]:
+    """Emit approvals as tool calls, if the agent decides so; return the interrupts for the run's
+    outcome.
+    """
     if agent.approvals.ask_by != "tool_call":
-        return translation.subagents.attribute_interrupts([request.interrupt for request in pending.requests])
+        return translation.subagents.attribute_interrupts(
+            [request.interrupt for request in pending.requests]
+        )
     calls, interrupts = split_approvals(pending)
     if calls:
         translation.messages.emit_approval_calls(AIMessage("", tool_calls=calls))
@@ -83,7 +95,9 @@ def emit_pending(agent: AgentContext, pending: PendingInterrupts, translation: T
 
 
 class _PauseAbandoned(Exception):  # noqa: N818  # not an error: the client's wish
-    """The client has cancelled the pause of the thread and asks for nothing else: the run ends as cancelled."""
+    """The client has cancelled the pause of the thread and asks for nothing else: the run ends as
+    cancelled.
+    """
 
 
 class Run:
@@ -96,7 +110,8 @@ class Run:
         context: The graph's runtime context.
         reader: The first reader. When it leaves, the run goes on or stops as the agent decides.
         lease: The right to run in the thread. The run releases it before its terminal event.
-        locks: Where the run waits for that right if it has no lease; None if the graph keeps no threads.
+        locks: Where the run waits for that right if it has no lease; None if the graph keeps no
+            threads.
         weight: How much work the input is, see `clean_input`.
 
     Attributes:
@@ -126,7 +141,10 @@ class Run:
         metadata: dict[str, object] = {RUN: run_input.run_id}
         if offered := agent.offered_tools(run_input):
             metadata[OFFERED] = json.dumps(sorted(offered))
-        own: RunnableConfig = {"configurable": {"thread_id": run_input.thread_id}, "metadata": metadata}
+        own: RunnableConfig = {
+            "configurable": {"thread_id": run_input.thread_id},
+            "metadata": metadata,
+        }
         self._config = merge_run_configs(client_config, config, own)
         self._context = context
         self._lease = lease
@@ -137,8 +155,12 @@ class Run:
         self._end_code: ErrorCode | None = None
         self._timers: list[asyncio.TimerHandle | IdleTimer] = []
         reader.on_leave = partial(self._first_reader_left, reader)
-        self._translation = self._watch.context.run(start_translation, agent, run_input, self._broadcaster)
-        self._planner = RunPlanner(agent, run_input, self._config, run_in_thread if weight > _HEAVY else run_here)
+        self._translation = self._watch.context.run(
+            start_translation, agent, run_input, self._broadcaster
+        )
+        self._planner = RunPlanner(
+            agent, run_input, self._config, run_in_thread if weight > _HEAVY else run_here
+        )
         self._runner = graph_runner_for(self._graph, self._translation, self._translation_failed)
         self.entered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         name = f"agui-run-{run_input.run_id}"
@@ -165,7 +187,9 @@ class Run:
         return True
 
     def join(self, reader: Subscription[T], run_input: RunAgentInput) -> None:
-        """Add a reader: it gets what there is so far, then the rest. The run goes on when it leaves."""
+        """Add a reader: it gets what there is so far, then the rest. The run goes on when it
+        leaves.
+        """
         self.run_ids.add(run_input.run_id)
         sink = JoinedSink(reader.sink, run_input)
         self._translation.replay(sink, run_input)
@@ -182,14 +206,15 @@ class Run:
 
         reader.on_leave = leave
 
-    # -- stopping -------------------------------------------------------------------------------------------------
+    # -- stopping ---------------------------------------------------------------------------------
 
     def stop(self) -> None:
         """Stop the graph, from any thread; its readers still get the end of the run."""
         self.task.get_loop().call_soon_threadsafe(self._stop)
 
     async def end(self, code: ErrorCode, grace: float = 0) -> None:
-        """End the run with an error if it has not ended within `grace` seconds; wait until its readers have it.
+        """End the run with an error if it has not ended within `grace` seconds; wait until its
+        readers have it.
 
         They are given a short time. It must run in the event loop of the run.
         """
@@ -237,7 +262,8 @@ class Run:
     def _ended(self, _task: asyncio.Task[None]) -> None:
         try:
             self._agent.providers.learn(self._translation.providers)
-            self._translation.cancel_run()  # if there was no terminal event: cancelled before the first step
+            # if there was no terminal event: cancelled before the first step
+            self._translation.cancel_run()
         finally:
             for timer in self._timers:
                 timer.cancel()
@@ -259,7 +285,7 @@ class Run:
             self._broadcaster.add(watch)
             self._timers.append(watch)
 
-    # -- running --------------------------------------------------------------------------------------------------
+    # -- running ----------------------------------------------------------------------------------
 
     async def _work(self) -> None:
         interrupts: list[Interrupt] | None = None
@@ -268,7 +294,8 @@ class Run:
             interrupts = await self._run()
         except (Exception, asyncio.CancelledError) as error:
             failure = error
-        # A client that gets the terminal event may send the next input at once: release the thread before.
+        # A client that gets the terminal event may send the next input at once: release the thread
+        # before.
         if self._lease is not None:
             await await_shielded(self._lease.release())
         if failure is None:
@@ -284,13 +311,16 @@ class Run:
             self._translation.fail_run(as_state_error(failure, self._graph.store))
 
     async def _run(self) -> list[Interrupt] | None:
-        """Carry out the plan for the input; return the interrupts at the end, None if the graph keeps no threads.
+        """Carry out the plan for the input; return the interrupts at the end, None if the graph
+        keeps no threads.
 
         Raises:
             _PauseAbandoned: The input cancels the pause of the thread, and brings nothing else.
         """
         if self._lease is None and self._locks is not None:
-            self._lease = await self._locks.acquire(self.input.thread_id, self._agent.limits.waiting)
+            self._lease = await self._locks.acquire(
+                self.input.thread_id, self._agent.limits.waiting
+            )
         self.entered.set_result(None)
         self._start_timers()
         plan = await self._planner.plan()
@@ -302,7 +332,9 @@ class Run:
                 self._translation.emit_messages_snapshot()
                 raise _PauseAbandoned
             pending = await self._carry_out(followup)
-        interrupts = None if pending is None else emit_pending(self._agent, pending, self._translation)
+        interrupts = (
+            None if pending is None else emit_pending(self._agent, pending, self._translation)
+        )
         if not pending:
             self._translation.settle_calls(self._agent.own_tools(self.input))
         self._translation.emit_messages_snapshot(interrupts or ())
@@ -311,15 +343,21 @@ class Run:
         return interrupts
 
     async def _carry_out(self, plan: RunPlan) -> PendingInterrupts | None:
-        """Carry out a plan; return what the thread waits for then, None if the graph keeps no threads."""
+        """Carry out a plan; return what the thread waits for then, None if the graph keeps no
+        threads.
+        """
         if isinstance(plan, Resume | Abandon):
-            await plan.resolution.report(self._agent.approvals.on_answer, self.input, self._config, self._context)
+            await plan.resolution.report(
+                self._agent.approvals.on_answer, self.input, self._config, self._context
+            )
         if isinstance(plan, Resume):
             await plan.use.record(self._graph)
         if plan.thread is not None:
             self._translation.load_thread(plan.thread)
         if isinstance(plan, Resume | Abandon):
-            self._translation.remove_client_results([request.interrupt for request, *_ in plan.resolution.decisions])
+            self._translation.remove_client_results(
+                [request.interrupt for request, *_ in plan.resolution.decisions]
+            )
         match plan:
             case Show():
                 self._translation.state.values((), plan.values)
@@ -330,7 +368,9 @@ class Run:
                 healed = [one for one in plan.healed if one.name not in client_tools]
                 for start in range(0, len(healed), _BATCH):
                     self._translation.messages.emit_added_results(healed[start : start + _BATCH])
-                    await asyncio.sleep(0)  # other runs go on meanwhile: a hostile history has thousands
+                    await asyncio.sleep(
+                        0
+                    )  # other runs go on meanwhile: a hostile history has thousands
                 if plan.settle_first:
                     await self._settle()
                 return await self._run_graph(plan.input, plan.config)
@@ -348,21 +388,31 @@ class Run:
         except Exception as error:
             if not is_data_refused(error):
                 raise
-            logger.warning("The store refuses what the thread's last step has written; it is left out.", exc_info=True)
+            logger.warning(
+                "The store refuses what the thread's last step has written; it is left out.",
+                exc_info=True,
+            )
             count_dropped("pending_writes")
 
-    async def _run_graph(self, graph_input: object, config: RunnableConfig | None) -> PendingInterrupts | None:
+    async def _run_graph(
+        self, graph_input: object, config: RunnableConfig | None
+    ) -> PendingInterrupts | None:
         context = self._agent.filled.runtime_context(self._context, self.input)
         await self._runner.run(graph_input, merge_run_configs(self._config, config), context)
         if not self._translation.paused:
             self._agent.report_unread(self._sent)
             return PendingInterrupts() if self._graph.has_checkpointer else None
         if not self._graph.has_checkpointer:
-            remedy = "The graph paused, but has no checkpointer that keeps the thread. Compile it with one."
+            remedy = (
+                "The graph paused, but has no checkpointer that keeps the thread. Compile it "
+                "with one."
+            )
             raise CodedError(ErrorCode.NO_CHECKPOINTER, remedy)
         self._translation.paused = False
         stored = await self._graph.load_state(self._config)
-        self._translation.state.values((), stored.values)  # with what the finished tasks have written
+        self._translation.state.values(
+            (), stored.values
+        )  # with what the finished tasks have written
         return await self._agent.interrupt_reader().read(stored, self._config)
 
     async def _abandon(self, plan: Abandon) -> None:
@@ -372,18 +422,28 @@ class Run:
         if plan.writes:
             await self._graph.update_state(config, dict(plan.writes), node)
         messages = plan.thread.messages
-        calls = [(call["id"] or "", call["name"]) for call in open_tool_calls(messages, at_end=True)]
-        if results := [cancelled(call_id, name, caller_id(messages, call_id)) for call_id, name in calls]:
+        calls = [
+            (call["id"] or "", call["name"]) for call in open_tool_calls(messages, at_end=True)
+        ]
+        if results := [
+            cancelled(call_id, name, caller_id(messages, call_id)) for call_id, name in calls
+        ]:
             try:
                 await self._graph.update_state(config, {self._agent.messages_key: results}, node)
-            except Exception:  # the update runs the graph's own routers, which may not expect these messages
-                logger.warning("The cancelled calls are answered with the next message", exc_info=True)
+            except (
+                Exception
+            ):  # the update runs the graph's own routers, which may not expect these messages
+                logger.warning(
+                    "The cancelled calls are answered with the next message", exc_info=True
+                )
             self._translation.messages.emit_added_results(results)
         await self._graph.update_state(config, None, END)
 
 
 def _client_config(run_input: RunAgentInput, approvals: ApprovalOptions) -> RunnableConfig:
-    """Return what the client brings to the nodes; a tool that only stands for approvals is none of the model's."""
+    """Return what the client brings to the nodes; a tool that only stands for approvals is none of
+    the model's.
+    """
     if approvals.ask_by == "tool_call":
         tools = [tool for tool in run_input.tools or [] if tool.name != REQUEST_APPROVAL]
         run_input = run_input.model_copy(update={"tools": tools})

@@ -1,4 +1,6 @@
-"""`connect` where no run is going on: a thread as it stands enters, the events that show it leave."""
+"""`connect` where no run is going on: a thread as it stands enters, the events that show it
+leave.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,16 @@ class ThreadSnapshot:
     shows_thread = True
 
     def __init__(
-        self, agent: AgentContext, run_input: RunAgentInput, config: RunnableConfig, reader: Subscription[T]
+        self,
+        agent: AgentContext,
+        run_input: RunAgentInput,
+        config: RunnableConfig,
+        reader: Subscription[T],
     ) -> None:
         self._agent = agent
-        self._config = merge_run_configs(config, {"configurable": {"thread_id": run_input.thread_id}})
+        self._config = merge_run_configs(
+            config, {"configurable": {"thread_id": run_input.thread_id}}
+        )
         self._reader = reader
         self._thread_id = run_input.thread_id
         self._input = run_input
@@ -54,7 +62,9 @@ class ThreadSnapshot:
         reader.on_leave = self._leave
 
     async def end(self, code: ErrorCode, grace: float = 0) -> None:
-        """End it with an error if it has not ended within `grace` seconds, in its own event loop."""
+        """End it with an error if it has not ended within `grace` seconds, in its own event
+        loop.
+        """
         await asyncio.wait({self.task}, timeout=grace)
         if self.task.cancel():
             self._context.run(self._translation.fail_run, CodedError(code))
@@ -67,8 +77,13 @@ class ThreadSnapshot:
     async def _work(self) -> None:
         try:
             async with asyncio.timeout(seconds(self._agent.limits.total)):
-                pending = await self._load() if self._agent.graph.has_checkpointer else PendingInterrupts()
-            self._translation.emit_messages_snapshot()  # before approval calls: clients keep the order of arrival
+                pending = (
+                    await self._load()
+                    if self._agent.graph.has_checkpointer
+                    else PendingInterrupts()
+                )
+            # before approval calls: clients keep the order of arrival
+            self._translation.emit_messages_snapshot()
             self._translation.finish_run(emit_pending(self._agent, pending, self._translation))
         except TimeoutError:
             self._translation.fail_run(CodedError(ErrorCode.RUN_TIMEOUT))

@@ -1,8 +1,9 @@
 """What a client holds of a thread's state, and what of it the client has changed.
 
-`RunAgentInput.state`, the thread's checkpoint and what this process remembers of the thread's clients enter. The values
-to write to the graph's channels leave. A client sends its whole state with every input, so a value that differs from
-the thread's is either a change or a leftover: a preview of a run whose stream the client left, or an older value.
+`RunAgentInput.state`, the thread's checkpoint and what this process remembers of the thread's
+clients enter. The values to write to the graph's channels leave. A client sends its whole state
+with every input, so a value that differs from the thread's is either a change or a leftover: a
+preview of a run whose stream the client left, or an older value.
 """
 
 import json
@@ -41,11 +42,15 @@ _MAX_HISTORY: Final = 50
 
 
 def state_version(stored: StateSnapshot) -> object:
-    """Return what names a state of a thread: the run that wrote it, or its checkpoint if no run of ours did."""
-    return (stored.metadata or {}).get(RUN) or stored.config.get("configurable", {}).get("checkpoint_id")
+    """Return what names a state of a thread: the run that wrote it, or its checkpoint if no run of
+    ours did.
+    """
+    return (stored.metadata or {}).get(RUN) or stored.config.get("configurable", {}).get(
+        "checkpoint_id"
+    )
 
 
-# -- what this process remembers of clients ---------------------------------------------------------------------------
+# -- what this process remembers of clients ------------------------------------------------------
 
 
 # The last previews of one run, by key: JSON data that nobody changes.
@@ -70,13 +75,16 @@ class ClientStateCache:
         self.complete = False
         self._leftovers: defaultdict[str, set[bytes]] = defaultdict(set)
 
-    def record_left(self, version: object, previews: PreviewHistory, state: Mapping[str, object] | None) -> None:
+    def record_left(
+        self, version: object, previews: PreviewHistory, state: Mapping[str, object] | None
+    ) -> None:
         """Record that a client left a stream before its end.
 
         Args:
             version: The state that was being sent.
             previews: What was previewed in the stream.
-            state: The client's state at that point; None if the client did not take all that was sent.
+            state: The client's state at that point; None if the client did not take all that was
+                sent.
         """
         self.version, self.complete = version, state is not None
         # Digests, because a state may be large.
@@ -91,7 +99,9 @@ class ClientStateCache:
         self._leftovers.clear()
 
     def is_leftover(self, key: str, value: object) -> bool:
-        """Return whether a client holds this value because it left a stream, not because it changed the key."""
+        """Return whether a client holds this value because it left a stream, not because it changed
+        the key.
+        """
         return key in self._leftovers and _digest(value) in self._leftovers[key]
 
 
@@ -107,11 +117,13 @@ class ClientStateCaches:
 
 
 def _digest(value: object) -> bytes:
-    """Return a digest of JSON data; numbers count as JavaScript has them, which sends 10.0 back as 10."""
+    """Return a digest of JSON data; numbers count as JavaScript has them, which sends 10.0 back as
+    10.
+    """
     return blake2b(canonical_json(json.dumps(value)).encode(), digest_size=16).digest()
 
 
-# -- what a client has changed ----------------------------------------------------------------------------------------
+# -- what a client has changed -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +149,9 @@ class ClientState:
     call: Caller = run_here
 
     def initial_values(self) -> dict[str, object]:
-        """Return the client's state as input for a graph without a checkpointer: all of it is input."""
+        """Return the client's state as input for a graph without a checkpointer: all of it is
+        input.
+        """
         return self.contract.changed(self.run_input.state, None) if self._takes_state() else {}
 
     async def changes(
@@ -147,28 +161,35 @@ class ClientState:
         base: StateSnapshot | None = None,
         superstep: Mapping[str, object] | None = None,
     ) -> dict[str, object]:
-        """Return what the client has changed, by channel. Values overwrite: reducers do not run again.
+        """Return what the client has changed, by channel. Values overwrite: reducers do not run
+        again.
 
         Args:
             stored: The thread as it stands.
             messages: Its messages.
             base: The checkpoint that the run begins at, if that is an earlier one.
-            superstep: What the finished tasks of a superstep have written, if the thread is paused in the middle of
-                one. The client cannot change these keys, because that is applied after the client's values. Nor what a
-                paused subgraph shares, which writes all of it when it resumes.
+            superstep: What the finished tasks of a superstep have written, if the thread is paused
+                in the middle of one. The client cannot change these keys, because that is applied
+                after the client's values. Nor what a paused subgraph shares, which writes all of it
+                when it resumes.
 
         Raises:
             RunInputError: The client may not change that, or not to such a value.
         """
         paused = superstep is not None
-        if not self._takes_state() or (paused and self.graph.is_function):  # a function resumes with its old input
+        if not self._takes_state() or (
+            paused and self.graph.is_function
+        ):  # a function resumes with its old input
             return {}
         stopped = bool(stored.next) and not paused
         older = await self._older_states(stored, messages, rerun=base is not None, stopped=stopped)
         changed = await self.call(self._changed, stored, messages, older)
         if superstep is not None:
             places = (f"{task.name}:{task.id}" for task in stored.tasks if task.state is not None)
-            taken = changed.keys() & {*superstep, *(key for place in places for key in self.contract.shared((place,)))}
+            taken = changed.keys() & {
+                *superstep,
+                *(key for place in places for key in self.contract.shared((place,))),
+            }
             self.contract.refuse(taken)
             changed = {key: value for key, value in changed.items() if key not in taken}
         present = as_mapping((base or stored).values) or {}
@@ -178,15 +199,25 @@ class ClientState:
         }
 
     def input_at(self, base: StateSnapshot) -> dict[str, object]:
-        """Return what the input at checkpoint `base` wrote beside messages: a run from there writes it again."""
+        """Return what the input at checkpoint `base` wrote beside messages: a run from there writes
+        it again.
+        """
         written = [as_mapping(task.result) or {} for task in base.tasks if task.name == START]
-        return {key: value for values in written for key, value in values.items() if key != self.messages_key}
+        return {
+            key: value
+            for values in written
+            for key, value in values.items()
+            if key != self.messages_key
+        }
 
     def _takes_state(self) -> bool:
         return bool(self.run_input.state) and self.graph.input_form == "keys"
 
     def _changed(
-        self, stored: StateSnapshot, messages: Sequence[BaseMessage], older: Iterable[Mapping[str, object]]
+        self,
+        stored: StateSnapshot,
+        messages: Sequence[BaseMessage],
+        older: Iterable[Mapping[str, object]],
     ) -> dict[str, object]:
         sent = self.run_input.state
         if isinstance(sent, Mapping):
@@ -195,16 +226,20 @@ class ClientState:
                 key: value
                 for key, value in sent.items()
                 if not self.cache.is_leftover(key, value)
-                and not (value and any(_is_beginning(value, whole) for whole in predicted.get(key, ())))
+                and not (
+                    value and any(_is_beginning(value, whole) for whole in predicted.get(key, ()))
+                )
             }
         return self.contract.changed(sent, as_mapping(stored.values) or {}, *older)
 
-    # -- clients that have missed something -----------------------------------------------------------------------
+    # -- clients that have missed something -------------------------------------------------------
 
     def _predicted(self, messages: Sequence[BaseMessage]) -> Mapping[str, list[object]]:
-        """Return what may have been predicted, by key, when the client left its last run in another process.
+        """Return what may have been predicted, by key, when the client left its last run in another
+        process.
 
-        The client's messages that the thread does not have come from that run; their tool calls hold the predictions.
+        The client's messages that the thread does not have come from that run; their tool calls
+        hold the predictions.
         """
         found: defaultdict[str, list[object]] = defaultdict(list)
         known = {message.id for message in messages}
@@ -220,12 +255,14 @@ class ClientState:
     async def _older_states(
         self, stored: StateSnapshot, messages: Sequence[BaseMessage], *, rerun: bool, stopped: bool
     ) -> list[Mapping[str, object]]:
-        """Return the thread's channels at earlier times, if the client may still hold values from then.
+        """Return the thread's channels at earlier times, if the client may still hold values from
+        then.
 
-        It may if it left the last run's stream too early to know what it received, if the thread has changed since, if
-        a run was `stopped` (what tasks of its last superstep wrote is stored, and was not sent), or if it lacks
-        messages. A client that wants to `rerun` from an earlier message lacks the later ones on purpose. The search
-        ends at the state that the client received, or before the input when it had missed nothing yet.
+        It may if it left the last run's stream too early to know what it received, if the thread
+        has changed since, if a run was `stopped` (what tasks of its last superstep wrote is stored,
+        and was not sent), or if it lacks messages. A client that wants to `rerun` from an earlier
+        message lacks the later ones on purpose. The search ends at the state that the client
+        received, or before the input when it had missed nothing yet.
         """
         sent, complete = self.cache.version, self.cache.complete
         stale = stopped or (sent is not None and (sent != state_version(stored) or not complete))
@@ -235,7 +272,9 @@ class ClientState:
         begun = False
         async for earlier in self.graph.load_history(self.config):
             older.append(as_mapping(earlier.values) or {})
-            lacks = not rerun and self._lacks(self.graph.thread_messages(earlier, self.messages_key))
+            lacks = not rerun and self._lacks(
+                self.graph.thread_messages(earlier, self.messages_key)
+            )
             received = complete and state_version(earlier) == sent
             if received or (begun and not lacks) or len(older) == _MAX_HISTORY:
                 break
@@ -243,17 +282,25 @@ class ClientState:
         return older
 
     def _lacks(self, messages: Iterable[BaseMessage]) -> bool:
-        """Return whether the client lacks any of these; one that sends a single message may send only what is new."""
+        """Return whether the client lacks any of these; one that sends a single message may send
+        only what is new.
+        """
         sent = {message.id for message in self.run_input.messages}
-        return len(sent) > 1 and any(message.id not in sent for message in messages if agui_role(message) is not None)
+        return len(sent) > 1 and any(
+            message.id not in sent for message in messages if agui_role(message) is not None
+        )
 
 
 def _is_beginning(value: object, whole: object) -> bool:
-    """Return whether `value` may be what a client saw of `whole` while a model was still writing it."""
+    """Return whether `value` may be what a client saw of `whole` while a model was still writing
+    it.
+    """
     if isinstance(value, str) and isinstance(whole, str):
         return whole.startswith(value)
     if isinstance(value, Mapping) and isinstance(whole, Mapping):
-        return all(key in whole and _is_beginning(inner, whole[key]) for key, inner in value.items())
+        return all(
+            key in whole and _is_beginning(inner, whole[key]) for key, inner in value.items()
+        )
     if isinstance(value, list) and isinstance(whole, list):
         return len(value) <= len(whole) and all(map(_is_beginning, value, whole))
     return type(value) is type(whole) and value == whole

@@ -1,7 +1,8 @@
-"""The contract between a graph and its clients: which of the state clients see, and what they may change.
+"""The contract between a graph and its clients: which of the state clients see, and what they may
+change.
 
-The graph's schemas and the agent's options enter once. Later the state that a client sends enters, and what it has
-changed leaves, as the Python values that the graph's nodes get.
+The graph's schemas and the agent's options enter once. Later the state that a client sends enters,
+and what it has changed leaves, as the Python values that the graph's nodes get.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -23,14 +24,16 @@ logger = run_logger(__name__)
 
 
 class StateContract:
-    """What of a graph's state clients see, and what they may change. One per agent, shared by all runs.
+    """What of a graph's state clients see, and what they may change. One per agent, shared by all
+    runs.
 
     Args:
         graph: The graph.
         options: What the agent's author decides.
         messages_key: The channel of the messages, which are no state.
         show: Makes JSON data of a graph's value, without what clients do not see.
-        hidden: Keys that the adapter fills in: clients do not see them, unless the options include them.
+        hidden: Keys that the adapter fills in: clients do not see them, unless the options include
+            them.
 
     Attributes:
         predict: Which tool arguments are shown while they stream.
@@ -38,8 +41,9 @@ class StateContract:
         json_schema: The JSON schema of the state as clients see it; None if nothing describes it.
 
     Raises:
-        ValueError: The options name keys that the graph does not have, the graph marks a reduced key `Private` in the
-            wrong place, or their `schema` has a field of a type that JSON schemas do not know.
+        ValueError: The options name keys that the graph does not have, the graph marks a reduced
+            key `Private` in the wrong place, or their `schema` has a field of a type that JSON
+            schemas do not know.
     """
 
     def __init__(
@@ -60,12 +64,15 @@ class StateContract:
         hints = _hints(graph)
         _check_options(options, graph, hints)
         # Messages may contain prompts, which clients must not write.
-        hidden = {*hidden, *(key for key, hint in hints if schemas.holds_messages(hint))} - {*(options.include or ())}
+        hidden = {*hidden, *(key for key, hint in hints if schemas.holds_messages(hint))} - {
+            *(options.include or ())
+        }
         self._hidden = {messages_key, *options.exclude, *hidden, *_private(hints)}
         self._ignored = {messages_key, *options.client_keys}
         self._shared: dict[tuple[str, ...], frozenset[str]] = {}
         self._types = schemas.types_of(graph.input_schema)
-        # The agent's schema: its fields by the keys of their JSON form, and the types of those keys.
+        # The agent's schema: its fields by the keys of their JSON form, and the types of those
+        # keys.
         self._fields: dict[str, str] = {}
         self.json_schema: dict[str, object] | None = None
         if schema is not None:
@@ -76,10 +83,12 @@ class StateContract:
         described = schemas.types_of(schema)
         self._described = {key: described[name] for key, name in self._fields.items()}
 
-    # -- keys -----------------------------------------------------------------------------------------------------
+    # -- keys -------------------------------------------------------------------------------------
 
     def shows(self, key: str) -> bool:
-        """Return whether clients see this key of the root state: a channel, or a key that the graph does not have."""
+        """Return whether clients see this key of the root state: a channel, or a key that the graph
+        does not have.
+        """
         if key in self._hidden or key.startswith("__") or not self._graph.outputs(key):
             return False
         return self._options.include is None or key in self._options.include
@@ -89,7 +98,8 @@ class StateContract:
         return key in self._graph.channels
 
     def shared(self, namespace: Sequence[str]) -> frozenset[str]:
-        """Return the channels that the subgraph at `namespace` shares with all graphs around it, and with clients.
+        """Return the channels that the subgraph at `namespace` shares with all graphs around it,
+        and with clients.
 
         Empty for graphs that are no nodes themselves.
         """
@@ -114,43 +124,48 @@ class StateContract:
         names = self._graph.input_names if writable is True else writable or ()
         return None if names is None else sorted(filter(self._writable, names))
 
-    # -- out ------------------------------------------------------------------------------------------------------
+    # -- out --------------------------------------------------------------------------------------
 
     def check(self, key: str, value: object) -> None:
         """Check JSON data that is about to be shown under `key`, if the options want that.
 
         Raises:
-            CodedError: It does not fit the agent's schema; the text, for the log, names the place and no values.
+            CodedError: It does not fit the agent's schema; the text, for the log, names the place
+                and no values.
         """
         if self._options.check and (problems := self._misfits(key, value)):
-            raise CodedError(ErrorCode.STATE_INVALID, describe(problems, "does not fit StateOptions.schema"))
+            raise CodedError(
+                ErrorCode.STATE_INVALID, describe(problems, "does not fit StateOptions.schema")
+            )
 
     def _misfits(self, key: str, value: object) -> list[Problem]:
         """Return what of a value does not fit the agent's schema."""
         return self._described[key].load(key, value)[1] if key in self._described else []
 
-    # -- in -------------------------------------------------------------------------------------------------------
+    # -- in ---------------------------------------------------------------------------------------
 
     def changed(
         self, sent: object, stored: Mapping[str, object] | None, *older: Mapping[str, object]
     ) -> dict[str, object]:
         """Return what the client has changed, as the Python values that the graph's nodes get.
 
-        A value that the client was sent and sends again is no change. Neither is None for a key that holds nothing,
-        unless the key's type takes it.
+        A value that the client was sent and sends again is no change. Neither is None for a key
+        that holds nothing, unless the key's type takes it.
 
         Args:
             sent: `RunAgentInput.state`; anything but an object changes nothing.
-            stored: The thread's channels now; None where the graph has no checkpointer. Then the client owns the state,
-                and everything that it sends and may change is input.
-            older: The thread's channels as the client may still hold them: a value from one of these is no change.
+            stored: The thread's channels now; None where the graph has no checkpointer. Then the
+                client owns the state, and everything that it sends and may change is input.
+            older: The thread's channels as the client may still hold them: a value from one of
+                these is no change.
 
         Returns:
             The values, by key of the graph's input.
 
         Raises:
-            RunInputError: The client may not change a key (`state_refused`), a value does not fit its type
-                (`state_invalid`), or it would replace reasoning that the client has not seen (`invalid_input`).
+            RunInputError: The client may not change a key (`state_refused`), a value does not fit
+                its type (`state_invalid`), or it would replace reasoning that the client has not
+                seen (`invalid_input`).
         """
         if not isinstance(sent, Mapping):
             return {}
@@ -160,29 +175,50 @@ class StateContract:
         unchanged = {key for key in considered if self._is_echo(key, state[key], (now, *older))}
         touched = considered - unchanged
         # None for a key that holds nothing is no change, unless it fits the key's type.
-        empty = {key for key in touched if state[key] is None and key not in now and self.shows(key)}
-        taken = {key: value for key, value in state.items() if key in touched and self._writable(key)}
+        empty = {
+            key for key in touched if state[key] is None and key not in now and self.shows(key)
+        }
+        taken = {
+            key: value for key, value in state.items() if key in touched and self._writable(key)
+        }
         refused = touched - taken.keys() - empty
-        if stored is None:  # the client sends back what the last run ended with, also what is no input
+        if (
+            stored is None
+        ):  # the client sends back what the last run ended with, also what is no input
             no_input_names = self._graph.input_names is None
-            refused -= {key for key in refused if self.shows(key) and (no_input_names or self.has_channel(key))}
+            refused -= {
+                key
+                for key in refused
+                if self.shows(key) and (no_input_names or self.has_channel(key))
+            }
         self.refuse(refused)
         for key in sorted(taken.keys() & now.keys()):
-            if not json_equal(self.show(now[key]), to_jsonable(now[key])):  # a change would lose what is hidden
+            if not json_equal(
+                self.show(now[key]), to_jsonable(now[key])
+            ):  # a change would lose what is hidden
                 text = f"The state {quoted(key)} holds hidden reasoning; it is read-only."
                 raise RunInputError(ErrorCode.INVALID_INPUT, text)
         values, problems = self._load(taken)
-        lost = {problem.key for problem in problems if stored is None and "__type__" in dumped(taken[problem.key])}
+        lost = {
+            problem.key
+            for problem in problems
+            if stored is None and "__type__" in dumped(taken[problem.key])
+        }
         if lost:
             names = quoted_list(sorted(lost))
-            logger.warning("Without a checkpointer, values that JSON does not have are lost between runs: %s", names)
+            logger.warning(
+                "Without a checkpointer, values that JSON does not have are lost between runs: %s",
+                names,
+            )
         problems = [problem for problem in problems if problem.key not in empty | lost]
         if problems := problems or self._schema_problems(state, unchanged | empty | refused):
             raise RunInputError(ErrorCode.STATE_INVALID, describe(problems))
         return values
 
     def _is_echo(self, key: str, value: object, states: Iterable[Mapping[str, object]]) -> bool:
-        """Return whether a client sends a key as it was sent to it. It cannot echo a key that it does not see."""
+        """Return whether a client sends a key as it was sent to it. It cannot echo a key that it
+        does not see.
+        """
         if not self.shows(key):
             return False
         for channels in states:
@@ -198,23 +234,33 @@ class StateContract:
         return False
 
     def refuse(self, keys: Collection[str]) -> None:
-        """Refuse changes of these keys: raise `RunInputError`, or log a warning, as the options set."""
+        """Refuse changes of these keys: raise `RunInputError`, or log a warning, as the options
+        set.
+        """
         if not keys:
             return
         names = quoted_list(sorted(keys), most=10)
         if self._options.forbidden_change == "refuse":
             subject = "The state key" if len(keys) == 1 else "The state keys"
             raise RunInputError(ErrorCode.STATE_REFUSED, f"{subject} {names} cannot be changed.")
-        logger.warning("The client may not change these keys of the state; they were left out: %s", names)
+        logger.warning(
+            "The client may not change these keys of the state; they were left out: %s", names
+        )
         count_dropped("client_state", len(keys))
 
     def _load(self, taken: Mapping[str, object]) -> tuple[dict[str, object], list[Problem]]:
-        """Return the Python values of what the graph takes, and what of it does not fit the graph's types."""
+        """Return the Python values of what the graph takes, and what of it does not fit the graph's
+        types.
+        """
         values: dict[str, object] = {}
         problems: list[Problem] = []
         for key, value in taken.items():
-            if isinstance(value, Mapping) and ("__overwrite__" in value or value.get("type") == "__overwrite__"):
-                problems.append(Problem((key,)))  # LangGraph would read it as an instruction and not as a value
+            if isinstance(value, Mapping) and (
+                "__overwrite__" in value or value.get("type") == "__overwrite__"
+            ):
+                problems.append(
+                    Problem((key,))
+                )  # LangGraph would read it as an instruction and not as a value
                 continue
             loaded, found = self._types[key].load(key, value) if key in self._types else (value, [])
             problems += found
@@ -222,53 +268,94 @@ class StateContract:
                 values[key] = loaded
         model = self._graph.input_schema
         if isinstance(model, type) and issubclass(model, BaseModel):
-            read = {key: value for key, value in values.items() if key in self._types and self._types[key].readable}
-            # Problems of the model as a whole are about the graph's state, and this is only a part of it.
-            found = schemas.misfits(lambda: model.model_validate(read, by_alias=False, by_name=True))
+            read = {
+                key: value
+                for key, value in values.items()
+                if key in self._types and self._types[key].readable
+            }
+            # Problems of the model as a whole are about the graph's state, and this is only a part
+            # of it.
+            found = schemas.misfits(
+                lambda: model.model_validate(read, by_alias=False, by_name=True)
+            )
             problems += [problem for problem in found if problem.key in read]
         return values, problems
 
-    def _schema_problems(self, state: Mapping[str, object], excluded: Collection[str]) -> list[Problem]:
-        """Return what of the client's state does not fit the agent's schema, at other keys than `excluded`.
+    def _schema_problems(
+        self, state: Mapping[str, object], excluded: Collection[str]
+    ) -> list[Problem]:
+        """Return what of the client's state does not fit the agent's schema, at other keys than
+        `excluded`.
 
-        Excluded keys that the client sees are still validated with the rest, for validators of the whole.
+        Excluded keys that the client sees are still validated with the rest, for validators of the
+        whole.
         """
         if self._schema is None:
             return []
         known = (self._fields.keys() | (state.keys() - self._ignored)) - {self._messages_key}
-        data = {key: value for key, value in state.items() if key in known and (key not in excluded or self.shows(key))}
+        data = {
+            key: value
+            for key, value in state.items()
+            if key in known and (key not in excluded or self.shows(key))
+        }
         concerned = {self._fields.get(key, key) for key in data if key not in excluded}
         if not concerned:
             return []
         problems = schemas.misfits(partial(self._schema.model_validate_json, dumped(data)))
-        required = {name for name, field in self._schema.model_fields.items() if field.is_required()}
-        if not required <= {self._fields.get(key) for key in data} and any(not problem.path for problem in problems):
-            # A validator of the whole has met a part of it: only the types of the keys can be judged.
-            problems = [problem for key, value in data.items() for problem in self._misfits(key, value)]
-        return [one for one in problems if not one.path or self._fields.get(one.key, one.key) in concerned]
+        required = {
+            name for name, field in self._schema.model_fields.items() if field.is_required()
+        }
+        if not required <= {self._fields.get(key) for key in data} and any(
+            not problem.path for problem in problems
+        ):
+            # A validator of the whole has met a part of it: only the types of the keys can be
+            # judged.
+            problems = [
+                problem for key, value in data.items() for problem in self._misfits(key, value)
+            ]
+        return [
+            one
+            for one in problems
+            if not one.path or self._fields.get(one.key, one.key) in concerned
+        ]
 
 
 def _hints(graph: GraphAdapter) -> list[tuple[str, object]]:
     """Return the keys of all schemas of a graph, with their annotations."""
-    return [(key, hint) for schema in graph.schemas for key, hint in schemas.hints_of(schema).items()]
+    return [
+        (key, hint) for schema in graph.schemas for key, hint in schemas.hints_of(schema).items()
+    ]
 
 
 def _private(hints: Iterable[tuple[str, object]]) -> set[str]:
     return {key for key, hint in hints if schemas.is_private(hint)}
 
 
-def _check_options(options: StateOptions, graph: GraphAdapter, hints: Collection[tuple[str, object]]) -> None:
-    """Raise `ValueError` for names that the graph does not have, and for marks in the wrong place."""
+def _check_options(
+    options: StateOptions, graph: GraphAdapter, hints: Collection[tuple[str, object]]
+) -> None:
+    """Raise `ValueError` for names that the graph does not have, and for marks in the wrong
+    place.
+    """
     writable = () if isinstance(options.client_writable, bool) else options.client_writable
     predicted = {one.key for one in options.predict}.difference(options.client_keys)
-    for option, names in (("exclude", options.exclude), ("client_writable", writable), ("predict", predicted)):
+    for option, names in (
+        ("exclude", options.exclude),
+        ("client_writable", writable),
+        ("predict", predicted),
+    ):
         unknown = sorted(set(names).difference(graph.channels)) if graph.is_state_graph else []
         if unknown:  # a misspelt key in `exclude` would show what is to be hidden
             known = sorted({key for key, _ in hints})
             raise ValueError(
-                f"StateOptions.{option} names what the graph's state does not have: {', '.join(unknown)}. Its keys are "
-                f"{', '.join(known)}. List keys that the graph itself does not have in StateOptions.client_keys."
+                f"StateOptions.{option} names what the graph's state does not have: "
+                f"{', '.join(unknown)}. Its keys are "
+                f"{', '.join(known)}. List keys that the graph itself does not have in "
+                f"StateOptions.client_keys."
             )
     for key, hint in hints:
         if schemas.hides_reducer(hint):  # LangGraph looks for the reducer in the last place only
-            raise ValueError(f"{key!r}: put Private before the reducer, as in Annotated[list, Private, operator.add]")
+            raise ValueError(
+                f"{key!r}: put Private before the reducer, as in Annotated[list, Private, "
+                f"operator.add]"
+            )

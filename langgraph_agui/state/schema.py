@@ -1,7 +1,7 @@
 """Reads the types of a state: which keys are private, and which JSON values fit a key.
 
-Schemas (TypedDicts, dataclasses, pydantic models) and JSON values enter; Python values and problems leave. Problems
-name places, never values, so they can be shown and logged.
+Schemas (TypedDicts, dataclasses, pydantic models) and JSON values enter; Python values and problems
+leave. Problems name places, never values, so they can be shown and logged.
 """
 
 import json
@@ -10,12 +10,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from inspect import get_annotations
-from typing import Annotated, Any, ClassVar, Final, NamedTuple, NewType, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    NamedTuple,
+    NewType,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from langchain_core.messages import BaseMessage
 from langgraph.graph.message import add_messages
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUndefinedAnnotation, PydanticUserError
+from pydantic.errors import (
+    PydanticInvalidForJsonSchema,
+    PydanticUndefinedAnnotation,
+    PydanticUserError,
+)
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema, from_json, to_json
@@ -26,8 +41,21 @@ from langgraph_agui.protocol.wire import to_jsonable
 
 # Pydantic's types of errors whose text may quote the data or come from the application.
 _QUOTING: Final = {
-    *("value_error", "assertion_error", "union_tag_invalid", "uuid_parsing", "timezone_offset", "mapping_type"),
-    *("iteration_error", "get_attribute_error", "json_invalid", "datetime_object_invalid", "bytes_invalid_encoding"),
+    *(
+        "value_error",
+        "assertion_error",
+        "union_tag_invalid",
+        "uuid_parsing",
+        "timezone_offset",
+        "mapping_type",
+    ),
+    *(
+        "iteration_error",
+        "get_attribute_error",
+        "json_invalid",
+        "datetime_object_invalid",
+        "bytes_invalid_encoding",
+    ),
 }
 
 _PLAIN: Final = frozenset(get_args(core_schema.ErrorType)) - _QUOTING
@@ -36,7 +64,9 @@ _MAX_PROBLEMS: Final = 5
 
 
 class Problem(NamedTuple):
-    """A value that does not fit: its path, the key of the state first, and pydantic's text if that is safe to show."""
+    """A value that does not fit: its path, the key of the state first, and pydantic's text if that
+    is safe to show.
+    """
 
     path: tuple[str | int, ...]
     text: str = ""
@@ -56,13 +86,16 @@ def describe(problems: Iterable[Problem], what: str = "does not fit") -> str:
         place = ".".join(printable(str(part), 80) for part in problem.path[1:])[:200]
         reason = ": ".join(text for text in (place, problem.text) if text)
         sentences.setdefault(start, []).extend([reason] if reason else [])
-    texts = [f"{start}: {'; '.join(reasons)}" if reasons else start for start, reasons in sentences.items()]
+    texts = [
+        f"{start}: {'; '.join(reasons)}" if reasons else start
+        for start, reasons in sentences.items()
+    ]
     if len(problems) > _MAX_PROBLEMS:
         texts.append(f"And {len(problems) - _MAX_PROBLEMS} more")
     return ". ".join(texts)
 
 
-# -- annotations ------------------------------------------------------------------------------------------------------
+# -- annotations ---------------------------------------------------------------------------------
 
 
 class Unread(str):
@@ -84,7 +117,9 @@ def _single_hints(schema: object) -> dict[str, object]:
     found: dict[str, object] = {}
     for base in reversed(schema.__mro__ if isinstance(schema, type) else ()):
         for key, annotation in get_annotations(base).items():
-            carrier = type(key, (), {"__annotations__": {key: annotation}, "__module__": base.__module__})
+            carrier = type(
+                key, (), {"__annotations__": {key: annotation}, "__module__": base.__module__}
+            )
             try:
                 found[key] = get_type_hints(carrier, include_extras=True)[key]
             except Exception:  # as above
@@ -93,7 +128,9 @@ def _single_hints(schema: object) -> dict[str, object]:
 
 
 def is_private(hint: object) -> bool:
-    """Return whether a key is hidden from clients: it is marked `Private`, or is a constant of the class."""
+    """Return whether a key is hidden from clients: it is marked `Private`, or is a constant of the
+    class.
+    """
     for part in _parts(hint):
         if isinstance(part, type(Private)) or part is ClassVar:
             return True
@@ -103,9 +140,13 @@ def is_private(hint: object) -> bool:
 
 
 def hides_reducer(hint: object) -> bool:
-    """Return whether `Private` stands behind a reducer: LangGraph looks for the reducer in the last place."""
+    """Return whether `Private` stands behind a reducer: LangGraph looks for the reducer in the last
+    place.
+    """
     found = (getattr(part, "__metadata__", ()) for part in _parts(hint))
-    marked = next((metadata for metadata in found if metadata and isinstance(metadata[-1], type(Private))), ())
+    marked = next(
+        (metadata for metadata in found if metadata and isinstance(metadata[-1], type(Private))), ()
+    )
     return any(callable(one) and not isinstance(one, type) for one in marked[:-1])
 
 
@@ -145,15 +186,27 @@ def _parts(hint: object) -> Iterator[object]:
 
 def types_of(schema: object) -> "dict[str, KeyType]":
     """Return the type of each key of a schema."""
-    own = schema.model_config if isinstance(schema, type) and issubclass(schema, BaseModel) else ConfigDict()
-    config: ConfigDict = {"extra": "allow", **own}  # a TypedDict keeps the keys that its type does not name
+    own = (
+        schema.model_config
+        if isinstance(schema, type) and issubclass(schema, BaseModel)
+        else ConfigDict()
+    )
+    config: ConfigDict = {
+        "extra": "allow",
+        **own,
+    }  # a TypedDict keeps the keys that its type does not name
     fields: Mapping[str, FieldInfo] = getattr(schema, "__pydantic_fields__", {})
-    hints = {**hints_of(schema), **{name: _annotated(field.annotation, [field]) for name, field in fields.items()}}
+    hints = {
+        **hints_of(schema),
+        **{name: _annotated(field.annotation, [field]) for name, field in fields.items()},
+    }
     return {key: KeyType(hint, config) for key, hint in hints.items()}
 
 
 def _annotated(bare: object, metadata: Iterable[object]) -> object:
-    """Return `bare` with metadata. Pydantic ignores what it does not know: reducers, channels and markers."""
+    """Return `bare` with metadata. Pydantic ignores what it does not know: reducers, channels and
+    markers.
+    """
     kept: list[object] = []
     for item in metadata:
         if not isinstance(item, FieldInfo):
@@ -179,7 +232,7 @@ def _opened(hint: object) -> tuple[object, list[object]]:
     return hint, metadata
 
 
-# -- values -----------------------------------------------------------------------------------------------------------
+# -- values --------------------------------------------------------------------------------------
 
 
 class KeyType:
@@ -197,7 +250,8 @@ class KeyType:
         self._plain = not metadata and _is_plain(bare)
 
     def load(self, key: str, value: object) -> tuple[object, list[Problem]]:
-        """Return the Python value of a JSON value at `key`, such as a date, and what of it does not fit.
+        """Return the Python value of a JSON value at `key`, such as a date, and what of it does not
+        fit.
 
         The value is returned as it is if pydantic does not understand the type.
         """
@@ -205,13 +259,17 @@ class KeyType:
             return to_jsonable(value), []
         if self._plain:
             with suppress(ValueError):  # it does not fit, or is no JSON data
-                return self._adapter.validate_python((from_json(to_json(value)),), strict=True)[0], []
+                return self._adapter.validate_python((from_json(to_json(value)),), strict=True)[
+                    0
+                ], []
         try:
             return self._adapter.validate_json(f"[{dumped(value)}]")[0], []
         except (PydanticUserError, PydanticUndefinedAnnotation):  # the type is not complete
             return value, []
         except Exception as error:
-            return value, [Problem((key, *problem.path[1:]), problem.text) for problem in _problems(error)]
+            return value, [
+                Problem((key, *problem.path[1:]), problem.text) for problem in _problems(error)
+            ]
 
     @property
     def readable(self) -> bool:
@@ -228,12 +286,16 @@ class KeyType:
         for hint in (_annotated(bare, metadata), bare):
             # Pydantic may have no schema for it, or not find the name of a type.
             with suppress(Exception):
-                return TypeAdapter(tuple.__class_getitem__(cast("Any", (hint,))), config=self._config)
+                return TypeAdapter(
+                    tuple.__class_getitem__(cast("Any", (hint,))), config=self._config
+                )
         return None
 
 
 def _is_plain(hint: object) -> bool:
-    """Return whether JSON values are values of this type as they stand, so that none is converted."""
+    """Return whether JSON values are values of this type as they stand, so that none is
+    converted.
+    """
     origin, arguments = get_origin(hint) or hint, get_args(hint)
     if origin is dict:
         return not arguments or (arguments[0] is str and _is_plain(arguments[1]))
@@ -262,7 +324,9 @@ def misfits(validate: Callable[[], object]) -> list[Problem]:
 
 
 def _problems(error: Exception) -> list[Problem]:
-    if not isinstance(error, ValidationError):  # raised by a validator, which may count on a key that is absent
+    if not isinstance(
+        error, ValidationError
+    ):  # raised by a validator, which may count on a key that is absent
         return [Problem(())]
     return [
         Problem(details["loc"], details["msg"] if details["type"] in _PLAIN else "")
@@ -270,12 +334,14 @@ def _problems(error: Exception) -> list[Problem]:
     ]
 
 
-# -- the agent's schema -------------------------------------------------------------------------------------------
+# -- the agent's schema --------------------------------------------------------------------------
 
 
 def keys_of(schema: type[BaseModel]) -> dict[str, str]:
     """Return the keys of a model's JSON form, each with the name of its field."""
-    named = schema.model_config.get("populate_by_name") or schema.model_config.get("validate_by_name")
+    named = schema.model_config.get("populate_by_name") or schema.model_config.get(
+        "validate_by_name"
+    )
     found: dict[str, str] = {}
     for name, field in schema.model_fields.items():
         alias = field.validation_alias
@@ -286,11 +352,14 @@ def keys_of(schema: type[BaseModel]) -> dict[str, str]:
     return found
 
 
-def state_json_schema(schema: type[BaseModel], shows: Callable[[str], bool] = lambda key: True) -> dict[str, object]:
-    """Return the JSON schema of a state that `schema` describes, without the keys that `shows` refuses.
+def state_json_schema(
+    schema: type[BaseModel], shows: Callable[[str], bool] = lambda key: True
+) -> dict[str, object]:
+    """Return the JSON schema of a state that `schema` describes, without the keys that `shows`
+    refuses.
 
-    It is the schema of what the model takes, by alias: output is checked by the same rules as input, and a key with a
-    default may be absent.
+    It is the schema of what the model takes, by alias: output is checked by the same rules as
+    input, and a key with a default may be absent.
 
     Raises:
         ValueError: A field is of a type that JSON schemas do not know.
@@ -301,7 +370,9 @@ def state_json_schema(schema: type[BaseModel], shows: Callable[[str], bool] = la
         def model_fields_schema(self, schema: core_schema.ModelFieldsSchema) -> dict[str, Any]:
             if schema.get("model_name") == root:
                 schema = schema.copy()
-                schema["fields"] = {name: one for name, one in schema["fields"].items() if name not in hidden}
+                schema["fields"] = {
+                    name: one for name, one in schema["fields"].items() if name not in hidden
+                }
             return super().model_fields_schema(schema)
 
     root = schema.__name__

@@ -1,1 +1,3 @@
-"""From what a graph does to AG-UI events: sources, items, steps, state, usage, and the run that joins them."""
+"""From what a graph does to AG-UI events: sources, items, steps, state, usage, and the run that
+joins them.
+"""

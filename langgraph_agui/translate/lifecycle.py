@@ -1,4 +1,6 @@
-"""The events of a run that are no messages: its start and end, steps and token usage (AG-UI 1.0)."""
+"""The events of a run that are no messages: its start and end, steps and token usage (AG-UI
+1.0).
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,8 @@ def run_error(
     fields: Mapping[str, str] | None = None,
     agent: str | None = None,
 ) -> agui.RunErrorEvent:
-    """Return the event that ends a run that failed: a code and a safe text. The exception goes to the log.
+    """Return the event that ends a run that failed: a code and a safe text. The exception goes to
+    the log.
 
     Args:
         run_input: The client's input.
@@ -66,13 +69,22 @@ def run_error(
     log = logger.warning if refused else logger.error
     extra = {**fields, "code": code.value}
     cause = None if refused else error
-    log("Run %.80r failed: %s [%s]", run_input.run_id, code, correlation_id, exc_info=cause, extra=extra)
+    log(
+        "Run %.80r failed: %s [%s]",
+        run_input.run_id,
+        code,
+        correlation_id,
+        exc_info=cause,
+        extra=extra,
+    )
     message = str(error) if refused or expose else code.message
     metadata = {"correlationId": correlation_id}
     return agui.RunErrorEvent(message=message, code=code.value, usage=usage, metadata=metadata)
 
 
-def refused_run(run_input: RunAgentInput, error: Exception, agent: str | None = None) -> list[BaseEvent]:
+def refused_run(
+    run_input: RunAgentInput, error: Exception, agent: str | None = None
+) -> list[BaseEvent]:
     """Return the events of a run of an agent that was refused before it began."""
     code = ErrorClassifier().classify(error, ErrorCode.INTERNAL)
     return [run_started(run_input), run_error(run_input, error, code, agent=agent)]
@@ -102,7 +114,9 @@ class Usage:
             self._by_task[namespace_of(metadata)].append(fields)
 
     def take_calls(self, namespace: str) -> list[dict[str, object]]:
-        """Return the usage of each call that a task has made since this was last asked, in the form of the wire."""
+        """Return the usage of each call that a task has made since this was last asked, in the form
+        of the wire.
+        """
         return self._by_task.pop(namespace, [])
 
     def total(self) -> TokenUsages:
@@ -111,7 +125,9 @@ class Usage:
 
 
 class _Step(NamedTuple):
-    """An open step: its event, the node, which of the node's open steps it is, and the namespace of the node's task."""
+    """An open step: its event, the node, which of the node's open steps it is, and the namespace of
+    the node's task.
+    """
 
     event: agui.StepStartedEvent
     node: str
@@ -120,19 +136,25 @@ class _Step(NamedTuple):
 
 
 class Steps:
-    """The open steps of one run: one for each run of a node. Their ends carry the tokens of their model calls."""
+    """The open steps of one run: one for each run of a node. Their ends carry the tokens of their
+    model calls.
+    """
 
     def __init__(self, sink: Sink, usage: Usage) -> None:
         self._sink, self._usage = sink, usage
         self._open: dict[Hashable, _Step] = {}
-        # By agent, the keys of its open steps by their names. By agent and node, the lowest number that may be free.
+        # By agent, the keys of its open steps by their names. By agent and node, the lowest number
+        # that may be free.
         self._names: defaultdict[str | None, dict[str, Hashable]] = defaultdict(dict)
         self._free: dict[tuple[str | None, str], int] = {}
 
-    def start(self, key: Hashable, node: str, subagent_run_id: str | None = None, namespace: str = "") -> None:
+    def start(
+        self, key: Hashable, node: str, subagent_run_id: str | None = None, namespace: str = ""
+    ) -> None:
         """Open a step for `node`, as "name (2)" while the same agent has a step of that name open.
 
-        `key` is what `finish` closes it by, `namespace` the checkpoint namespace of the node's task.
+        `key` is what `finish` closes it by, `namespace` the checkpoint namespace of the node's
+        task.
         """
         names = self._names[subagent_run_id]
         for number in count(self._free.get((subagent_run_id, node), 1)):
@@ -155,13 +177,21 @@ class Steps:
         if (step := self._open.pop(key, None)) is not None:
             name, subagent_run_id = step.event.step_name, step.event.subagent_run_id
             del self._names[subagent_run_id][name]
-            self._free[subagent_run_id, step.node] = min(self._free[subagent_run_id, step.node], step.number)
+            self._free[subagent_run_id, step.node] = min(
+                self._free[subagent_run_id, step.node], step.number
+            )
             calls = self._usage.take_calls(step.namespace)
-            metadata = {"usage": calls} if calls else None  # as in RUN_FINISHED, with an entry for each model call
-            event = agui.StepFinishedEvent(step_name=name, subagent_run_id=subagent_run_id, metadata=metadata)
+            metadata = (
+                {"usage": calls} if calls else None
+            )  # as in RUN_FINISHED, with an entry for each model call
+            event = agui.StepFinishedEvent(
+                step_name=name, subagent_run_id=subagent_run_id, metadata=metadata
+            )
             self._sink.event(event)
 
     def close(self, subagent_run_id: str | None = None) -> None:
         """Close the open steps of a subagent, or (None) of all, innermost first."""
-        for key in reversed([*(self._open if subagent_run_id is None else self._names[subagent_run_id].values())]):
+        for key in reversed(
+            [*(self._open if subagent_run_id is None else self._names[subagent_run_id].values())]
+        ):
             self.finish(key)

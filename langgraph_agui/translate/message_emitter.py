@@ -1,7 +1,8 @@
-"""Emits the messages of a run: each assistant message as a `StreamingMessage`, and users' messages and tool results.
+"""Emits the messages of a run: each assistant message as a `StreamingMessage`, and users' messages
+and tool results.
 
-What models stream and nodes return enters `MessageEmitter`. Events leave through the sink, and the `Conversation` keeps
-what was emitted.
+What models stream and nodes return enters `MessageEmitter`. Events leave through the sink, and the
+`Conversation` keeps what was emitted.
 """
 
 from collections import defaultdict
@@ -60,9 +61,19 @@ class MessageEmitter:
         silence: Silence = NOTHING,
     ) -> StreamingMessage:
         """Open an assistant message. `message_id` must be new to the conversation."""
-        ids, public_call = self._conversation.ids, partial(self._call_ids.assign, source.subagent_run_id)
+        ids, public_call = (
+            self._conversation.ids,
+            partial(self._call_ids.assign, source.subagent_run_id),
+        )
         turn = AssistantTurn(
-            message_id, ids, self._codec, source, public_call, provider=provider, model=model, silence=silence
+            message_id,
+            ids,
+            self._codec,
+            source,
+            public_call,
+            provider=provider,
+            model=model,
+            silence=silence,
         )
         live = StreamingMessage(turn, self._conversation, self._sink, streamed=streamed)
         self._messages[turn] = live
@@ -78,7 +89,9 @@ class MessageEmitter:
                 metadata = message.response_metadata
                 provider, model = metadata.get("model_provider"), metadata.get("model_name")
                 silence = silence_in(message)
-                live = self.open(message_id, provider, model, source=source, streamed=False, silence=silence)
+                live = self.open(
+                    message_id, provider, model, source=source, streamed=False, silence=silence
+                )
                 live.emit_deltas(read_blocks(message, whole=True))
                 live.close()
                 if isinstance(message, AIMessage):
@@ -89,7 +102,9 @@ class MessageEmitter:
             case "user":
                 user = user_message(message, message_id, self._codec, source)
                 sink = subagent_sink(self._sink, source.visible_id)
-                sink.event(agui.TextMessageStartEvent(message_id=message_id, role="user", name=user.name))
+                sink.event(
+                    agui.TextMessageStartEvent(message_id=message_id, role="user", name=user.name)
+                )
                 if text := text_of(user.content):
                     sink.event(agui.TextMessageContentEvent(message_id=message_id, delta=text))
                 sink.event(agui.TextMessageEndEvent(message_id=message_id))
@@ -100,7 +115,9 @@ class MessageEmitter:
     def _emit_result(self, message: ToolMessage, message_id: str, source: MessageSource) -> None:
         call_id = self._call_ids.find(source.subagent_run_id, message.tool_call_id)
         if call_id in self._conversation.answered or call_id not in self._conversation.holders:
-            return  # the client has a result, or the call is hidden; a call that the client lacks comes with its result
+            # the client has a result, or the call is hidden; a call that the client lacks comes
+            # with its result
+            return
         name = self._conversation.call_names.get(call_id)
         result = tool_message(message, message_id, self._codec, name, source, call_id)
         self._answered.add(call_id)
@@ -122,7 +139,8 @@ class MessageEmitter:
         return any(live.is_open for live in self._messages.values())
 
     def withdraw(self, live: StreamingMessage, answer: SettlingResult) -> None:
-        """Take back a message of this run. Its open calls get a result first: clients count calls, not messages.
+        """Take back a message of this run. Its open calls get a result first: clients count calls,
+        not messages.
 
         Args:
             live: The message.
@@ -141,7 +159,9 @@ class MessageEmitter:
             self._messages[turn].update(message)
 
     def mark_in_thread(self, message: BaseMessage, message_id: str) -> None:
-        """Note that the main agent's own history holds a message that a subagent sent in this run."""
+        """Note that the main agent's own history holds a message that a subagent sent in this
+        run.
+        """
         source, held = self._conversation.claim(message_id), self._conversation.find(message_id)
         if isinstance(held, AssistantTurn):
             held.source = source
@@ -150,14 +170,17 @@ class MessageEmitter:
             return
         kept: agui.ToolMessage | agui.UserMessage
         if isinstance(held, agui.ToolMessage):
-            name, result = self._conversation.call_names.get(held.tool_call_id), cast("ToolMessage", message)
+            name, result = (
+                self._conversation.call_names.get(held.tool_call_id),
+                cast("ToolMessage", message),
+            )
             kept = tool_message(result, message_id, self._codec, name, source, held.tool_call_id)
         else:
             kept = user_message(message, message_id, self._codec, source)
         self._conversation.replace(kept)
         emit_value(kept.id, kept.encrypted_value, subagent_sink(self._sink, source.visible_id))
 
-    # -- the end ------------------------------------------------------------------------------------------------------
+    # -- the end ----------------------------------------------------------------------------------
 
     def settle_calls_of(self, tools: Collection[str]) -> None:
         """Answer the open calls of these tools, which nobody will answer."""
@@ -166,7 +189,8 @@ class MessageEmitter:
                 self._settle(live, unanswered, lambda name: name in tools)
 
     def settle_calls(self, ended: Collection[str], client_tools: Collection[str]) -> None:
-        """Answer calls that nobody will answer: of models that have failed, and of agents that have ended.
+        """Answer calls that nobody will answer: of models that have failed, and of agents that have
+        ended.
 
         Args:
             ended: The subagents that have ended, or have handed over.
@@ -179,16 +203,23 @@ class MessageEmitter:
                 self._settle(live, unanswered, lambda name: name not in client_tools)
 
     def abandon(self, subagent_run_id: str) -> None:
-        """Close the messages of a subagent that has failed, and answer its open calls as interrupted."""
+        """Close the messages of a subagent that has failed, and answer its open calls as
+        interrupted.
+        """
         for live in self._by_agent[subagent_run_id]:
             if live.is_open:
                 live.close()
             self._settle(live, interrupted)
 
     def _settle(
-        self, live: StreamingMessage, answer: SettlingResult, may_answer: Callable[[str | None], bool] = lambda _: True
+        self,
+        live: StreamingMessage,
+        answer: SettlingResult,
+        may_answer: Callable[[str | None], bool] = lambda _: True,
     ) -> None:
-        """Answer the open calls of a message by `answer`, if `may_answer` is true of their tools."""
+        """Answer the open calls of a message by `answer`, if `may_answer` is true of their
+        tools.
+        """
         for block in live.turn.blocks:
             if block.kind == "call" and block.id not in self._answered and may_answer(block.name):
                 result = answer(block.id, block.name, live.turn.message_id)
@@ -196,31 +227,45 @@ class MessageEmitter:
 
     def close(self, subagent_run_id: str | None = None) -> None:
         """Close the open messages of a subagent, or (None) all that are open."""
-        for live in self._messages.values() if subagent_run_id is None else self._by_agent[subagent_run_id]:
+        for live in (
+            self._messages.values() if subagent_run_id is None else self._by_agent[subagent_run_id]
+        ):
             if live.is_open:
                 live.close()
 
     def pending_calls(self) -> list[str]:
-        """Return the calls of this run without a result, in order (AG-UI 1.0, `pendingToolCallIds`)."""
+        """Return the calls of this run without a result, in order (AG-UI 1.0,
+        `pendingToolCallIds`).
+        """
         blocks = (block for live in self._messages.values() for block in live.turn.blocks)
         calls = {block.id for block in blocks if block.kind == "call"}
         return self._conversation.in_order(calls - self._answered)
 
-    # -- readers that join ------------------------------------------------------------------------------------------
+    # -- readers that join ------------------------------------------------------------------------
 
     def without_unfinished(self, messages: Iterable[Message]) -> list[Message]:
         """Return `messages` without what is unfinished, which `replay` emits."""
-        unfinished = {block for live in self._messages.values() for block in live.unfinished(self._answered)}
+        unfinished = {
+            block for live in self._messages.values() for block in live.unfinished(self._answered)
+        }
         result: list[Message] = []
         for message in messages:
             if ("reasoning", message.id) in unfinished:
                 continue
             if isinstance(message, agui.AssistantMessage):
-                calls = [call for call in message.tool_calls or () if ("call", call.id) not in unfinished]
+                calls = [
+                    call for call in message.tool_calls or () if ("call", call.id) not in unfinished
+                ]
                 content = None if ("text", message.id) in unfinished else message.content
-                if content is None and not calls and (message.content is not None or message.tool_calls):
+                if (
+                    content is None
+                    and not calls
+                    and (message.content is not None or message.tool_calls)
+                ):
                     continue
-                message = message.model_copy(update={"content": content, "tool_calls": calls or None})
+                message = message.model_copy(
+                    update={"content": content, "tool_calls": calls or None}
+                )
             result.append(message)
         return result
 

@@ -1,7 +1,7 @@
 """The messages of one run, each emitted once.
 
-Model calls and whole messages enter, in order; they leave through the emitter. The same message may arrive several
-times (from the model, the node and the graph's state) and under several ids.
+Model calls and whole messages enter, in order; they leave through the emitter. The same message may
+arrive several times (from the model, the node and the graph's state) and under several ids.
 """
 
 from collections import defaultdict
@@ -17,9 +17,19 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph_agui.kernel.configs import namespace_of
 from langgraph_agui.messages.blocks import continuation_text, read_blocks
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
-from langgraph_agui.messages.extract import extract_messages, extract_other_messages, extract_removals
+from langgraph_agui.messages.extract import (
+    extract_messages,
+    extract_other_messages,
+    extract_removals,
+)
 from langgraph_agui.messages.hidden import NOTHING, Silence, silence_in
-from langgraph_agui.messages.to_agui import SUMMARIZATION, SettlingResult, agui_role, interrupted, not_kept
+from langgraph_agui.messages.to_agui import (
+    SUMMARIZATION,
+    SettlingResult,
+    agui_role,
+    interrupted,
+    not_kept,
+)
 from langgraph_agui.translate.message_emitter import MessageEmitter
 from langgraph_agui.translate.streaming_message import StreamingMessage
 from langgraph_agui.translate.subagents import SubagentRun, SubagentTracker
@@ -56,7 +66,8 @@ class NodeOutput(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class ModelCall:
-    """One model call. Whoever reports a call makes one, and gives it to the translation with all that it reports.
+    """One model call. Whoever reports a call makes one, and gives it to the translation with all
+    that it reports.
 
     Attributes:
         metadata: The metadata of its start.
@@ -86,11 +97,19 @@ class ModelCall:
 
     @property
     def hidden(self) -> bool:
-        """Whether the client sees nothing of the call: it is tagged `nostream`, silenced, or sums up the history."""
-        return self.nostream or self.silence.is_total or self.metadata.get("lc_source") == SUMMARIZATION
+        """Whether the client sees nothing of the call: it is tagged `nostream`, silenced, or sums
+        up the history.
+        """
+        return (
+            self.nostream
+            or self.silence.is_total
+            or self.metadata.get("lc_source") == SUMMARIZATION
+        )
 
     def rank(self, message_id: str | None) -> None:
-        """Keep the best id seen: a provider's beats LangChain's own, as it does when LangChain adds up the chunks."""
+        """Keep the best id seen: a provider's beats LangChain's own, as it does when LangChain adds
+        up the chunks.
+        """
         if message_id and self.may_improve:
             self.best_id = message_id
             self.may_improve = message_id.startswith(("lc_", "run-"))
@@ -103,8 +122,8 @@ class MessageTracker:
         emitter: Emits the messages.
         state: The messages of the root graph's state.
         subagents: Decides what the client sees of subagents.
-        keeps_messages: Whether the graph keeps a conversation. Then the client loses a message of the main agent that
-            is not returned by the node that made it.
+        keeps_messages: Whether the graph keeps a conversation. Then the client loses a message of
+            the main agent that is not returned by the node that made it.
 
     Attributes:
         copies: Finds what nodes return once more.
@@ -112,7 +131,11 @@ class MessageTracker:
     """
 
     def __init__(
-        self, emitter: MessageEmitter, state: StateMessages, subagents: SubagentTracker, keeps_messages: KeepsMessages
+        self,
+        emitter: MessageEmitter,
+        state: StateMessages,
+        subagents: SubagentTracker,
+        keeps_messages: KeepsMessages,
     ) -> None:
         self._conversation = subagents.call_ids.conversation
         self.copies = CopyDetector(subagents)
@@ -126,11 +149,12 @@ class MessageTracker:
         self.keeps_messages = keeps_messages
         # What models made in each task of the main agent, by the checkpoint namespace.
         self._made_in: defaultdict[str, list[StreamingMessage]] = defaultdict(list)
-        # Those of them that nodes have put into other channels than the conversation, where results may follow.
+        # Those of them that nodes have put into other channels than the conversation, where results
+        # may follow.
         self._kept_elsewhere: list[StreamingMessage] = []
         self._withdrawn = False
 
-    # -- the thread ---------------------------------------------------------------------------------------------
+    # -- the thread -------------------------------------------------------------------------------
 
     def load_thread(self, messages: Sequence[BaseMessage]) -> None:
         """Take the thread as the checkpoint holds it: none of its messages is new."""
@@ -138,7 +162,9 @@ class MessageTracker:
         self._conversation.know_calls(
             (call["id"], call["name"])
             for message in messages
-            if isinstance(message, AIMessage) and message.tool_calls and agui_role(message) is not None
+            if isinstance(message, AIMessage)
+            and message.tool_calls
+            and agui_role(message) is not None
             for call in message.tool_calls
             if not silence_in(message).hides_call(call["name"])
         )
@@ -154,17 +180,26 @@ class MessageTracker:
         self._resolve_shared_ids(messages)
         if subagent_messages := self._conversation.subagent_only:
             for message in messages:
-                if message.id is not None and (public := self._state.public_id(message.id)) in subagent_messages:
+                if (
+                    message.id is not None
+                    and (public := self._state.public_id(message.id)) in subagent_messages
+                ):
                     self._emitter.mark_in_thread(message, public)
 
     def _resolve_shared_ids(self, messages: Sequence[BaseMessage]) -> None:
-        """Find which message the state holds where several messages of this run have the same id."""
+        """Find which message the state holds where several messages of this run have the same
+        id.
+        """
         if not any(len(streamed) > 1 for streamed in self._streamed.values()):
             return
         for message in messages:
             streamed = self._streamed.get(message.id or "", ())
             if len(streamed) > 1:
-                same = [public for one, public in streamed if one is message or _content(one) == _content(message)]
+                same = [
+                    public
+                    for one, public in streamed
+                    if one is message or _content(one) == _content(message)
+                ]
                 if same:
                     self._state.alias(message.id or "", same[-1])
 
@@ -172,7 +207,7 @@ class MessageTracker:
         """Note messages that a graph or node was given: they are not new."""
         self._known.update(message.id for message in messages if message.id)
 
-    # -- models -------------------------------------------------------------------------------------------------
+    # -- models -----------------------------------------------------------------------------------
 
     def start_model_call(self, call: ModelCall) -> None:
         """A model call begins whose words the client may see."""
@@ -199,10 +234,14 @@ class MessageTracker:
             return
         call.rank(message.id)
         if deltas := read_blocks(message):
-            provider = message.response_metadata.get("model_provider") or call.metadata.get("ls_provider")
+            provider = message.response_metadata.get("model_provider") or call.metadata.get(
+                "ls_provider"
+            )
             model = call.metadata.get("ls_model_name")
             public = self._public_id(call.best_id, call)
-            call.live = live = self._emitter.open(public, provider, model, source=call.source, silence=call.silence)
+            call.live = live = self._emitter.open(
+                public, provider, model, source=call.source, silence=call.silence
+            )
             self._record_made(call, live)
             live.emit_deltas(deltas)
 
@@ -212,7 +251,9 @@ class MessageTracker:
         return message_id
 
     def end_model_call(self, call: ModelCall, message: BaseMessage) -> None:
-        """A model call has returned `message`. A hidden one stays hidden, whichever node returns it."""
+        """A model call has returned `message`. A hidden one stays hidden, whichever node returns
+        it.
+        """
         if call.hidden and message.id is not None:
             self._state.hidden.add(message.id)
         if call not in self._calls:
@@ -239,7 +280,9 @@ class MessageTracker:
                 self._state.alias(message.id, public)
 
     def _repeats(self, message_id: str | None, source: MessageSource) -> bool:
-        """Whether this agent has sent a message of that id before; another agent's may have the same id by chance."""
+        """Whether this agent has sent a message of that id before; another agent's may have the
+        same id by chance.
+        """
         if source.subagent_run_id is None:
             return message_id in self._known and self._source_of.get(message_id or "") is None
         return message_id is not None and self._source_of.get(message_id) == source.subagent_run_id
@@ -260,10 +303,14 @@ class MessageTracker:
         live, call.live = call.live, None
         return live
 
-    # -- nodes --------------------------------------------------------------------------------------------------
+    # -- nodes ------------------------------------------------------------------------------------
 
     def end_node(
-        self, output: NodeOutput, inputs: NodeInput, subagent: SubagentRun | None, namespace: str = ""
+        self,
+        output: NodeOutput,
+        inputs: NodeInput,
+        subagent: SubagentRun | None,
+        namespace: str = "",
     ) -> None:
         """A node has returned messages. `namespace` is the checkpoint namespace of its task."""
         self._state.remove(output.removed)
@@ -272,7 +319,9 @@ class MessageTracker:
             turn = self._conversation.turns.get(self._state.public_id(message.id))
             if message.id not in self._known:
                 new.append((message, copied))
-            elif turn is not None and (subagent is None or turn.source.subagent_run_id == subagent.id):
+            elif turn is not None and (
+                subagent is None or turn.source.subagent_run_id == subagent.id
+            ):
                 self._emitter.update(turn, message)
         results = [message for message in output.others if isinstance(message, ToolMessage)]
         new += [(message, None) for message in results if message.id not in self._known]
@@ -286,7 +335,7 @@ class MessageTracker:
         if subagent is None:
             self._withdraw_unkept(output, namespace)
 
-    # -- what no node keeps -----------------------------------------------------------------------------------------
+    # -- what no node keeps -----------------------------------------------------------------------
 
     def _record_made(self, call: ModelCall, live: StreamingMessage) -> None:
         if call.source.subagent_run_id is None and self.keeps_messages():
@@ -295,23 +344,35 @@ class MessageTracker:
     def _withdraw_unkept(self, output: NodeOutput, namespace: str) -> None:
         kept = self._public_ids([message for message, _ in output.messages])
         elsewhere = self._public_ids(output.others) - kept
-        self._kept_elsewhere = [live for live in self._kept_elsewhere if live.turn.message_id not in kept]
+        self._kept_elsewhere = [
+            live for live in self._kept_elsewhere if live.turn.message_id not in kept
+        ]
         made = [live for task in self._tasks_in(namespace) for live in self._made_in[task]]
         self._kept_elsewhere += [live for live in made if live.turn.message_id in elsewhere]
         self.withdraw(namespace, kept | elsewhere)
 
     def _tasks_in(self, namespace: str) -> list[str]:
-        """Return a task in which models made messages, and the tasks inside it; none without a namespace."""
+        """Return a task in which models made messages, and the tasks inside it; none without a
+        namespace.
+        """
         inside = f"{namespace}|"
-        return [task for task in self._made_in if namespace and (task == namespace or task.startswith(inside))]
+        return [
+            task
+            for task in self._made_in
+            if namespace and (task == namespace or task.startswith(inside))
+        ]
 
     def _public_ids(self, messages: Sequence[BaseMessage]) -> set[str]:
         """Return the ids under which the client may know these messages of the state."""
-        streamed = {public for message in messages for _, public in self._streamed.get(message.id or "", ())}
+        streamed = {
+            public for message in messages for _, public in self._streamed.get(message.id or "", ())
+        }
         return streamed | {self._state.public_id(message.id) for message in messages}
 
     def withdraw_kept_elsewhere(self, answer: SettlingResult = not_kept) -> None:
-        """Take back what stands only in other channels, because the run ends; `answer` settles its open calls."""
+        """Take back what stands only in other channels, because the run ends; `answer` settles its
+        open calls.
+        """
         gone, self._kept_elsewhere = self._kept_elsewhere, []
         for live in gone:
             self._take_back(live, answer)
@@ -321,7 +382,9 @@ class MessageTracker:
         self._emitter.withdraw(live, answer)
         self._known -= self._state.forget(live.turn.message_id)
 
-    def withdraw(self, namespace: str, kept: Collection[str] = (), *, only_failed: bool = False) -> None:
+    def withdraw(
+        self, namespace: str, kept: Collection[str] = (), *, only_failed: bool = False
+    ) -> None:
         """Take back what models made in a task, and in the tasks inside it.
 
         Args:
@@ -338,12 +401,14 @@ class MessageTracker:
                 self._take_back(live, interrupted if live.failed else not_kept)
 
     def take_withdrawn(self) -> bool:
-        """Return whether the client has to lose messages now. It has not while a message is open."""
+        """Return whether the client has to lose messages now. It has not while a message is
+        open.
+        """
         due = self._withdrawn and not self._emitter.is_open
         self._withdrawn = self._withdrawn and not due
         return due
 
-    # -- whole messages ---------------------------------------------------------------------------------------------
+    # -- whole messages ---------------------------------------------------------------------------
 
     def emit_message(self, message: BaseMessage, subagent: SubagentRun | None = None) -> None:
         """Emit a whole message, unless it was streamed, emitted or given before, or is hidden."""
@@ -354,27 +419,40 @@ class MessageTracker:
         if agui_role(message) is not None and message.id not in self._conversation.ids:
             self._emitter.emit_whole(message, message.id, self._subagents.message_source(subagent))
 
-    def emit_new(self, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None) -> None:
-        """Emit those of a graph's messages that are new. Each superstep brings all messages, most of them known."""
+    def emit_new(
+        self, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None
+    ) -> None:
+        """Emit those of a graph's messages that are new. Each superstep brings all messages, most
+        of them known.
+        """
         known = self._known
         for message in [message for message in messages if message.id not in known]:
             self.emit_message(message, subagent)
 
     def emit_approval_calls(self, message: AIMessage) -> None:
-        """Emit a message of approval calls, without those that the client has from an earlier run."""
+        """Emit a message of approval calls, without those that the client has from an earlier
+        run.
+        """
         known = self._conversation.call_names
-        message.tool_calls = [call for call in message.tool_calls if (call["id"] or "") not in known]
+        message.tool_calls = [
+            call for call in message.tool_calls if (call["id"] or "") not in known
+        ]
         if message.tool_calls:
             self._emitter.emit_whole(message, f"{message.tool_calls[0]['id']}:message")
 
     def emit_added_results(self, messages: Sequence[BaseMessage]) -> None:
-        """Emit the tool results that we have added to the thread, where the client has their calls."""
+        """Emit the tool results that we have added to the thread, where the client has their
+        calls.
+        """
         self._state.update([*self._state.now, *messages])
         for message in messages:
-            if isinstance(message, ToolMessage) and message.tool_call_id in self._conversation.holders:
+            if (
+                isinstance(message, ToolMessage)
+                and message.tool_call_id in self._conversation.holders
+            ):
                 self.emit_message(message)
 
-    # -- the end ------------------------------------------------------------------------------------------------
+    # -- the end ----------------------------------------------------------------------------------
 
     def close(self, subagent_run_id: str | None = None) -> None:
         """Close what a subagent has left open, or (None) everything. Later chunks are ignored."""
@@ -387,26 +465,33 @@ class MessageTracker:
 class CopyDetector:
     """Finds the streamed message that a node returns once more under another id.
 
-    `return {"messages": [AIMessage(reply.content)]}` is common, and the client has these words already. Nodes may call
-    from several threads at once.
+    `return {"messages": [AIMessage(reply.content)]}` is common, and the client has these words
+    already. Nodes may call from several threads at once.
     """
 
     def __init__(self, subagents: SubagentTracker) -> None:
         self._visible_id = subagents.visible_id
-        # By the namespaces of a message's task and of the tasks around it, with a number for each message.
-        self._streamed: defaultdict[str, dict[int, tuple[str, str | None, AIMessage]]] = defaultdict(dict)
+        # By the namespaces of a message's task and of the tasks around it, with a number for each
+        # message.
+        self._streamed: defaultdict[str, dict[int, tuple[str, str | None, AIMessage]]] = (
+            defaultdict(dict)
+        )
         self._numbers = count()
         self._lock = Lock()
 
     def add(self, namespace: str, message: BaseMessage, subagent: SubagentRun | None) -> None:
-        """Note what a model of this subagent generated in the task with this checkpoint namespace."""
+        """Note what a model of this subagent generated in the task with this checkpoint
+        namespace.
+        """
         if isinstance(message, AIMessage) and message.id is not None:
             number, entry = next(self._numbers), (namespace, self._visible_id(subagent), message)
             with self._lock:
                 for around in _around(namespace):
                     self._streamed[around][number] = entry
 
-    def read_output(self, value: object, key: str, namespace: str, subagent: SubagentRun | None) -> NodeOutput:
+    def read_output(
+        self, value: object, key: str, namespace: str, subagent: SubagentRun | None
+    ) -> NodeOutput:
         """Return the messages in what a task returns.
 
         Args:
@@ -416,20 +501,28 @@ class CopyDetector:
             subagent: The subagent that the task belongs to.
         """
         messages = self.find_all(namespace, extract_messages(value, key), subagent)
-        return NodeOutput(messages, extract_other_messages(value, key), extract_removals(value, key))
+        return NodeOutput(
+            messages, extract_other_messages(value, key), extract_removals(value, key)
+        )
 
     def find_all(
         self, namespace: str, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None
     ) -> Returned:
-        """Return the messages of a task with the ids of those that they repeat: of the same agent, in the same task.
+        """Return the messages of a task with the ids of those that they repeat: of the same agent,
+        in the same task.
 
-        Each is found once, because a node may return the same words several times. Not one that is returned itself.
+        Each is found once, because a node may return the same words several times. Not one that is
+        returned itself.
         """
         returned, source = {message.id for message in messages}, self._visible_id(subagent)
         return [(message, self._find(namespace, message, returned, source)) for message in messages]
 
     def _find(
-        self, namespace: str, message: BaseMessage, returned: Collection[str | None], subagent_run_id: str | None
+        self,
+        namespace: str,
+        message: BaseMessage,
+        returned: Collection[str | None],
+        subagent_run_id: str | None,
     ) -> str | None:
         if not isinstance(message, AIMessage) or not (message.text or message.tool_calls):
             return None
@@ -439,7 +532,8 @@ class CopyDetector:
                     streamed.id not in returned
                     and source == subagent_run_id
                     and streamed.text == message.text
-                    and [call["id"] for call in streamed.tool_calls] == [call["id"] for call in message.tool_calls]
+                    and [call["id"] for call in streamed.tool_calls]
+                    == [call["id"] for call in message.tool_calls]
                 ):
                     for around in _around(task):
                         del self._streamed[around][number]

@@ -1,4 +1,5 @@
-"""What nodes and tools emit besides messages and state: custom events, activities, tool output, the run's result.
+"""What nodes and tools emit besides messages and state: custom events, activities, tool output, the
+run's result.
 
 It enters as method calls, with the subagent that it is from; events leave through the sink.
 """
@@ -19,8 +20,9 @@ from langgraph_agui.translate.message_tracker import MessageTracker
 from langgraph_agui.translate.state_view import StateView
 from langgraph_agui.translate.subagents import SubagentRun, SubagentTracker
 
-# The `activityType` of a tool's output. Its content: `toolCallId`, `toolName`, `output` (the list of all parts so far)
-# and `status`: "running", "done", "failed", or "stopped" where the run has ended before the tool, or has paused in it.
+# The `activityType` of a tool's output. Its content: `toolCallId`, `toolName`, `output` (the list
+# of all parts so far) and `status`: "running", "done", "failed", or "stopped" where the run has
+# ended before the tool, or has paused in it.
 TOOL_OUTPUT: Final = "langgraph:tool_output"
 
 _ActivityEvent: TypeAlias = agui.ActivitySnapshotEvent | agui.ActivityDeltaEvent
@@ -47,8 +49,8 @@ class CustomOutput:
     result: object = None
     # The activities of the graph's author, by id: the last snapshot, and the patches since.
     _activities: dict[str, list[_ActivityEvent]] = field(default_factory=dict)
-    # The output of tools, by call id: all of it so far. No snapshot of messages holds an activity, because one that did
-    # would delete the client's other activities.
+    # The output of tools, by call id: all of it so far. No snapshot of messages holds an activity,
+    # because one that did would delete the client's other activities.
     _tools: dict[str, agui.ActivitySnapshotEvent] = field(default_factory=dict)
 
     def set_result(self, value: object) -> None:
@@ -59,10 +61,14 @@ class CustomOutput:
         """A tool begins to work on a call. After a failure it may do so again, with new output."""
         self._tools.pop(self._public_call_id(call_id, subagent), None)
 
-    def emit_tool_output(self, call_id: str, tool: str, delta: object, subagent: SubagentRun | None = None) -> None:
-        """Emit a part of a tool's output. It may come after the tool's end, from work that the tool left running.
+    def emit_tool_output(
+        self, call_id: str, tool: str, delta: object, subagent: SubagentRun | None = None
+    ) -> None:
+        """Emit a part of a tool's output. It may come after the tool's end, from work that the tool
+        left running.
 
-        `ACTIVITY_SNAPSHOT` leaves with the first part, `ACTIVITY_DELTA` with each further one (AG-UI 1.0, activities).
+        `ACTIVITY_SNAPSHOT` leaves with the first part, `ACTIVITY_DELTA` with each further one
+        (AG-UI 1.0, activities).
         """
         if self.subagents.hides(subagent):
             return
@@ -74,12 +80,19 @@ class CustomOutput:
         self._tools[public] = agui.ActivitySnapshotEvent(
             message_id=f"{public}:output",
             activity_type=TOOL_OUTPUT,
-            content={"toolCallId": public, "toolName": tool, "status": "running", "output": [delta]},
+            content={
+                "toolCallId": public,
+                "toolName": tool,
+                "status": "running",
+                "output": [delta],
+            },
             subagent_run_id=self.subagents.announce(subagent),
         )
         self.sink.event(_copy(self._tools[public]))
 
-    def end_tool(self, call_id: str, subagent: SubagentRun | None = None, *, failed: bool = False) -> None:
+    def end_tool(
+        self, call_id: str, subagent: SubagentRun | None = None, *, failed: bool = False
+    ) -> None:
         """A tool has ended its work on a call."""
         self._end_tool(self._public_call_id(call_id, subagent), "failed" if failed else "done")
 
@@ -94,7 +107,9 @@ class CustomOutput:
             activity.content["status"] = status
             self._patch_tool(activity, {"op": "replace", "path": "/status", "value": status})
 
-    def _patch_tool(self, activity: agui.ActivitySnapshotEvent, operation: dict[str, object]) -> None:
+    def _patch_tool(
+        self, activity: agui.ActivitySnapshotEvent, operation: dict[str, object]
+    ) -> None:
         event = agui.ActivityDeltaEvent(
             message_id=activity.message_id,
             activity_type=TOOL_OUTPUT,
@@ -107,7 +122,9 @@ class CustomOutput:
         return self.subagents.call_ids.find(subagent.id if subagent is not None else None, call_id)
 
     def emit_written(self, value: object, subagent: SubagentRun | None = None) -> None:
-        """Emit what a node has written to the custom stream: a result, an activity, state, or a custom event."""
+        """Emit what a node has written to the custom stream: a result, an activity, state, or a
+        custom event.
+        """
         if self.subagents.hides(subagent):
             return
         subagent_run_id = self.subagents.announce(subagent)
@@ -121,10 +138,11 @@ class CustomOutput:
     def receive_event(
         self, name: str, value: object, subagent: SubagentRun | None = None, namespace: str = ""
     ) -> Callable[[], None]:
-        """Receive a custom event of the graph, in any thread; return what emits it, to be called in order.
+        """Receive a custom event of the graph, in any thread; return what emits it, to be called in
+        order.
 
-        It is emitted as it is, with the message or state that it asks to show. That of a remote agent stands for the
-        message or activity that it carries.
+        It is emitted as it is, with the message or state that it asks to show. That of a remote
+        agent stands for the message or activity that it carries.
 
         Args:
             name: Its name.
@@ -138,7 +156,12 @@ class CustomOutput:
         return partial(self._emit_event, name, value, shown, subagent, namespace)
 
     def _emit_event(
-        self, name: str, value: object, shown: ShownByEvent, subagent: SubagentRun | None, namespace: str
+        self,
+        name: str,
+        value: object,
+        shown: ShownByEvent,
+        subagent: SubagentRun | None,
+        namespace: str,
     ) -> None:
         if self.subagents.hides(subagent):
             return
@@ -157,7 +180,9 @@ class CustomOutput:
             self._send(name, value, subagent_run_id)
 
     def _send(self, name: str, value: object, subagent_run_id: str | None) -> None:
-        self.sink.event(agui.CustomEvent(name=name, value=self.redact(value), subagent_run_id=subagent_run_id))
+        self.sink.event(
+            agui.CustomEvent(name=name, value=self.redact(value), subagent_run_id=subagent_run_id)
+        )
 
     def _emit_activity(self, activity: _ActivityEvent, subagent_run_id: str | None) -> None:
         changes: dict[str, object] = {"subagent_run_id": subagent_run_id}
@@ -166,7 +191,9 @@ class CustomOutput:
             self._activities[activity.message_id] = []
         else:
             operations = self.redact([wire_fields(operation) for operation in activity.patch])
-            changes["patch"] = activity.model_validate({**wire_fields(activity), "patch": operations}).patch
+            changes["patch"] = activity.model_validate(
+                {**wire_fields(activity), "patch": operations}
+            ).patch
         event = activity.model_copy(update=changes)
         self._activities.setdefault(activity.message_id, []).append(event)
         self.sink.event(event)

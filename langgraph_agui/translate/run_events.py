@@ -1,7 +1,8 @@
 """Translates one run into AG-UI events.
 
-What a graph does enters as method calls, in order and in one thread at a time; events leave through the sink:
-`RUN_STARTED` first, one terminal event last, and everything closed before it (AG-UI 1.0, runs).
+What a graph does enters as method calls, in order and in one thread at a time; events leave through
+the sink: `RUN_STARTED` first, one terminal event last, and everything closed before it (AG-UI 1.0,
+runs).
 """
 
 import asyncio
@@ -33,7 +34,13 @@ from langgraph_agui.readers.sinks import JoinedSink, Sink
 from langgraph_agui.state.client_state import ClientStateCache
 from langgraph_agui.translate.lifecycle import Steps, Usage, run_error, run_started
 from langgraph_agui.translate.message_emitter import MessageEmitter
-from langgraph_agui.translate.message_tracker import KeepsMessages, MessageTracker, ModelCall, NodeInput, NodeOutput
+from langgraph_agui.translate.message_tracker import (
+    KeepsMessages,
+    MessageTracker,
+    ModelCall,
+    NodeInput,
+    NodeOutput,
+)
 from langgraph_agui.translate.output import CustomOutput
 from langgraph_agui.translate.state_view import Namespace, Predictor, StateView
 from langgraph_agui.translate.subagents import PublicCallIds, SubagentRun, SubagentTracker
@@ -51,7 +58,8 @@ class Translation:
         state: The graph's state as the client sees it; None if clients see nothing of it.
         reasoning: Who sees reasoning, and how it travels.
         subagents: What clients see of subagents.
-        keeps_messages: Whether the graph keeps a conversation: then a message that no node returns is withdrawn.
+        keeps_messages: Whether the graph keeps a conversation: then a message that no node returns
+            is withdrawn.
         may_remove_messages: Whether the graph may remove messages by `RemoveMessage`.
         hides_inner: Whether the messages of models that tools call are hidden.
         expose_errors: Whether `RUN_ERROR.message` may be the exception's own text.
@@ -60,12 +68,13 @@ class Translation:
 
     Attributes:
         messages_key: As given.
-        messages: Receives the chunks of model calls and whole messages. Sources call it directly: they do so for every
-            token.
+        messages: Receives the chunks of model calls and whole messages. Sources call it directly:
+            they do so for every token.
         state: The graph's state as the client sees it.
         subagents: Decides what the client sees of subagents.
         steps: The steps of the nodes that run.
-        errors: Knows which part of the graph raised which error: it names the code if the run fails with it.
+        errors: Knows which part of the graph raised which error: it names the code if the run fails
+            with it.
         usage: Counts the tokens that models report.
         output: Receives what nodes and tools emit besides messages and state.
         providers: The providers whose models were called.
@@ -94,8 +103,13 @@ class Translation:
         self._expose_errors = expose_errors
         self._log_fields = log_fields(run_input)
         codec = EncryptedValueCodec(reasoning, run_input.thread_id)
-        # No snapshot holds activities: one that did would delete those of earlier runs in the client.
-        held = [message for message in run_input.messages if not isinstance(message, agui.ActivityMessage)]
+        # No snapshot holds activities: one that did would delete those of earlier runs in the
+        # client.
+        held = [
+            message
+            for message in run_input.messages
+            if not isinstance(message, agui.ActivityMessage)
+        ]
         conversation = self._conversation = Conversation(held)
         call_ids = PublicCallIds(conversation)
         self.subagents = SubagentTracker(sink, subagents, call_ids, self._close_subagent)
@@ -117,10 +131,12 @@ class Translation:
         self.finished = False
         sink.event(run_started(run_input))
 
-    # -- the run ------------------------------------------------------------------------------------------------
+    # -- the run ----------------------------------------------------------------------------------
 
     def replay(self, sink: JoinedSink, run_input: RunAgentInput) -> None:
-        """Bring a client that joins up to date: by snapshots, and by what is still open, from its beginning."""
+        """Bring a client that joins up to date: by snapshots, and by what is still open, from its
+        beginning.
+        """
         sink.event(run_started(run_input))
         sink.own_state = self.state.client_only(run_input.state)
         for event in self.state.join(replace=sink.own_state != run_input.state):
@@ -140,14 +156,18 @@ class Translation:
         self._emitter.refresh_writers()
 
     def settle_calls(self, tools: Collection[str]) -> None:
-        """Answer the open calls of these tools: the graph has come to its end, and no client runs them."""
+        """Answer the open calls of these tools: the graph has come to its end, and no client runs
+        them.
+        """
         self._emitter.settle_calls_of(tools)
 
     def emit_messages_snapshot(self, interrupts: Sequence[Interrupt] = ()) -> None:
-        """Emit the whole conversation as the graph's state holds it. Nothing may follow but the terminal event.
+        """Emit the whole conversation as the graph's state holds it. Nothing may follow but the
+        terminal event.
 
-        Call it only where the input holds what the client has: a snapshot deletes what it leaves out. `interrupts` are
-        those that the run is about to end with; the subagents that raised them are suspended.
+        Call it only where the input holds what the client has: a snapshot deletes what it leaves
+        out. `interrupts` are those that the run is about to end with; the subagents that raised
+        them are suspended.
         """
         if not self.finished:
             self._settle()
@@ -156,23 +176,33 @@ class Translation:
             self._emit_snapshot()
 
     def _emit_snapshot(self) -> None:
-        # Its messages are valid already; to check them once more takes a fifth of the time of encoding them.
-        self._sink.event(agui.MessagesSnapshotEvent.model_construct(messages=self._stored.snapshot()))
+        # Its messages are valid already; to check them once more takes a fifth of the time of
+        # encoding them.
+        self._sink.event(
+            agui.MessagesSnapshotEvent.model_construct(messages=self._stored.snapshot())
+        )
 
     def finish_run(self, interrupts: Sequence[Interrupt] | None = None) -> None:
-        """End a run that has completed, or paused at `interrupts`; by default those that were raised in it."""
+        """End a run that has completed, or paused at `interrupts`; by default those that were
+        raised in it.
+        """
         if self.finished:
             return
         self._settle()
         if interrupts is None:
             calls = open_tool_calls(self._stored.now)
-            raised = [interrupt_requests(one, calls, self._redact) for one in self.subagents.raised_interrupts]
+            raised = [
+                interrupt_requests(one, calls, self._redact)
+                for one in self.subagents.raised_interrupts
+            ]
             interrupts = self.subagents.attribute_interrupts(
                 [request.interrupt for requests in raised for request in requests]
             )
         self.subagents.close_all(interrupts)
         if interrupts:
-            self._emit_finished(agui.RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts)))
+            self._emit_finished(
+                agui.RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts))
+            )
         else:
             pending = self._emitter.pending_calls() or None
             outcome = agui.RunFinishedSuccessOutcome(type="success", pending_tool_call_ids=pending)
@@ -185,10 +215,14 @@ class Translation:
             self._emit_finished(agui.RunFinishedCancelledOutcome(type="cancelled"))
 
     def fail_run(self, error: BaseException, otherwise: ErrorCode = ErrorCode.GRAPH_ERROR) -> None:
-        """End a run that failed. The client gets a code and a safe text, the log gets the exception."""
+        """End a run that failed. The client gets a code and a safe text, the log gets the
+        exception.
+        """
         code = self.errors.classify(error, otherwise)
         usage = self.usage.total()
-        event = run_error(self._input, error, code, usage, expose=self._expose_errors, fields=self._log_fields)
+        event = run_error(
+            self._input, error, code, usage, expose=self._expose_errors, fields=self._log_fields
+        )
         if self.finished:
             return
         try:
@@ -199,13 +233,17 @@ class Translation:
         self._sink.event(event)
 
     def use_state_as_result(self) -> None:
-        """Make what clients see of the graph's values the result, unless there is one: no message shows its output."""
+        """Make what clients see of the graph's values the result, unless there is one: no message
+        shows its output.
+        """
         if self.output.result is None:
             self.output.result = self.state.graph_values or None
 
     def _emit_finished(self, outcome: agui.RunFinishedOutcome, result: object = None) -> None:
         thread_id, run_id, usage = self._input.thread_id, self._input.run_id, self.usage.total()
-        event = agui.RunFinishedEvent(thread_id=thread_id, run_id=run_id, outcome=outcome, result=result, usage=usage)
+        event = agui.RunFinishedEvent(
+            thread_id=thread_id, run_id=run_id, outcome=outcome, result=result, usage=usage
+        )
         self._sink.event(event)
         self.finished = True
 
@@ -227,22 +265,30 @@ class Translation:
         self.output.close()
         self.state.drop_previews()
 
-    def pause(self, interrupts: Sequence[GraphInterrupt], subagent: SubagentRun | None = None) -> None:
-        """Note that the graph has paused: at `interrupt()` calls, or (none given) at a static breakpoint."""
+    def pause(
+        self, interrupts: Sequence[GraphInterrupt], subagent: SubagentRun | None = None
+    ) -> None:
+        """Note that the graph has paused: at `interrupt()` calls, or (none given) at a static
+        breakpoint.
+        """
         self.paused = True
         self.subagents.record_interrupts(interrupts, subagent)
 
     def remove_client_results(self, interrupts: Sequence[Interrupt]) -> None:
-        """Take from the client its own results of calls that the graph is about to answer (CopilotKit makes them)."""
+        """Take from the client its own results of calls that the graph is about to answer
+        (CopilotKit makes them).
+        """
         calls = {one.tool_call_id for one in self.subagents.attribute_interrupts(interrupts)}
         if self._conversation.remove_results(calls):
             self._emit_snapshot()
 
-    # -- models -------------------------------------------------------------------------------------------------
+    # -- models -----------------------------------------------------------------------------------
 
     def start_model_call(self, call: ModelCall) -> None:
         """A model call begins."""
-        if (call.structured and self.messages.keeps_messages()) or (self._hides_inner and call.in_tool):
+        if (call.structured and self.messages.keeps_messages()) or (
+            self._hides_inner and call.in_tool
+        ):
             return  # its message is emitted whole, if a node returns it
         if not call.hidden and not self.subagents.hides(call.subagent):
             self.messages.start_model_call(call)
@@ -257,7 +303,9 @@ class Translation:
         self.messages.end_model_call(call, message)
 
     def fail_model_call(self, call: ModelCall, error: BaseException) -> None:
-        """A model call failed: close its message at once, whether or not the run goes on without it."""
+        """A model call failed: close its message at once, whether or not the run goes on without
+        it.
+        """
         self.errors.record(error, ErrorCode.MODEL_ERROR)
         self.state.drop_previews(self.messages.fail_model_call(call))
 
@@ -267,7 +315,9 @@ class Translation:
             self.messages.copies.add(namespace_of(call.metadata), message, call.subagent)
 
     def load_thread(self, thread: Thread) -> None:
-        """Take the thread as the checkpoint holds it: none of it is new, nor is what the run starts from."""
+        """Take the thread as the checkpoint holds it: none of it is new, nor is what the run starts
+        from.
+        """
         self._known_graphs.clear()
         self.messages.load_thread(thread.messages)
         self._stored.find_gone(thread.past)
@@ -277,9 +327,11 @@ class Translation:
         self._known_graphs.add(())
         self.messages.set_initial(messages)
 
-    # -- nodes and subagents ----------------------------------------------------------------------------------------
+    # -- nodes and subagents ----------------------------------------------------------------------
 
-    def start_node(self, run_id: UUID, node: str, subagent: SubagentRun | None = None, namespace: str = "") -> None:
+    def start_node(
+        self, run_id: UUID, node: str, subagent: SubagentRun | None = None, namespace: str = ""
+    ) -> None:
         """A node begins, maybe once more. `namespace` is the checkpoint namespace of its task."""
         self.messages.withdraw(namespace)  # its first attempt is not kept
         self._emit_withdrawals()
@@ -287,7 +339,12 @@ class Translation:
             self.steps.start(run_id, node, self.subagents.announce(subagent), namespace)
 
     def end_node(
-        self, run_id: UUID, output: NodeOutput, inputs: NodeInput, subagent: SubagentRun | None, namespace: str
+        self,
+        run_id: UUID,
+        output: NodeOutput,
+        inputs: NodeInput,
+        subagent: SubagentRun | None,
+        namespace: str,
     ) -> None:
         """A node has ended; see `MessageTracker.end_node`."""
         if not self.subagents.hides(subagent):
@@ -303,12 +360,16 @@ class Translation:
         """A subagent has ended: well, or with `error`."""
         if isinstance(error, GraphInterruptError | GraphDrained):
             self.subagents.suspend(subagent)
-        elif error is None or isinstance(error, GraphBubbleUp):  # it has handed over to the graph around it
+        elif error is None or isinstance(
+            error, GraphBubbleUp
+        ):  # it has handed over to the graph around it
             self._ended_subagents.add(subagent.id)
             self.subagents.finish(subagent)
         else:
             self._emitter.abandon(subagent.id)
-            if isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt | RunStopped):
+            if isinstance(
+                error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt | RunStopped
+            ):
                 self.subagents.fail(subagent.id)
             else:
                 code = self.errors.classify(error)
@@ -319,13 +380,21 @@ class Translation:
         self.messages.close(subagent_run_id)
         self.steps.close(subagent_run_id)
 
-    # -- state --------------------------------------------------------------------------------------------------
+    # -- state ------------------------------------------------------------------------------------
 
     def update_graph(
-        self, namespace: Namespace, values: object, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None
+        self,
+        namespace: Namespace,
+        values: object,
+        messages: Sequence[BaseMessage],
+        subagent: SubagentRun | None = None,
     ) -> None:
-        """Take the state of a graph after a superstep; the first one of each graph is what it started from."""
-        if namespace and self.subagents.hidden:  # the first one arrives before its subagent is known
+        """Take the state of a graph after a superstep; the first one of each graph is what it
+        started from.
+        """
+        if (
+            namespace and self.subagents.hidden
+        ):  # the first one arrives before its subagent is known
             return
         first = namespace not in self._known_graphs
         if first and not namespace:
@@ -349,7 +418,9 @@ class Translation:
             self._sink.event(agui.RawEvent(event=to_jsonable(dict(part)), source="langgraph"))
 
     def record_task(self, namespace: Namespace, task: Mapping[str, object]) -> bool:
-        """Take a task of the graph at `namespace`, as the stream reports it. Return whether it has ended."""
+        """Take a task of the graph at `namespace`, as the stream reports it. Return whether it has
+        ended.
+        """
         ended = "result" in task or "error" in task
         if ended:
             self.state.task_end(namespace, str(task["id"]), task.get("result"))
@@ -358,7 +429,9 @@ class Translation:
         return ended
 
     def save_client_state(self, cache: ClientStateCache, *, unread: bool, behind: bool) -> None:
-        """Record what a client knows of the state when it leaves; see `Subscription` for `unread` and `behind`."""
+        """Record what a client knows of the state when it leaves; see `Subscription` for `unread`
+        and `behind`.
+        """
         state = self.state
         if unread:
             cache.record_left(self._input.run_id, state.previewed, None if behind else state.copy)

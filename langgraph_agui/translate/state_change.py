@@ -1,7 +1,8 @@
-"""One change of the client's state: as patches, or as a snapshot where that is smaller or the only way.
+"""One change of the client's state: as patches, or as a snapshot where that is smaller or the only
+way.
 
-Old and new values of the state's keys enter; `STATE_DELTA` or `STATE_SNAPSHOT` events leave (RFC 6902; AG-UI 1.0,
-state).
+Old and new values of the state's keys enter; `STATE_DELTA` or `STATE_SNAPSHOT` events leave (RFC
+6902; AG-UI 1.0, state).
 """
 
 import json
@@ -39,7 +40,9 @@ Maybe: TypeAlias = "JsonValue | Nothing"
 
 
 class Step(NamedTuple):
-    """How the value of one key changes. Without operations, `after` is the same object as `before`."""
+    """How the value of one key changes. Without operations, `after` is the same object as
+    `before`.
+    """
 
     before: Maybe
     operations: list[Operation]
@@ -58,8 +61,12 @@ def step_to_json(before: Maybe, after: Maybe, key: str) -> Step:
     return Step(before, *changes(before, after, key))
 
 
-def step_to_value(before: Maybe, value: object, key: str, show: Callable[[object], JsonValue] = to_jsonable) -> Step:
-    """Return the step from `before` to what `show` makes of a graph's value, which may be changed in place later."""
+def step_to_value(
+    before: Maybe, value: object, key: str, show: Callable[[object], JsonValue] = to_jsonable
+) -> Step:
+    """Return the step from `before` to what `show` makes of a graph's value, which may be changed
+    in place later.
+    """
     if key == "__proto__":  # no patch may name it, so there is nothing to compare with
         before = NOTHING
     if show is to_jsonable and not isinstance(before, Nothing):
@@ -85,7 +92,9 @@ class StateChange:
         self._unpatchable = False
 
     def set(self, key: str, value: Maybe, known: Step | None = None) -> None:
-        """Set `key` to JSON data, or remove it. `known` is used if it leads from the current value to the new one."""
+        """Set `key` to JSON data, or remove it. `known` is used if it leads from the current value
+        to the new one.
+        """
         current = self.after.get(key, NOTHING)
         if current is value:
             return
@@ -100,7 +109,9 @@ class StateChange:
         if weight >= _TOO_LARGE:
             logger.warning("The state %.80r is too large for a client and is not shown.", key)
             count_dropped("large_state")
-            self.set(key, NOTHING)  # the client must not send the old value back as if it were the graph's
+            self.set(
+                key, NOTHING
+            )  # the client must not send the old value back as if it were the graph's
             return
         if self.after is self._before:
             self.after = dict(self._before)
@@ -112,7 +123,9 @@ class StateChange:
         if operations:
             self._patches.append((operations, weight))
 
-    def events(self, *, patchable: bool, deltas: bool, subagent_run_id: str | None) -> Iterator[BaseEvent]:
+    def events(
+        self, *, patchable: bool, deltas: bool, subagent_run_id: str | None
+    ) -> Iterator[BaseEvent]:
         """Return the events that bring the client there.
 
         Args:
@@ -131,14 +144,18 @@ class StateChange:
         total = 0
         for operations, weight in self._patches:
             if delta and total + weight >= _SURELY_FITS:
-                yield StateDeltaEvent(delta=cast("list[Any]", delta), subagent_run_id=subagent_run_id)
+                yield StateDeltaEvent(
+                    delta=cast("list[Any]", delta), subagent_run_id=subagent_run_id
+                )
                 delta, total = [], 0
             delta += operations
             total += weight
         yield StateDeltaEvent(delta=cast("list[Any]", delta), subagent_run_id=subagent_run_id)
 
     def _prefers_snapshot(self, deltas: bool) -> bool:
-        """Return whether to send the whole state: it is wanted or smaller, and not too much for one event."""
+        """Return whether to send the whole state: it is wanted or smaller, and not too much for one
+        event.
+        """
         weight = sum(weight for _, weight in self._patches)
         if deltas and self._new_values < len(self.after):
             whole = (
@@ -150,7 +167,9 @@ class StateChange:
 
 
 def _measure(data: object) -> int:
-    """Return about how many characters JSON data takes; exact where that may be too many for one event."""
+    """Return about how many characters JSON data takes; exact where that may be too many for one
+    event.
+    """
     weight = weigh(data, _SMALL)
     weight = weight if weight <= _SMALL else _rough_size(data)
     return weight if weight < _SURELY_FITS else len(_JSON.encode(data).encode("utf-16-le")) // 2

@@ -1,8 +1,9 @@
 """The client's copy of the graph's state during one run, and the events that keep it up to date.
 
-The graph's values and previews enter. Previews are what nodes emit, what tool arguments predict and what declared
-subgraphs have written so far. `STATE_DELTA` and `STATE_SNAPSHOT` leave when the copy changes. The copy begins as the
-input's state and follows our own events (AG-UI 1.0, state), so each patch fits what the client holds.
+The graph's values and previews enter. Previews are what nodes emit, what tool arguments predict and
+what declared subgraphs have written so far. `STATE_DELTA` and `STATE_SNAPSHOT` leave when the copy
+changes. The copy begins as the input's state and follows our own events (AG-UI 1.0, state), so each
+patch fits what the client holds.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -22,15 +23,22 @@ from langgraph_agui.protocol.wire import JsonValue, is_same, json_equal, to_json
 from langgraph_agui.readers.sinks import Sink, Writer
 from langgraph_agui.state.client_state import ClientStateCache, preview_history
 from langgraph_agui.state.contract import StateContract
-from langgraph_agui.translate.state_change import NOTHING, Maybe, Nothing, StateChange, Step, step_to_value
+from langgraph_agui.translate.state_change import (
+    NOTHING,
+    Maybe,
+    Nothing,
+    StateChange,
+    Step,
+    step_to_value,
+)
 
 logger = run_logger(__name__)
 
 # Owner of previews of what the finished tasks of a resumed superstep have written.
 _SUPERSTEP: Final = "superstep"
 
-# A preview is made when the arguments have grown by one part in this many. JSON Patch cannot append to a string, so
-# each preview sends the whole value: together at most this many times its size.
+# A preview is made when the arguments have grown by one part in this many. JSON Patch cannot append
+# to a string, so each preview sends the whole value: together at most this many times its size.
 _SHARE: Final = 32
 
 Namespace = tuple[str, ...]
@@ -50,8 +58,8 @@ class StateView:
         up_to_date: Whether the client has been sent all values that the graph has reported.
         previewed: What was previewed.
         expected: The predictions for each tool.
-        ended_owners: Tasks and calls that have ended. Their previews stay until the graph's values show what became of
-            them.
+        ended_owners: Tasks and calls that have ended. Their previews stay until the graph's values
+            show what became of them.
     """
 
     def __init__(
@@ -68,10 +76,13 @@ class StateView:
         self._cache = cache or ClientStateCache()
         self._patchable = isinstance(client_state, Mapping)
         # `clean_input` has made it JSON data that nobody else holds.
-        self.copy: dict[str, JsonValue] = dict(client_state) if isinstance(client_state, Mapping) else {}
+        self.copy: dict[str, JsonValue] = (
+            dict(client_state) if isinstance(client_state, Mapping) else {}
+        )
         # The copy without previews: the graph's values, and the client's where the graph has none.
         self._base: dict[str, Maybe] = dict(self.copy)
-        # The graph's own objects, as reported last. One that is reported again and was not written has not changed.
+        # The graph's own objects, as reported last. One that is reported again and was not written
+        # has not changed.
         self._values: dict[str, object] = {}
         self._inner_values: dict[Namespace, Mapping[str, object]] = {}
         self._written: dict[Namespace, set[str]] = {}
@@ -92,10 +103,11 @@ class StateView:
         known = ((key, self._base[key]) for key in self._values)
         return {key: value for key, value in known if not isinstance(value, Nothing)}
 
-    # -- clients that join ------------------------------------------------------------------------------------------
+    # -- clients that join ------------------------------------------------------------------------
 
     def join(self, *, replace: bool) -> Iterable[agui.BaseEvent]:
-        """Return the events that bring one more client up to date; none before the graph's first values.
+        """Return the events that bring one more client up to date; none before the graph's first
+        values.
 
         Args:
             replace: Whether the client holds something that must go.
@@ -111,7 +123,9 @@ class StateView:
         return change.events(patchable=False, deltas=self._deltas, subagent_run_id=None)
 
     def client_only(self, state: object) -> dict[str, object]:
-        """Return what in a client's state is its own: no key of the graph's, and no leftover preview."""
+        """Return what in a client's state is its own: no key of the graph's, and no leftover
+        preview.
+        """
         if not isinstance(state, Mapping):
             return {}
         contract = self._contract
@@ -123,10 +137,12 @@ class StateView:
             and not any(json_equal(value, one) for one in self.previewed.get(key, ()))
         }
 
-    # -- the graph's values -----------------------------------------------------------------------------------------
+    # -- the graph's values -----------------------------------------------------------------------
 
     def task_start(self, namespace: Namespace) -> None:
-        """A task of the graph at `namespace` begins. In the root, previews of the last superstep end then."""
+        """A task of the graph at `namespace` begins. In the root, previews of the last superstep
+        end then.
+        """
         if not namespace:
             self._update(self._release(self.ended_owners), {})
 
@@ -137,8 +153,12 @@ class StateView:
         if not namespace:
             self.ended_owners |= {task, _SUPERSTEP}
 
-    def values(self, namespace: Namespace, values: object, subagent_run_id: str | None = None) -> None:
-        """Take the state of the graph at `namespace` after a superstep; a declared subgraph's is a preview."""
+    def values(
+        self, namespace: Namespace, values: object, subagent_run_id: str | None = None
+    ) -> None:
+        """Take the state of the graph at `namespace` after a superstep; a declared subgraph's is a
+        preview.
+        """
         channels = as_mapping(values)
         if namespace:
             if channels is not None:
@@ -153,13 +173,17 @@ class StateView:
         found = {
             key: value
             for key, value in channels.items()
-            if (key in written or key not in self._values or self._values[key] is not value) and self._is_shown(key)
+            if (key in written or key not in self._values or self._values[key] is not value)
+            and self._is_shown(key)
         }
         if self._begun:
             gone = [key for key in self._values if key not in channels]
-        else:  # the client may hold keys that the graph does not have any more; None needs no removal
+        # the client may hold keys that the graph does not have any more; None needs no removal
+        else:
             known = {*channels, *self.client_only(self._base)}
-            gone = [key for key, value in self._base.items() if value is not None and key not in known]
+            gone = [
+                key for key, value in self._base.items() if value is not None and key not in known
+            ]
         self._take(found, gone, written)
         self._begun = self.up_to_date = True
         if self._joined_early:
@@ -168,14 +192,28 @@ class StateView:
                 self._emit(event)
 
     def settle(self) -> None:
-        """Compare all values once more, and end all previews: a node may have changed an object in place."""
+        """Compare all values once more, and end all previews: a node may have changed an object in
+        place.
+        """
         self.ended_owners.update(owner for owner, _ in self._previews)
         values = self._values.items()
-        self._take({key: value for key, value in values if not is_same(self._base.get(key, NOTHING), value)}, (), ())
+        self._take(
+            {
+                key: value
+                for key, value in values
+                if not is_same(self._base.get(key, NOTHING), value)
+            },
+            (),
+            (),
+        )
 
-    def _take(self, found: Mapping[str, object], gone: Collection[str], written: Collection[str]) -> None:
+    def _take(
+        self, found: Mapping[str, object], gone: Collection[str], written: Collection[str]
+    ) -> None:
         steps = {key: self._step(key, value) for key, value in found.items()}
-        if self._contract is not None and self._begun:  # the run is not to blame for what it starts from
+        if (
+            self._contract is not None and self._begun
+        ):  # the run is not to blame for what it starts from
             for key, step in steps.items():
                 if step.operations:
                     self._contract.check(key, step.after)
@@ -184,35 +222,48 @@ class StateView:
         for key in gone:
             self._values.pop(key, None)
             self._base[key] = NOTHING
-        self._previews = {(owner, key): value for (owner, key), value in self._previews.items() if key not in written}
+        self._previews = {
+            (owner, key): value
+            for (owner, key), value in self._previews.items()
+            if key not in written
+        }
         self._update(dict.fromkeys([*found, *gone, *self._release(self.ended_owners)]), steps)
 
     def _step(self, key: str, value: object) -> Step:
         before = self._base.get(key, NOTHING)
-        if not self._begun and self._show is to_jsonable and is_same(before, value):  # as most of what a client echoes
+        if (
+            not self._begun and self._show is to_jsonable and is_same(before, value)
+        ):  # as most of what a client echoes
             return Step(before, [], before)
         return step_to_value(before, value, key, self._show)
 
     def _preview_subgraph(
         self, namespace: Namespace, channels: Mapping[str, object], subagent_run_id: str | None
     ) -> None:
-        """Preview the channels that a declared subgraph shares with the root and has written or changed."""
+        """Preview the channels that a declared subgraph shares with the root and has written or
+        changed.
+        """
         shared = () if self._contract is None else self._contract.shared(namespace)
         if not shared:
             return
-        before = self._inner_values.get(namespace)  # at first there is none: the subgraph began with the root's
+        before = self._inner_values.get(
+            namespace
+        )  # at first there is none: the subgraph began with the root's
         self._inner_values[namespace] = dict(channels)
         written = self._written.pop(namespace, set())
         values = {
             key: channels[key]
             for key in shared
             if key in channels
-            and (key in written or (before is not None and before.get(key, channels) is not channels[key]))
+            and (
+                key in written
+                or (before is not None and before.get(key, channels) is not channels[key])
+            )
         }
         if values:
             self.preview(task_id(namespace[0]), values, subagent_run_id)
 
-    # -- previews ---------------------------------------------------------------------------------------------------
+    # -- previews ---------------------------------------------------------------------------------
 
     def custom(self, data: object, subagent_run_id: str | None = None) -> bool:
         """Take what a node has written to the custom stream; return whether it is about state."""
@@ -242,17 +293,24 @@ class StateView:
                 self.expected[one.tool] = (*known, one)
 
     def resume_superstep(self, values: object) -> None:
-        """A superstep resumes in which finished tasks have written `values`: clients see them until it is over."""
+        """A superstep resumes in which finished tasks have written `values`: clients see them until
+        it is over.
+        """
         if written := as_mapping(values):
             self.preview(_SUPERSTEP, written)
 
-    def preview(self, owner: str, values: Mapping[str, object], subagent_run_id: str | None = None) -> set[str]:
+    def preview(
+        self, owner: str, values: Mapping[str, object], subagent_run_id: str | None = None
+    ) -> set[str]:
         """Show values until `owner`, a task of the root graph or a tool call, has ended.
 
         Returns:
             The keys that clients do not see; they are left out.
         """
-        made = {key: step_to_value(self._target(key), value, key, self._show).after for key, value in values.items()}
+        made = {
+            key: step_to_value(self._target(key), value, key, self._show).after
+            for key, value in values.items()
+        }
         return self._preview(owner, made, subagent_run_id)
 
     def _preview_patch(
@@ -264,7 +322,9 @@ class StateView:
             if not isinstance(result, dict):
                 raise PatchError("the state would not be an object")
         except PatchError as error:
-            logger.warning("A patch of the state does not fit and was left out: %s", printable(str(error)))
+            logger.warning(
+                "A patch of the state does not fit and was left out: %s", printable(str(error))
+            )
             count_dropped("state_patch")
             return set()
         values: dict[str, Maybe] = {key: NOTHING for key in self.copy if key not in result}
@@ -273,13 +333,17 @@ class StateView:
                 values[key] = value if self._show is to_jsonable else self._show(value)
         return self._preview(owner, values, subagent_run_id)
 
-    def _preview(self, owner: str, values: Mapping[str, Maybe], subagent_run_id: str | None) -> set[str]:
+    def _preview(
+        self, owner: str, values: Mapping[str, Maybe], subagent_run_id: str | None
+    ) -> set[str]:
         hidden = {key for key in values if not self._is_shown(key)}
         new = {
             key: value
             for key, value in values.items()
             if key not in hidden
-            and not ((owner, key) in self._previews and json_equal(self._previews[owner, key], value))
+            and not (
+                (owner, key) in self._previews and json_equal(self._previews[owner, key], value)
+            )
         }
         for key, value in new.items():
             self._previews.pop((owner, key), None)
@@ -291,7 +355,9 @@ class StateView:
 
     def drop_previews(self, owners: Collection[str] | None = None) -> None:
         """End the previews of `owners` now; None means all."""
-        self._update(self._release({owner for owner, _ in self._previews} if owners is None else owners), {})
+        self._update(
+            self._release({owner for owner, _ in self._previews} if owners is None else owners), {}
+        )
 
     def _release(self, owners: Collection[str]) -> set[str]:
         """Forget the previews of `owners`; return their keys."""
@@ -300,29 +366,41 @@ class StateView:
             del self._previews[place]
         return {key for _, key in over}
 
-    # -- the client's copy ------------------------------------------------------------------------------------------
+    # -- the client's copy ------------------------------------------------------------------------
 
     def visible(self, values: Mapping[str, object]) -> dict[str, object]:
         """Return what clients may see of values of the state; all, if it is nobody's contract."""
         contract = self._contract
-        return {key: value for key, value in values.items() if contract is None or contract.shows(str(key))}
+        return {
+            key: value
+            for key, value in values.items()
+            if contract is None or contract.shows(str(key))
+        }
 
     def _is_shown(self, key: str) -> bool:
         return self._contract is not None and self._contract.shows(key)
 
     def _target(self, key: str) -> Maybe:
-        """Return what the client should see of a key: the last preview, or else the value without previews."""
+        """Return what the client should see of a key: the last preview, or else the value without
+        previews.
+        """
         previews = (value for (_, name), value in reversed(self._previews.items()) if name == key)
         return next(previews, self._base.get(key, NOTHING))
 
-    def _update(self, keys: Collection[str], steps: Mapping[str, Step], subagent_run_id: str | None = None) -> None:
-        """Bring the client's copy of `keys` up to date; `steps` are differences that are known already."""
+    def _update(
+        self, keys: Collection[str], steps: Mapping[str, Step], subagent_run_id: str | None = None
+    ) -> None:
+        """Bring the client's copy of `keys` up to date; `steps` are differences that are known
+        already.
+        """
         if not keys:
             return
         change = StateChange(self.copy)
         for key in keys:
             change.set(key, self._target(key), steps.get(key))
-        for event in change.events(patchable=self._patchable, deltas=self._deltas, subagent_run_id=subagent_run_id):
+        for event in change.events(
+            patchable=self._patchable, deltas=self._deltas, subagent_run_id=subagent_run_id
+        ):
             self._emit(event)
             self._patchable = True
         self.copy = change.after
@@ -330,7 +408,9 @@ class StateView:
 
 @dataclass(slots=True)
 class _Call:
-    """A call of a predicted tool: its arguments so far, and how long they must be for the next preview."""
+    """A call of a predicted tool: its arguments so far, and how long they must be for the next
+    preview.
+    """
 
     predictions: tuple[PredictState, ...]
     subagent_run_id: str | None
@@ -355,14 +435,20 @@ class Predictor:
         """Pass an event on."""
         self._sink.event(event)
         match event:
-            case agui.ToolCallStartEvent(tool_call_id=call_id, tool_call_name=name) if name in self._state.expected:
-                self._state.ended_owners.discard(call_id)  # its id may have been that of an earlier call
+            case agui.ToolCallStartEvent(tool_call_id=call_id, tool_call_name=name) if (
+                name in self._state.expected
+            ):
+                self._state.ended_owners.discard(
+                    call_id
+                )  # its id may have been that of an earlier call
                 self._calls[call_id] = _Call(self._state.expected[name], event.subagent_run_id)
             case agui.ToolCallEndEvent(tool_call_id=call_id) if call_id in self._calls:
                 self._preview(call_id, self._calls[call_id])
             case agui.ToolCallResultEvent(tool_call_id=call_id) if call_id in self._calls:
                 self._state.ended_owners.add(call_id)
-                if (event.metadata or {}).get("status") == "error":  # a failed call has changed nothing
+                if (event.metadata or {}).get(
+                    "status"
+                ) == "error":  # a failed call has changed nothing
                     self._state.drop_previews({call_id})
 
     def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:

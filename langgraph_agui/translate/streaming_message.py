@@ -1,9 +1,10 @@
-"""One assistant message while it is emitted: makes its TEXT_MESSAGE_*, REASONING_* and TOOL_CALL_* events.
+"""One assistant message while it is emitted: makes its TEXT_MESSAGE_*, REASONING_* and TOOL_CALL_*
+events.
 
-The blocks of a message enter `StreamingMessage.emit_deltas`; text that only continues the `current` one enters `write`.
-Events leave through the sink. The rules are those of AG-UI 1.0 (text messages, reasoning, tool calls): reasoning closes
-before text or a call opens, a call belongs to its assistant message, an encrypted value follows the message or call
-that it belongs to.
+The blocks of a message enter `StreamingMessage.emit_deltas`; text that only continues the `current`
+one enters `write`. Events leave through the sink. The rules are those of AG-UI 1.0 (text messages,
+reasoning, tool calls): reasoning closes before text or a call opens, a call belongs to its
+assistant message, an encrypted value follows the message or call that it belongs to.
 """
 
 from collections.abc import Collection, Iterable
@@ -27,7 +28,8 @@ class StreamingMessage:
         turn: The message as a document. This class grows it.
         conversation: What the client holds.
         sink: Receives the events.
-        streamed: Whether the message arrives in pieces. Only then is the time of its reasoning known.
+        streamed: Whether the message arrives in pieces. Only then is the time of its reasoning
+            known.
 
     Attributes:
         is_open: Whether more may come.
@@ -36,7 +38,9 @@ class StreamingMessage:
         write: Emits more of `current`.
     """
 
-    def __init__(self, turn: AssistantTurn, conversation: Conversation, sink: Sink, *, streamed: bool) -> None:
+    def __init__(
+        self, turn: AssistantTurn, conversation: Conversation, sink: Sink, *, streamed: bool
+    ) -> None:
         self.turn = turn
         self.is_open = True
         self.failed = False
@@ -92,15 +96,23 @@ class StreamingMessage:
             case "reasoning":
                 sink.event(agui.ReasoningStartEvent(message_id=block.id))
                 metadata = block.metadata
-                sink.event(agui.ReasoningMessageStartEvent(message_id=block.id, role="reasoning", metadata=metadata))
+                sink.event(
+                    agui.ReasoningMessageStartEvent(
+                        message_id=block.id, role="reasoning", metadata=metadata
+                    )
+                )
             case "call":
                 name, turn_id = block.name or "", self.turn.message_id
                 sink.event(
-                    agui.ToolCallStartEvent(tool_call_id=block.id, tool_call_name=name, parent_message_id=turn_id)
+                    agui.ToolCallStartEvent(
+                        tool_call_id=block.id, tool_call_name=name, parent_message_id=turn_id
+                    )
                 )
 
     def _close(self, block: Block) -> None:
-        if block.kind == "call" and not block.text:  # some models send no arguments at all, clients parse JSON
+        if (
+            block.kind == "call" and not block.text
+        ):  # some models send no arguments at all, clients parse JSON
             self._write_text(block, block.grow("{}"))
         del self._writers[block]
         if block is self.current:
@@ -109,7 +121,11 @@ class StreamingMessage:
             case "text":
                 self._sink.event(agui.TextMessageEndEvent(message_id=block.id))
             case "reasoning":
-                self._sink.event(agui.ReasoningMessageEndEvent(message_id=block.id, metadata=self._duration(block)))
+                self._sink.event(
+                    agui.ReasoningMessageEndEvent(
+                        message_id=block.id, metadata=self._duration(block)
+                    )
+                )
                 self._sink.event(agui.ReasoningEndEvent(message_id=block.id))
             case "call":
                 self._sink.event(agui.ToolCallEndEvent(tool_call_id=block.id))
@@ -124,7 +140,9 @@ class StreamingMessage:
         return added
 
     def close(self) -> None:
-        """Close every open block. A call whose name or id never came is emitted with what is known."""
+        """Close every open block. A call whose name or id never came is emitted with what is
+        known.
+        """
         self._emit_split(self.turn.flush())
         for block in self.turn.blocks:
             rest = block.end()
@@ -139,7 +157,9 @@ class StreamingMessage:
         self.is_open = False
 
     def emit_values(self, message: AIMessage) -> None:
-        """Emit the encrypted values of the finished message, each for the message or call that it belongs to."""
+        """Emit the encrypted values of the finished message, each for the message or call that it
+        belongs to.
+        """
         self._message, self._name = message, message.name
         for block, value in self.turn.encode_values(message):
             entity = block.id if block is not None else self.turn.message_id
@@ -147,23 +167,39 @@ class StreamingMessage:
                 self._conversation.begin_assistant(self.turn)
                 self._sink.event(agui.TextMessageStartEvent(message_id=entity, role="assistant"))
                 self._sink.event(agui.TextMessageEndEvent(message_id=entity))
-            emit_value(entity, value, self._sink, is_call=block is not None and block.kind == "call")
+            emit_value(
+                entity, value, self._sink, is_call=block is not None and block.kind == "call"
+            )
 
     def update(self, message: AIMessage) -> None:
-        """Take the message as its node has returned it: the provider gets back what the node has made of it."""
-        if self._message is not None and (message is not self._message or message.name != self._name):
+        """Take the message as its node has returned it: the provider gets back what the node has
+        made of it.
+        """
+        if self._message is not None and (
+            message is not self._message or message.name != self._name
+        ):
             self.emit_values(message)
 
-    # -- readers that join ------------------------------------------------------------------------------------------
+    # -- readers that join ------------------------------------------------------------------------
 
     def unfinished(self, answered: Collection[str]) -> set[tuple[BlockKind, str]]:
-        """Return kind and id of the open blocks and of the calls without a result. A snapshot must leave them out."""
-        return {(block.kind, block.id) for block in self.turn.blocks if self._is_unfinished(block, answered)}
+        """Return kind and id of the open blocks and of the calls without a result. A snapshot must
+        leave them out.
+        """
+        return {
+            (block.kind, block.id)
+            for block in self.turn.blocks
+            if self._is_unfinished(block, answered)
+        }
 
     def _is_unfinished(self, block: Block, answered: Collection[str]) -> bool:
         if block in self._writers:
             return True
-        return block.kind == "call" and block.id in self._conversation.call_names and block.id not in answered
+        return (
+            block.kind == "call"
+            and block.id in self._conversation.call_names
+            and block.id not in answered
+        )
 
     def replay(self, sink: Sink, answered: Collection[str]) -> None:
         """Emit the unfinished blocks to a new reader, from their beginning."""
@@ -189,4 +225,8 @@ def emit_value(entity_id: str, value: str | None, sink: Sink, *, is_call: bool =
     """Emit the encrypted value of a message or call, if it has one."""
     if value is not None:
         kind: Literal["tool-call", "message"] = "tool-call" if is_call else "message"
-        sink.event(agui.ReasoningEncryptedValueEvent(subtype=kind, entity_id=entity_id, encrypted_value=value))
+        sink.event(
+            agui.ReasoningEncryptedValueEvent(
+                subtype=kind, entity_id=entity_id, encrypted_value=value
+            )
+        )

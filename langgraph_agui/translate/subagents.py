@@ -1,7 +1,9 @@
-"""Subagents: the runs of graphs inside a run, and what a client sees of them (AG-UI 1.0, subagents).
+"""Subagents: the runs of graphs inside a run, and what a client sees of them (AG-UI 1.0,
+subagents).
 
-Each call of the translation names the subagent run it belongs to. `SUBAGENT_*` events leave here, and the sink that
-puts `subagentRunId` on a subagent's other events. Only this file decides between `attributed`, `inline` and `hidden`.
+Each call of the translation names the subagent run it belongs to. `SUBAGENT_*` events leave here,
+and the sink that puts `subagentRunId` on a subagent's other events. Only this file decides between
+`attributed`, `inline` and `hidden`.
 """
 
 from collections import defaultdict
@@ -23,7 +25,8 @@ from langgraph_agui.readers.sinks import Sink, Writer
 
 @dataclass(frozen=True, slots=True)
 class SubagentRun:
-    """One run of a graph inside the main run: of an agent that a tool or node calls, or of a declared subgraph.
+    """One run of a graph inside the main run: of an agent that a tool or node calls, or of a
+    declared subgraph.
 
     Attributes:
         id: Its `subagentRunId`.
@@ -65,8 +68,9 @@ def subagent_sink(sink: Sink, subagent_run_id: str | None) -> Sink:
 class PublicCallIds:
     """The ids under which the client knows the tool calls of one run.
 
-    Models may number their calls, and two agents may use the same number. A call keeps its model's id unless another
-    agent's call has it already: a client has one call under one id (AG-UI 1.0, tool calls).
+    Models may number their calls, and two agents may use the same number. A call keeps its model's
+    id unless another agent's call has it already: a client has one call under one id (AG-UI 1.0,
+    tool calls).
 
     Args:
         conversation: What the client holds. It is an attribute too.
@@ -87,7 +91,10 @@ class PublicCallIds:
         public = self._ids.get((subagent_run_id, call_id))
         if public is None:
             holder = self.conversation.holders.get(call_id)
-            free = holder is None or self.conversation.sources.get(holder, AGENT).subagent_run_id == subagent_run_id
+            free = (
+                holder is None
+                or self.conversation.sources.get(holder, AGENT).subagent_run_id == subagent_run_id
+            )
             public = call_id if free else _prefixed(subagent_run_id, call_id)
             while public in self._withdrawn:
                 public = _prefixed(subagent_run_id, public)
@@ -103,9 +110,15 @@ class PublicCallIds:
         return public
 
     def find_asked(self, subagent_run_id: str | None, call_id: str | None) -> str | None:
-        """Return the public id of a call that needs an approval; None if it is only known as another agent's."""
+        """Return the public id of a call that needs an approval; None if it is only known as
+        another agent's.
+        """
         public = self.find(subagent_run_id, call_id) if call_id is not None else None
-        others = {agent for (agent, _), known in self._ids.items() if known == public and agent != subagent_run_id}
+        others = {
+            agent
+            for (agent, _), known in self._ids.items()
+            if known == public and agent != subagent_run_id
+        }
         return None if others else public
 
 
@@ -127,7 +140,9 @@ class SubagentTracker:
         hidden: Whether the client sees nothing of subagents.
     """
 
-    def __init__(self, sink: Sink, mode: Subagents, call_ids: PublicCallIds, close: Callable[[str], None]) -> None:
+    def __init__(
+        self, sink: Sink, mode: Subagents, call_ids: PublicCallIds, close: Callable[[str], None]
+    ) -> None:
         self._sink = sink
         self._attributed = mode == "attributed"
         self.hidden = mode == "hidden"
@@ -149,7 +164,9 @@ class SubagentTracker:
         return subagent.id if subagent is not None and self._attributed else None
 
     def announce(self, subagent: SubagentRun | None) -> str | None:
-        """Return the same for an event of the subagent; the first time, emit `SUBAGENT_STARTED` before it."""
+        """Return the same for an event of the subagent; the first time, emit `SUBAGENT_STARTED`
+        before it.
+        """
         if subagent is None or not self._attributed:
             return None
         if subagent.id not in self._started:
@@ -168,7 +185,9 @@ class SubagentTracker:
 
     def _start_event(self, subagent: SubagentRun, parent: str | None) -> agui.SubagentStartedEvent:
         around = subagent.parent.id if subagent.parent is not None else None
-        call_id = self.call_ids.find(around, subagent.call_id) if subagent.call_id is not None else ""
+        call_id = (
+            self.call_ids.find(around, subagent.call_id) if subagent.call_id is not None else ""
+        )
         message_id = self.call_ids.conversation.holders.get(call_id)
         return agui.SubagentStartedEvent(
             subagent_run_id=subagent.id,
@@ -180,18 +199,23 @@ class SubagentTracker:
         )
 
     def replay(self, sink: Sink) -> None:
-        """Emit to a new reader which subagents have started, outermost first, and which have ended."""
+        """Emit to a new reader which subagents have started, outermost first, and which have
+        ended.
+        """
         for subagent in self._started.values():
             sink.event(self._start_event(subagent, self.announce(subagent.parent)))
         for end in self._ends.values():
             sink.event(end)
 
-    # -- interrupts -----------------------------------------------------------------------------------------------
+    # -- interrupts -------------------------------------------------------------------------------
 
-    def record_interrupts(self, interrupts: Sequence[GraphInterrupt], subagent: SubagentRun | None) -> None:
+    def record_interrupts(
+        self, interrupts: Sequence[GraphInterrupt], subagent: SubagentRun | None
+    ) -> None:
         """Note which graph has raised these interrupts.
 
-        A nested interrupt is reported once for each graph around it. The first report is the innermost graph's.
+        A nested interrupt is reported once for each graph around it. The first report is the
+        innermost graph's.
         """
         for interrupt in interrupts:
             self._raised.setdefault(interrupt.id, (interrupt, subagent))
@@ -202,7 +226,8 @@ class SubagentTracker:
         return [interrupt for interrupt, _ in self._raised.values()]
 
     def attribute_interrupts(self, interrupts: Sequence[Interrupt]) -> list[Interrupt]:
-        """Return the interrupts with the ids that the client knows: of the subagent and of the tool call.
+        """Return the interrupts with the ids that the client knows: of the subagent and of the tool
+        call.
 
         A server's checkpoints do not name all subagents; the run that has paused saw them.
         """
@@ -218,17 +243,24 @@ class SubagentTracker:
             result.append(interrupt.model_copy(update=ids))
         return result
 
-    # -- the end --------------------------------------------------------------------------------------------------
+    # -- the end ----------------------------------------------------------------------------------
 
     def suspend(self, subagent: SubagentRun) -> None:
-        """A subagent waits for an answer. Its end is emitted with that of the run, which knows the interrupts."""
+        """A subagent waits for an answer. Its end is emitted with that of the run, which knows the
+        interrupts.
+        """
         self._suspended.add(subagent.id)
 
     def finish(self, subagent: SubagentRun) -> None:
         """A subagent has completed."""
         self._end(subagent.id, agui.SubagentFinishedEvent(subagent_run_id=subagent.id))
 
-    def fail(self, subagent_run_id: str, message: str = "The subagent was stopped.", code: str = "cancelled") -> None:
+    def fail(
+        self,
+        subagent_run_id: str,
+        message: str = "The subagent was stopped.",
+        code: str = "cancelled",
+    ) -> None:
         """A subagent has failed, or (by default) was stopped; `message` is safe to show."""
         error = agui.SubagentErrorEvent(subagent_run_id=subagent_run_id, message=message, code=code)
         self._end(subagent_run_id, error)
@@ -241,14 +273,20 @@ class SubagentTracker:
     def close_all(self, interrupts: Sequence[Interrupt] = ()) -> None:
         """End all that are open: they wait for an answer, or the run has ended without them."""
         for subagent_run_id in reversed(self._started):
-            self._end_open(subagent_run_id, [one.id for one in interrupts if one.subagent_run_id == subagent_run_id])
+            self._end_open(
+                subagent_run_id,
+                [one.id for one in interrupts if one.subagent_run_id == subagent_run_id],
+            )
 
     def _end_open(self, subagent_run_id: str, interrupt_ids: Sequence[str] = ()) -> None:
         if subagent_run_id not in self._suspended:
             self.fail(subagent_run_id)
             return
         outcome = agui.SubagentFinishedSuspendedOutcome(interrupt_ids=list(interrupt_ids) or None)
-        self._end(subagent_run_id, agui.SubagentFinishedEvent(subagent_run_id=subagent_run_id, outcome=outcome))
+        self._end(
+            subagent_run_id,
+            agui.SubagentFinishedEvent(subagent_run_id=subagent_run_id, outcome=outcome),
+        )
 
     def _end(self, subagent_run_id: str, end: BaseEvent) -> None:
         if subagent_run_id not in self._started or subagent_run_id in self._ends:

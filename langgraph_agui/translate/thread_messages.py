@@ -1,8 +1,9 @@
 """The closing snapshot: the graph's messages and the client's, as one conversation.
 
-The messages of the root graph's state enter while the run works; the list for `MESSAGES_SNAPSHOT` leaves at its end.
-Of a message that both sides hold, the client's copy stays unless this run emitted it or the graph changed it. Messages
-that the graph has removed from the end of the thread, or that the user has edited away, leave the client too.
+The messages of the root graph's state enter while the run works; the list for `MESSAGES_SNAPSHOT`
+leaves at its end. Of a message that both sides hold, the client's copy stays unless this run
+emitted it or the graph changed it. Messages that the graph has removed from the end of the thread,
+or that the user has edited away, leave the client too.
 """
 
 from collections import defaultdict, deque
@@ -16,7 +17,12 @@ from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.graphs.past import PastMessages, is_replaced, removed_from_end
 from langgraph_agui.messages.assistant_turn import AssistantTurn
-from langgraph_agui.messages.conversation import Conversation, gone_messages, merge_messages, without_gone
+from langgraph_agui.messages.conversation import (
+    Conversation,
+    gone_messages,
+    merge_messages,
+    without_gone,
+)
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec
 from langgraph_agui.messages.template import canonical_json, dump_json
 from langgraph_agui.messages.to_agui import agui_role, is_unanswered, tool_message, user_message
@@ -26,7 +32,8 @@ _Content: TypeAlias = tuple[str, tuple[str | None, ...]]
 
 
 class StateMessages:
-    """The messages of the root graph's state: as the run found them, as they are now, and under which public ids.
+    """The messages of the root graph's state: as the run found them, as they are now, and under
+    which public ids.
 
     Args:
         call_ids: The client's ids of tool calls.
@@ -38,7 +45,9 @@ class StateMessages:
         hidden: The ids of messages that the client must not see.
     """
 
-    def __init__(self, call_ids: PublicCallIds, codec: EncryptedValueCodec, *, may_remove: bool) -> None:
+    def __init__(
+        self, call_ids: PublicCallIds, codec: EncryptedValueCodec, *, may_remove: bool
+    ) -> None:
         self._conversation = call_ids.conversation
         self._call_ids = call_ids
         self._codec = codec
@@ -47,7 +56,8 @@ class StateMessages:
         self.now: Sequence[BaseMessage] = ()
         self._aliases: dict[str, str] = {}
         self._differing: set[str] = set()
-        # By the client's ids, messages that it holds and that were gone before the run, or that the graph has removed.
+        # By the client's ids, messages that it holds and that were gone before the run, or that the
+        # graph has removed.
         self._gone: set[str] = set()
         # Those that something has replaced: trimmed, unless a node has removed them by their ids.
         self._replaced: set[str] = set()
@@ -64,7 +74,8 @@ class StateMessages:
         """Take the messages as they are after a superstep."""
         if self._may_remove and (removed := removed_from_end(self.now, messages)):
             found = self._replaced if is_replaced(self.now, messages) else self._gone
-            # A graph that puts something in the place of several turns has summed them up, however it removes them.
+            # A graph that puts something in the place of several turns has summed them up, however
+            # it removes them.
             if found is self._gone or sum(message.type == "human" for message in removed) <= 1:
                 found.update(self.public_id(message.id) for message in removed)
         self.now = messages
@@ -88,7 +99,9 @@ class StateMessages:
         self._aliases[state_id] = self._aliases.get(public_id, public_id)
 
     def forget(self, public_id: str) -> set[str]:
-        """Forget a message that the client loses; return the ids under which the state may bring it back."""
+        """Forget a message that the client loses; return the ids under which the state may bring it
+        back.
+        """
         found = {state_id for state_id, public in self._aliases.items() if public == public_id}
         for state_id in found:
             del self._aliases[state_id]
@@ -102,7 +115,9 @@ class StateMessages:
         """Return the client's messages with the state's among them."""
         visible = [message for message in self.now if self._is_visible(message)]
         self._find_lost_ids(visible)
-        merged = merge_messages(self._conversation.messages(), [self._convert(message) for message in visible])
+        merged = merge_messages(
+            self._conversation.messages(), [self._convert(message) for message in visible]
+        )
         removed = self._gone | self._replaced.intersection(map(self.public_id, self._named))
         gone = removed | self._settled_too_early(merged)
         if not gone:
@@ -111,11 +126,19 @@ class StateMessages:
         return without_gone(merged, gone - kept, kept)
 
     def _settled_too_early(self, merged: Sequence[Message]) -> set[str]:
-        """Return the ids of the results that say that there is none, for calls that have one now."""
-        ours = {one.tool_call_id: one.id for one in merged if isinstance(one, ToolMessage) and is_unanswered(one)}
+        """Return the ids of the results that say that there is none, for calls that have one
+        now.
+        """
+        ours = {
+            one.tool_call_id: one.id
+            for one in merged
+            if isinstance(one, ToolMessage) and is_unanswered(one)
+        }
         results = self.now if ours else ()
         return {
-            ours[one.tool_call_id] for one in results if isinstance(one, LCToolMessage) and one.tool_call_id in ours
+            ours[one.tool_call_id]
+            for one in results
+            if isinstance(one, LCToolMessage) and one.tool_call_id in ours
         }
 
     def _is_visible(self, message: BaseMessage) -> bool:
@@ -123,19 +146,24 @@ class StateMessages:
             return False
         if message.id in self._conversation.ids or not isinstance(message, LCToolMessage):
             return True
-        return message.tool_call_id in self._conversation.call_names  # the result of a hidden call is hidden
+        return (
+            message.tool_call_id in self._conversation.call_names
+        )  # the result of a hidden call is hidden
 
     def _find_lost_ids(self, visible: Sequence[BaseMessage]) -> None:
-        """Find messages that the client holds under an id of an earlier run, which the thread does not know.
+        """Find messages that the client holds under an id of an earlier run, which the thread does
+        not know.
 
-        A node that streams a model may store the same words under an id of its own, or under that of a subagent's
-        message: only the run itself knew both. A run that is killed may have emitted a result that was never saved:
-        its call is answered as interrupted.
+        A node that streams a model may store the same words under an id of its own, or under that
+        of a subagent's message: only the run itself knew both. A run that is killed may have
+        emitted a result that was never saved: its call is answered as interrupted.
         """
         lost = self._without_copy(visible)
         if not lost:
             return
-        claimed = {self.public_id(message.id) for message in visible if message.id not in self._differing}
+        claimed = {
+            self.public_id(message.id) for message in visible if message.id not in self._differing
+        }
         held_ids: defaultdict[_Content | str, deque[str]] = defaultdict(deque)
         for held in self._conversation.messages():
             if held.id in claimed or held.id in self._conversation.turns:
@@ -150,13 +178,19 @@ class StateMessages:
             if isinstance(message, LCToolMessage):
                 found = held_ids.get(message.tool_call_id)
             else:
-                own = AssistantTurn.from_message(message, message_id, values=self._codec).assistant_message()
-                found = held_ids.get((own.content or "", tuple(call["id"] for call in message.tool_calls)))
+                own = AssistantTurn.from_message(
+                    message, message_id, values=self._codec
+                ).assistant_message()
+                found = held_ids.get(
+                    (own.content or "", tuple(call["id"] for call in message.tool_calls))
+                )
             if found:
                 self._aliases[message_id] = found.popleft()
 
     def _without_copy(self, visible: Sequence[BaseMessage]) -> list[AIMessage | LCToolMessage]:
-        """Return the messages of which the client has no copy, or one of other words; note the latter."""
+        """Return the messages of which the client has no copy, or one of other words; note the
+        latter.
+        """
         known, aliases = self._conversation.ids, self._aliases
         lost: list[AIMessage | LCToolMessage] = []
         self._differing.clear()
@@ -173,28 +207,40 @@ class StateMessages:
         return lost
 
     def _differs(self, message: AIMessage, public: str) -> bool:
-        """Return whether the client holds other words or calls than the thread: its connection broke in the middle."""
+        """Return whether the client holds other words or calls than the thread: its connection
+        broke in the middle.
+        """
         held = self._conversation.find(public)
         if not isinstance(held, AssistantMessage) or _says(held, message):
             return False
-        public_call = partial(self._call_ids.find, self._conversation.sources.get(public, AGENT).subagent_run_id)
-        turn = AssistantTurn.from_message(message, public, values=self._codec, public_call=public_call)
+        public_call = partial(
+            self._call_ids.find, self._conversation.sources.get(public, AGENT).subagent_run_id
+        )
+        turn = AssistantTurn.from_message(
+            message, public, values=self._codec, public_call=public_call
+        )
         return _words(held) != _words(turn.assistant_message())
 
     def _is_stale(self, message: BaseMessage, public: str) -> bool:
-        """Return whether the client's copy of a message is older than the thread's, or only a part of it."""
+        """Return whether the client's copy of a message is older than the thread's, or only a part
+        of it.
+        """
         if not isinstance(message, AIMessage):
             return self._is_edited(message, public)
         is_partial = message.id in self._differing and public not in self._conversation.sources
         return is_partial and self._differs(message, public)
 
     def _is_edited(self, message: BaseMessage, public: str) -> bool:
-        """Return whether the user has edited a message in another tab: it has other words than the client's copy."""
+        """Return whether the user has edited a message in another tab: it has other words than the
+        client's copy.
+        """
         held = self._conversation.find(public)
         return isinstance(held, UserMessage) and _text(held) != message.text
 
     def _convert(self, message: BaseMessage) -> tuple[str, Sequence[Message]]:
-        """Return the public id that marks the message's place, and the AG-UI messages to put there, if any."""
+        """Return the public id that marks the message's place, and the AG-UI messages to put there,
+        if any.
+        """
         conversation, public = self._conversation, self.public_id(message.id)
         live, held = conversation.turns.get(public), public in conversation.ids
         before = self._before.get(message.id or "")
@@ -209,7 +255,13 @@ class StateMessages:
                 own = {block.id for block in live.blocks} if live is not None else set[str]()
                 ids = conversation.ids - own if own else conversation.ids
                 turn = AssistantTurn.from_message(
-                    message, public, ids, self._codec, like=live, source=source, public_call=public_call
+                    message,
+                    public,
+                    ids,
+                    self._codec,
+                    like=live,
+                    source=source,
+                    public_call=public_call,
                 )
                 if live is not None and live.same_content(turn):
                     return public, ()
@@ -238,19 +290,26 @@ def _text(message: UserMessage) -> str:
 
 def _words(message: AssistantMessage) -> tuple[str, list[tuple[str, str]]]:
     """Return the text and the calls, whatever the spelling of their arguments."""
-    calls = [(call.id, canonical_json(call.function.arguments)) for call in message.tool_calls or ()]
+    calls = [
+        (call.id, canonical_json(call.function.arguments)) for call in message.tool_calls or ()
+    ]
     return message.content or "", calls
 
 
 def _says(held: AssistantMessage, message: AIMessage) -> bool:
-    """Return whether the client's copy plainly has the message's text and calls. Cheap: each run asks it of each."""
+    """Return whether the client's copy plainly has the message's text and calls. Cheap: each run
+    asks it of each.
+    """
     calls, content = held.tool_calls or (), message.content
     if (held.content or "") != (content if isinstance(content, str) else message.text):
         return False
     if not calls or len(calls) != len(message.tool_calls):
         return len(calls) == len(message.tool_calls)
     pairs = zip(calls, message.tool_calls, strict=True)
-    return all(one.id == call["id"] and _same_arguments(one.function.arguments, call["args"]) for one, call in pairs)
+    return all(
+        one.id == call["id"] and _same_arguments(one.function.arguments, call["args"])
+        for one, call in pairs
+    )
 
 
 def _same_arguments(held: str, args: object) -> bool:

@@ -1,4 +1,6 @@
-"""A run of another worker. Entries enter from the store, events leave to the clients of this worker that follow it."""
+"""A run of another worker. Entries enter from the store, events leave to the clients of this worker
+that follow it.
+"""
 
 import asyncio
 import logging
@@ -103,7 +105,8 @@ class FollowedRun:
 
     Args:
         agent: What the runs of the agent share.
-        find: Finds the feed of the client's run, and behind which position of it the client may begin.
+        find: Finds the feed of the client's run, and behind which position of it the client may
+            begin.
         run_input: The thread, and what the client holds of it.
         reader: Receives the events.
         show: Shows the thread as it stands, for where no run goes on.
@@ -140,7 +143,9 @@ class FollowedRun:
         return self._shown is not None
 
     async def end(self, code: ErrorCode, grace: float = 0) -> None:
-        """End it with an error if it has not ended within `grace` seconds, in its own event loop."""
+        """End it with an error if it has not ended within `grace` seconds, in its own event
+        loop.
+        """
         await asyncio.wait({self.task}, timeout=grace)
         if self._shown is not None:
             await self._shown.end(code)
@@ -187,7 +192,10 @@ class FollowedRun:
 
     def _join(self, events: Sequence[Event]) -> JoinedSink:
         """Return a sink that makes the run fit the client's, and begin with it."""
-        sink, cache = JoinedSink(self._reader.sink, self._input), self._agent.client_states.get(self._input.thread_id)
+        sink, cache = (
+            JoinedSink(self._reader.sink, self._input),
+            self._agent.client_states.get(self._input.thread_id),
+        )
         state = StateView(self._input.state, self._agent.contract, sink.event, cache)
         sink.own_state = state.client_only(self._input.state)
         sink.retract(_unfinished(events))

@@ -1,4 +1,5 @@
-"""Live runs in Postgres. A run's worker writes into a table, others read it; NOTIFY carries signals and news.
+"""Live runs in Postgres. A run's worker writes into a table, others read it; NOTIFY carries signals
+and news.
 
 A worker is alive while a connection of its pool has its advisory lock, which ends with the process.
 """
@@ -28,11 +29,12 @@ _WAIT, _RETRY = 1.0, 0.5
 
 
 class PostgresRunStore:
-    """A `RunStore` in Postgres, for one event loop. As a context manager it gives its connection back at the end.
+    """A `RunStore` in Postgres, for one event loop. As a context manager it gives its connection
+    back at the end.
 
     Args:
-        pool: The pool of the checkpointer, or one like it. The store keeps one of its connections, which must lead to
-            Postgres itself or to a pgbouncer in session mode.
+        pool: The pool of the checkpointer, or one like it. The store keeps one of its connections,
+            which must lead to Postgres itself or to a pgbouncer in session mode.
 
     Raises:
         ValueError: The pool has room for one connection only.
@@ -40,9 +42,15 @@ class PostgresRunStore:
 
     def __init__(self, pool: AsyncConnectionPool[Any]) -> None:
         if not isinstance(pool, AsyncConnectionPool):
-            raise TypeError(f"PostgresRunStore takes a psycopg_pool.AsyncConnectionPool, not {type(pool).__name__}")
+            raise TypeError(
+                f"PostgresRunStore takes a psycopg_pool.AsyncConnectionPool, not "
+                f"{type(pool).__name__}"
+            )
         if pool.max_size < 2:
-            raise ValueError("PostgresRunStore keeps a connection of the pool: give the pool a max_size of 2 or more")
+            raise ValueError(
+                "PostgresRunStore keeps a connection of the pool: give the pool a max_size of 2 "
+                "or more"
+            )
         self._pool = pool
         self._worker = secrets.randbits(63)
         self._receivers: dict[str, Callable[[str], object]] = {}
@@ -63,16 +71,25 @@ class PostgresRunStore:
 
     async def setup(self) -> None:
         """Make the tables. Once, before the workers start, as the checkpointer's."""
-        await self._execute(sql.SETUP, prepare=False)  # as a prepared statement it would have to be one
+        await self._execute(
+            sql.SETUP, prepare=False
+        )  # as a prepared statement it would have to be one
 
     async def _execute(
-        self, query: str, parameters: Mapping[str, object] | None = None, *, prepare: bool | None = None
+        self,
+        query: str,
+        parameters: Mapping[str, object] | None = None,
+        *,
+        prepare: bool | None = None,
     ) -> list[Row]:
-        async with self._pool.connection() as connection, connection.cursor(row_factory=tuple_row) as cursor:
+        async with (
+            self._pool.connection() as connection,
+            connection.cursor(row_factory=tuple_row) as cursor,
+        ):
             await cursor.execute(query.encode(), parameters, prepare=prepare)
             return await cursor.fetchall() if cursor.description else []
 
-    # -- signals ------------------------------------------------------------------------------------------------------
+    # -- signals ----------------------------------------------------------------------------------
 
     async def begin(self, run: str, receive: Callable[[str], object]) -> None:
         """See `RunStore`."""
@@ -116,7 +133,9 @@ class PostgresRunStore:
                 async with self._pool.connection() as connection:
                     await self._receive_on(connection)
             except psycopg.Error:
-                logger.warning("The connection that listens for signals to runs was lost.", exc_info=True)
+                logger.warning(
+                    "The connection that listens for signals to runs was lost.", exc_info=True
+                )
             self._listening.clear()
             await asyncio.sleep(_RETRY)
 
@@ -143,21 +162,30 @@ class PostgresRunStore:
                 await connection.set_autocommit(autocommits)
 
     async def _enter_again(self, connection: AsyncConnection[Any]) -> None:
-        """Make the rows of this worker's runs again: while it did not listen, it was dead to those that sweep."""
+        """Make the rows of this worker's runs again: while it did not listen, it was dead to those
+        that sweep.
+        """
         rows = [
-            {"run": run, "name": name, "worker": self._worker} for run, names in self._names.items() for name in names
+            {"run": run, "name": name, "worker": self._worker}
+            for run, names in self._names.items()
+            for name in names
         ]
         async with connection.cursor() as cursor:
             await cursor.executemany(sql.ENTER.encode(), rows)
         finished = list({str(row["run"]) for row in rows} - self._names.keys())
         await connection.execute("DELETE FROM langgraph_agui_runs WHERE run = ANY(%s)", (finished,))
 
-    # -- entries ------------------------------------------------------------------------------------------------------
+    # -- entries ----------------------------------------------------------------------------------
 
     async def append(self, run: str, entry: Entry, oldest: int) -> None:
         """See `RunStore`."""
         self._published.add(run)
-        values = {"run": run, "position": entry.position, "data": entry.data, "complete": entry.is_complete}
+        values = {
+            "run": run,
+            "position": entry.position,
+            "data": entry.data,
+            "complete": entry.is_complete,
+        }
         await self._execute(sql.APPEND, {**values, "oldest": oldest})
 
     async def end(self, run: str) -> int:

@@ -1,7 +1,9 @@
-"""Locks of threads that a Postgres checkpointer keeps: one run at a time in all processes that share the database.
+"""Locks of threads that a Postgres checkpointer keeps: one run at a time in all processes that
+share the database.
 
-A lock is the lock of this process and, behind it, an advisory lock of one database session that this process has beside
-the checkpointer's connections. Postgres frees it when the session ends, however the process dies.
+A lock is the lock of this process and, behind it, an advisory lock of one database session that
+this process has beside the checkpointer's connections. Postgres frees it when the session ends,
+however the process dies.
 """
 
 import asyncio
@@ -45,7 +47,8 @@ _PARAMETERS = {
     "tcp_user_timeout": 30_000,
 }
 
-# Of the session: the server frees the locks of a machine that went dark after a minute, and of none that is idle.
+# Of the session: the server frees the locks of a machine that went dark after a minute, and of none
+# that is idle.
 _SETTINGS = """
 SELECT set_config(name, value, false) FROM pg_settings JOIN (VALUES
     ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3'),
@@ -55,25 +58,32 @@ SELECT set_config(name, value, false) FROM pg_settings JOIN (VALUES
 
 
 def key_of(thread_id: str) -> int:
-    """Return the advisory lock of a thread: 64 bits, signed, the same in every process and release."""
+    """Return the advisory lock of a thread: 64 bits, signed, the same in every process and
+    release.
+    """
     digest = sha256(_PREFIX + thread_id.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
 class PostgresLocks(ThreadLocks):
-    """The locks of the threads in one database; `source` is what the checkpointer was given to connect with."""
+    """The locks of the threads in one database; `source` is what the checkpointer was given to
+    connect with.
+    """
 
     def __init__(self, source: Source) -> None:
         super().__init__()
         self._source = weakref.ref(source)
         self._session = LockSession()
-        weakref.finalize(self, self._session.end).atexit = False  # the end of the process ends the session
+        weakref.finalize(
+            self, self._session.end
+        ).atexit = False  # the end of the process ends the session
 
     async def acquire(self, thread_id: str, max_waiting: int = 0) -> ThreadLease:
         """See `ThreadLocks`. Processes that wait are served in no order.
 
         Raises:
-            RunInputError: Another run has the thread, and as many as may wait in this process (`thread_busy`).
+            RunInputError: Another run has the thread, and as many as may wait in this process
+                (`thread_busy`).
             StateError: The database cannot be reached.
         """
         lease = await super().acquire(thread_id, max_waiting)
@@ -86,7 +96,9 @@ class PostgresLocks(ThreadLocks):
         except Exception:
             await lease.release()
             raise
-        except BaseException:  # cancelled, maybe while the database grants the lock: the session frees it after that
+        except (
+            BaseException
+        ):  # cancelled, maybe while the database grants the lock: the session frees it after that
             lease.let_go()
             raise
         return lease
@@ -116,13 +128,15 @@ class PostgresLocks(ThreadLocks):
 class LockSession:
     """The database session with a process's advisory locks, and the thread that talks to it.
 
-    A synchronous connection in a thread of its own belongs to no event loop: agents in several loops share it. It is
-    not taken from the checkpointer's pool, which locks would exhaust. `lock`, `unlock` and `open` are jobs for
-    `submit` and `run`.
+    A synchronous connection in a thread of its own belongs to no event loop: agents in several
+    loops share it. It is not taken from the checkpointer's pool, which locks would exhaust. `lock`,
+    `unlock` and `open` are jobs for `submit` and `run`.
     """
 
     def __init__(self) -> None:
-        self._jobs = SimpleQueue[Callable[[], object] | None]()  # its `put` may be called by the garbage collector
+        self._jobs = SimpleQueue[
+            Callable[[], object] | None
+        ]()  # its `put` may be called by the garbage collector
         self._connection: Connection[tuple[Any, ...]] | None = None
         self._locked: set[int] = set()
         # A daemon does not keep Python from ending.
@@ -182,7 +196,9 @@ class LockSession:
             self._close()  # frees all locks; the next session takes the others again
 
     def open(self, conninfo: str) -> None:
-        """Connect, unless it is; locks that were lost with an earlier connection are taken again where possible."""
+        """Connect, unless it is; locks that were lost with an earlier connection are taken again
+        where possible.
+        """
         if self._connection is not None and not self._connection.closed:
             return
         self._connection = Connection.connect(conninfo, autocommit=True, prepare_threshold=None)
@@ -192,7 +208,8 @@ class LockSession:
                 if not self._call("pg_try_advisory_lock", key):
                     self._locked.remove(key)
                     logger.warning(
-                        "The connection that holds the thread locks was lost; two runs are going in one thread."
+                        "The connection that holds the thread locks was lost; two runs are going "
+                        "in one thread."
                     )
         except BaseException:
             self._close()
@@ -205,7 +222,9 @@ async def _conninfo_of(source: Source) -> str:
     Raises:
         psycopg.Error: It cannot connect.
     """
-    if isinstance(source, AsyncConnectionPool):  # its parameters may be functions or those of a connection class
+    if isinstance(
+        source, AsyncConnectionPool
+    ):  # its parameters may be functions or those of a connection class
         async with source.connection() as connection:
             return await _conninfo_of(connection)
     parameters: dict[str, Any] = {**_PARAMETERS, **source.info.get_parameters()}

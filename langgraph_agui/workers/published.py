@@ -1,7 +1,8 @@
-"""A run of this worker that others may follow and stop. Signals enter from the store, entries leave into it.
+"""A run of this worker that others may follow and stop. Signals enter from the store, entries leave
+into it.
 
-Nothing is written before another worker asks. Then all that there is of the run so far is, as for a client that joins,
-and after it the rest, many fragments at a time.
+Nothing is written before another worker asks. Then all that there is of the run so far is, as for a
+client that joins, and after it the rest, many fragments at a time.
 """
 
 import asyncio
@@ -19,8 +20,8 @@ from langgraph_agui.workers.store import Entry, RunStore
 
 logger = logging.getLogger(__name__)
 
-# The signals to a run: stop; write what there is so far, and the rest; are you there? A client's name for the run may
-# stand behind it.
+# The signals to a run: stop; write what there is so far, and the rest; are you there? A client's
+# name for the run may stand behind it.
 CANCEL: Final = "cancel"
 FOLLOW: Final = "follow"
 PING: Final = "ping"
@@ -31,8 +32,8 @@ _INTERVAL: Final = 0.04
 # Seconds between the attempts to end a run in the store.
 _RETRIES: Final = (1, 5, 30, 120, 600)
 
-# Bytes after which the run is written from its beginning again, so that what stands before can be deleted. More, if the
-# beginning is larger.
+# Bytes after which the run is written from its beginning again, so that what stands before can be
+# deleted. More, if the beginning is larger.
 _SEGMENT: Final = 1024 * 1024
 
 # A reader of a run, what the one before it has left, and what it got when it joined.
@@ -60,12 +61,15 @@ class PublishedRun:
         self._task: asyncio.Task[None] | None = None
         self._wanted = False
         self._position = 0
-        # The positions of two complete entries, a segment apart or more, and the bytes since the second one.
+        # The positions of two complete entries, a segment apart or more, and the bytes since the
+        # second one.
         self._beginnings = (0, 0)
         self._size = 0
 
     async def serve(self, name: str, thread: str | None) -> None:
-        """Have the run in the store under its name until it ends, and under the thread's from when it has that."""
+        """Have the run in the store under its name until it ends, and under the thread's from when
+        it has that.
+        """
         try:
             await self._store.begin(self._key, self._receive)
             await self._store.enter(name, self._key)
@@ -76,8 +80,13 @@ class PublishedRun:
             if self._task is not None:
                 await asyncio.wait({self._task})
         except Exception:
-            logger.warning("The store of live runs does not answer: other workers do not see a run.", exc_info=True)
-        for pause in _RETRIES:  # who connects to the thread waits for the run while the store has it
+            logger.warning(
+                "The store of live runs does not answer: other workers do not see a run.",
+                exc_info=True,
+            )
+        for (
+            pause
+        ) in _RETRIES:  # who connects to the thread waits for the run while the store has it
             with suppress(Exception):
                 await self._store.finish(self._key)
                 return
@@ -85,12 +94,16 @@ class PublishedRun:
         logger.warning("The store of live runs does not answer: it still has a run that has ended.")
 
     async def add_name(self, name: str) -> None:
-        """Let the run be found under one more name: a client that has joined it has an id of its own."""
+        """Let the run be found under one more name: a client that has joined it has an id of its
+        own.
+        """
         try:
             if not self._run.finished:
                 await self._store.enter(name, self._key)
         except Exception:
-            logger.warning("The store of live runs does not answer: a client cannot stop a run.", exc_info=True)
+            logger.warning(
+                "The store of live runs does not answer: a client cannot stop a run.", exc_info=True
+            )
 
     def _receive(self, text: str) -> None:
         signal, _, name = text.partition(" ")
@@ -100,8 +113,12 @@ class PublishedRun:
             self._run.stop()
         elif self._run.finished or (signal == PING and not self._position):
             return
-        elif self._task is None or self._task.done():  # also for a `ping`: who sends it has lost what failed
-            self._task = asyncio.create_task(self._publish(), name=f"agui-publish-{self._run.input.run_id}")
+        elif (
+            self._task is None or self._task.done()
+        ):  # also for a `ping`: who sends it has lost what failed
+            self._task = asyncio.create_task(
+                self._publish(), name=f"agui-publish-{self._run.input.run_id}"
+            )
         elif signal == FOLLOW:
             self._wanted = True
             if self._reader is not None:
@@ -113,7 +130,9 @@ class PublishedRun:
             while segment is not None:
                 segment = await self._write(*segment)
         except Exception:
-            logger.warning("A run was not written into the store: followers lose it.", exc_info=True)
+            logger.warning(
+                "A run was not written into the store: followers lose it.", exc_info=True
+            )
 
     def _lose(self) -> Segment:
         """Begin a segment behind a gap, at which followers leave."""
@@ -128,7 +147,9 @@ class PublishedRun:
         reader.max_unread = self._max_unread
         return reader, rest, beginning
 
-    async def _write(self, reader: Subscription[bytes], rest: list[bytes], beginning: list[bytes]) -> Segment | None:
+    async def _write(
+        self, reader: Subscription[bytes], rest: list[bytes], beginning: list[bytes]
+    ) -> Segment | None:
         """Write a segment to its end. Return the next one; None at the end of the run."""
         async with reader:
             await self._append(rest)
@@ -145,8 +166,12 @@ class PublishedRun:
         data = b"".join(frames)
         if data:
             self._position += 1
-            if begins and self._size > _SEGMENT:  # who is behind still needs what stands after the last beginning
+            if (
+                begins and self._size > _SEGMENT
+            ):  # who is behind still needs what stands after the last beginning
                 self._beginnings, self._size = (self._beginnings[1], self._position), 0
             self._size += len(data)
-            await self._store.append(self._key, Entry(self._position, data, begins), self._beginnings[0])
+            await self._store.append(
+                self._key, Entry(self._position, data, begins), self._beginnings[0]
+            )
         return len(data)

@@ -1,6 +1,8 @@
-"""Live runs in Redis. A run's worker appends to a stream, others read it; signals are messages to the worker's channel.
+"""Live runs in Redis. A run's worker appends to a stream, others read it; signals are messages to
+the worker's channel.
 
-A worker is alive while Redis has its subscription to its channel, which ends with the process. Redis 6.2 or newer.
+A worker is alive while Redis has its subscription to its channel, which ends with the process.
+Redis 6.2 or newer.
 """
 
 import asyncio
@@ -22,10 +24,12 @@ Entries: TypeAlias = "list[tuple[str, dict[str, str]]]"
 # Milliseconds that a reader waits for an entry.
 _WAIT: Final = 1000
 
-# Seconds after which Redis forgets: a run that was never finished, the stream of a silent run, that of a finished one.
+# Seconds after which Redis forgets: a run that was never finished, the stream of a silent run, that
+# of a finished one.
 _RUN, _SILENCE, _FINISHED = 24 * 3600, 3600, 60
 
-# More than there are runs that one worker follows: each takes a connection while it waits for an entry.
+# More than there are runs that one worker follows: each takes a connection while it waits for an
+# entry.
 _CONNECTIONS: Final = 10_000
 
 # Seconds between two attempts to connect again.
@@ -42,15 +46,19 @@ end
 
 
 class RedisRunStore:
-    """A `RunStore` in Redis, for one event loop. As a context manager it closes its connections at the end.
+    """A `RunStore` in Redis, for one event loop. As a context manager it closes its connections at
+    the end.
 
     Args:
-        url: The address, such as `redis://localhost:6379/0`; see `redis.asyncio.Redis.from_url`. No Redis Cluster.
+        url: The address, such as `redis://localhost:6379/0`; see `redis.asyncio.Redis.from_url`. No
+            Redis Cluster.
         prefix: What the names of all keys and channels begin with.
     """
 
     def __init__(self, url: str, prefix: str = "langgraph-agui") -> None:
-        self._redis: Redis = Redis.from_url(url, protocol=2, decode_responses=True, max_connections=_CONNECTIONS)
+        self._redis: Redis = Redis.from_url(
+            url, protocol=2, decode_responses=True, max_connections=_CONNECTIONS
+        )
         self._prefix = prefix
         self._worker = f"{prefix}:worker:{uuid4().hex}"
         self._receivers: dict[str, Callable[[str], object]] = {}
@@ -71,7 +79,7 @@ class RedisRunStore:
     def _key(self, kind: str, name: str) -> str:
         return f"{self._prefix}:{kind}:{name}"
 
-    # -- signals ------------------------------------------------------------------------------------------------------
+    # -- signals ----------------------------------------------------------------------------------
 
     async def begin(self, run: str, receive: Callable[[str], object]) -> None:
         """See `RunStore`."""
@@ -117,7 +125,7 @@ class RedisRunStore:
         if receive := self._receivers.get(run):
             receive(text)
 
-    # -- entries ------------------------------------------------------------------------------------------------------
+    # -- entries ----------------------------------------------------------------------------------
 
     async def append(self, run: str, entry: Entry, oldest: int) -> None:
         """See `RunStore`."""
@@ -160,6 +168,8 @@ def _from_complete(entries: Sequence[Entry]) -> Sequence[Entry]:
 
 
 async def _wait_and_retry(e: BaseException, pubsub: PubSub) -> None:
-    """Wait before the listener goes on. While its connection is lost, other workers do not find this one's runs."""
+    """Wait before the listener goes on. While its connection is lost, other workers do not find
+    this one's runs.
+    """
     logger.warning("The connection that listens for signals to runs was lost.", exc_info=e)
     await asyncio.sleep(_RETRY)

@@ -1,8 +1,8 @@
 """Runs that all workers of an agent can follow and stop, by a `RunStore`.
 
-A run of this worker enters `SharedRuns.share`, and leaves into the store when another worker asks for it
-(`published.py`). A run of another worker comes from the store, and leaves through the subscriptions of the clients that
-follow it here (`followed.py`).
+A run of this worker enters `SharedRuns.share`, and leaves into the store when another worker asks
+for it (`published.py`). A run of another worker comes from the store, and leaves through the
+subscriptions of the clients that follow it here (`followed.py`).
 """
 
 import asyncio
@@ -57,17 +57,26 @@ class SharedRuns:
         """Let other workers follow and stop a run of this one."""
         thread_id, run_id = run.input.thread_id, run.input.run_id
         thread = self._key(thread_id) if self._agent.graph.has_checkpointer else None
-        # Not the client's ids: it may use them again, while the last frames of the run before are written.
+        # Not the client's ids: it may use them again, while the last frames of the run before are
+        # written.
         published = PublishedRun(self._store, run, uuid4().hex, self._agent.limits.unread)
         self._published[run] = published
         run.task.add_done_callback(lambda _task: self._published.pop(run))
-        task = asyncio.create_task(published.serve(self._key(thread_id, run_id), thread), name=f"agui-share-{run_id}")
+        task = asyncio.create_task(
+            published.serve(self._key(thread_id, run_id), thread), name=f"agui-share-{run_id}"
+        )
         self._serving.add(task)
         task.add_done_callback(self._serving.discard)
 
     def join(self, run: Run, run_id: str) -> None:
-        """Let other workers stop a run of this one by the id that a client which has joined it here has for it."""
-        keep_alive(asyncio.create_task(self._published[run].add_name(self._key(run.input.thread_id, run_id))))
+        """Let other workers stop a run of this one by the id that a client which has joined it here
+        has for it.
+        """
+        keep_alive(
+            asyncio.create_task(
+                self._published[run].add_name(self._key(run.input.thread_id, run_id))
+            )
+        )
 
     async def drain(self) -> None:
         """Wait until the store has the ends of this worker's runs."""
@@ -90,19 +99,25 @@ class SharedRuns:
     def follow(
         self, run_input: RunAgentInput, reader: Subscription[T], show: Callable[[], ThreadSnapshot]
     ) -> FollowedRun:
-        """Show a client the run that goes on in its thread in another worker; what `show` shows if there is none."""
+        """Show a client the run that goes on in its thread in another worker; what `show` shows if
+        there is none.
+        """
         return FollowedRun(self._agent, self._find, run_input, reader, show)
 
     async def _find(self, run_input: RunAgentInput) -> tuple[Feed, int] | None:
-        """Return the feed of a run in another worker, and behind which position of it the client may begin.
+        """Return the feed of a run in another worker, and behind which position of it the client
+        may begin.
 
-        A client that holds messages begins with what the run's worker writes after it came: else it would get some of
-        them again. Returns None if no run goes on in another worker, or the store does not answer.
+        A client that holds messages begins with what the run's worker writes after it came: else it
+        would get some of them again. Returns None if no run goes on in another worker, or the store
+        does not answer.
         """
         try:
             async with asyncio.timeout(_ANSWER):
                 ids = [run_input.thread_id]
-                if not self._agent.graph.has_checkpointer:  # the thread's id is no proof of having begun the run
+                if (
+                    not self._agent.graph.has_checkpointer
+                ):  # the thread's id is no proof of having begun the run
                     ids.append(run_input.run_id)
                 run = await self._store.find(self._key(*ids))
                 after = await self._store.end(run) if run is not None and run_input.messages else 0

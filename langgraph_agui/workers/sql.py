@@ -10,17 +10,24 @@ CREATE UNLOGGED TABLE IF NOT EXISTS langgraph_agui_runs (
 );
 CREATE INDEX IF NOT EXISTS langgraph_agui_runs_name ON langgraph_agui_runs (name);
 CREATE UNLOGGED TABLE IF NOT EXISTS langgraph_agui_entries (
-    run text, position int8, data bytea NOT NULL, complete bool NOT NULL, written timestamptz NOT NULL DEFAULT now(),
+    run text,
+    position int8,
+    data bytea NOT NULL,
+    complete bool NOT NULL,
+    written timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (run, position)
 );
 """
 
 # A live run has a row without a name, and one for each of its names.
 ENTER: Final = """
-INSERT INTO langgraph_agui_runs (run, name, worker) VALUES (%(run)s, %(name)s, %(worker)s) ON CONFLICT DO NOTHING
+INSERT INTO langgraph_agui_runs (run, name, worker)
+VALUES (%(run)s, %(name)s, %(worker)s)
+ON CONFLICT DO NOTHING
 """
 
-# Whether the worker of a run is dead: nobody has its lock. Two may ask at a time, so it is taken as a shared one.
+# Whether the worker of a run is dead: nobody has its lock. Two may ask at a time, so it is taken as
+# a shared one.
 FIND: Final = """
 SELECT run FROM langgraph_agui_runs
 WHERE name = %(name)s AND NOT pg_try_advisory_xact_lock_shared(worker) ORDER BY since DESC
@@ -42,9 +49,12 @@ SELECT pg_notify('langgraph_agui', run) FROM entry
 """
 
 READ: Final = """
-SELECT position, data, complete FROM langgraph_agui_entries WHERE run = %(run)s AND CASE WHEN %(position)s > 0
+SELECT position, data, complete FROM langgraph_agui_entries
+WHERE run = %(run)s AND CASE WHEN %(position)s > 0
     THEN position > %(position)s
-    ELSE position >= (SELECT max(position) FROM langgraph_agui_entries WHERE run = %(run)s AND complete) END
+    ELSE position >= (
+        SELECT max(position) FROM langgraph_agui_entries WHERE run = %(run)s AND complete
+    ) END
 ORDER BY position
 """
 

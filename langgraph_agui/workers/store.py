@@ -1,7 +1,9 @@
-"""The interface of a store of live runs. The worker of a run writes, workers whose clients follow it read.
+"""The interface of a store of live runs. The worker of a run writes, workers whose clients follow
+it read.
 
-Runs and names are printable texts of at most 64 characters. No two runs are the same text, but one may take the name of
-another. A run is live from `begin` to `finish`, but for the death of its worker.
+Runs and names are printable texts of at most 64 characters. No two runs are the same text, but one
+may take the name of another. A run is live from `begin` to `finish`, but for the death of its
+worker.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +16,8 @@ class Entry(NamedTuple):
     Attributes:
         position: The number of the entry; the next one has the next number.
         data: SSE frames.
-        is_complete: Whether a reader can begin here: the frames show all that there is of the run so far.
+        is_complete: Whether a reader can begin here: the frames show all that there is of the run
+            so far.
     """
 
     position: int
@@ -24,7 +27,9 @@ class Entry(NamedTuple):
 
 @runtime_checkable
 class RunStore(Protocol):
-    """A store of live runs, for one event loop of each worker. Its errors are those of its database."""
+    """A store of live runs, for one event loop of each worker. Its errors are those of its
+    database.
+    """
 
     async def begin(self, run: str, receive: Callable[[str], object]) -> None:
         """Make a run live; `receive` is called with each signal to it, in the event loop."""

@@ -87,4 +87,8 @@ def thoughts(recorded: RecordedRun) -> list[str]:
 
 
 def texts(recorded: RecordedRun) -> list[str]:
-    return [message.content or "" for message in recorded.messages if isinstance(message, AssistantMessage)]
+    return [
+        message.content or ""
+        for message in recorded.messages
+        if isinstance(message, AssistantMessage)
+    ]

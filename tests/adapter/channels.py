@@ -1,4 +1,5 @@
-"""Graphs that keep their models' messages, and the results of tools, in other channels than `messages`."""
+"""Graphs that keep their models' messages, and the results of tools, in other channels than
+`messages`."""
 
 from __future__ import annotations
 
@@ -40,13 +41,20 @@ def supervise(messages: list[Any]) -> list[Any]:
     """Ask two researchers; end by a call that no tool answers."""
     if is_answered(messages):
         return [call("ResearchComplete", "s9")]
-    return [call("ConductResearch", "s1", 0, topic="Rome"), call("ConductResearch", "s2", 1, topic="Paris")]
+    return [
+        call("ConductResearch", "s1", 0, topic="Rome"),
+        call("ConductResearch", "s2", 1, topic="Paris"),
+    ]
 
 
 def research(messages: list[Any]) -> list[Any]:
     """Search once; end by a call that no tool answers."""
     topic = messages[0].text
-    return [call("ResearchComplete", f"d-{topic}") if is_answered(messages) else call("search", f"q-{topic}", q=topic)]
+    return [
+        call("ResearchComplete", f"d-{topic}")
+        if is_answered(messages)
+        else call("search", f"q-{topic}", q=topic)
+    ]
 
 
 def report(messages: list[Any]) -> list[Any]:
@@ -79,7 +87,9 @@ def researcher() -> Any:
     builder.add_node("think", talker(Scripted(script=research), "think", key="researcher_messages"))
     builder.add_node("search", search).add_node("compress", compress)
     builder.add_edge(START, "think").add_edge("search", "think").add_edge("compress", END)
-    builder.add_conditional_edges("think", ends_by_a_call("researcher_messages", "search", "compress"))
+    builder.add_conditional_edges(
+        "think", ends_by_a_call("researcher_messages", "search", "compress")
+    )
     return builder.compile(name="researcher")
 
 
@@ -95,24 +105,35 @@ async def conduct(state: Any) -> dict[str, Any]:
 
 async def begin(state: Any) -> Command[Literal["supervisor"]]:
     """Hand the question to the supervisor, as a command."""
-    return Command(goto="supervisor", update={"supervisor_messages": [HumanMessage(state["messages"][-1].text)]})
+    return Command(
+        goto="supervisor",
+        update={"supervisor_messages": [HumanMessage(state["messages"][-1].text)]},
+    )
 
 
 def flat(saver: Any = None) -> Any:
     """The supervisor is a node of the root graph, with a channel of its own."""
     builder = StateGraph(Research)
     builder.add_node("begin", begin)
-    builder.add_node("supervisor", talker(Scripted(script=supervise), "supervisor", key="supervisor_messages"))
-    builder.add_node("conduct", conduct).add_node("report", talker(Scripted(script=report), "report"))
+    builder.add_node(
+        "supervisor", talker(Scripted(script=supervise), "supervisor", key="supervisor_messages")
+    )
+    builder.add_node("conduct", conduct).add_node(
+        "report", talker(Scripted(script=report), "report")
+    )
     builder.add_edge(START, "begin").add_edge("conduct", "supervisor").add_edge("report", END)
-    builder.add_conditional_edges("supervisor", ends_by_a_call("supervisor_messages", "conduct", "report"))
+    builder.add_conditional_edges(
+        "supervisor", ends_by_a_call("supervisor_messages", "conduct", "report")
+    )
     return builder.compile(checkpointer=saver)
 
 
 def nested(saver: Any = None) -> Any:
     """The supervisor is a graph of its own that is a node of the root graph."""
     inner = StateGraph(Supervision)
-    inner.add_node("supervisor", talker(Scripted(script=supervise), "supervisor", key="supervisor_messages"))
+    inner.add_node(
+        "supervisor", talker(Scripted(script=supervise), "supervisor", key="supervisor_messages")
+    )
     inner.add_node("conduct", conduct)
     inner.add_edge(START, "supervisor").add_edge("conduct", "supervisor")
     inner.add_conditional_edges("supervisor", ends_by_a_call("supervisor_messages", "conduct", END))
@@ -120,7 +141,9 @@ def nested(saver: Any = None) -> Any:
     builder.add_node("begin", ask_supervisor)
     builder.add_node("supervision", inner.compile(name="supervision"))
     builder.add_node("report", talker(Scripted(script=report), "report"))
-    builder.add_edge(START, "begin").add_edge("begin", "supervision").add_edge("supervision", "report")
+    builder.add_edge(START, "begin").add_edge("begin", "supervision").add_edge(
+        "supervision", "report"
+    )
     return builder.add_edge("report", END).compile(checkpointer=saver)
 
 
@@ -130,9 +153,13 @@ async def ask_supervisor(state: Any) -> dict[str, Any]:
 
 def work_until_done(messages: list[Any]) -> list[Any]:
     """Look once; end by a call that no tool answers."""
-    last_turn = messages[max(index for index, message in enumerate(messages) if message.type == "human") :]
+    last_turn = messages[
+        max(index for index, message in enumerate(messages) if message.type == "human") :
+    ]
     number = len(messages)
-    return [call("Done", f"d{number}") if is_answered(last_turn) else call("look", f"c{number}", q="x")]
+    return [
+        call("Done", f"d{number}") if is_answered(last_turn) else call("look", f"c{number}", q="x")
+    ]
 
 
 @tool
@@ -158,7 +185,9 @@ def until_done(saver: Any = None, model: Any = None) -> Any:
         return {"messages": [await tools[called["name"]].ainvoke(called)]}
 
     builder = StateGraph(Chat)
-    builder.add_node("model", talker(model or Scripted(script=work_until_done))).add_node("act", act)
+    builder.add_node("model", talker(model or Scripted(script=work_until_done))).add_node(
+        "act", act
+    )
     builder.add_edge(START, "model").add_edge("act", "model").add_conditional_edges("model", route)
     return builder.compile(checkpointer=saver, name="worker")
 
@@ -174,10 +203,15 @@ class Filed(Chat, total=False):
 
 
 def results_filed(saver: Any = None) -> Any:
-    """The conversation has the calls, and another channel their results, which the author's node puts together."""
+    """The conversation has the calls, and another channel their results, which the author's node
+    puts together."""
 
     def answer(messages: list[Any]) -> list[Any]:
-        return report(messages) if messages[-1].type == "tool" else [call("look", f"c{len(messages)}", q="x")]
+        return (
+            report(messages)
+            if messages[-1].type == "tool"
+            else [call("look", f"c{len(messages)}", q="x")]
+        )
 
     model = Scripted(script=answer)
 
@@ -210,7 +244,11 @@ def text_only(saver: Any = None) -> Any:
 
     builder = StateGraph(Summed).add_node("summarize", summarize)
     builder.add_node("report", talker(Scripted(script=report), "report"))
-    return builder.add_edge(START, "summarize").add_edge("summarize", "report").compile(checkpointer=saver)
+    return (
+        builder.add_edge(START, "summarize")
+        .add_edge("summarize", "report")
+        .compile(checkpointer=saver)
+    )
 
 
 class Summed(Chat, total=False):

@@ -1,4 +1,5 @@
-"""Agents with tools of their own and of their client's, and models that tell what they were offered."""
+"""Agents with tools of their own and of their client's, and models that tell what they were
+offered."""
 
 from __future__ import annotations
 
@@ -45,7 +46,11 @@ class Offered(Scripted):
 
 def client_tool(name: str, **properties: Any) -> Tool:
     """A tool of the client's; with no properties it says nothing about its arguments."""
-    parameters = {"type": "object", "properties": properties, "required": [*properties]} if properties else None
+    parameters = (
+        {"type": "object", "properties": properties, "required": [*properties]}
+        if properties
+        else None
+    )
     return Tool(name=name, description=f"Does {name}.", parameters=parameters)
 
 
@@ -55,16 +60,24 @@ PLACE = Context(description="The page that the user sees", value='{"page": "cana
 
 
 def agent_of(
-    model: Any, *tools: Any, middleware: Sequence[Any] = (), saver: Any = None, context: bool = True, **options: Any
+    model: Any,
+    *tools: Any,
+    middleware: Sequence[Any] = (),
+    saver: Any = None,
+    context: bool = True,
+    **options: Any,
 ) -> LangGraphAgent:
     stack = [*middleware, AGUIMiddleware(context=context)]
-    return LangGraphAgent(graph=create_agent(model, [*tools], middleware=stack, checkpointer=saver, **options))
+    return LangGraphAgent(
+        graph=create_agent(model, [*tools], middleware=stack, checkpointer=saver, **options)
+    )
 
 
 def answered(recorded: RecordedRun, **results: str) -> list[Message]:
     """What the client holds, with the results of its calls behind it."""
     tools = [
-        ToolMessage(id=f"result-{key}", role="tool", content=said, tool_call_id=key) for key, said in results.items()
+        ToolMessage(id=f"result-{key}", role="tool", content=said, tool_call_id=key)
+        for key, said in results.items()
     ]
     return [*recorded.messages, *tools]
 
@@ -78,7 +91,8 @@ async def go(
 ) -> RecordedRun:
     """A run of the one thread "t", by a client that has `tools`.
 
-    `meets`: the server answers a call of a name that the client's tools have too, which the strict rules do not expect.
+    `meets`: the server answers a call of a name that the client's tools have too, which the strict
+    rules do not expect.
     """
     given = run_input(*messages, thread="t", tools=[*tools], **fields)
     events = await collect(agent.run(given))

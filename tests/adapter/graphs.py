@@ -20,7 +20,10 @@ class Chat(TypedDict):
 def chain_of(*nodes: Any, state: Any = Chat, **compile_options: Any) -> Any:
     """A graph that runs `nodes` one after the other; a node is named after its function."""
     builder = StateGraph(state)
-    names = [node.__name__ if hasattr(node, "__name__") else f"node{number}" for number, node in enumerate(nodes)]
+    names = [
+        node.__name__ if hasattr(node, "__name__") else f"node{number}"
+        for number, node in enumerate(nodes)
+    ]
     for name, node in zip(names, nodes, strict=True):
         builder.add_node(name, node)
     for before, after in zip([START, *names], [*names, END], strict=True):
@@ -48,12 +51,16 @@ def sync_talker(model: Any, name: str = "model") -> Any:
     return node
 
 
-def agent_of(*nodes: Any, state: Any = Chat, checkpointer: Any = None, **options: Any) -> LangGraphAgent:
+def agent_of(
+    *nodes: Any, state: Any = Chat, checkpointer: Any = None, **options: Any
+) -> LangGraphAgent:
     """An agent over `chain_of(*nodes)`."""
     return LangGraphAgent(graph=chain_of(*nodes, state=state, checkpointer=checkpointer), **options)
 
 
-def scripted_agent(*turns: Any, sync: bool = False, checkpointer: Any = None, **fields: Any) -> LangGraphAgent:
+def scripted_agent(
+    *turns: Any, sync: bool = False, checkpointer: Any = None, **fields: Any
+) -> LangGraphAgent:
     """An agent over one node that calls a `Scripted` model."""
     model = Scripted(*turns, **fields)
     return agent_of(sync_talker(model) if sync else talker(model), checkpointer=checkpointer)

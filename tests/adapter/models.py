@@ -24,9 +24,11 @@ Script = Callable[[list[BaseMessage]], Turn]
 
 
 class Scripted(BaseChatModel):
-    """Says `turns[n]` in its call n, the last turn in all calls after that; or what `script` makes of the input.
+    """Says `turns[n]` in its call n, the last turn in all calls after that; or what `script` makes
+    of the input.
 
-    `seen` holds the messages of each call. Set `disable_streaming=True` for a model that answers in one piece.
+    `seen` holds the messages of each call. Set `disable_streaming=True` for a model that answers in
+    one piece.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -41,7 +43,9 @@ class Scripted(BaseChatModel):
 
     def __init__(self, *turns: Turn, **fields: Any) -> None:
         hung, stopped = asyncio.Event(), threading.Event()
-        super().__init__(**{"turns": list(turns), "seen": [], "hung": hung, "stopped": stopped, **fields})
+        super().__init__(
+            **{"turns": list(turns), "seen": [], "hung": hung, "stopped": stopped, **fields}
+        )
 
     @property
     def _llm_type(self) -> str:
@@ -56,9 +60,13 @@ class Scripted(BaseChatModel):
     def _turn(self, messages: list[BaseMessage]) -> Turn:
         self.seen.append(messages)
         number = next(self._calls)
-        return self.script(messages) if self.script else self.turns[min(number, len(self.turns) - 1)]
+        return (
+            self.script(messages) if self.script else self.turns[min(number, len(self.turns) - 1)]
+        )
 
-    def _stream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+    def _stream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
         run_manager = kwargs.get("run_manager")
         for piece in self._turn(messages):
             if isinstance(piece, float):
@@ -88,7 +96,9 @@ class Scripted(BaseChatModel):
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         return _sum([chunk.message for chunk in self._stream(messages)])
 
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+    async def _agenerate(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> ChatResult:
         return _sum([chunk.message async for chunk in self._astream(messages)])
 
 
@@ -114,11 +124,14 @@ def add(chunks: Sequence[Any]) -> Any:
     return total
 
 
-# -- pieces ---------------------------------------------------------------------------------------------------------
+# -- pieces --------------------------------------------------------------------------------------
 
 
 def part(
-    name: str | None = None, args: str | None = None, call_id: str | None = None, index: int | None = 0
+    name: str | None = None,
+    args: str | None = None,
+    call_id: str | None = None,
+    index: int | None = 0,
 ) -> ToolCallChunk:
     return tool_call_chunk(name=name, args=args, id=call_id, index=index)
 

@@ -1,4 +1,5 @@
-"""Drive agents in tests: every stream is verified, folded and compared with its closing snapshot."""
+"""Drive agents in tests: every stream is verified, folded and compared with its closing
+snapshot."""
 
 from __future__ import annotations
 
@@ -83,7 +84,8 @@ class RecordedRun:
         return self.of("MESSAGES_SNAPSHOT")[-1].messages
 
     def check_snapshot(self) -> None:
-        """The closing snapshot says what the stream said; only `error` is new (no event has a field for it)."""
+        """The closing snapshot says what the stream said; only `error` is new (no event has a field
+        for it)."""
         assert dumped(self.streamed) == dumped(self.snapshot)
 
 
@@ -100,14 +102,16 @@ async def collect(events: AsyncIterator[Event]) -> list[Event]:
 
 
 async def record_run(agent: LangGraphAgent, given: RunAgentInput, **options: Any) -> RecordedRun:
-    """Run `agent` to its end and check the stream, also in the form for clients of before AG-UI 1.0."""
+    """Run `agent` to its end and check the stream, also in the form for clients of before AG-UI
+    1.0."""
     recorded = RecordedRun(await collect(agent.run(given, **options)), given)
     check_old_form(recorded)
     return recorded
 
 
 def check_old_form(recorded: RecordedRun) -> None:
-    """A client of before 1.0 ends up with the same messages and state, but for the names of subagents."""
+    """A client of before 1.0 ends up with the same messages and state, but for the names of
+    subagents."""
     received: list[Any] = []
     given = recorded.input.model_copy(update={"protocol_version": None})
     old = OldClientSink(EventSink(Unmerged(received.append)), given, shows_subagents=False)
@@ -115,13 +119,16 @@ def check_old_form(recorded: RecordedRun) -> None:
         old.event(event)
     client = fold(received, given.messages, given.state)
     nameless = [
-        [message.model_copy(update={"subagent_run_id": None}) for message in one.messages] for one in (client, recorded)
+        [message.model_copy(update={"subagent_run_id": None}) for message in one.messages]
+        for one in (client, recorded)
     ]
     assert dumped(nameless[0]) == dumped(nameless[1])
     assert client.state == recorded.state
 
 
-async def record_until(agent: LangGraphAgent, given: RunAgentInput, enough: Callable[[Any], bool]) -> Fold:
+async def record_until(
+    agent: LangGraphAgent, given: RunAgentInput, enough: Callable[[Any], bool]
+) -> Fold:
     """What a client holds that stops reading a run when its state is `enough`."""
     fold, received = Fold(given.messages, given.state), []
     async with aclosing(agent.run(given)) as events:

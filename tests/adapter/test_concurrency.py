@@ -19,7 +19,10 @@ from tests.waiting import PATIENCE
 async def test_a_hundred_runs_on_one_agent() -> None:
     def script(messages: list[Any]) -> list[Any]:
         canary = str(messages[-1].content)
-        chunks = [thinking(f"{canary} ", 0), AIMessageChunk([{"type": "text", "text": canary, "index": 1}])]
+        chunks = [
+            thinking(f"{canary} ", 0),
+            AIMessageChunk([{"type": "text", "text": canary, "index": 1}]),
+        ]
         return [chunks[0], 0.001, chunks[1], 0.001, call("look", f"call-{canary}", 2)]
 
     agent = agent_of(talker(Scripted(script=script)), checkpointer=InMemorySaver())
@@ -68,7 +71,10 @@ async def test_two_models_in_parallel_branches() -> None:
 
 async def test_usage_by_model_each_call_once_hidden_ones_included() -> None:
     async def node(state: Chat) -> Any:
-        small, big = Scripted(["x", used(1, 2)], model="small"), Scripted(["y", used(10, 20)], model="big")
+        small, big = (
+            Scripted(["x", used(1, 2)], model="small"),
+            Scripted(["y", used(10, 20)], model="big"),
+        )
         await small.with_config(tags=["nostream"]).ainvoke("x")
         await small.ainvoke("x")
         await Scripted([used(100, 200)], model="big", disable_streaming=True).ainvoke("x")
@@ -77,7 +83,8 @@ async def test_usage_by_model_each_call_once_hidden_ones_included() -> None:
 
     recorded = await record_run(agent_of(node), run_input("hi"))
     assert [
-        (entry.provider, entry.model, entry.input_tokens, entry.output_tokens) for entry in recorded.last.usage
+        (entry.provider, entry.model, entry.input_tokens, entry.output_tokens)
+        for entry in recorded.last.usage
     ] == [
         ("scripted", "small", 2, 4),
         ("scripted", "big", 110, 220),

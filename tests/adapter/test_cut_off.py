@@ -1,4 +1,5 @@
-"""Graphs inside a node whose stream does not reach ours: a child invoked on a thread of its own, for example."""
+"""Graphs inside a node whose stream does not reach ours: a child invoked on a thread of its own,
+for example."""
 
 from __future__ import annotations
 
@@ -33,19 +34,32 @@ def child() -> Any:
     return builder.compile(checkpointer=InMemorySaver())
 
 
-async def test_nothing_waits_for_a_stream_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_waits_for_a_stream_that_says_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(stream_sequencer, "PATIENCE", 30)
     inner = child()
 
     async def outer(state: MessagesState) -> Any:
-        await inner.ainvoke({"messages": [HumanMessage("x")]}, {"configurable": {"thread_id": "another"}})
+        await inner.ainvoke(
+            {"messages": [HumanMessage("x")]}, {"configurable": {"thread_id": "another"}}
+        )
         return {"messages": [AIMessage("outer")]}
 
     builder = StateGraph(MessagesState)
     builder.add_node("outer", outer)
     builder.add_edge(START, "outer")
-    recorded = await asyncio.wait_for(record_run(LangGraphAgent(graph=builder.compile()), run_input("hi")), PATIENCE)
+    recorded = await asyncio.wait_for(
+        record_run(LangGraphAgent(graph=builder.compile()), run_input("hi")), PATIENCE
+    )
     recorded.check_snapshot()
-    steps = [f"{event.type.value[5:8]} {event.step_name}" for event in recorded.of("STEP_STARTED", "STEP_FINISHED")]
+    steps = [
+        f"{event.type.value[5:8]} {event.step_name}"
+        for event in recorded.of("STEP_STARTED", "STEP_FINISHED")
+    ]
     assert steps == ["STA outer", "STA think", "FIN think", "STA note", "FIN note", "FIN outer"]
-    assert [event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT")] == ["inner", "noted", "outer"]
+    assert [event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT")] == [
+        "inner",
+        "noted",
+        "outer",
+    ]

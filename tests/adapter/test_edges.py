@@ -40,9 +40,12 @@ def endless() -> Any:
 async def test_the_recursion_limit_holds_whatever_it_is(limit: int, where: str) -> None:
     """25 is LangChain's default, which its own merging takes for "not set"."""
     agent = LangGraphAgent(
-        graph=endless(), config={"agent": {"recursion_limit": limit}, "both": {"recursion_limit": 7}}.get(where)
+        graph=endless(),
+        config={"agent": {"recursion_limit": limit}, "both": {"recursion_limit": 7}}.get(where),
     )
-    recorded = await record_run(agent, run_input("hi"), config=None if where == "agent" else {"recursion_limit": limit})
+    recorded = await record_run(
+        agent, run_input("hi"), config=None if where == "agent" else {"recursion_limit": limit}
+    )
     assert recorded.last.code == "recursion_limit"
     assert recorded.state == {"n": limit}
 
@@ -172,7 +175,10 @@ async def test_a_text_of_any_size_arrives() -> None:
         return {"messages": [AIMessage("x" * LARGE)]}
 
     frames = await sse(agent_of(node), run_input("hi"))
-    assert sum(len(frame["delta"]) for frame in frames if frame["type"] == "TEXT_MESSAGE_CONTENT") == LARGE
+    assert (
+        sum(len(frame["delta"]) for frame in frames if frame["type"] == "TEXT_MESSAGE_CONTENT")
+        == LARGE
+    )
     assert frames[-1]["type"] == "RUN_FINISHED"
     assert "MESSAGES_SNAPSHOT" not in [frame["type"] for frame in frames], "no client would take it"
 
@@ -196,5 +202,7 @@ async def test_one_agent_in_several_event_loops() -> None:
 
         return asyncio.run(run())
 
-    for recorded in await asyncio.gather(*[asyncio.to_thread(in_a_loop_of_its_own) for _ in range(8)]):
+    for recorded in await asyncio.gather(
+        *[asyncio.to_thread(in_a_loop_of_its_own) for _ in range(8)]
+    ):
         assert recorded.last.type.value == "RUN_FINISHED"

@@ -1,4 +1,5 @@
-"""A failure anywhere ends the run with one coded error, everything closed, and nothing of its text on the wire."""
+"""A failure anywhere ends the run with one coded error, everything closed, and nothing of its text
+on the wire."""
 
 from __future__ import annotations
 
@@ -58,7 +59,9 @@ def failing_tool(sync: bool) -> LangGraphAgent:
     model = Scripted([call("look", "c1")])
     builder = StateGraph(Chat)
     builder.add_node("model", (sync_talker if sync else talker)(model))
-    builder.add_node("tools", ToolNode([tool(look_sync if sync else look)], handle_tool_errors=False))
+    builder.add_node(
+        "tools", ToolNode([tool(look_sync if sync else look)], handle_tool_errors=False)
+    )
     builder.add_edge(START, "model")
     builder.add_conditional_edges("model", tools_condition)
     return LangGraphAgent(graph=builder.compile())
@@ -83,7 +86,10 @@ def say(sync: bool) -> Any:
 
 
 POINTS: dict[str, tuple[str, Callable[[bool], LangGraphAgent]]] = {
-    "state load": ("state_error", lambda sync: agent_of(say(sync), checkpointer=FailingSaver(load=True))),
+    "state load": (
+        "state_error",
+        lambda sync: agent_of(say(sync), checkpointer=FailingSaver(load=True)),
+    ),
     "before the first token": ("model_error", model_failing_after()),
     "mid text": ("model_error", model_failing_after("Hel", "lo")),
     "mid reasoning": ("model_error", model_failing_after(thinking("hm"))),
@@ -119,7 +125,12 @@ async def test_a_failure(point: str, sync: bool, caplog: pytest.LogCaptureFixtur
 
 def check_closed(types: list[str]) -> None:
     """A run may end in error with items open (AG-UI 1.0); ours does not."""
-    for opening in ("TEXT_MESSAGE_START", "REASONING_MESSAGE_START", "REASONING_START", "TOOL_CALL_START"):
+    for opening in (
+        "TEXT_MESSAGE_START",
+        "REASONING_MESSAGE_START",
+        "REASONING_START",
+        "TOOL_CALL_START",
+    ):
         assert types.count(opening) == types.count(opening.replace("START", "END")), opening
     assert types.count("STEP_STARTED") == types.count("STEP_FINISHED")
 
@@ -135,7 +146,9 @@ async def test_errors_are_shown_on_demand() -> None:
 
 
 async def test_usage_so_far_is_told() -> None:
-    recorded = await record_run(agent_of(talker(Scripted(["a", used(3, 2)])), failing_node(False)), run_input("hi"))
+    recorded = await record_run(
+        agent_of(talker(Scripted(["a", used(3, 2)])), failing_node(False)), run_input("hi")
+    )
     (usage,) = recorded.last.usage
     assert (usage.input_tokens, usage.output_tokens) == (3, 2)
 
@@ -148,12 +161,16 @@ def looping(limit: int) -> Any:
     builder = StateGraph(Chat)
     builder.add_node("loop", loop)
     builder.add_edge(START, "loop")
-    builder.add_conditional_edges("loop", lambda _: "__end__" if len(seen) >= limit or seen.append(1) else "loop")
+    builder.add_conditional_edges(
+        "loop", lambda _: "__end__" if len(seen) >= limit or seen.append(1) else "loop"
+    )
     return builder.compile()
 
 
 async def test_the_recursion_limit() -> None:
-    recorded = await record_run(LangGraphAgent(graph=looping(99), config={"recursion_limit": 5}), run_input("hi"))
+    recorded = await record_run(
+        LangGraphAgent(graph=looping(99), config={"recursion_limit": 5}), run_input("hi")
+    )
     assert (recorded.last.type.value, recorded.last.code) == ("RUN_ERROR", "recursion_limit")
     assert recorded.types.count("STEP_STARTED") == 5
 

@@ -1,4 +1,5 @@
-"""Client tools beside other middleware: approvals in both modes, structured output, either order."""
+"""Client tools beside other middleware: approvals in both modes, structured output, either
+order."""
 
 from __future__ import annotations
 
@@ -23,10 +24,13 @@ SAVERS = pytest.mark.parametrize("saver", [None, InMemorySaver], ids=["stateless
 
 
 def asking(model: Any, mode: Any, *gated: str, last: bool = True) -> LangGraphAgent:
-    """An agent whose calls of the tools `gated` are asked about; `last` is where `AGUIMiddleware` should be."""
+    """An agent whose calls of the tools `gated` are asked about; `last` is where `AGUIMiddleware`
+    should be."""
     asks = HumanInTheLoopMiddleware(dict.fromkeys(gated, True), interrupt_mode=mode)
     stack = [asks, AGUIMiddleware()] if last else [AGUIMiddleware(), asks]
-    return LangGraphAgent(graph=create_agent(model, [lookup], middleware=stack, checkpointer=InMemorySaver()))
+    return LangGraphAgent(
+        graph=create_agent(model, [lookup], middleware=stack, checkpointer=InMemorySaver())
+    )
 
 
 async def decide(agent: LangGraphAgent, recorded: RecordedRun, **payload: Any) -> RecordedRun:
@@ -91,13 +95,19 @@ async def test_a_rejected_call_of_the_clients(mode: str) -> None:
 
 
 @MODES
-async def test_an_edited_call_of_the_clients_is_not_executed_as_the_model_made_it(mode: str) -> None:
-    model = Offered([call("paint", "c1", color="red")], [call("paint", "c2", color="blue")], ["done"])
+async def test_an_edited_call_of_the_clients_is_not_executed_as_the_model_made_it(
+    mode: str,
+) -> None:
+    model = Offered(
+        [call("paint", "c1", color="red")], [call("paint", "c2", color="blue")], ["done"]
+    )
     agent = asking(model, mode, "paint")
     first = await go(agent, "hi")
     edited = {"name": "paint", "args": {"color": "blue"}}
     second = await decide(agent, first, type="edit", edited_action=edited)
-    assert second.last.outcome.type == "interrupt"  # the model has called again, and is asked about again
+    assert (
+        second.last.outcome.type == "interrupt"
+    )  # the model has called again, and is asked about again
     assert '"color": "blue"' in model.seen[1][-1].text
     assert "Not executed" in model.seen[1][-1].text
     ended(third := await decide(agent, second, type="approve"))

@@ -1,4 +1,5 @@
-"""The client's tools and context: bound, left open, answered by the next run; told to the model and to nobody else."""
+"""The client's tools and context: bound, left open, answered by the next run; told to the model and
+to nobody else."""
 
 from __future__ import annotations
 
@@ -21,7 +22,18 @@ from langgraph.types import Send
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, agui_context, frontend_tools
 from langgraph_agui.nodes import forwarded_props, frontend_config, is_frontend_call
-from tests.adapter.frontends import LOCATE, PAINT, PLACE, Offered, agent_of, answered, client_tool, ended, go, lookup
+from tests.adapter.frontends import (
+    LOCATE,
+    PAINT,
+    PLACE,
+    Offered,
+    agent_of,
+    answered,
+    client_tool,
+    ended,
+    go,
+    lookup,
+)
 from tests.adapter.graphs import Chat
 from tests.adapter.models import call
 from tests.adapter.streams import plain, run_input, user
@@ -34,10 +46,12 @@ SAVERS = pytest.mark.parametrize("saver", [None, InMemorySaver], ids=["stateless
 
 
 def result_of(recorded: Any, call_id: str) -> Any:
-    return next(m.content for m in recorded.messages if m.role == "tool" and m.tool_call_id == call_id)
+    return next(
+        m.content for m in recorded.messages if m.role == "tool" and m.tool_call_id == call_id
+    )
 
 
-# -- what the graph gets ----------------------------------------------------------------------------------------------
+# -- what the graph gets -------------------------------------------------------------------------
 
 
 async def test_tools_are_bound_next_to_the_servers() -> None:
@@ -56,7 +70,9 @@ def test_a_tool_without_arguments_has_an_empty_schema(shape: Any) -> None:
     assert found["function"]["parameters"] == {"type": "object", "properties": {}}
 
 
-async def test_a_client_cannot_take_the_name_of_a_server_tool(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_client_cannot_take_the_name_of_a_server_tool(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     @tool
     def guarded(city: str) -> str:
         """The server's."""
@@ -97,7 +113,11 @@ def test_nothing_outside_a_run() -> None:
 def test_what_is_not_ours_is_no_tool() -> None:
     for odd in (None, 5, {"tools": 5, "context": "x"}, {"tools": [5, {}, {"name": 5}]}):
         config: RunnableConfig = {"configurable": {"agui": odd}}
-        assert (frontend_tools(config), agui_context(config), forwarded_props(config)) == ([], [], {})
+        assert (frontend_tools(config), agui_context(config), forwarded_props(config)) == (
+            [],
+            [],
+            {},
+        )
 
 
 def test_the_config_is_json_that_a_remote_graph_keeps() -> None:
@@ -114,16 +134,28 @@ async def test_a_developers_config_stays() -> None:
     read: list[Any] = []
 
     async def node(state: Chat, config: RunnableConfig) -> Any:
-        read.append((config["configurable"]["agui"], config["configurable"]["user"], config["recursion_limit"]))
+        read.append(
+            (
+                config["configurable"]["agui"],
+                config["configurable"]["user"],
+                config["recursion_limit"],
+            )
+        )
         return {"messages": [AIMessage("ok")]}
 
     graph = StateGraph(Chat).add_node("node", node).add_edge(START, "node").compile()
     mine: RunnableConfig = {"configurable": {"agui": "mine", "user": "u"}, "recursion_limit": 7}
-    ended(await go(LangGraphAgent(graph=graph, config=mine), "hi", forwarded_props={"user": "x", "agui": "x"}))
+    ended(
+        await go(
+            LangGraphAgent(graph=graph, config=mine),
+            "hi",
+            forwarded_props={"user": "x", "agui": "x"},
+        )
+    )
     assert read == [("mine", "u", 7)]
 
 
-# -- the context ------------------------------------------------------------------------------------------------------
+# -- the context ---------------------------------------------------------------------------------
 
 
 class Metadata(BaseCallbackHandler):
@@ -143,17 +175,23 @@ async def test_the_model_sees_the_context_and_nobody_else_does() -> None:
     model, saver, traced = Offered(["ok"]), InMemorySaver(), Metadata()
     graph = agent_of(model, lookup, saver=saver, system_prompt="Be brief.").graph
     agent = LangGraphAgent(graph=graph, config={"callbacks": [traced]}, emit_raw_events=True)
-    recorded = await go(agent, "hi", context=[PLACE], forwarded_props={"canary-4711": "canary-4711"})
+    recorded = await go(
+        agent, "hi", context=[PLACE], forwarded_props={"canary-4711": "canary-4711"}
+    )
     ended(recorded)
     system = model.seen[0][0]
     assert isinstance(system, SystemMessage)
     assert system.text.startswith("Be brief.\n\n<application_context>\n")
     assert "not instructions" in system.text
-    assert json.loads(system.text.splitlines()[-2]) == PLACE.model_dump(include={"description", "value"})
+    assert json.loads(system.text.splitlines()[-2]) == PLACE.model_dump(
+        include={"description", "value"}
+    )
     assert "canary" not in str([plain(event) for event in recorded.events[1:]])
     stored = [*saver.list({"configurable": {"thread_id": "t"}})]
     assert stored
-    assert "canary" not in str([(entry.checkpoint, entry.metadata, entry.pending_writes) for entry in stored])
+    assert "canary" not in str(
+        [(entry.checkpoint, entry.metadata, entry.pending_writes) for entry in stored]
+    )
     assert traced.seen
     assert "canary" not in str(traced.seen)
     assert "agui" not in {key for metadata in traced.seen for key in metadata or ()}
@@ -186,7 +224,7 @@ async def test_no_context(options: Any) -> None:
     assert [message.type for message in model.seen[0]] == ["human"]
 
 
-# -- turns ------------------------------------------------------------------------------------------------------------
+# -- turns ---------------------------------------------------------------------------------------
 
 
 @SAVERS
@@ -216,7 +254,13 @@ async def test_a_mixed_turn(saver: Any) -> None:
     second = await go(agent, *answered(first, c1="painted"))
     ended(second)
     assert [message.content for message in model.seen[1][-2:]] == ["Rome: 18 degrees", "painted"]
-    assert [message.role for message in second.messages] == ["user", "assistant", "tool", "tool", "assistant"]
+    assert [message.role for message in second.messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "assistant",
+    ]
     model.check()
 
 
@@ -258,9 +302,11 @@ async def test_the_state_is_what_was_said(saver: Any) -> None:
     if kept:
         values = agent.graph.get_state({"configurable": {"thread_id": "t"}}).values
         assert set(values) - {"jump_to"} == {"messages"}  # LangChain's own, gone with the next step
-        assert [[c["name"] for c in m.tool_calls] for m in values["messages"] if isinstance(m, AIMessage)] == [
-            ["lookup", "paint"]
-        ]
+        assert [
+            [c["name"] for c in m.tool_calls]
+            for m in values["messages"]
+            if isinstance(m, AIMessage)
+        ] == [["lookup", "paint"]]
 
 
 @SAVERS
@@ -284,7 +330,9 @@ async def test_tools_of_the_client_are_this_runs() -> None:
 
 def test_a_graph_that_is_run_synchronously() -> None:
     model = Offered(MIXED, ["done"])
-    graph = create_agent(model, [lookup], middleware=[AGUIMiddleware()], checkpointer=InMemorySaver())
+    graph = create_agent(
+        model, [lookup], middleware=[AGUIMiddleware()], checkpointer=InMemorySaver()
+    )
     config = frontend_config(run_input("x", tools=[PAINT], context=[PLACE]))
     config["configurable"]["thread_id"] = "t"
     state = graph.invoke({"messages": [HumanMessage("hi")]}, config)
@@ -307,7 +355,9 @@ async def test_a_subagent_has_no_client(saver: Any) -> None:
         state = await subagent.ainvoke({"messages": [HumanMessage(task)]})
         return str(state["messages"][-1].text)
 
-    outer = Offered([call("delegate", "d1", 0, task="x"), call("paint", "c1", 1, color="red")], ["done"])
+    outer = Offered(
+        [call("delegate", "d1", 0, task="x"), call("paint", "c1", 1, color="red")], ["done"]
+    )
     agent = agent_of(outer, delegate, saver=saver and saver())
     first = await go(agent, "hi", meets=True)
     ended(first, "c1")
@@ -327,7 +377,9 @@ async def test_a_subagent_goes_on_with_its_parents_calls_open() -> None:
     @tool
     async def delegate(runtime: ToolRuntime[Any, Any]) -> str:
         """Hand the conversation over."""
-        return str((await subagent.ainvoke({"messages": runtime.state["messages"]}))["messages"][-1].text)
+        return str(
+            (await subagent.ainvoke({"messages": runtime.state["messages"]}))["messages"][-1].text
+        )
 
     agent = agent_of(Offered([call("delegate", "d1")], ["done"]), delegate)
     ended(recorded := await go(agent, "hi", context=[PLACE]))
@@ -335,7 +387,7 @@ async def test_a_subagent_goes_on_with_its_parents_calls_open() -> None:
     assert "canary-4711" in inner.seen[0][0].text
 
 
-# -- graphs of one's own ----------------------------------------------------------------------------------------------
+# -- graphs of one's own -------------------------------------------------------------------------
 
 
 def by_hand(model: Any, saver: Any) -> LangGraphAgent:
@@ -348,11 +400,19 @@ def by_hand(model: Any, saver: Any) -> LangGraphAgent:
 
     def after_model(state: Chat, config: RunnableConfig) -> Any:
         calls = state["messages"][-1].tool_calls  # type: ignore[union-attr]
-        return [Send("tools", [c]) for c in calls if not is_frontend_call(c, config, server=own)] or END
+        return [
+            Send("tools", [c]) for c in calls if not is_frontend_call(c, config, server=own)
+        ] or END
 
     def after_tools(state: Chat, config: RunnableConfig) -> str:
-        asked = next(message for message in reversed(state["messages"]) if isinstance(message, AIMessage))
-        return END if any(is_frontend_call(c, config, server=own) for c in asked.tool_calls) else "model"
+        asked = next(
+            message for message in reversed(state["messages"]) if isinstance(message, AIMessage)
+        )
+        return (
+            END
+            if any(is_frontend_call(c, config, server=own) for c in asked.tool_calls)
+            else "model"
+        )
 
     builder = StateGraph(Chat)
     builder.add_node("model", ask)

@@ -1,4 +1,5 @@
-"""Hidden reasoning in a graph's own data: state, results, custom events, interrupts, and without a graph adapter."""
+"""Hidden reasoning in a graph's own data: state, results, custom events, interrupts, and without a
+graph adapter."""
 
 from __future__ import annotations
 
@@ -24,13 +25,23 @@ from pydantic import BaseModel
 
 from langgraph_agui import AGUICallbackHandler, ReasoningOptions, StateOptions
 from langgraph_agui.protocol import Verifier, fold
-from tests.adapter.canary import CANARY, HIDDEN, SEAL, THOUGHT, UNSEALED, check_events, receive_event, texts, thoughts
+from tests.adapter.canary import (
+    CANARY,
+    HIDDEN,
+    SEAL,
+    THOUGHT,
+    UNSEALED,
+    check_events,
+    receive_event,
+    texts,
+    thoughts,
+)
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted, call
 from tests.agreement import record_stream
 from tests.waiting import PATIENCE
 
-# -- state, result, custom events, interrupts -----------------------------------------------------------------------
+# -- state, result, custom events, interrupts -----------------------------------------------------
 
 
 class Kept(Chat):
@@ -79,7 +90,8 @@ async def test_other_channels(state: Any, keep: Any) -> None:
 
 @pytest.mark.parametrize("reasoning", [HIDDEN, UNSEALED], ids=["sealed", "unsealed"])
 async def test_a_tool_that_returns_what_a_model_said(reasoning: ReasoningOptions) -> None:
-    """LangGraph writes the blocks as JSON into the tool's result; the outer model is sent them as they were."""
+    """LangGraph writes the blocks as JSON into the tool's result; the outer model is sent them as
+    they were."""
     inner = chain_of(talker(Scripted(THOUGHT)))
 
     @tool
@@ -103,7 +115,11 @@ async def test_what_the_client_does_not_see_of_a_channel_stays_in_it() -> None:
     model = Scripted(THOUGHT)
 
     async def node(state: Kept) -> Any:
-        return {} if state.get("kept") else {"kept": (reply := await model.ainvoke("hi")), "log": [reply]}
+        return (
+            {}
+            if state.get("kept")
+            else {"kept": (reply := await model.ainvoke("hi")), "log": [reply]}
+        )
 
     graph = chain_of(node, state=Kept, checkpointer=InMemorySaver())
     shown = StateOptions(include={"kept", "log"})
@@ -117,7 +133,12 @@ async def test_what_the_client_does_not_see_of_a_channel_stays_in_it() -> None:
 
 
 async def test_what_only_looks_like_reasoning_is_the_applications_own() -> None:
-    own = {"reasoning": "Because.", "thinking": "Yes.", "type": "verdict", "schema": {"type": ["string", "null"]}}
+    own = {
+        "reasoning": "Because.",
+        "thinking": "Yes.",
+        "type": "verdict",
+        "schema": {"type": ["string", "null"]},
+    }
 
     async def node(state: Kept) -> Any:
         return {"kept": [own, {"type": None}]}
@@ -193,27 +214,39 @@ async def test_interrupts() -> None:
     (asked,) = recorded.last.outcome.interrupts
     assert "Answer" in json.dumps(asked.metadata)
     resumed = await receive_event(
-        graph, *recorded.messages, resume=[ResumeEntry(interrupt_id=asked.id, status="resolved", payload="yes")]
+        graph,
+        *recorded.messages,
+        resume=[ResumeEntry(interrupt_id=asked.id, status="resolved", payload="yes")],
     )
     assert texts(resumed) == ["Answer"]
 
 
 async def test_beside_a_summary_the_whole_thought_is_hidden() -> None:
-    """Servers of open models speak OpenAI's Responses and send what the model thought, word for word."""
-    item = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": CANARY}]}
+    """Servers of open models speak OpenAI's Responses and send what the model thought, word for
+    word."""
+    item = {
+        "type": "reasoning",
+        "summary": [],
+        "content": [{"type": "reasoning_text", "text": CANARY}],
+    }
     message = AIMessage(
-        [item, {"type": "text", "text": "Built"}], id="m1", response_metadata={"model_provider": "openai"}
+        [item, {"type": "text", "text": "Built"}],
+        id="m1",
+        response_metadata={"model_provider": "openai"},
     )
 
     async def node(state: Kept) -> Any:
         return {"messages": [message], "kept": message}
 
-    for options in (ReasoningOptions(visibility="summary"), ReasoningOptions(visibility="summary", seal=SEAL)):
+    for options in (
+        ReasoningOptions(visibility="summary"),
+        ReasoningOptions(visibility="summary", seal=SEAL),
+    ):
         recorded = await receive_event(chain_of(node, state=Kept), reasoning=options)
         assert thoughts(recorded) == [""]
 
 
-# -- the callback handler -------------------------------------------------------------------------------------------
+# -- the callback handler ------------------------------------------------------------------------
 
 
 def remember(reply: Any) -> Any:

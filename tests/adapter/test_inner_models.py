@@ -1,4 +1,5 @@
-"""Model calls whose messages no node keeps: clients lose them, and the next turn's model never gets them."""
+"""Model calls whose messages no node keeps: clients lose them, and the next turn's model never gets
+them."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ class Structured(Scripted):
     """Passes on what `with_structured_output` says of a call."""
 
     def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
-        return self.bind(**{key: value for key, value in kwargs.items() if key == "ls_structured_output_format"})
+        return self.bind(
+            **{key: value for key, value in kwargs.items() if key == "ls_structured_output_format"}
+        )
 
 
 class Route(TypedDict):
@@ -45,7 +48,9 @@ class Route(TypedDict):
 
 
 def in_a_tool(saver: Any) -> tuple[Any, Scripted]:
-    inner = Scripted([thinking("inner hm", 0), thinking(index=0, signature="S"), text_chunk("Inner words", 1)])
+    inner = Scripted(
+        [thinking("inner hm", 0), thinking(index=0, signature="S"), text_chunk("Inner words", 1)]
+    )
 
     @tool
     async def look(q: str) -> str:
@@ -60,13 +65,18 @@ def in_a_router(saver: Any) -> tuple[Any, Scripted]:
     router, model = Structured([call("Route", "r1", to="model")]), Scripted(["Hello."], ["Bye."])
 
     async def route(state: Notes) -> dict[str, Any]:
-        return {"summary": (await router.with_structured_output(Route).ainvoke(state["messages"]))["to"]}
+        return {
+            "summary": (await router.with_structured_output(Route).ainvoke(state["messages"]))["to"]
+        }
 
     return chain_of(route, _answering(model), state=Notes, checkpointer=saver), model
 
 
 def kept_as_text(saver: Any) -> tuple[Any, Scripted]:
-    inner, model = Scripted([call("look", "c1", q="x"), "A summary"]), Scripted(["Hello."], ["Bye."])
+    inner, model = (
+        Scripted([call("look", "c1", q="x"), "A summary"]),
+        Scripted(["Hello."], ["Bye."]),
+    )
 
     async def summarize(state: Notes) -> dict[str, Any]:
         return {"summary": (await inner.ainvoke(state["messages"])).text}
@@ -87,7 +97,12 @@ def kept_later(saver: Any) -> tuple[Any, Scripted]:
 
 
 def retried(saver: Any) -> tuple[Any, Scripted]:
-    half = [thinking("hm", 0), text_chunk("Hel", 1), calling(part("look", '{"q', "c1", 2)), ConnectionError("down")]
+    half = [
+        thinking("hm", 0),
+        text_chunk("Hel", 1),
+        calling(part("look", '{"q', "c1", 2)),
+        ConnectionError("down"),
+    ]
     model = Scripted(half, [text_chunk("Hello.", 0)], ["Bye."])
     return _with_retry(_answering(model), saver), model
 
@@ -108,7 +123,9 @@ def retried_after_its_model(saver: Any) -> tuple[Any, Scripted]:
 
 def replaced(saver: Any) -> tuple[Any, Scripted]:
     broken, model = Scripted(["Hel", ConnectionError("down")]), Scripted(["Hello."], ["Bye."])
-    return chain_of(_answering(broken.with_fallbacks([model])), state=Notes, checkpointer=saver), model
+    return chain_of(
+        _answering(broken.with_fallbacks([model])), state=Notes, checkpointer=saver
+    ), model
 
 
 def rewritten(saver: Any) -> tuple[Any, Scripted]:
@@ -133,12 +150,24 @@ def _with_retry(node: Any, saver: Any) -> Any:
     return builder.compile(checkpointer=saver)
 
 
-KINDS = [in_a_tool, in_a_router, kept_as_text, kept_later, retried, retried_after_its_model, replaced, rewritten]
+KINDS = [
+    in_a_tool,
+    in_a_router,
+    kept_as_text,
+    kept_later,
+    retried,
+    retried_after_its_model,
+    replaced,
+    rewritten,
+]
 Kind = Callable[[Any], tuple[Any, Scripted]]
 
 
 def comparable(messages: list[BaseMessage]) -> list[Any]:
-    return [(message.type, message.content, getattr(message, "tool_calls", None)) for message in messages]
+    return [
+        (message.type, message.content, getattr(message, "tool_calls", None))
+        for message in messages
+    ]
 
 
 async def alone(kind: Kind) -> tuple[list[Any], list[Any]]:
@@ -175,14 +204,17 @@ async def savers(way: str, path: Path) -> AsyncIterator[list[Any]]:
 @pytest.mark.parametrize("kind", KINDS)
 @each_value()
 async def test_the_client_holds_what_the_graph_keeps(kind: Kind, way: str, tmp_path: Path) -> None:
-    """Whether the thread is kept, is read by another process, or is gone: the next turn's model gets the same."""
+    """Whether the thread is kept, is read by another process, or is gone: the next turn's model
+    gets the same."""
     kept, second_request = await alone(kind)
     async with savers(way, tmp_path / "threads") as (saver, later):
         graph, model = kind(saver)
         first = await record_run(LangGraphAgent(graph), run_input(user("hi"), thread="t"))
         check_first(first, kept)
         graph.checkpointer = later
-        await record_run(LangGraphAgent(graph), run_input(*first.messages, user("more"), thread="t"))
+        await record_run(
+            LangGraphAgent(graph), run_input(*first.messages, user("more"), thread="t")
+        )
     assert comparable(model.seen[-1]) == second_request
 
 
@@ -196,7 +228,9 @@ def check_first(first: RecordedRun, kept: list[Any]) -> None:
 
 def position(recorded: RecordedRun, delta: str) -> int:
     """Where a fragment is; those behind it may have merged with it."""
-    return [str(getattr(event, "delta", None)).startswith(delta) for event in recorded.events].index(True)
+    return [
+        str(getattr(event, "delta", None)).startswith(delta) for event in recorded.events
+    ].index(True)
 
 
 async def test_a_tools_model_is_seen_live_and_gone_when_its_node_has_ended() -> None:
@@ -212,7 +246,8 @@ async def test_a_tools_model_is_seen_live_and_gone_when_its_node_has_ended() -> 
 async def test_inner_models_can_be_hidden() -> None:
     graph, _ = in_a_tool(None)
     recorded = await record_run(
-        LangGraphAgent(graph, clients=ClientOptions(models_in_tools="hidden")), run_input(user("hi"))
+        LangGraphAgent(graph, clients=ClientOptions(models_in_tools="hidden")),
+        run_input(user("hi")),
     )
     assert "Inner" not in str(recorded.events)
     assert recorded.types.count("MESSAGES_SNAPSHOT") == 1

@@ -61,7 +61,9 @@ async def test_a_checkpointer_may_be_set_after_the_agent_was_made() -> None:
     graph = asker(asked, "one")
     saver, graph.checkpointer = graph.checkpointer, None
     agent = LangGraphAgent(graph=graph)
-    graph.checkpointer = saver  # as an application does whose checkpointer needs a running event loop
+    graph.checkpointer = (
+        saver  # as an application does whose checkpointer needs a running event loop
+    )
     recorded = await record_run(agent, run_input("hi", thread="t"))
     recorded = await resume(agent, answer(recorded.last.outcome.interrupts[0].id))
     assert recorded.last.outcome.type == "success"
@@ -70,10 +72,15 @@ async def test_a_checkpointer_may_be_set_after_the_agent_was_made() -> None:
 
 async def test_what_is_asked() -> None:
     asked: list[Any] = []
-    recorded = await record_run(LangGraphAgent(graph=asker(asked, "one")), run_input("hi", thread="t"))
+    recorded = await record_run(
+        LangGraphAgent(graph=asker(asked, "one")), run_input("hi", thread="t")
+    )
     (question,) = recorded.last.outcome.interrupts
     assert (question.message, question.reason) == ("one?", "input_required")
-    assert question.metadata == {"langgraph": {"raw": {"question": "one?"}}, "value": {"question": "one?"}}
+    assert question.metadata == {
+        "langgraph": {"raw": {"question": "one?"}},
+        "value": {"question": "one?"},
+    }
 
 
 async def test_two_pauses_in_any_order() -> None:
@@ -135,14 +142,18 @@ async def test_a_pause_in_a_subgraph_is_told_once() -> None:
 async def test_a_static_breakpoint(where: str) -> None:
     first, second = Scripted(["a"]), Scripted(["b"])
     stop = {where: ["two"] if where == "interrupt_before" else ["one"]}
-    graph = chain_of(talker(first, "one"), talker(second, "two"), checkpointer=InMemorySaver(), **stop)
+    graph = chain_of(
+        talker(first, "one"), talker(second, "two"), checkpointer=InMemorySaver(), **stop
+    )
     agent = LangGraphAgent(graph=graph)
     recorded = await record_run(agent, run_input("hi", thread="t"))
     recorded.check_snapshot()
     (pause,) = recorded.last.outcome.interrupts
     assert pause.reason == "langgraph:breakpoint"
     assert second.seen == []
-    again = await record_run(agent, run_input(*recorded.messages, thread="t", resume=[answer(pause.id, True)]))
+    again = await record_run(
+        agent, run_input(*recorded.messages, thread="t", resume=[answer(pause.id, True)])
+    )
     again.check_snapshot()
     assert again.last.outcome.type == "success"
     assert [message.content for message in again.messages] == ["hi", "a", "b"]
@@ -159,13 +170,17 @@ async def test_what_was_said_before_the_pause_is_told_once() -> None:
     recorded = await record_run(agent, run_input("hi", thread="t"))
     recorded.check_snapshot()
     (pause,) = recorded.last.outcome.interrupts
-    again = await record_run(agent, run_input(*recorded.messages, thread="t", resume=[answer(pause.id)]))
+    again = await record_run(
+        agent, run_input(*recorded.messages, thread="t", resume=[answer(pause.id)])
+    )
     again.check_snapshot()
     assert [message.content for message in again.messages] == ["hi", "before"]
     assert again.of("TEXT_MESSAGE_START") == []
 
 
-async def test_without_a_checkpointer_a_pause_is_an_error_that_says_so(caplog: pytest.LogCaptureFixture) -> None:
+async def test_without_a_checkpointer_a_pause_is_an_error_that_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """Nothing could answer it: the thread is nowhere."""
 
     async def node(state: Chat) -> Any:

@@ -28,14 +28,20 @@ async def recording(graph: Any, **fields: Any) -> RecordedRun:
 
 
 def answers(recorded: RecordedRun) -> list[Any]:
-    return [message.content for message in recorded.messages if message.role == "assistant" and message.content]
+    return [
+        message.content
+        for message in recorded.messages
+        if message.role == "assistant" and message.content
+    ]
 
 
 def saver(kept: bool) -> Any:
     return InMemorySaver() if kept else None
 
 
-both = pytest.mark.parametrize("kept", [False, True], ids=["without-checkpointer", "with-checkpointer"])
+both = pytest.mark.parametrize(
+    "kept", [False, True], ids=["without-checkpointer", "with-checkpointer"]
+)
 
 
 @both
@@ -48,7 +54,9 @@ async def test_state_without_messages(kept: bool) -> None:
         reply = await Scripted([f"About {state['topic']}"]).ainvoke("x")
         return {"joke": reply.content}
 
-    recorded = await recording(chain_of(joke, state=State, checkpointer=saver(kept)), state={"topic": "cats"})
+    recorded = await recording(
+        chain_of(joke, state=State, checkpointer=saver(kept)), state={"topic": "cats"}
+    )
     assert answers(recorded) == ["About cats"]
     assert recorded.state == {"topic": "cats", "joke": "About cats"}
 
@@ -127,7 +135,10 @@ async def test_a_subgraph_with_a_state_of_its_own(kept: bool) -> None:
         result = await inner.ainvoke({"question": "?"})
         return {"messages": [AIMessage(result["question"])]}
 
-    assert answers(await recording(chain_of(outer, checkpointer=saver(kept)))) == ["inner thought", "done"]
+    assert answers(await recording(chain_of(outer, checkpointer=saver(kept)))) == [
+        "inner thought",
+        "done",
+    ]
 
 
 @both
@@ -156,7 +167,10 @@ async def test_goto(kept: bool) -> None:
     builder.add_node("first", first, destinations=("second",))
     builder.add_node("second", second)
     builder.add_edge(START, "first")
-    assert answers(await recording(builder.compile(checkpointer=saver(kept)))) == ["from first", "from second"]
+    assert answers(await recording(builder.compile(checkpointer=saver(kept)))) == [
+        "from first",
+        "from second",
+    ]
 
 
 async def test_handoff_from_a_subgraph_to_its_parent() -> None:

@@ -175,5 +175,9 @@ async def test_a_slow_reader_gets_everything() -> None:
 async def test_what_was_said_before_leaving_a_thread_is_kept_out_of_other_runs() -> None:
     agent = scripted_agent(LONG, ["second run"])
     await read_until_first(agent, "aclose")
-    words = [event.delta async for event in agent.run(run_input("hi")) if event.type.value == "TEXT_MESSAGE_CONTENT"]
+    words = [
+        event.delta
+        async for event in agent.run(run_input("hi"))
+        if event.type.value == "TEXT_MESSAGE_CONTENT"
+    ]
     assert words == ["second run"]

@@ -19,7 +19,9 @@ from tests.waiting import PATIENCE
 
 
 async def test_the_start() -> None:
-    recorded = await record_run(scripted_agent(["a"]), run_input("hi", thread="t", run="r", parent_run_id="p"))
+    recorded = await record_run(
+        scripted_agent(["a"]), run_input("hi", thread="t", run="r", parent_run_id="p")
+    )
     recorded.check_snapshot()
     start = plain(recorded.events[0])
     assert start.items() >= {
@@ -28,7 +30,9 @@ async def test_the_start() -> None:
 
 
 async def test_the_end() -> None:
-    recorded = await record_run(scripted_agent(["a", used(3, 2)]), run_input("hi", thread="t", run="r"))
+    recorded = await record_run(
+        scripted_agent(["a", used(3, 2)]), run_input("hi", thread="t", run="r")
+    )
     end = plain(recorded.last)
     assert (end["type"], end["threadId"], end["runId"]) == ("RUN_FINISHED", "t", "r")
     assert end["outcome"] == {"type": "success"}
@@ -50,14 +54,18 @@ async def test_the_start_comes_before_anything_is_loaded() -> None:
 
 
 async def test_open_calls_are_pending() -> None:
-    recorded = await record_run(scripted_agent([call("paint", "c1"), call("paint", "c2", 1)]), run_input("hi"))
+    recorded = await record_run(
+        scripted_agent([call("paint", "c1"), call("paint", "c2", 1)]), run_input("hi")
+    )
     assert recorded.last.outcome.pending_tool_call_ids == ["c1", "c2"]
 
 
 async def test_both_forms_say_the_same() -> None:
     agent = scripted_agent(["a", call("look", "c1", 1, q="é\u2028")])
     recorded = await record_run(agent, run_input("hi", thread="t", run="r"))
-    sse = b"".join([batch async for batch in agent.stream_sse(run_input("hi", thread="t", run="r"))]).decode()
+    sse = b"".join(
+        [batch async for batch in agent.stream_sse(run_input("hi", thread="t", run="r"))]
+    ).decode()
     frames = [json.loads(frame.removeprefix("data: ")) for frame in sse.split("\n\n") if frame]
     assert [frame["type"] for frame in frames] == recorded.types
     said = [frame["delta"] for frame in frames if "delta" in frame]
@@ -98,7 +106,9 @@ async def test_a_cancelled_run(turn: Any, moment: str) -> None:
 
 
 async def test_a_cancelled_run_tells_its_usage() -> None:
-    agent = agent_of(talker(Scripted(["a", used(3, 2)]), "one"), talker(Scripted(["b", 60.0]), "two"))
+    agent = agent_of(
+        talker(Scripted(["a", used(3, 2)]), "one"), talker(Scripted(["b", 60.0]), "two")
+    )
     recorded = await collect_and_cancel(agent, lambda event: getattr(event, "delta", None) == "b")
     assert recorded.last.usage[0].total_tokens == 5
 
@@ -134,7 +144,9 @@ async def test_a_thread_id_in_the_config_does_not_override_the_inputs() -> None:
         seen.append(config["configurable"]["thread_id"])
         return {}
 
-    await record_run(agent_of(node, config={"configurable": {"thread_id": "x"}}), run_input("hi", thread="t"))
+    await record_run(
+        agent_of(node, config={"configurable": {"thread_id": "x"}}), run_input("hi", thread="t")
+    )
     assert seen == ["t"]
 
 

@@ -32,14 +32,18 @@ async def test_what_a_node_removed_does_not_grow_back() -> None:
         return {"messages": [await model.ainvoke(state["messages"])]}
 
     def trim(state: Chat) -> Any:
-        return {"messages": [RemoveMessage(id=message.id or "") for message in state["messages"][:-2]]}
+        return {
+            "messages": [RemoveMessage(id=message.id or "") for message in state["messages"][:-2]]
+        }
 
     recorded = await talk(agent_of(answer, trim, checkpointer=InMemorySaver()), 5)
     assert [[message.text for message in given] for given in model.seen] == [
         ["q0"],
         *[[f"q{number - 1}", f"a{number - 1}", f"q{number}"] for number in range(1, 5)],
     ]
-    assert [message.content for message in recorded[-1].messages] == [w for n in range(5) for w in (f"q{n}", f"a{n}")]
+    assert [message.content for message in recorded[-1].messages] == [
+        w for n in range(5) for w in (f"q{n}", f"a{n}")
+    ]
 
 
 async def test_a_thread_that_was_wiped_hears_only_what_is_new() -> None:
@@ -57,18 +61,28 @@ async def test_a_thread_that_was_wiped_hears_only_what_is_new() -> None:
 
 async def test_summing_up_is_between_the_graph_and_its_model() -> None:
     model = Scripted(*[[f"a{number}"] for number in range(6)])
-    summing = SummarizationMiddleware(Scripted(*[["SUMMARY"]] * 6), trigger=("messages", 5), keep=("messages", 2))
+    summing = SummarizationMiddleware(
+        Scripted(*[["SUMMARY"]] * 6), trigger=("messages", 5), keep=("messages", 2)
+    )
     graph = create_agent(model, [], middleware=[summing], checkpointer=InMemorySaver())
     recorded = await talk(LangGraphAgent(graph=graph), 6)
-    assert [message.content for message in recorded[-1].messages] == [w for n in range(6) for w in (f"q{n}", f"a{n}")]
-    assert not any("SUMMARY" in event.model_dump_json() for turn in recorded for event in turn.events)
+    assert [message.content for message in recorded[-1].messages] == [
+        w for n in range(6) for w in (f"q{n}", f"a{n}")
+    ]
+    assert not any(
+        "SUMMARY" in event.model_dump_json() for turn in recorded for event in turn.events
+    )
     assert any("SUMMARY" in message.text for message in model.seen[-1])
 
 
 async def test_the_same_words_from_several_calls_stay_several_messages() -> None:
     async def judges(state: Chat) -> Any:
         votes = [await Scripted(["yes"]).ainvoke("x") for _ in range(3)]
-        return {"messages": [AIMessage(vote.text, name=f"judge{number}") for number, vote in enumerate(votes)]}
+        return {
+            "messages": [
+                AIMessage(vote.text, name=f"judge{number}") for number, vote in enumerate(votes)
+            ]
+        }
 
     agent = agent_of(judges, checkpointer=InMemorySaver())
     (recorded,) = await talk(agent, 1)

@@ -1,4 +1,5 @@
-"""Fragments that wait together for a reader leave as one event, and what they add up to is the same."""
+"""Fragments that wait together for a reader leave as one event, and what they add up to is the
+same."""
 
 from __future__ import annotations
 
@@ -31,12 +32,21 @@ def contents(events: Sequence[Any]) -> list[Any]:
 
 def merged(events: Sequence[Any]) -> list[tuple[str, str]]:
     """Type and text of the events, with neighbours of one block as one."""
-    pieces = [(f"{event.type.value} {block_of(event)}", getattr(event, "delta", "")) for event in events]
-    return [(name, "".join(text for _, text in group)) for name, group in groupby(pieces, key=lambda one: one[0])]
+    pieces = [
+        (f"{event.type.value} {block_of(event)}", getattr(event, "delta", "")) for event in events
+    ]
+    return [
+        (name, "".join(text for _, text in group))
+        for name, group in groupby(pieces, key=lambda one: one[0])
+    ]
 
 
 def block_of(event: Any) -> str:
-    return str(getattr(event, "message_id", None) or getattr(event, "tool_call_id", None) or event.type.value)
+    return str(
+        getattr(event, "message_id", None)
+        or getattr(event, "tool_call_id", None)
+        or event.type.value
+    )
 
 
 ACTIONS = st.lists(
@@ -51,7 +61,9 @@ ACTIONS = st.lists(
 @given(ACTIONS)
 async def test_the_order_stays_and_no_character_is_lost(actions: Sequence[Any]) -> None:
     reader: Subscription[BaseEvent] = Subscription(EventSink, 10**9)
-    writers = {kind: reader.sink.writer(kind, f"id-{kind}") for kind in ("text", "reasoning", "call")}
+    writers = {
+        kind: reader.sink.writer(kind, f"id-{kind}") for kind in ("text", "reasoning", "call")
+    }
     received: list[BaseEvent] = []
     expected: list[tuple[str, str]] = []
     for action in actions:
@@ -68,7 +80,10 @@ async def test_the_order_stays_and_no_character_is_lost(actions: Sequence[Any]) 
     reader.close()
     received += await reader.take()
 
-    grouped = [(name, "".join(text for _, text in group)) for name, group in groupby(expected, key=lambda one: one[0])]
+    grouped = [
+        (name, "".join(text for _, text in group))
+        for name, group in groupby(expected, key=lambda one: one[0])
+    ]
     assert merged(received) == grouped
 
 
@@ -81,7 +96,9 @@ async def test_what_waits_together_leaves_as_one_event(sse: bool) -> None:
         events = (await record_run(agent, run_input("hi"))).events
 
     found = contents(events)
-    assert "".join(event.delta for event in found) == "".join(f"{number} " for number in range(1000))
+    assert "".join(event.delta for event in found) == "".join(
+        f"{number} " for number in range(1000)
+    )
     assert len(found) < 1000 / 5
 
 
@@ -124,7 +141,11 @@ async def test_blocks_are_not_mixed() -> None:
     ]
     recorded = await record_run(agent_of(talker(Scripted(turn))), run_input("hi"))
 
-    assert [event.delta for event in contents(recorded.events)] == ["I think", "So be it", '{"a":1}']
+    assert [event.delta for event in contents(recorded.events)] == [
+        "I think",
+        "So be it",
+        '{"a":1}',
+    ]
 
 
 async def test_an_option_keeps_fragments_apart() -> None:
@@ -213,5 +234,9 @@ async def test_nothing_is_kept_for_a_reader_that_is_gone(how: str) -> None:
     for _ in range(1000):
         write("more")
 
-    held = [event.delta for event in contents(await asyncio.wait_for(reader.take(), PATIENCE))] if how != "left" else []
+    held = (
+        [event.delta for event in contents(await asyncio.wait_for(reader.take(), PATIENCE))]
+        if how != "left"
+        else []
+    )
     assert (held, reader._last) == ([], None)

@@ -25,7 +25,9 @@ async def signed_thread(server: ProviderServer) -> InMemorySaver:
     """A thread in which Claude has thought."""
     saver = InMemorySaver()
     server.script("anthropic", THOUGHT)
-    agent = LangGraphAgent(graph=create_agent(make_model("anthropic", server), [], checkpointer=saver))
+    agent = LangGraphAgent(
+        graph=create_agent(make_model("anthropic", server), [], checkpointer=saver)
+    )
     recorded = await record_run(agent, run_input("What should I wear?", thread="t"))
     assert recorded.last.type.value == "RUN_FINISHED"
     return saver
@@ -40,7 +42,9 @@ async def follow_up(saver: InMemorySaver, model: Any, middleware: list[Any]) -> 
 
 
 @pytest.mark.parametrize("target", ["openai-chat", "openai", "ollama", "openrouter", "google"])
-async def test_another_provider_is_not_sent_what_the_thread_holds(target: str, provider_server: ProviderServer) -> None:
+async def test_another_provider_is_not_sent_what_the_thread_holds(
+    target: str, provider_server: ProviderServer
+) -> None:
     saver = await signed_thread(provider_server)
     provider_server.script(target, PLAIN)
     agent = await follow_up(saver, make_model(target, provider_server), [AGUIMiddleware()])

@@ -1,4 +1,5 @@
-"""A run that succeeds shows no tool as failed: results stand in any channel, and an agent may end by a call."""
+"""A run that succeeds shows no tool as failed: results stand in any channel, and an agent may end
+by a call."""
 
 from __future__ import annotations
 
@@ -67,9 +68,13 @@ def results(recorded: RecordedRun) -> dict[str, str]:
 
 
 def own(messages: Any) -> list[Any]:
-    """The agent's own conversation, without its subagents', and without what only the run itself knew."""
+    """The agent's own conversation, without its subagents', and without what only the run itself
+    knew."""
     kept = [one for one in dumped(messages) if one["role"] != "reasoning"]
-    return [{key: one.get(key) for key in ("role", "id", "content", "toolCalls", "toolCallId")} for one in kept]
+    return [
+        {key: one.get(key) for key in ("role", "id", "content", "toolCalls", "toolCallId")}
+        for one in kept
+    ]
 
 
 def check_told(recorded: RecordedRun, expected: dict[str, str]) -> None:
@@ -83,7 +88,9 @@ def check_told(recorded: RecordedRun, expected: dict[str, str]) -> None:
 @graphs
 @savers
 async def test_no_tool_is_shown_as_failed(build: Any, stored: bool) -> None:
-    recorded = await record_run(LangGraphAgent(build(saver(stored))), run_input(user("hi"), thread="t"))
+    recorded = await record_run(
+        LangGraphAgent(build(saver(stored))), run_input(user("hi"), thread="t")
+    )
     check_told(recorded, RESULTS[build])
     assert all(one.error is None for one in recorded.messages if one.role == "tool")
 
@@ -91,12 +98,21 @@ async def test_no_tool_is_shown_as_failed(build: Any, stored: bool) -> None:
 @graphs
 @savers
 async def test_the_client_holds_a_result_for_each_call(build: Any, stored: bool) -> None:
-    """What only stands in another channel than the conversation is gone in the end, with its results."""
-    recorded = await record_run(LangGraphAgent(build(saver(stored))), run_input(user("hi"), thread="t"))
-    calls = [one.id for message in recorded.messages for one in getattr(message, "tool_calls", None) or ()]
+    """What only stands in another channel than the conversation is gone in the end, with its
+    results."""
+    recorded = await record_run(
+        LangGraphAgent(build(saver(stored))), run_input(user("hi"), thread="t")
+    )
+    calls = [
+        one.id
+        for message in recorded.messages
+        for one in getattr(message, "tool_calls", None) or ()
+    ]
     answered = [message.tool_call_id for message in recorded.messages if message.role == "tool"]
     assert sorted(calls) == sorted(answered)
-    kept = set(RESULTS[build]) - ({"s1", "s2", "s9"} if build is flat else {"c1"} if build is text_only else set())
+    kept = set(RESULTS[build]) - (
+        {"s1", "s2", "s9"} if build is flat else {"c1"} if build is text_only else set()
+    )
     assert set(calls) == kept
 
 
@@ -109,15 +125,27 @@ async def test_connect_shows_the_same(build: Any) -> None:
     assert dumped(again.messages) == dumped(recorded.messages)
     empty = await connecting(agent)
     assert "Interrupted" not in str(empty.events)
-    inner = {one.subagent_run_id for one in recorded.messages} - {None} if build in (flat, nested) else set()
-    assert own(empty.messages) == own([one for one in recorded.messages if one.subagent_run_id not in inner])
+    inner = (
+        {one.subagent_run_id for one in recorded.messages} - {None}
+        if build in (flat, nested)
+        else set()
+    )
+    assert own(empty.messages) == own(
+        [one for one in recorded.messages if one.subagent_run_id not in inner]
+    )
 
 
 @pytest.mark.parametrize(
     ("build", "stored"),
-    # Without a checkpointer, the last one lacks the channel in which its node looks for the results of the first turn.
+    # Without a checkpointer, the last one lacks the channel in which its node looks for the results
+    # of the first turn.
     [
-        *((build, stored) for build in RESULTS if build is not results_filed for stored in (False, True)),
+        *(
+            (build, stored)
+            for build in RESULTS
+            if build is not results_filed
+            for stored in (False, True)
+        ),
         (results_filed, True),
     ],
 )
@@ -134,7 +162,8 @@ async def test_the_next_turn_shows_none_as_failed_either(build: Any, stored: boo
 
 @pytest.mark.parametrize("build", [until_done, node_until_done])
 async def test_a_client_that_holds_nothing_continues(build: Any) -> None:
-    """The call at the end of the thread gets its result before the model sees it: nothing was interrupted."""
+    """The call at the end of the thread gets its result before the model sees it: nothing was
+    interrupted."""
     model = Scripted([call("Done", "d1")], ["Hello again."])
     agent = LangGraphAgent(build(InMemorySaver(), model))
     await record_run(agent, run_input(user("hi"), thread="t"))
@@ -156,22 +185,27 @@ async def test_the_same_messages_again_run_nothing() -> None:
     assert dumped(second.messages) == dumped(first.messages)
 
 
-# -- which results count ----------------------------------------------------------------------------------------------
+# -- which results count -------------------------------------------------------------------------
 
 
 async def test_the_conversation_has_precedence() -> None:
-    """A node that keeps a raw result elsewhere, and a short one for the model, means the short one."""
+    """A node that keeps a raw result elsewhere, and a short one for the model, means the short
+    one."""
 
     async def act(state: Filed) -> dict[str, Any]:
         raw, short = (_result(text) for text in ("a long raw page", "short"))
         return {"files": [raw], "messages": [short]}
 
-    agent = agent_of(talker(Scripted([call("look", "c1")])), act, state=Filed, checkpointer=InMemorySaver())
+    agent = agent_of(
+        talker(Scripted([call("look", "c1")])), act, state=Filed, checkpointer=InMemorySaver()
+    )
     recorded = await record_run(agent, run_input("hi", thread="t"))
     recorded.check_snapshot()
     assert results(recorded) == {"c1": "short"}
     assert "long raw" not in str(recorded.events)
-    assert [one.content for one in (await connecting(agent)).messages if one.role == "tool"] == ["short"]
+    assert [one.content for one in (await connecting(agent)).messages if one.role == "tool"] == [
+        "short"
+    ]
 
 
 def _result(text: str, call_id: str = "c1") -> Any:
@@ -196,7 +230,10 @@ async def test_results_of_earlier_turns_answer_no_new_call() -> None:
     agent = agent_of(think, act, state=Whole, checkpointer=InMemorySaver())
     first = await record_run(agent, run_input(user("hi"), thread="t"))
     second = await record_run(agent, run_input(*first.messages, user("more"), thread="t"))
-    assert [event.content for one in (first, second) for event in one.of("TOOL_CALL_RESULT")] == ["one", "two"]
+    assert [event.content for one in (first, second) for event in one.of("TOOL_CALL_RESULT")] == [
+        "one",
+        "two",
+    ]
 
 
 async def test_what_a_later_node_puts_into_the_conversation_stays() -> None:
@@ -222,11 +259,17 @@ async def test_a_pause_between_a_call_and_its_result() -> None:
 
     async def act(state: Research) -> dict[str, Any]:
         answer = interrupt("Sure?")
-        results = [_result(answer, one["id"]) for one in state["supervisor_messages"][-1].tool_calls]  # type: ignore[union-attr]
+        results = [
+            _result(answer, one["id"]) for one in state["supervisor_messages"][-1].tool_calls
+        ]  # type: ignore[union-attr]
         return {"supervisor_messages": results}
 
     model = Scripted(script=supervise)
-    nodes = (talker(model, "supervisor", key="supervisor_messages"), act, talker(Scripted(["Done."]), "report"))
+    nodes = (
+        talker(model, "supervisor", key="supervisor_messages"),
+        act,
+        talker(Scripted(["Done."]), "report"),
+    )
 
     async def begin(state: Research) -> dict[str, Any]:
         return {"supervisor_messages": state["messages"]}
@@ -243,12 +286,13 @@ async def test_a_pause_between_a_call_and_its_result() -> None:
     assert [one.content for one in second.messages] == ["hi", "Done."]
 
 
-# -- interruptions ----------------------------------------------------------------------------------------------------
+# -- interruptions -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", ["stopped", "failed"])
 async def test_what_was_interrupted_says_so(way: str) -> None:
-    """The run ends between a call that stands in another channel and its result: the client does not keep the call."""
+    """The run ends between a call that stands in another channel and its result: the client does
+    not keep the call."""
     started = asyncio.Event()
 
     async def act(state: Research) -> dict[str, Any]:
@@ -267,7 +311,10 @@ async def test_what_was_interrupted_says_so(way: str) -> None:
         assert await agent.cancel(given.thread_id, given.run_id)
     recorded = RecordedRun(await reading, given)
     [result] = recorded.of("TOOL_CALL_RESULT")
-    assert (result.content, result.metadata) == ("Interrupted: there is no result.", {"status": "error"})
+    assert (result.content, result.metadata) == (
+        "Interrupted: there is no result.",
+        {"status": "error"},
+    )
     assert [one.role for one in recorded.messages] == ["user"]
 
 
@@ -296,12 +343,13 @@ async def test_a_stopped_run_is_interrupted_on_the_next_turn() -> None:
     )
 
 
-# -- whose calls they are ---------------------------------------------------------------------------------------------
+# -- whose calls they are ------------------------------------------------------------------------
 
 
 @savers
 async def test_a_tool_that_the_client_offers_is_its_own(stored: bool) -> None:
-    """The call waits for the client, though the graph knows a tool of that name; its result is taken."""
+    """The call waits for the client, though the graph knows a tool of that name; its result is
+    taken."""
     offered = [Tool(name="Done", description="", parameters={"type": "object", "properties": {}})]
     model = Scripted([call("Done", "d1")], [call("Done", "d2")])
     agent = LangGraphAgent(until_done(saver(stored), model))
@@ -324,17 +372,22 @@ async def test_a_call_that_the_client_has_yet_to_answer_after_a_reload() -> None
 
 async def test_a_result_that_comes_late_replaces_the_one_that_says_that_there_is_none() -> None:
     """A page that answers a call of a tool that it never offered."""
-    agent = LangGraphAgent(until_done(saver(True), Scripted([call("Done", "d1")], [call("Done", "d2")])))
+    agent = LangGraphAgent(
+        until_done(saver(True), Scripted([call("Done", "d1")], [call("Done", "d2")]))
+    )
     first = await record_run(agent, run_input(user("hi"), thread="t"))
     assert [one.content for one in first.messages if isinstance(one, ToolMessage)] == [NO_RESULT]
     answer = ToolMessage(id="r1", role="tool", tool_call_id="d1", content="seen")
     second = await record_run(agent, run_input(*first.messages, answer, thread="t"))
-    results = [(one.tool_call_id, one.content) for one in second.messages if isinstance(one, ToolMessage)]
+    results = [
+        (one.tool_call_id, one.content) for one in second.messages if isinstance(one, ToolMessage)
+    ]
     assert results == [("d1", "seen"), ("d2", NO_RESULT)]
 
 
 async def test_an_unknown_tool_is_left_to_the_client() -> None:
-    """Here and on `connect`: the graph has no such tool that the search finds. Nothing was interrupted then either."""
+    """Here and on `connect`: the graph has no such tool that the search finds. Nothing was
+    interrupted then either."""
     model = Scripted([call("paint", "p1")], ["Hello."])
     agent = agent_of(talker(model), checkpointer=InMemorySaver())
     first = await record_run(agent, run_input(user("hi"), thread="t"))
@@ -342,7 +395,10 @@ async def test_an_unknown_tool_is_left_to_the_client() -> None:
     shown = await connecting(agent)
     assert isinstance(shown.messages[-1], AssistantMessage)
     await record_run(agent, run_input(*first.messages, user("more"), thread="t"))
-    assert [(one.text, getattr(one, "status", None)) for one in model.seen[-1]][2] == (NO_RESULT, "success")
+    assert [(one.text, getattr(one, "status", None)) for one in model.seen[-1]][2] == (
+        NO_RESULT,
+        "success",
+    )
 
 
 def test_the_search_finds_the_tools_that_a_model_is_bound_to() -> None:

@@ -1,4 +1,5 @@
-"""Options of an agent that have a few values: any other is refused, and not taken for one of them."""
+"""Options of an agent that have a few values: any other is refused, and not taken for one of
+them."""
 
 from __future__ import annotations
 
@@ -27,6 +28,8 @@ def test_an_unknown_value_is_refused(option: str) -> None:
         LangGraphAgent(graph, **{option: value})  # type: ignore[arg-type]
     wrong: tuple[Any, ...] = (True, "Accept", None)
     for value in wrong:
-        with pytest.raises(ValueError, match=f"{option} must be one of .*, not {value!r}") as caught:
+        with pytest.raises(
+            ValueError, match=f"{option} must be one of .*, not {value!r}"
+        ) as caught:
             LangGraphAgent(graph, **{option: value})
         assert all(repr(known) in str(caught.value) for known in CHOICES[option])

@@ -1,4 +1,5 @@
-"""Random graphs of nodes that write, stream and give way: what a node says stays inside its step, in order."""
+"""Random graphs of nodes that write, stream and give way: what a node says stays inside its step,
+in order."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ async def perform(name: str, plan: Acts) -> dict[str, Any]:
             case "write":
                 write(name, number)
             case "stream":
-                messages.append(await Scripted([f"{name}#{number}a", f"{name}#{number}b"]).ainvoke("x"))
+                messages.append(
+                    await Scripted([f"{name}#{number}a", f"{name}#{number}b"]).ainvoke("x")
+                )
             case "yield":
                 await asyncio.sleep(0)
             case "dispatch":
@@ -86,7 +89,8 @@ def build(layers: list[list[tuple[bool, Acts]]]) -> Any:
 
 
 def check_order(recorded: RecordedRun) -> None:
-    """Each word is said while its node's step is open; words of a kind keep the order in which they were sent."""
+    """Each word is said while its node's step is open; words of a kind keep the order in which they
+    were sent."""
     opened: set[str] = set()
     finished: set[str] = set()
     last: dict[tuple[str, str], int] = {}
@@ -95,7 +99,9 @@ def check_order(recorded: RecordedRun) -> None:
         if kind == "STEP_STARTED":
             assert event.step_name not in opened | finished, "a step of its own for each node"
             layers = {step[:2] for step in opened if ">" not in step}
-            assert layers <= {event.step_name[:2]}, "a superstep begins when the one before it is told"
+            assert layers <= {event.step_name[:2]}, (
+                "a superstep begins when the one before it is told"
+            )
             opened.add(event.step_name)
         elif kind == "STEP_FINISHED":
             opened.remove(event.step_name)
@@ -120,8 +126,16 @@ def test_whatever_a_node_says_stays_inside_its_step(layers: list[list[tuple[bool
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
     recorded.check_snapshot()
     check_order(recorded)
-    planned = [act for layer in layers for sync, plan in layer for act in plan if not sync or act == "write"]
-    assert len(recorded.of("CUSTOM")) == sum(act in ("write", "dispatch", "nested") for act in planned)
+    planned = [
+        act
+        for layer in layers
+        for sync, plan in layer
+        for act in plan
+        if not sync or act == "write"
+    ]
+    assert len(recorded.of("CUSTOM")) == sum(
+        act in ("write", "dispatch", "nested") for act in planned
+    )
 
 
 async def test_an_end_that_never_comes_holds_up_one_superstep_at_most() -> None:

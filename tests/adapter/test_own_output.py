@@ -1,4 +1,5 @@
-"""What nodes send besides messages and state: activities of their own, and the result of the run."""
+"""What nodes send besides messages and state: activities of their own, and the result of the
+run."""
 
 from __future__ import annotations
 
@@ -24,22 +25,30 @@ async def test_activities() -> None:
     async def node(state: Chat) -> dict[str, Any]:
         found = emit_activity("app:search", {"hits": 1})
         emit_activity("app:search", {"hits": 2}, message_id=found)
-        event = ActivitySnapshotEvent(message_id="mine", activity_type="app:map", content={"at": [1, 2]})
+        event = ActivitySnapshotEvent(
+            message_id="mine", activity_type="app:map", content={"at": [1, 2]}
+        )
         get_stream_writer()(event)
         get_stream_writer()({"type": "ACTIVITY_SNAPSHOT", "of": "no activity"})
         return {"messages": [("ai", "done")]}
 
     recorded = await record_run(LangGraphAgent(chain_of(node)), run_input("hi"))
-    shown = [(one.activity_type, one.content) for one in recorded.messages if one.role == "activity"]
+    shown = [
+        (one.activity_type, one.content) for one in recorded.messages if one.role == "activity"
+    ]
     assert shown == [("app:search", {"hits": 2}), ("app:map", {"at": [1, 2]})]
-    assert [event.value for event in recorded.of("CUSTOM")] == [{"type": "ACTIVITY_SNAPSHOT", "of": "no activity"}]
+    assert [event.value for event in recorded.of("CUSTOM")] == [
+        {"type": "ACTIVITY_SNAPSHOT", "of": "no activity"}
+    ]
 
 
 async def test_one_who_joins_gets_the_activities_too() -> None:
     async def node(state: Chat) -> dict[str, Any]:
         found = emit_activity("app:search", {"hits": 1})
         more = [{"op": "replace", "path": "/hits", "value": 2}]
-        get_stream_writer()(ActivityDeltaEvent(message_id=found, activity_type="app:search", patch=more))
+        get_stream_writer()(
+            ActivityDeltaEvent(message_id=found, activity_type="app:search", patch=more)
+        )
         return {"messages": [await Scripted(["a", 0.01, "b"]).ainvoke(state["messages"])]}
 
     joined = await join_after(LangGraphAgent(chain_of(node)), 5, run_input(thread="t", run="live"))

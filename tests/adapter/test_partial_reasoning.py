@@ -1,4 +1,5 @@
-"""Turns that were cut short: their words stay with the client, and nothing half signed goes to the provider."""
+"""Turns that were cut short: their words stay with the client, and nothing half signed goes to the
+provider."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ POINTS = {
     "mid call": "input_json_delta",
     "whole call": "message_delta",
 }
-"""Where a turn is cut: in front of the frame after the second one (the only one of a signature) that has this word."""
+"""Where a turn is cut: in front of the frame after the second one (the only one of a signature)
+that has this word."""
 
 points = pytest.mark.parametrize("point", POINTS)
 Held = list[dict[str, Any]]
@@ -61,9 +63,13 @@ def frames_until(point: str, given: Turn = CUT) -> int:
 class Talk:
     """A thread with Claude: a whole turn, one that is cut, and another."""
 
-    def __init__(self, server: ProviderServer, options: ReasoningOptions | None = None, **fields: Any) -> None:
+    def __init__(
+        self, server: ProviderServer, options: ReasoningOptions | None = None, **fields: Any
+    ) -> None:
         self.server = server
-        graph = create_agent(make_model("anthropic", server), [get_weather], checkpointer=fields.pop("saver", None))
+        graph = create_agent(
+            make_model("anthropic", server), [get_weather], checkpointer=fields.pop("saver", None)
+        )
         self.agent = LangGraphAgent(graph=graph, reasoning=options, **fields)
 
     async def ask(self, messages: list[Message], *replies: Turn | Reply) -> RecordedRun:
@@ -76,7 +82,9 @@ class Talk:
         assert whole.last.type.value == "RUN_FINISHED", whole.last
         frames = frames_until(point)
         if way in ("error", "dropped"):
-            reply = Reply(CUT, error_after=frames) if way == "error" else Reply(CUT, drop_after=frames)
+            reply = (
+                Reply(CUT, error_after=frames) if way == "error" else Reply(CUT, drop_after=frames)
+            )
             recorded = await self.ask(whole.messages, reply)
             assert recorded.last.code == "model_error"
             return recorded.messages
@@ -127,13 +135,17 @@ def blocks(messages: list[dict[str, Any]], kind: str) -> Iterator[dict[str, Any]
 
 
 def check_valid(messages: list[dict[str, Any]]) -> None:
-    """What Claude's API takes: thoughts are signed, calls are answered in the next message, nothing is empty."""
+    """What Claude's API takes: thoughts are signed, calls are answered in the next message, nothing
+    is empty."""
     for number, message in enumerate(messages):
         assert message["content"], message
         for thought in blocks([message], "thinking"):
             assert thought["signature"], thought
         asked = [block["id"] for block in blocks([message], "tool_use")]
-        answered = [block["tool_use_id"] for block in blocks(messages[number + 1 : number + 2], "tool_result")]
+        answered = [
+            block["tool_use_id"]
+            for block in blocks(messages[number + 1 : number + 2], "tool_result")
+        ]
         assert answered[: len(asked)] == asked, messages
 
 
@@ -141,7 +153,9 @@ def check_next(server: ProviderServer) -> None:
     """The whole turn is replayed with its reasoning, the one that was cut without."""
     messages = sent(server)
     check_valid(messages)
-    thoughts = [(thought["thinking"], thought["signature"]) for thought in blocks(messages, "thinking")]
+    thoughts = [
+        (thought["thinking"], thought["signature"]) for thought in blocks(messages, "thinking")
+    ]
     assert thoughts == [("The weather first.", "c2lnMQ=="), ("Light clothes.", "c2lnMg==")]
     assert "Y3V0" not in json.dumps(messages)
 
@@ -192,7 +206,11 @@ async def test_a_turn_that_was_cut(
     # Nobody has answered the call: the snapshot tells the client what the provider was told.
     assert dumped(recorded.snapshot)[: len(held)] == dumped(held)
     result = recorded.snapshot[len(held)]
-    assert (result.role, result.tool_call_id, result.metadata) == ("tool", "call_rome", {"status": "error"})
+    assert (result.role, result.tool_call_id, result.metadata) == (
+        "tool",
+        "call_rome",
+        {"status": "error"},
+    )
     again = await talk.ask(recorded.snapshot, MORE)
     again.check_snapshot()
     check_next(provider_server)
@@ -203,19 +221,24 @@ async def test_a_call_that_was_cut_before_it_said_anything(provider_server: Prov
     talk = Talk(provider_server)
     whole = await talk.ask([], *LOOP)
     half = turn(Reasoning("Half of a thought.", signature="Y3V0"), ROME)
-    recorded = await talk.ask(whole.messages, Reply(half, error_after=frames_until("mid call", half)))
+    recorded = await talk.ask(
+        whole.messages, Reply(half, error_after=frames_until("mid call", half))
+    )
     assert recorded.last.code == "model_error"
     again = await talk.ask(recorded.messages, MORE)
     assert again.last.type.value == "RUN_FINISHED", again.last
     check_next(provider_server)
 
 
-# -- runs that go on, or were complete ------------------------------------------------------------------------------
+# -- runs that go on, or were complete -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("point", ["mid reasoning", "signed", "mid text", "whole call"])
-async def test_a_model_that_fails_and_one_that_answers(point: str, provider_server: ProviderServer) -> None:
-    """The half message is withdrawn: of its reasoning the client keeps an empty message, which no value vouches for."""
+async def test_a_model_that_fails_and_one_that_answers(
+    point: str, provider_server: ProviderServer
+) -> None:
+    """The half message is withdrawn: of its reasoning the client keeps an empty message, which no
+    value vouches for."""
     saying = make_model("anthropic", provider_server)
     graph_model: Any = saying.with_fallbacks([Scripted(["Fallback"])])
     agent = agent_of(talker(graph_model))
@@ -234,7 +257,8 @@ async def test_a_model_that_fails_and_one_that_answers(point: str, provider_serv
 
 
 async def test_a_run_that_is_stopped_in_a_tool(provider_server: ProviderServer) -> None:
-    """The message before the tool was complete: its reasoning comes back, and its call is answered."""
+    """The message before the tool was complete: its reasoning comes back, and its call is
+    answered."""
     begun = asyncio.Event()
 
     @tool
@@ -245,7 +269,9 @@ async def test_a_run_that_is_stopped_in_a_tool(provider_server: ProviderServer) 
         return "never"
 
     provider_server.script("anthropic", LOOP[0], MORE)
-    agent = LangGraphAgent(graph=create_agent(make_model("anthropic", provider_server), [get_weather]))
+    agent = LangGraphAgent(
+        graph=create_agent(make_model("anthropic", provider_server), [get_weather])
+    )
     given = run_input("hi", thread="t", run="r")
     reading = asyncio.create_task(collect(agent.run(given)))
     await asyncio.wait_for(begun.wait(), PATIENCE)
@@ -261,11 +287,15 @@ async def test_a_run_that_is_stopped_in_a_tool(provider_server: ProviderServer) 
 
 
 @pytest.mark.parametrize("stored", [False, True], ids=["stateless", "stored"])
-async def test_a_reader_who_leaves_a_run_that_goes_on(stored: bool, provider_server: ProviderServer) -> None:
+async def test_a_reader_who_leaves_a_run_that_goes_on(
+    stored: bool, provider_server: ProviderServer
+) -> None:
     saver = InMemorySaver() if stored else None
     talk = Talk(provider_server, saver=saver, on_disconnect="continue")
     whole = await talk.ask([], *LOOP)
-    provider_server.script("anthropic", Reply(turn(*CUT.blocks[:2]), hold_after=frames_until("mid text")), MORE)
+    provider_server.script(
+        "anthropic", Reply(turn(*CUT.blocks[:2]), hold_after=frames_until("mid text")), MORE
+    )
     given = run_input(*whole.messages, "Anything else?", thread="t", run="r")
     events = await talk._read(given, "left", len(provider_server.requests) + 1)
     provider_server.requests[-1].release()
@@ -277,14 +307,21 @@ async def test_a_reader_who_leaves_a_run_that_goes_on(stored: bool, provider_ser
     await record_run(talk.agent, run_input(*held, "And now?", thread="t"))
     check_valid(sent(provider_server))
     thoughts = [thought["thinking"] for thought in blocks(sent(provider_server), "thinking")]
-    assert thoughts == ["The weather first.", "Light clothes.", *(["Half of a thought."] if stored else [])]
+    assert thoughts == [
+        "The weather first.",
+        "Light clothes.",
+        *(["Half of a thought."] if stored else []),
+    ]
 
 
-# -- calls that nobody has answered ---------------------------------------------------------------------------------
+# -- calls that nobody has answered --------------------------------------------------------------
 
 
 def asking(*ids: str) -> AssistantMessage:
-    calls = [ToolCall(id=id_, type="function", function=FunctionCall(name="look", arguments="{}")) for id_ in ids]
+    calls = [
+        ToolCall(id=id_, type="function", function=FunctionCall(name="look", arguments="{}"))
+        for id_ in ids
+    ]
     return AssistantMessage(id=f"asking {ids}", role="assistant", tool_calls=calls)
 
 
@@ -310,6 +347,8 @@ async def test_calls_without_a_result(history: list[Any], given: list[str]) -> N
     await record_run(agent_of(talker(model)), run_input(user("hi"), *history))
     seen = [message for message in model.seen[0][1:] if message.type != "ai"]
     assert [
-        f"{message.tool_call_id}{'!' if message.status == 'error' else ''}" if message.type == "tool" else message.text
+        f"{message.tool_call_id}{'!' if message.status == 'error' else ''}"
+        if message.type == "tool"
+        else message.text
         for message in seen
     ] == given

@@ -23,19 +23,27 @@ async def run(case: Case, server: ProviderServer) -> RecordedRun:
     return await record_run(LangGraphAgent(graph=graph), run_input(case.prompt))
 
 
-kinds = representatives(CASES, lambda case: case.provider, lambda case: (case.provider.partition("-")[0], case.kind))
+kinds = representatives(
+    CASES, lambda case: case.provider, lambda case: (case.provider.partition("-")[0], case.kind)
+)
 
 
 @pytest.mark.parametrize("case", kinds, ids=str)
-async def test_what_the_model_said_is_what_the_client_holds(case: Case, provider_server: ProviderServer) -> None:
+async def test_what_the_model_said_is_what_the_client_holds(
+    case: Case, provider_server: ProviderServer
+) -> None:
     recorded = await run(case, provider_server)
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
     recorded.check_snapshot()
     answers = [message for message in recorded.messages if isinstance(message, AssistantMessage)]
     reasonings = [message for message in recorded.messages if isinstance(message, ReasoningMessage)]
     seen = case.seen
-    assert [message.content or "" for message in answers] == [turn.text for turn in seen if turn.text or turn.calls]
-    assert "".join(message.content for message in reasonings) == "".join("".join(turn.reasoning) for turn in seen)
+    assert [message.content or "" for message in answers] == [
+        turn.text for turn in seen if turn.text or turn.calls
+    ]
+    assert "".join(message.content for message in reasonings) == "".join(
+        "".join(turn.reasoning) for turn in seen
+    )
     calls = [call for message in answers for call in message.tool_calls or ()]
     expected = [call for turn in seen for call in turn.calls]
     assert [(call.function.name, json.loads(call.function.arguments)) for call in calls] == [

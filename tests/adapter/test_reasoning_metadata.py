@@ -1,4 +1,5 @@
-"""Who thought, with which model and for how long: the metadata of reasoning messages, for who asks for them."""
+"""Who thought, with which model and for how long: the metadata of reasoning messages, for who asks
+for them."""
 
 from __future__ import annotations
 
@@ -21,15 +22,25 @@ from tests.providers.server import ProviderServer
 from tests.providers.turns import Reasoning, Text, turn
 
 ASKED = ReasoningOptions(metadata=True)
-TURN = [thinking("hm", 0), 0.05, thinking(index=0, signature="s"), thinking("so", 1), text_chunk("Answer", 2)]
+TURN = [
+    thinking("hm", 0),
+    0.05,
+    thinking(index=0, signature="s"),
+    thinking("so", 1),
+    text_chunk("Answer", 2),
+]
 
 
 def thoughts(messages: list[Message]) -> list[ReasoningMessage]:
     return [message for message in messages if isinstance(message, ReasoningMessage)]
 
 
-async def receive_event(*turn: Any, reasoning: ReasoningOptions | None = ASKED, **fields: Any) -> RecordedRun:
-    recorded = await record_run(agent_of(talker(Scripted(turn, **fields)), reasoning=reasoning), run_input("hi"))
+async def receive_event(
+    *turn: Any, reasoning: ReasoningOptions | None = ASKED, **fields: Any
+) -> RecordedRun:
+    recorded = await record_run(
+        agent_of(talker(Scripted(turn, **fields)), reasoning=reasoning), run_input("hi")
+    )
     recorded.check_snapshot()
     return recorded
 
@@ -45,7 +56,10 @@ async def test_a_thought_tells_who_and_how_long() -> None:
 
 async def test_the_start_tells_who_and_the_end_how_long() -> None:
     recorded = await receive_event(*TURN)
-    (start, _), (end, _) = recorded.of("REASONING_MESSAGE_START"), recorded.of("REASONING_MESSAGE_END")
+    (start, _), (end, _) = (
+        recorded.of("REASONING_MESSAGE_START"),
+        recorded.of("REASONING_MESSAGE_END"),
+    )
     assert start.metadata == {"provider": "scripted", "model": "scripted-1"}
     assert [*end.metadata] == ["durationMs"]
 
@@ -53,7 +67,9 @@ async def test_the_start_tells_who_and_the_end_how_long() -> None:
 async def test_by_default_there_is_none() -> None:
     recorded = await receive_event(*TURN, reasoning=None)
     assert [message.metadata for message in thoughts(recorded.messages)] == [None, None]
-    assert [event.metadata for event in recorded.of("REASONING_MESSAGE_START", "REASONING_MESSAGE_END")] == [None] * 4
+    assert [
+        event.metadata for event in recorded.of("REASONING_MESSAGE_START", "REASONING_MESSAGE_END")
+    ] == [None] * 4
 
 
 async def test_only_reasoning_has_it() -> None:
@@ -62,10 +78,12 @@ async def test_only_reasoning_has_it() -> None:
 
 
 async def test_hidden_reasoning_has_it_too() -> None:
-    recorded = await receive_event(*TURN, reasoning=ReasoningOptions(visibility="hidden", seal=SEAL, metadata=True))
-    assert [(message.content, set(message.metadata or ())) for message in thoughts(recorded.messages)] == [
-        ("", {"provider", "model", "durationMs"})
-    ] * 2
+    recorded = await receive_event(
+        *TURN, reasoning=ReasoningOptions(visibility="hidden", seal=SEAL, metadata=True)
+    )
+    assert [
+        (message.content, set(message.metadata or ())) for message in thoughts(recorded.messages)
+    ] == [("", {"provider", "model", "durationMs"})] * 2
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
@@ -87,8 +105,12 @@ async def test_hidden_reasoning_has_it_too() -> None:
 async def test_it_survives_a_second_turn(
     provider: str, name: str, model: str, whole: bool, provider_server: ProviderServer
 ) -> None:
-    thought = Reasoning("Clothes depend on weather.", signature="c2lnMQ==", encrypted="gAAAAABcipher")
-    provider_server.script(provider, turn(thought, Text("A jacket.")), turn(thought, Text("An umbrella.")))
+    thought = Reasoning(
+        "Clothes depend on weather.", signature="c2lnMQ==", encrypted="gAAAAABcipher"
+    )
+    provider_server.script(
+        provider, turn(thought, Text("A jacket.")), turn(thought, Text("An umbrella."))
+    )
     graph = create_agent(make_model(provider, provider_server, disable_streaming=whole), [])
     agent = LangGraphAgent(graph=graph, reasoning=ASKED)
     first = await record_run(agent, run_input("What should I wear?"))
@@ -106,7 +128,10 @@ async def test_a_thread_from_the_server_tells_who() -> None:
     """How long it took is not stored; who it was is in the message."""
     saver = InMemorySaver()
     recorded = {"model_provider": "anthropic", "model_name": "claude"}
-    blocks = [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "Built"}]
+    blocks = [
+        {"type": "thinking", "thinking": "hm", "signature": "s"},
+        {"type": "text", "text": "Built"},
+    ]
 
     async def node(state: Chat) -> Any:
         return {"messages": [AIMessage(blocks, response_metadata=recorded)]}  # type: ignore[arg-type]

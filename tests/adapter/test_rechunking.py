@@ -1,4 +1,5 @@
-"""However a message is cut into chunks, a client holds the same messages; and the same as from the whole message."""
+"""However a message is cut into chunks, a client holds the same messages; and the same as from the
+whole message."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ Cut = list[AIMessageChunk]
 
 words = st.text('ab \n"{é😀', max_size=8)
 said = words.filter(bool)
-blocks = st.lists(st.tuples(st.sampled_from(["text", "think", "call"]), said), min_size=1, max_size=6)
+blocks = st.lists(
+    st.tuples(st.sampled_from(["text", "think", "call"]), said), min_size=1, max_size=6
+)
 
 
 @st.composite
@@ -39,12 +42,17 @@ def chunk(content: Any = "", **fields: Any) -> AIMessageChunk:
     return AIMessageChunk(content, id=MESSAGE_ID, **fields)
 
 
-def call_chunks(call_id: str, index: int, cut: list[str], block: dict[str, Any] | None = None) -> Cut:
-    """A call: its name and id first, then its arguments; `block` is the content block that goes with each."""
+def call_chunks(
+    call_id: str, index: int, cut: list[str], block: dict[str, Any] | None = None
+) -> Cut:
+    """A call: its name and id first, then its arguments; `block` is the content block that goes
+    with each."""
 
     def one(name: str | None, args: str, given: str | None) -> AIMessageChunk:
         words = {"args": args} if block and block["type"] == "tool_call_chunk" else {"input": args}
-        content = [{**block, **words, **({"id": given, "name": name} if given else {})}] if block else ""
+        content = (
+            [{**block, **words, **({"id": given, "name": name} if given else {})}] if block else ""
+        )
         return calling(part(name, args, given, index), content=content, id=MESSAGE_ID)
 
     return [one("look", "", call_id), *(one(None, piece, None) for piece in cut)]
@@ -57,10 +65,17 @@ def anthropic(draw: Any) -> Cut:
         cut = draw(pieces(arguments(text) if kind == "call" else text))
         match kind:
             case "text":
-                chunks += [chunk([{"type": "text", "text": piece, "index": index}]) for piece in cut]
+                chunks += [
+                    chunk([{"type": "text", "text": piece, "index": index}]) for piece in cut
+                ]
             case "think":
-                chunks += [chunk([{"type": "thinking", "thinking": piece, "index": index}]) for piece in cut]
-                chunks.append(chunk([{"type": "thinking", "signature": f"sig{index}", "index": index}]))
+                chunks += [
+                    chunk([{"type": "thinking", "thinking": piece, "index": index}])
+                    for piece in cut
+                ]
+                chunks.append(
+                    chunk([{"type": "thinking", "signature": f"sig{index}", "index": index}])
+                )
             case "call":
                 chunks += call_chunks(f"c{index}", index, cut, {"type": "tool_use", "index": index})
     return chunks
@@ -72,7 +87,10 @@ def openai_responses(draw: Any) -> Cut:
     for index, (kind, text) in enumerate(draw(blocks)):
         match kind:
             case "text":
-                chunks += [chunk([{"type": "text", "text": piece, "index": index}]) for piece in draw(pieces(text))]
+                chunks += [
+                    chunk([{"type": "text", "text": piece, "index": index}])
+                    for piece in draw(pieces(text))
+                ]
             case "think":
                 head = {"type": "reasoning", "index": index}
                 chunks.append(chunk([{**head, "id": f"rs_{index}", "summary": []}]))
@@ -81,16 +99,35 @@ def openai_responses(draw: Any) -> Cut:
                         inner = {"type": "summary_text", "text": piece, "index": number}
                         chunks.append(chunk([{**head, "summary": [inner]}]))
                 chunks.append(
-                    chunk([{**head, "id": f"rs_{index}", "summary": [], "encrypted_content": f"gAAA{index}"}])
+                    chunk(
+                        [
+                            {
+                                **head,
+                                "id": f"rs_{index}",
+                                "summary": [],
+                                "encrypted_content": f"gAAA{index}",
+                            }
+                        ]
+                    )
                 )
             case "call":
                 head = {"type": "function_call", "index": index}
                 cut = draw(pieces(arguments(text)))
-                first = {**head, "id": f"fc_{index}", "call_id": f"c{index}", "name": "look", "arguments": ""}
-                chunks.append(calling(part("look", "", f"c{index}", index), content=[first], id=MESSAGE_ID))
+                first = {
+                    **head,
+                    "id": f"fc_{index}",
+                    "call_id": f"c{index}",
+                    "name": "look",
+                    "arguments": "",
+                }
+                chunks.append(
+                    calling(part("look", "", f"c{index}", index), content=[first], id=MESSAGE_ID)
+                )
                 for piece in cut:
                     content = [{**head, "arguments": piece}]
-                    chunks.append(calling(part(None, piece, None, index), content=content, id=MESSAGE_ID))
+                    chunks.append(
+                        calling(part(None, piece, None, index), content=content, id=MESSAGE_ID)
+                    )
     return chunks
 
 
@@ -101,21 +138,30 @@ def standard_v1(draw: Any) -> Cut:
         cut = draw(pieces(arguments(text) if kind == "call" else text))
         match kind:
             case "text":
-                chunks += [chunk([{"type": "text", "text": piece, "index": f"lc_txt_{index}"}]) for piece in cut]
+                chunks += [
+                    chunk([{"type": "text", "text": piece, "index": f"lc_txt_{index}"}])
+                    for piece in cut
+                ]
             case "think":
                 head = {"type": "reasoning", "index": f"lc_rs_{index}"}
                 chunks += [chunk([{**head, "reasoning": piece}]) for piece in cut]
                 chunks.append(chunk([{**head, "extras": {"signature": f"sig{index}"}}]))
             case "call":
-                chunks += call_chunks(f"c{index}", index, cut, {"type": "tool_call_chunk", "index": index})
-    return [piece.model_copy(update={"response_metadata": {"output_version": "v1"}}) for piece in chunks]
+                chunks += call_chunks(
+                    f"c{index}", index, cut, {"type": "tool_call_chunk", "index": index}
+                )
+    return [
+        piece.model_copy(update={"response_metadata": {"output_version": "v1"}}) for piece in chunks
+    ]
 
 
 @st.composite
 def beside(draw: Any) -> Cut:
     """DeepSeek and others: reasoning in `additional_kwargs`, text as a string, calls by index."""
     thought, text, calls = draw(words), draw(words), draw(st.lists(said, max_size=3))
-    chunks = [chunk(additional_kwargs={"reasoning_content": piece}) for piece in draw(pieces(thought))]
+    chunks = [
+        chunk(additional_kwargs={"reasoning_content": piece}) for piece in draw(pieces(thought))
+    ]
     chunks += [chunk(piece) for piece in draw(pieces(text))]
     for index, value in enumerate(calls):
         chunks += call_chunks(f"c{index}", index, draw(pieces(arguments(value))))
@@ -124,7 +170,8 @@ def beside(draw: Any) -> Cut:
 
 @st.composite
 def mistral(draw: Any) -> Cut:
-    """Calls are no content blocks here, so a whole message has forgotten what they came between: they come last."""
+    """Calls are no content blocks here, so a whole message has forgotten what they came between:
+    they come last."""
     chunks: Cut = []
     kind_before = None
     index = -1
@@ -134,11 +181,16 @@ def mistral(draw: Any) -> Cut:
         kind_before = kind
         match kind:
             case "text":
-                chunks += [chunk([{"type": "text", "text": piece, "index": index}]) for piece in draw(pieces(text))]
+                chunks += [
+                    chunk([{"type": "text", "text": piece, "index": index}])
+                    for piece in draw(pieces(text))
+                ]
             case "think":
                 for piece in draw(pieces(text)):
                     thinking = [{"type": "text", "text": piece}]
-                    chunks.append(chunk([{"type": "thinking", "thinking": thinking, "index": index}]))
+                    chunks.append(
+                        chunk([{"type": "thinking", "thinking": thinking, "index": index}])
+                    )
             case "call":
                 number = len(chunks)
                 whole = part("look", arguments(text), f"c{number:08}", number)
@@ -173,7 +225,9 @@ def check(cut: tuple[Cut, AIMessage]) -> None:
     recorded = asyncio.run(record_run(_agent, run_input("hi")))
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
     recorded.check_snapshot()
-    assert spaced(dumped(recorded.messages[1:])) == spaced(dumped(langchain_messages_to_agui([whole])))
+    assert spaced(dumped(recorded.messages[1:])) == spaced(
+        dumped(langchain_messages_to_agui([whole]))
+    )
 
 
 def spaced(dumps: list[dict[str, Any]]) -> list[dict[str, Any]]:

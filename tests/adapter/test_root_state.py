@@ -24,11 +24,16 @@ async def test_a_list_of_messages_is_the_input(stored: bool) -> None:
 
     builder = StateGraph(Annotated[list, add_messages])  # type: ignore[type-var]
     saver = InMemorySaver() if stored else None
-    agent = LangGraphAgent(graph=builder.add_node("node", node).add_edge(START, "node").compile(checkpointer=saver))
+    agent = LangGraphAgent(
+        graph=builder.add_node("node", node).add_edge(START, "node").compile(checkpointer=saver)
+    )
 
     first = await record_run(agent, run_input("hi", thread="t"))
     first.check_snapshot()
     second = await record_run(agent, run_input(*first.messages, "more", thread="t"))
 
     assert [message.content for message in second.messages] == ["hi", "Hello", "more", "Hello"]
-    assert [[message.content for message in seen] for seen in model.seen] == [["hi"], ["hi", "Hello", "more"]]
+    assert [[message.content for message in seen] for seen in model.seen] == [
+        ["hi"],
+        ["hi", "Hello", "more"],
+    ]

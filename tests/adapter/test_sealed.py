@@ -1,4 +1,5 @@
-"""Sealed values that come back changed, foreign, too long or not at all: the run goes on with text and calls."""
+"""Sealed values that come back changed, foreign, too long or not at all: the run goes on with text
+and calls."""
 
 from __future__ import annotations
 
@@ -22,8 +23,14 @@ from tests.providers.turns import Call, Reasoning, Text, turn
 
 OLD, NEW = b"o" * 32, b"n" * 32
 SEALED = ReasoningOptions(seal=ReasoningSeal(keys=[OLD]))
-FIRST, SECOND = Reasoning("The weather first.", signature="c2lnMQ=="), Reasoning("Light clothes.", signature="c2lnMg==")
-LOOP = (turn(FIRST, Call("get_weather", {"city": "Paris"}, id="call_paris")), turn(SECOND, Text("A jacket.")))
+FIRST, SECOND = (
+    Reasoning("The weather first.", signature="c2lnMQ=="),
+    Reasoning("Light clothes.", signature="c2lnMg=="),
+)
+LOOP = (
+    turn(FIRST, Call("get_weather", {"city": "Paris"}, id="call_paris")),
+    turn(SECOND, Text("A jacket.")),
+)
 MORE = turn(Text("And an umbrella."))
 
 MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
@@ -42,13 +49,19 @@ class Talk:
         self._server.script("anthropic", *LOOP, MORE)
         return held(await self._turn(options, "t", "What should I wear?"))
 
-    async def second(self, history: Held, options: ReasoningOptions = SEALED, thread: str = "t") -> RecordedRun:
+    async def second(
+        self, history: Held, options: ReasoningOptions = SEALED, thread: str = "t"
+    ) -> RecordedRun:
         self._caplog.clear()
-        return await self._turn(options, thread, *MESSAGES.validate_python(history), "Anything else?")
+        return await self._turn(
+            options, thread, *MESSAGES.validate_python(history), "Anything else?"
+        )
 
     async def _turn(self, options: ReasoningOptions, thread: str, *messages: Any) -> RecordedRun:
         graph = create_agent(make_model("anthropic", self._server), [get_weather])
-        recorded = await record_run(LangGraphAgent(graph=graph, reasoning=options), run_input(*messages, thread=thread))
+        recorded = await record_run(
+            LangGraphAgent(graph=graph, reasoning=options), run_input(*messages, thread=thread)
+        )
         assert recorded.last.type.value == "RUN_FINISHED", recorded.last
         assert recorded.last.outcome.type == "success"
         recorded.check_snapshot()
@@ -56,14 +69,22 @@ class Talk:
 
     @property
     def warnings(self) -> list[str]:
-        records = [record for record in self._caplog.records if record.name.startswith("langgraph_agui")]
+        records = [
+            record for record in self._caplog.records if record.name.startswith("langgraph_agui")
+        ]
         return [record.getMessage() for record in records if record.levelno >= logging.WARNING]
 
     @property
     def sent(self) -> list[tuple[str, str]]:
-        """What of the assistant's the provider was sent last, as kinds of blocks and their words."""
+        """What of the assistant's the provider was sent last, as kinds of blocks and their
+        words."""
         messages = self._server.bodies[-1]["messages"]
-        blocks = [block for message in messages if message["role"] == "assistant" for block in as_list(message)]
+        blocks = [
+            block
+            for message in messages
+            if message["role"] == "assistant"
+            for block in as_list(message)
+        ]
         return [(block["type"], block.get(block["type"]) or block.get("name")) for block in blocks]
 
     def check_plain(self, *left: str) -> None:
@@ -99,7 +120,10 @@ def talk(provider_server: ProviderServer, caplog: pytest.LogCaptureFixture) -> T
 async def test_what_is_untouched_comes_back_whole(talk: Talk) -> None:
     await talk.second(await talk.first())
     assert talk.warnings == []
-    assert [words for kind, words in talk.sent if kind == "thinking"] == ["The weather first.", "Light clothes."]
+    assert [words for kind, words in talk.sent if kind == "thinking"] == [
+        "The weather first.",
+        "Light clothes.",
+    ]
 
 
 def flipped(value: str, bit: int = 200) -> str:
@@ -217,7 +241,8 @@ async def test_a_key_that_is_gone(talk: Talk) -> None:
 
 
 async def test_a_key_that_is_rotated(talk: Talk) -> None:
-    """The old key still opens; what is new is sealed with the new one, and opens without the old one."""
+    """The old key still opens; what is new is sealed with the new one, and opens without the old
+    one."""
     history = await talk.first()
     rotated = ReasoningOptions(seal=ReasoningSeal(keys=[NEW, OLD]))
     second = await talk.second(history, rotated)
@@ -232,7 +257,9 @@ async def test_a_key_that_is_rotated(talk: Talk) -> None:
     assert ("thinking", "Light clothes.") in talk.sent
 
 
-@pytest.mark.parametrize(("then", "now"), [(None, SEALED), (SEALED, None)], ids=["sealed now", "no longer sealed"])
+@pytest.mark.parametrize(
+    ("then", "now"), [(None, SEALED), (SEALED, None)], ids=["sealed now", "no longer sealed"]
+)
 async def test_a_seal_that_comes_or_goes(
     then: ReasoningOptions | None, now: ReasoningOptions | None, talk: Talk
 ) -> None:
@@ -244,7 +271,9 @@ async def test_a_seal_that_comes_or_goes(
 async def test_a_value_that_is_too_long_to_read(talk: Talk) -> None:
     history = await talk.first()
     long = max(by_role(history, "reasoning"), key=lambda message: len(message["encryptedValue"]))
-    await talk.second(history, ReasoningOptions(seal=SEALED.seal, max_bytes=len(long["encryptedValue"]) - 1))
+    await talk.second(
+        history, ReasoningOptions(seal=SEALED.seal, max_bytes=len(long["encryptedValue"]) - 1)
+    )
     assert len(talk.warnings) == 1
     talk.check_plain("Light clothes.")
 
@@ -255,7 +284,10 @@ async def test_a_value_that_is_too_long_to_write(talk: Talk) -> None:
     history = await talk.first(short)
     assert len(talk.warnings) == 2  # one for each message
     assert not any("encryptedValue" in message for message in history)
-    assert [message["content"] for message in by_role(history, "reasoning")] == ["The weather first.", "Light clothes."]
+    assert [message["content"] for message in by_role(history, "reasoning")] == [
+        "The weather first.",
+        "Light clothes.",
+    ]
     await talk.second(history, short)
     assert not any("not used" in warning for warning in talk.warnings)
     talk.check_plain()

@@ -33,7 +33,9 @@ def items(recorded: RecordedRun) -> list[str]:
 
 
 def reasonings(recorded: RecordedRun) -> list[str]:
-    return [message.content for message in recorded.messages if isinstance(message, ReasoningMessage)]
+    return [
+        message.content for message in recorded.messages if isinstance(message, ReasoningMessage)
+    ]
 
 
 def answer(recorded: RecordedRun) -> AssistantMessage:
@@ -42,7 +44,10 @@ def answer(recorded: RecordedRun) -> AssistantMessage:
 
 
 def calls(recorded: RecordedRun) -> list[tuple[str, str, str]]:
-    return [(call.id, call.function.name, call.function.arguments) for call in answer(recorded).tool_calls or ()]
+    return [
+        (call.id, call.function.name, call.function.arguments)
+        for call in answer(recorded).tool_calls or ()
+    ]
 
 
 async def test_text() -> None:
@@ -64,7 +69,14 @@ async def test_each_reasoning_block_has_an_id_and_a_span_of_its_own() -> None:
         thinking("one ", 0), thinking("two", 0), thinking(index=0, signature="sig0"),
         thinking("three", 1), thinking(index=1, signature="sig1"), text_chunk("Answer", 2),
     )  # fmt: skip
-    assert items(recorded) == ["reasoning(", ")reasoning", "reasoning(", ")reasoning", "text(", ")text"]
+    assert items(recorded) == [
+        "reasoning(",
+        ")reasoning",
+        "reasoning(",
+        ")reasoning",
+        "text(",
+        ")text",
+    ]
     assert reasonings(recorded) == ["one two", "three"]
     spans = [event.message_id for event in recorded.of("REASONING_START", "REASONING_END")]
     first, second = spans[0], spans[2]
@@ -76,7 +88,11 @@ async def test_each_reasoning_block_has_an_id_and_a_span_of_its_own() -> None:
 
 async def test_thinking_between_texts_closes_before_the_next_item_opens() -> None:
     recorded = await recording(
-        text_chunk("a", 0), thinking("b", 1), text_chunk("c", 2), thinking("d", 3), call("look", "c1", 4)
+        text_chunk("a", 0),
+        thinking("b", 1),
+        text_chunk("c", 2),
+        thinking("d", 3),
+        call("look", "c1", 4),
     )
     assert items(recorded) == [
         "text(", ")text", "reasoning(", ")reasoning", "text(", ")text", "reasoning(", ")reasoning", "call(", ")call",
@@ -100,7 +116,9 @@ async def test_summary_parts_are_told_apart() -> None:
         AIMessageChunk([summary("second part", 1)]), text_chunk("Answer", 1),
     )  # fmt: skip
     assert reasonings(recorded) == ["first part", "second part"]
-    assert [message.id for message in recorded.messages if isinstance(message, ReasoningMessage)] == ["rs_1", "rs_1:1"]
+    assert [
+        message.id for message in recorded.messages if isinstance(message, ReasoningMessage)
+    ] == ["rs_1", "rs_1:1"]
 
 
 async def test_reasoning_without_words_keeps_its_value() -> None:
@@ -178,8 +196,11 @@ async def test_arguments_that_are_no_json_are_passed_on() -> None:
 
 
 async def test_arguments_cut_short_end_as_what_the_graph_makes_of_them() -> None:
-    """LangChain completes half an object and runs the tool with it: the snapshot says so, the stream could not."""
-    recorded = await record_run(scripted_agent([calling(part("look", '{"q": "ab', "c0"))]), run_input("hi"))
+    """LangChain completes half an object and runs the tool with it: the snapshot says so, the
+    stream could not."""
+    recorded = await record_run(
+        scripted_agent([calling(part("look", '{"q": "ab', "c0"))]), run_input("hi")
+    )
     assert calls(recorded) == [("c0", "look", '{"q": "ab"}')]
     (held,) = [message for message in recorded.streamed if isinstance(message, AssistantMessage)]
     assert held.tool_calls is not None
@@ -221,6 +242,8 @@ async def test_two_calls_of_one_model_that_repeats_its_ids_are_two_messages() ->
     from tests.adapter.models import Scripted
 
     model = Scripted([AIMessageChunk("a", id="msg_1")], [AIMessageChunk("b", id="msg_2")])
-    recorded = await record_run(agent_of(talker(model, "one"), talker(model, "two")), run_input("hi"))
+    recorded = await record_run(
+        agent_of(talker(model, "one"), talker(model, "two")), run_input("hi")
+    )
     recorded.check_snapshot()
     assert [message.content for message in recorded.messages[1:]] == ["a", "b"]

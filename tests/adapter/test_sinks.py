@@ -20,7 +20,9 @@ KINDS = [
 
 @pytest.mark.parametrize("subagent_id", [None, "tools:1"])
 @pytest.mark.parametrize(("kind", "event", "key"), KINDS)
-def test_a_fragment_is_an_event_like_any_other(kind: Any, event: Any, key: str, subagent_id: str | None) -> None:
+def test_a_fragment_is_an_event_like_any_other(
+    kind: Any, event: Any, key: str, subagent_id: str | None
+) -> None:
     recorded: list[Any] = []
     write = EventSink(Unmerged(recorded.append)).writer(kind, "id", subagent_id)
     write("one")
@@ -32,7 +34,9 @@ def test_a_fragment_is_an_event_like_any_other(kind: Any, event: Any, key: str, 
         one.model_dump_json(by_alias=True) for one in made
     ]
     assert [one.model_fields_set for one in recorded] == [one.model_fields_set for one in made]
-    assert [pickle.loads(pickle.dumps(one)) for one in recorded] == [copy.deepcopy(one) for one in made]
+    assert [pickle.loads(pickle.dumps(one)) for one in recorded] == [
+        copy.deepcopy(one) for one in made
+    ]
 
 
 def test_what_a_reader_does_with_one_event_does_not_touch_the_next() -> None:

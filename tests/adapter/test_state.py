@@ -48,8 +48,12 @@ def writing(name: str = "node", **values: Any) -> Any:
     return node
 
 
-async def recording(*nodes: Any, state: Any = Typed, held: Any = None, **options: Any) -> RecordedRun:
-    recorded = await record_run(agent_of(*nodes, state=state, **options), run_input("hi", state=held or {}))
+async def recording(
+    *nodes: Any, state: Any = Typed, held: Any = None, **options: Any
+) -> RecordedRun:
+    recorded = await record_run(
+        agent_of(*nodes, state=state, **options), run_input("hi", state=held or {})
+    )
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
     recorded.check_snapshot()
     return recorded
@@ -74,14 +78,18 @@ def talker_of_any(text: str) -> Any:
 
 
 async def test_each_superstep_is_told_and_messages_are_no_state() -> None:
-    recorded = await recording(writing("one", count=1), writing("two", count=2, notes=["n"]), held={"notes": []})
+    recorded = await recording(
+        writing("one", count=1), writing("two", count=2, notes=["n"]), held={"notes": []}
+    )
     snapshots = [event.snapshot for event in recorded.of("STATE_SNAPSHOT")]
     assert [snapshot["count"] for snapshot in snapshots] == [1, 2]
     assert all("messages" not in snapshot for snapshot in snapshots)
 
 
 async def test_nothing_is_told_when_nothing_changed() -> None:
-    assert (await recording(talker_of_any("a"), state=Data, held={"count": 0})).of("STATE_SNAPSHOT") == []
+    assert (await recording(talker_of_any("a"), state=Data, held={"count": 0})).of(
+        "STATE_SNAPSHOT"
+    ) == []
     same = await recording(writing(count=1), held={"count": 1, "notes": []})
     assert same.of("STATE_SNAPSHOT") == []
 
@@ -103,7 +111,10 @@ async def test_the_output_schema_is_respected() -> None:
     builder = StateGraph(Private, input_schema=Shown, output_schema=Shown)
     builder.add_node("node", writing(count=1, secret="CANARY"))
     builder.add_edge(START, "node")
-    agent, given = LangGraphAgent(graph=builder.compile()), run_input("hi", state={"secret": "from outside"})
+    agent, given = (
+        LangGraphAgent(graph=builder.compile()),
+        run_input("hi", state={"secret": "from outside"}),
+    )
     assert "CANARY" not in await sse_of(agent, given)
     assert (await record_run(agent, given)).state["count"] == 1
 
@@ -111,7 +122,10 @@ async def test_the_output_schema_is_respected() -> None:
 async def test_a_system_prompt_never_leaves() -> None:
     async def node(state: Any) -> Any:
         system = SystemMessage("CANARY")
-        return {"messages": [system, await Scripted(["a"]).ainvoke([system, *state["messages"]])], "count": 1}
+        return {
+            "messages": [system, await Scripted(["a"]).ainvoke([system, *state["messages"]])],
+            "count": 1,
+        }
 
     sse = await sse_of(agent_of(node, state=Typed, checkpointer=InMemorySaver()), run_input("hi"))
     assert "RUN_FINISHED" in sse
@@ -199,7 +213,9 @@ async def test_an_echoed_state_does_not_run_reducers_again() -> None:
     agent = agent_of(node, state=Typed, checkpointer=InMemorySaver())
     first = await record_run(agent, run_input("hi", thread="t"))
     assert first.state == {"notes": ["turn 1"], "count": 1}
-    second = await record_run(agent, run_input(*first.messages, "more", thread="t", state=first.state))
+    second = await record_run(
+        agent, run_input(*first.messages, "more", thread="t", state=first.state)
+    )
     assert second.state == {"notes": ["turn 1", "turn 2"], "count": 2}
 
 
@@ -242,5 +258,7 @@ async def test_what_the_client_changed_overwrites() -> None:
 
 @pytest.mark.parametrize("value", [None, [], 3, "text"])
 async def test_a_state_that_is_no_object(value: Any) -> None:
-    recorded = await record_run(agent_of(writing(count=1), state=Typed), run_input("hi", state=value))
+    recorded = await record_run(
+        agent_of(writing(count=1), state=Typed), run_input("hi", state=value)
+    )
     assert recorded.state == {"count": 1, "notes": []}

@@ -36,7 +36,9 @@ class Document(TypedDict, total=False):
 
 def rows(size: int) -> dict[str, Any]:
     row = {"title": "a row", "tags": ["alpha", "beta"], "body": "x" * 400, "done": False}
-    return {f"row-{number}": {"id": number, **row} for number in range(size // len(json.dumps(row)))}
+    return {
+        f"row-{number}": {"id": number, **row} for number in range(size // len(json.dumps(row)))
+    }
 
 
 def progress(step: int) -> dict[str, Any]:
@@ -50,7 +52,8 @@ def held(shape: type, size: int, step: int) -> dict[str, Any]:
 
 
 def stepping(shape: type, size: int) -> LangGraphAgent:
-    """A node writes `size` bytes, `STEPS` supersteps change one small field each, then the model answers."""
+    """A node writes `size` bytes, `STEPS` supersteps change one small field each, then the model
+    answers."""
 
     async def load(state: Any) -> Any:
         return held(shape, size, 0)
@@ -71,7 +74,9 @@ def stepping(shape: type, size: int) -> LangGraphAgent:
     builder.add_edge("load", "work")
     builder.add_conditional_edges("work", after, ["work", "model"])
     builder.add_edge("model", END)
-    return LangGraphAgent(graph=builder.compile(checkpointer=InMemorySaver()), config={"recursion_limit": STEPS + 10})
+    return LangGraphAgent(
+        graph=builder.compile(checkpointer=InMemorySaver()), config={"recursion_limit": STEPS + 10}
+    )
 
 
 async def frames_of(shape: type, size: int) -> list[bytes]:
@@ -103,7 +108,10 @@ async def test_a_megabyte_goes_out_once_and_steps_stay_small(shape: type) -> Non
 
 @pytest.mark.parametrize("shape", [Channels, Document], ids=["channels", "one channel"])
 async def test_a_step_is_as_small_beside_twice_the_state(shape: type) -> None:
-    small, large = steps_of(await frames_of(shape, MEGABYTE // 2)), steps_of(await frames_of(shape, MEGABYTE))
+    small, large = (
+        steps_of(await frames_of(shape, MEGABYTE // 2)),
+        steps_of(await frames_of(shape, MEGABYTE)),
+    )
     assert len(small) == len(large)
     assert max(abs(one - other) for one, other in zip(small, large, strict=True)) <= 8
 
@@ -111,7 +119,10 @@ async def test_a_step_is_as_small_beside_twice_the_state(shape: type) -> None:
 async def test_the_cost_of_a_clients_own_keys_grows_with_their_number() -> None:
     costs: list[float] = []
     for count in (2_000, 20_000):
-        agent, given = scripted_agent(["done"]), run_input("hi", state={f"key {n}": n for n in range(count)})
+        agent, given = (
+            scripted_agent(["done"]),
+            run_input("hi", state={f"key {n}": n for n in range(count)}),
+        )
         start = process_time()
         recorded = await record_run(agent, given)
         costs.append(process_time() - start)

@@ -21,7 +21,8 @@ from tests.waiting import PATIENCE
 
 
 def steps(recorded: RecordedRun) -> list[str]:
-    """ "+name" where a step opens, "-name" where it closes; other events of interest by what they say."""
+    """ "+name" where a step opens, "-name" where it closes; other events of interest by what they
+    say."""
     return [word for event in recorded.events if (word := _word(event))]
 
 
@@ -75,7 +76,10 @@ async def test_the_end_of_a_step_has_the_tokens_of_its_model_calls() -> None:
     recorded = await record_run(agent_of(both, talker(models[2], "none")), run_input("hi"))
     recorded.check_snapshot()
     one, other = [event for event in recorded.events if event.type.value == "STEP_FINISHED"]
-    assert [(call["inputTokens"], call["outputTokens"]) for call in one.metadata["usage"]] == [(3, 2), (5, 4)]
+    assert [(call["inputTokens"], call["outputTokens"]) for call in one.metadata["usage"]] == [
+        (3, 2),
+        (5, 4),
+    ]
     assert other.metadata is None
 
 
@@ -147,7 +151,16 @@ async def test_a_subgraph_is_a_step_around_its_nodes() -> None:
     builder.add_edge(START, "outer")
     recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
     recorded.check_snapshot()
-    assert steps(recorded) == ["+outer", "+inner", "a", "-inner", "+last", "custom:w", "-last", "-outer"]
+    assert steps(recorded) == [
+        "+outer",
+        "+inner",
+        "a",
+        "-inner",
+        "+last",
+        "custom:w",
+        "-last",
+        "-outer",
+    ]
 
 
 @pytest.mark.parametrize("sync", [False, True])
@@ -186,7 +199,11 @@ async def test_each_try_of_a_node_is_a_step() -> None:
     recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
     recorded.check_snapshot()
     found = steps(recorded)
-    assert [word for word in found if word[0] in "+-"] == [*["+shaky", "-shaky"] * 3, "+after", "-after"]
+    assert [word for word in found if word[0] in "+-"] == [
+        *["+shaky", "-shaky"] * 3,
+        "+after",
+        "-after",
+    ]
     customs = [word for word in found if word.startswith("custom")]
     assert customs == ["custom:try 1", "custom:try 2", "custom:try 3", "custom:w"]
     last_end = found.index("+after") - 1
@@ -206,6 +223,8 @@ async def test_loops_take_the_same_name_again() -> None:
     builder.add_node("count", count)
     builder.add_edge(START, "count")
     builder.add_conditional_edges("count", lambda state: "count" if state["n"] < 40 else END)
-    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi", state={"n": 0}))
+    recorded = await record_run(
+        LangGraphAgent(graph=builder.compile()), run_input("hi", state={"n": 0})
+    )
     assert steps(recorded) == ["+count", "-count"] * 40
     assert recorded.state == {"n": 40}

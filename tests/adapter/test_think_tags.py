@@ -1,4 +1,5 @@
-"""Models that write their reasoning between tags into their text: split for the client, whole for the provider."""
+"""Models that write their reasoning between tags into their text: split for the client, whole for
+the provider."""
 
 from __future__ import annotations
 
@@ -54,13 +55,21 @@ ANSWERS = {
 def seen(recorded: RecordedRun) -> list[str]:
     """What the model said: the reasoning messages, then the answer, without empty ones."""
     words = [f"r:{message.content}" for message in recorded.messages if message.role == "reasoning"]
-    texts = [f"t:{message.content or ''}" for message in recorded.messages if isinstance(message, AssistantMessage)]
+    texts = [
+        f"t:{message.content or ''}"
+        for message in recorded.messages
+        if isinstance(message, AssistantMessage)
+    ]
     return [*words, *(text for text in texts if text != "t:")]
 
 
 def kinds(recorded: RecordedRun) -> list[str]:
     """Items in the order in which they open."""
-    words = {"TEXT_MESSAGE_START": "text", "REASONING_MESSAGE_START": "reasoning", "TOOL_CALL_START": "call"}
+    words = {
+        "TEXT_MESSAGE_START": "text",
+        "REASONING_MESSAGE_START": "reasoning",
+        "TOOL_CALL_START": "call",
+    }
     return [words[event.type.value] for event in recorded.events if event.type.value in words]
 
 
@@ -102,7 +111,9 @@ async def test_an_answer(answer: str, size: int) -> None:
 @pytest.mark.parametrize("sync", [False, True], ids=["async", "threads"])
 async def test_an_answer_in_one_piece(answer: str, sync: bool) -> None:
     model = Scripted([answer], ["More"], disable_streaming=True)
-    recorded, sent = await turns(agent_of((sync_talker if sync else talker)(model), reasoning=SPLIT), model)
+    recorded, sent = await turns(
+        agent_of((sync_talker if sync else talker)(model), reasoning=SPLIT), model
+    )
     assert seen(recorded) == ANSWERS[answer]
     assert sent.content == answer
 
@@ -118,7 +129,9 @@ async def test_no_answer_begins_before_the_reasoning(begin: str) -> None:
 
 
 async def test_white_space_alone_is_an_answer() -> None:
-    recorded = await record_run(agent_of(talker(Scripted([" ", "\n"])), reasoning=SPLIT), run_input("hi"))
+    recorded = await record_run(
+        agent_of(talker(Scripted([" ", "\n"])), reasoning=SPLIT), run_input("hi")
+    )
     recorded.check_snapshot()
     assert seen(recorded) == ["t: \n"]
 
@@ -133,11 +146,19 @@ async def test_stretches_are_told_apart() -> None:
 
 async def test_blocks_of_text() -> None:
     model = Scripted(
-        [text_chunk("<thi", 0), text_chunk("nk>Hm.</think>Yes.", 0), text_chunk(" <think>So.</think>No.", 1)], ["More"]
+        [
+            text_chunk("<thi", 0),
+            text_chunk("nk>Hm.</think>Yes.", 0),
+            text_chunk(" <think>So.</think>No.", 1),
+        ],
+        ["More"],
     )
     recorded, sent = await turns(agent_of(talker(model), reasoning=SPLIT), model)
     assert seen(recorded) == ["r:Hm.", "r:So.", "t:Yes. No."]
-    assert [block["text"] for block in sent.content] == ["<think>Hm.</think>Yes.", " <think>So.</think>No."]
+    assert [block["text"] for block in sent.content] == [
+        "<think>Hm.</think>Yes.",
+        " <think>So.</think>No.",
+    ]
 
 
 @whole
@@ -158,7 +179,7 @@ async def test_other_tags(whole: bool) -> None:
     assert sent.content == "[THINK]Hm.[/THINK]Yes."
 
 
-# -- with calls -----------------------------------------------------------------------------------------------------
+# -- with calls ----------------------------------------------------------------------------------
 
 
 @tool
@@ -180,7 +201,9 @@ async def test_a_tool_loop(options: ReasoningOptions, whole: bool) -> None:
     first = await record_run(agent, run_input("hi", thread="t"))
     first.check_snapshot()
     thoughts = ["", ""] if options is HIDDEN else ["I must look.", "Found."]
-    assert [message.content for message in first.messages if message.role == "reasoning"] == thoughts
+    assert [
+        message.content for message in first.messages if message.role == "reasoning"
+    ] == thoughts
     assert kinds(first) == ["reasoning", "call", "reasoning", "text"]
     second = await record_run(agent, run_input(*first.messages, "more", thread="t"))
     second.check_snapshot()
@@ -191,20 +214,30 @@ async def test_a_tool_loop(options: ReasoningOptions, whole: bool) -> None:
 
 
 async def test_a_call_in_the_middle_of_reasoning() -> None:
-    """What is held back when a call comes is not lost, and the call is not in the way of what follows."""
-    model = Scripted(["<think>Hm", call("look", "c1", q=1), "m.</think>", "Yes."], ["Done"], ["More"])
+    """What is held back when a call comes is not lost, and the call is not in the way of what
+    follows."""
+    model = Scripted(
+        ["<think>Hm", call("look", "c1", q=1), "m.</think>", "Yes."], ["Done"], ["More"]
+    )
     agent = LangGraphAgent(graph=create_agent(model, [look]), reasoning=SPLIT)
     recorded, sent = await turns(agent, model)
-    assert [message.content for message in recorded.messages if message.role == "reasoning"] == ["Hmm."]
+    assert [message.content for message in recorded.messages if message.role == "reasoning"] == [
+        "Hmm."
+    ]
     assert sent.content == "<think>Hmm.</think>Yes."
 
 
 @pytest.mark.parametrize("options", [SPLIT, HIDDEN], ids=["full", "hidden"])
 @whole
-async def test_groq(options: ReasoningOptions, whole: bool, provider_server: ProviderServer) -> None:
+async def test_groq(
+    options: ReasoningOptions, whole: bool, provider_server: ProviderServer
+) -> None:
     """`reasoning_format="raw"`: Groq passes on what the model writes."""
     raw = "<think>\nThe weather first.\n</think>\n\n"
-    loop = [turn(Text(raw), Call("get_weather", {"city": "Paris"}, id="call_1")), turn(Text(f"{raw}A jacket."))]
+    loop = [
+        turn(Text(raw), Call("get_weather", {"city": "Paris"}, id="call_1")),
+        turn(Text(f"{raw}A jacket.")),
+    ]
     provider_server.script("groq", *loop, turn(Text("An umbrella.")))
     model = make_model("groq", provider_server, reasoning_format="raw", disable_streaming=whole)
     agent = LangGraphAgent(graph=create_agent(model, [get_weather]), reasoning=options)
@@ -213,11 +246,15 @@ async def test_groq(options: ReasoningOptions, whole: bool, provider_server: Pro
     thought = "" if options is HIDDEN else "The weather first."
     assert seen(first) == [f"r:{thought}", f"r:{thought}", "t:A jacket."]
     await record_run(agent, run_input(*first.messages, "Anything else?", thread="t"))
-    asked = [body["content"] for body in provider_server.bodies[-1]["messages"] if body["role"] == "assistant"]
+    asked = [
+        body["content"]
+        for body in provider_server.bodies[-1]["messages"]
+        if body["role"] == "assistant"
+    ]
     assert asked == [raw, f"{raw}A jacket."]
 
 
-# -- hidden ---------------------------------------------------------------------------------------------------------
+# -- hidden --------------------------------------------------------------------------------------
 
 SECRET = f"<think>\n{CANARY}\n</think>\n\nA jacket."
 
@@ -302,7 +339,10 @@ async def test_tags_in_several_blocks(opened: bool, ends: bool) -> None:
     async def node(state: Kept) -> Any:
         reply = await model.ainvoke("hi")
         strings = AIMessage([*texts])
-        return {"messages": [reply, strings], "kept": [reply, strings, {"a": [*reply.content]} if ends else ""]}
+        return {
+            "messages": [reply, strings],
+            "kept": [reply, strings, {"a": [*reply.content]} if ends else ""],
+        }
 
     recorded = await record_run(agent_of(node, state=Kept, reasoning=options), run_input("hi"))
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
@@ -338,7 +378,9 @@ async def test_what_an_agent_answers_to_another(seal: Any) -> None:
     recorded = await record_run(agent, run_input("hi", thread="t"))
     recorded.check_snapshot()
     check_events(recorded.events)
-    assert [message.content for message in recorded.messages if message.role == "tool"] == ["A jacket."]
+    assert [message.content for message in recorded.messages if message.role == "tool"] == [
+        "A jacket."
+    ]
     await record_run(agent, run_input(*recorded.messages, "more", thread="t"))
     (result,) = [message for message in model.seen[-1] if message.type == "tool"]
     assert result.content == (SECRET if seal else "A jacket.")
@@ -351,7 +393,11 @@ async def test_an_answer_in_the_users_place(seal: Any) -> None:
 
     async def research(state: Chat) -> Any:
         reply = await thinker.ainvoke("hi")
-        return {"messages": [HumanMessage(reply.content, name="researcher", id=f"r{len(state['messages'])}")]}
+        return {
+            "messages": [
+                HumanMessage(reply.content, name="researcher", id=f"r{len(state['messages'])}")
+            ]
+        }
 
     agent = agent_of(research, talker(writer), reasoning=options)
     recorded = await record_run(agent, run_input("hi", thread="t"))
@@ -362,7 +408,7 @@ async def test_an_answer_in_the_users_place(seal: Any) -> None:
     assert sent.content == (SECRET if seal else "A jacket.")
 
 
-# -- threads --------------------------------------------------------------------------------------------------------
+# -- threads -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", [SPLIT, HIDDEN], ids=["full", "hidden"])
@@ -375,8 +421,17 @@ async def test_a_thread_on_the_server(options: ReasoningOptions) -> None:
     first = await record_run(agent([SECRET]), run_input("hi", thread="t"))
     first.check_snapshot()
     second = await record_run(agent(["More"]), run_input("more", thread="t"))
-    assert dumped(second.snapshot)[: len(first.messages)] == dumped(first.messages) or options is HIDDEN
-    assert [message.role for message in second.snapshot] == ["user", "reasoning", "assistant", "user", "assistant"]
+    assert (
+        dumped(second.snapshot)[: len(first.messages)] == dumped(first.messages)
+        or options is HIDDEN
+    )
+    assert [message.role for message in second.snapshot] == [
+        "user",
+        "reasoning",
+        "assistant",
+        "user",
+        "assistant",
+    ]
     third = await record_run(agent(["Third"]), run_input(*second.snapshot, "again", thread="t"))
     third.check_snapshot()
 
@@ -393,10 +448,18 @@ async def test_an_answer_stored_under_an_id_of_its_own_is_not_told_again() -> No
     first = await record_run(agent, run_input("hi", thread="t"))
     first.check_snapshot()
     second = await record_run(agent, run_input(*first.messages, "more", thread="t"))
-    assert [message.content for message in second.messages] == ["hi", CANARY, "A jacket.", "more", "More"]
+    assert [message.content for message in second.messages] == [
+        "hi",
+        CANARY,
+        "A jacket.",
+        "more",
+        "More",
+    ]
 
 
 async def test_without_the_option_tags_are_text() -> None:
-    recorded = await record_run(LangGraphAgent(graph=chain_of(talker(Scripted([SECRET])))), run_input("hi"))
+    recorded = await record_run(
+        LangGraphAgent(graph=chain_of(talker(Scripted([SECRET])))), run_input("hi")
+    )
     recorded.check_snapshot()
     assert seen(recorded) == [f"t:{SECRET}"]

@@ -44,7 +44,10 @@ async def fail(q: int) -> str:
 @tool
 async def picture() -> list[dict[str, Any]]:
     """Draw."""
-    return [{"type": "text", "text": "A dot"}, {"type": "image", "base64": "aGk=", "mime_type": "image/png"}]
+    return [
+        {"type": "text", "text": "A dot"},
+        {"type": "image", "base64": "aGk=", "mime_type": "image/png"},
+    ]
 
 
 @tool
@@ -82,19 +85,27 @@ def state_results(agent: LangGraphAgent, recorded: RecordedRun) -> list[Any]:
 
 @pytest.mark.parametrize("which", [look, look_sync], ids=["async", "sync"])
 @pytest.mark.parametrize("build", [loop, created])
-async def test_the_result_has_the_state_messages_id_and_comes_before_the_answer(build: Any, which: Any) -> None:
+async def test_the_result_has_the_state_messages_id_and_comes_before_the_answer(
+    build: Any, which: Any
+) -> None:
     agent = build(Scripted([call(which.name, "c1", q=7)], ["Answer"]), which)
     recorded = await recording(agent)
     (result,) = recorded.of("TOOL_CALL_RESULT")
     assert (result.tool_call_id, result.content, result.metadata) == ("c1", "found 7", None)
     assert [message.id for message in state_results(agent, recorded)] == [result.message_id]
-    order = [kind for kind in recorded.types if kind in ("TOOL_CALL_END", "TOOL_CALL_RESULT", "TEXT_MESSAGE_START")]
+    order = [
+        kind
+        for kind in recorded.types
+        if kind in ("TOOL_CALL_END", "TOOL_CALL_RESULT", "TEXT_MESSAGE_START")
+    ]
     assert order == ["TOOL_CALL_END", "TOOL_CALL_RESULT", "TEXT_MESSAGE_START"]
     assert recorded.last.outcome.pending_tool_call_ids is None
 
 
 async def test_a_failed_tool() -> None:
-    recorded = await recording(loop(Scripted([call("fail", "c1", q=7)], ["Sorry"]), fail, handle_tool_errors=True))
+    recorded = await recording(
+        loop(Scripted([call("fail", "c1", q=7)], ["Sorry"]), fail, handle_tool_errors=True)
+    )
     (result,) = recorded.of("TOOL_CALL_RESULT")
     assert result.metadata == {"status": "error"}
     (held,) = [message for message in recorded.messages if isinstance(message, ToolMessage)]
@@ -125,8 +136,9 @@ async def test_a_tool_that_returns_a_command() -> None:
 async def test_a_fast_tool_is_told_before_a_slow_one_ends() -> None:
     """The slow tool waits until the client has the fast one's result.
 
-    In `create_agent` each call is a task of its own. A bare `ToolNode` runs all calls in one node, and what it makes
-    of a result is known only when it ends (a `wrap_tool_call` may still redact it).
+    In `create_agent` each call is a task of its own. A bare `ToolNode` runs all calls in one node,
+    and what it makes of a result is known only when it ends (a `wrap_tool_call` may still redact
+    it).
     """
     fast_told = asyncio.Event()
 
@@ -166,7 +178,9 @@ async def test_a_tool_that_runs_an_agent() -> None:
     recorded = await recording(
         LangGraphAgent(graph=create_agent(Scripted([call("ask", "c1")], ["outer answer"]), [ask]))
     )
-    assert sorted((event.tool_call_id, event.content) for event in recorded.of("TOOL_CALL_RESULT")) == [
+    assert sorted(
+        (event.tool_call_id, event.content) for event in recorded.of("TOOL_CALL_RESULT")
+    ) == [
         ("c1", "inner answer"),
         ("c2", "found 1"),
     ]
@@ -177,16 +191,28 @@ async def test_frontend_tools_stay_open() -> None:
         return "__end__"
 
     builder = StateGraph(Chat)
-    builder.add_node("model", talker(Scripted([call("paint", "c1", 0), call("paint", "c2", 1)], ["Thanks"])))
+    builder.add_node(
+        "model", talker(Scripted([call("paint", "c1", 0), call("paint", "c2", 1)], ["Thanks"]))
+    )
     builder.add_edge(START, "model")
     agent = LangGraphAgent(graph=builder.compile(checkpointer=InMemorySaver()))
     tools = [Tool(name="paint", description="Paint.", parameters={"type": "object"})]
     recorded = await recording(agent, tools=tools, thread="t")
     assert recorded.last.outcome.pending_tool_call_ids == ["c1", "c2"]
-    answers = [ToolMessage(id=f"r{n}", role="tool", tool_call_id=f"c{n}", content="ok") for n in (1, 2)]
-    second = await record_run(agent, run_input(*recorded.messages, *answers, tools=tools, thread="t"))
+    answers = [
+        ToolMessage(id=f"r{n}", role="tool", tool_call_id=f"c{n}", content="ok") for n in (1, 2)
+    ]
+    second = await record_run(
+        agent, run_input(*recorded.messages, *answers, tools=tools, thread="t")
+    )
     second.check_snapshot()
-    assert [message.role for message in second.messages] == ["user", "assistant", "tool", "tool", "assistant"]
+    assert [message.role for message in second.messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "assistant",
+    ]
     assert second.last.outcome.pending_tool_call_ids is None
     assert second.types.count("TOOL_CALL_RESULT") == 0
 

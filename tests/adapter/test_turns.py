@@ -6,7 +6,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from ag_ui.core import AssistantMessage, DeveloperMessage, FunctionCall, SystemMessage, ToolCall, ToolMessage
+from ag_ui.core import (
+    AssistantMessage,
+    DeveloperMessage,
+    FunctionCall,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+)
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
@@ -35,7 +42,12 @@ async def saver(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
 
 
 def thinker(saver: Any) -> tuple[LangGraphAgent, Scripted]:
-    first = [thinking("hm", 0), thinking(index=0, signature="s"), text_chunk("Look", 1), call("look", "c1", 2)]
+    first = [
+        thinking("hm", 0),
+        thinking(index=0, signature="s"),
+        text_chunk("Look", 1),
+        call("look", "c1", 2),
+    ]
     model = Scripted(first, [text_chunk("Found", 0)], [thinking("so", 0), text_chunk("Second", 1)])
     graph = create_agent(model, [look], checkpointer=saver)
     return LangGraphAgent(graph, trust=TrustOptions(history="ignore")), model
@@ -49,7 +61,11 @@ async def turn(agent: LangGraphAgent, *messages: Any, **fields: Any) -> Recorded
 
 
 async def stored(agent: LangGraphAgent) -> list[Any]:
-    return list((await agent.graph.aget_state({"configurable": {"thread_id": "t"}})).values.get("messages", ()))
+    return list(
+        (await agent.graph.aget_state({"configurable": {"thread_id": "t"}})).values.get(
+            "messages", ()
+        )
+    )
 
 
 async def test_a_second_turn_with_the_full_history(saver: Any) -> None:
@@ -57,10 +73,17 @@ async def test_a_second_turn_with_the_full_history(saver: Any) -> None:
     first = await turn(agent, "one")
     second = await turn(agent, *first.messages, "two")
     assert dumped(second.messages)[: len(first.messages)] == dumped(first.messages)
-    assert [message.role for message in second.messages[len(first.messages) :]] == ["user", "reasoning", "assistant"]
+    assert [message.role for message in second.messages[len(first.messages) :]] == [
+        "user",
+        "reasoning",
+        "assistant",
+    ]
     assert [message.type for message in model.seen[-1]] == ["human", "ai", "tool", "ai", "human"]
     if saver is not None:
-        assert [message.content for message in await stored(agent) if message.type == "human"] == ["one", "two"]
+        assert [message.content for message in await stored(agent) if message.type == "human"] == [
+            "one",
+            "two",
+        ]
         assert len(await stored(agent)) == 6
 
 
@@ -81,7 +104,11 @@ async def test_another_process_says_the_same_ids(saver: Any) -> None:
     first = await turn(thinker(saver)[0], "one")
     other = LangGraphAgent(graph=create_agent(Scripted(["Second"]), [look], checkpointer=saver))
     second = await record_run(other, run_input("two", thread="t"))
-    kept = [message for message in dumped(second.messages) if message["id"] in {m.id for m in first.messages}]
+    kept = [
+        message
+        for message in dumped(second.messages)
+        if message["id"] in {m.id for m in first.messages}
+    ]
     assert kept == dumped(first.messages)
 
 
@@ -108,7 +135,9 @@ def forged() -> list[Any]:
 @pytest.mark.parametrize("turns_before", [0, 1])
 async def test_forged_messages_do_not_enter(turns_before: int) -> None:
     agent, model = thinker(InMemorySaver())
-    history = [message for _ in range(turns_before) for message in (await turn(agent, "one")).messages]
+    history = [
+        message for _ in range(turns_before) for message in (await turn(agent, "one")).messages
+    ]
     await record_run(agent, run_input(*history, *forged(), "two", thread="t"))
     for seen in [*model.seen, await stored(agent)]:
         assert not any("FORGED" in str(message.content) for message in seen)
@@ -128,7 +157,8 @@ async def test_threads_do_not_mix() -> None:
 
 
 async def test_an_answer_stored_under_an_id_of_its_own_is_not_told_again_in_the_next_run() -> None:
-    """The client knows it by the id it was streamed under; only that run could tell that both are one."""
+    """The client knows it by the id it was streamed under; only that run could tell that both are
+    one."""
     model = Scripted(["One"], ["Two"])
 
     async def node(state: Chat) -> Any:
@@ -142,8 +172,11 @@ async def test_an_answer_stored_under_an_id_of_its_own_is_not_told_again_in_the_
 
 
 async def test_a_node_that_stores_the_text_alone_is_believed() -> None:
-    """What is streamed, the snapshot and the next turn agree: the words stay shown, the provider gets the text."""
-    model = Scripted([thinking("Hm.", 0), thinking(index=0, signature="sig"), text_chunk("Answer", 1)], ["Again"])
+    """What is streamed, the snapshot and the next turn agree: the words stay shown, the provider
+    gets the text."""
+    model = Scripted(
+        [thinking("Hm.", 0), thinking(index=0, signature="sig"), text_chunk("Answer", 1)], ["Again"]
+    )
 
     async def node(state: Chat) -> Any:
         message = await model.ainvoke(state["messages"])

@@ -1,4 +1,5 @@
-"""Who sees reasoning: what is hidden leaves by no way out of a run, and still comes back to the provider."""
+"""Who sees reasoning: what is hidden leaves by no way out of a run, and still comes back to the
+provider."""
 
 from __future__ import annotations
 
@@ -14,7 +15,17 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from langgraph_agui import LangGraphAgent, ReasoningOptions, ReasoningSeal
-from tests.adapter.canary import CANARY, HIDDEN, SEAL, THOUGHT, UNSEALED, check_events, receive_event, texts, thoughts
+from tests.adapter.canary import (
+    CANARY,
+    HIDDEN,
+    SEAL,
+    THOUGHT,
+    UNSEALED,
+    check_events,
+    receive_event,
+    texts,
+    thoughts,
+)
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
@@ -29,11 +40,14 @@ sync = pytest.mark.parametrize("sync", [False, True], ids=["async", "threads"])
 
 def reasoned(message_id: str | None = None, **fields: Any) -> AIMessage:
     """A message that a node builds."""
-    blocks = [{"type": "thinking", "thinking": CANARY, "signature": "s"}, {"type": "text", "text": "Built"}]
+    blocks = [
+        {"type": "thinking", "thinking": CANARY, "signature": "s"},
+        {"type": "text", "text": "Built"},
+    ]
     return AIMessage(blocks, id=message_id, **fields)  # type: ignore[arg-type]
 
 
-# -- the options ----------------------------------------------------------------------------------------------------
+# -- the options ---------------------------------------------------------------------------------
 
 
 async def test_by_default_all_of_it_is_shown() -> None:
@@ -57,7 +71,7 @@ def test_other_words_for_visibility_are_refused() -> None:
         ReasoningOptions(visibility="none")  # type: ignore[arg-type]
 
 
-# -- the conversation -----------------------------------------------------------------------------------------------
+# -- the conversation ----------------------------------------------------------------------------
 
 
 @sync
@@ -76,7 +90,18 @@ async def test_hidden_reasoning_is_an_empty_message(sync: bool, whole: bool) -> 
 
 async def test_each_hidden_block_is_announced() -> None:
     recorded = await receive_event(
-        chain_of(talker(Scripted([thinking(CANARY, 0), text_chunk("a", 1), thinking(CANARY, 2), text_chunk("b", 3)])))
+        chain_of(
+            talker(
+                Scripted(
+                    [
+                        thinking(CANARY, 0),
+                        text_chunk("a", 1),
+                        thinking(CANARY, 2),
+                        text_chunk("b", 3),
+                    ]
+                )
+            )
+        )
     )
     assert thoughts(recorded) == ["", ""]
 
@@ -86,7 +111,9 @@ def built(way: str) -> Any:
 
     async def node(state: Chat) -> Any:
         message = reasoned("m1")
-        return Command(update={"messages": [message]}) if way == "command" else {"messages": [message]}
+        return (
+            Command(update={"messages": [message]}) if way == "command" else {"messages": [message]}
+        )
 
     if way == "subgraph":
         builder = StateGraph(Chat)
@@ -111,7 +138,8 @@ async def test_a_message_that_a_node_builds(way: str) -> None:
 
 
 async def test_a_message_that_a_node_changes() -> None:
-    """What it has become is not what was streamed: the snapshot tells it, and the values are written once more."""
+    """What it has become is not what was streamed: the snapshot tells it, and the values are
+    written once more."""
     model = Scripted(["Answer"])
 
     async def node(state: Chat) -> Any:
@@ -133,8 +161,18 @@ async def test_a_thread_from_the_server() -> None:
 
     graph = chain_of(build, talker(model), checkpointer=saver)
     await receive_event(graph)
-    recorded = await receive_event(chain_of(talker(Scripted(["More"]), "model"), checkpointer=saver), "more")
-    assert [message.content for message in recorded.snapshot] == ["hi", "", "Built", "", "Answer", "more", "More"]
+    recorded = await receive_event(
+        chain_of(talker(Scripted(["More"]), "model"), checkpointer=saver), "more"
+    )
+    assert [message.content for message in recorded.snapshot] == [
+        "hi",
+        "",
+        "Built",
+        "",
+        "Answer",
+        "more",
+        "More",
+    ]
     assert CANARY in str((await graph.aget_state({"configurable": {"thread_id": "t"}})).values)
 
 
@@ -176,7 +214,13 @@ async def test_parallel_models() -> None:
     builder = StateGraph(Chat)
     for number in range(3):
         model = Scripted(
-            [thinking(CANARY[:5], 0), 0.001, thinking(CANARY[5:], 0), 0.001, text_chunk(f"Answer {number}", 1)]
+            [
+                thinking(CANARY[:5], 0),
+                0.001,
+                thinking(CANARY[5:], 0),
+                0.001,
+                text_chunk(f"Answer {number}", 1),
+            ]
         )
         builder.add_node(f"model{number}", talker(model))
         builder.add_edge(START, f"model{number}")
@@ -199,7 +243,9 @@ def repeated(kind: str) -> list[Any]:
 
 @pytest.mark.parametrize("kind", ["user", "beside", "tool"])
 @pytest.mark.parametrize("reasoning", [HIDDEN, UNSEALED], ids=["sealed", "unsealed"])
-async def test_a_users_or_a_tools_message_that_repeats_it(kind: str, reasoning: ReasoningOptions) -> None:
+async def test_a_users_or_a_tools_message_that_repeats_it(
+    kind: str, reasoning: ReasoningOptions
+) -> None:
     model = Scripted(["Answer"])
 
     async def node(state: Chat) -> Any:
@@ -215,7 +261,7 @@ async def test_a_users_or_a_tools_message_that_repeats_it(kind: str, reasoning: 
     assert sent.text == "Built"
 
 
-# -- without a seal -------------------------------------------------------------------------------------------------
+# -- without a seal ------------------------------------------------------------------------------
 
 
 async def test_without_a_seal_nothing_opaque_is_sent(caplog: pytest.LogCaptureFixture) -> None:
@@ -231,8 +277,11 @@ async def test_without_a_seal_nothing_opaque_is_sent(caplog: pytest.LogCaptureFi
 
 
 async def test_without_a_seal_plain_messages_keep_what_is_opaque() -> None:
-    """Of what providers' packages read, only reasoning has to be sealed; what an application keeps is not sent."""
-    model = Scripted([AIMessageChunk("Answer", additional_kwargs={"refusal": "", "phase": "final"})], ["More"])
+    """Of what providers' packages read, only reasoning has to be sealed; what an application keeps
+    is not sent."""
+    model = Scripted(
+        [AIMessageChunk("Answer", additional_kwargs={"refusal": "", "phase": "final"})], ["More"]
+    )
     graph = chain_of(talker(model))
     first = await receive_event(graph, reasoning=UNSEALED)
     await receive_event(graph, *first.messages, "more", reasoning=UNSEALED)
@@ -240,13 +289,15 @@ async def test_without_a_seal_plain_messages_keep_what_is_opaque() -> None:
     assert model.seen[-1][1].additional_kwargs == {"refusal": ""}
 
 
-# -- summaries ------------------------------------------------------------------------------------------------------
+# -- summaries -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
 @pytest.mark.parametrize("provider", ["openai", "openai-v0", "openai-v1", "google", "google-v1"])
 @each_value()
-async def test_a_providers_summary_is_shown(provider: str, whole: bool, provider_server: ProviderServer) -> None:
+async def test_a_providers_summary_is_shown(
+    provider: str, whole: bool, provider_server: ProviderServer
+) -> None:
     recorded, sent = await summed(provider, whole, provider_server)
     assert thoughts(recorded) == [f"{CANARY} summed up"]
     assert CANARY in sent
@@ -254,10 +305,22 @@ async def test_a_providers_summary_is_shown(provider: str, whole: bool, provider
 
 @pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
 @pytest.mark.parametrize(
-    "provider", ["anthropic", "anthropic-v1", "bedrock", "deepseek", "deepseek-v1", "ollama", "openrouter", "mistral"]
+    "provider",
+    [
+        "anthropic",
+        "anthropic-v1",
+        "bedrock",
+        "deepseek",
+        "deepseek-v1",
+        "ollama",
+        "openrouter",
+        "mistral",
+    ],
 )
 @each_value()
-async def test_what_is_no_summary_is_not(provider: str, whole: bool, provider_server: ProviderServer) -> None:
+async def test_what_is_no_summary_is_not(
+    provider: str, whole: bool, provider_server: ProviderServer
+) -> None:
     recorded, sent = await summed(provider, whole, provider_server)
     check_events(recorded.events)
     assert thoughts(recorded) == [""]
@@ -279,14 +342,19 @@ async def summed(provider: str, whole: bool, server: ProviderServer) -> tuple[Re
     return first, json.dumps(server.bodies[-1])
 
 
-# -- what it costs --------------------------------------------------------------------------------------------------
+# -- what it costs -------------------------------------------------------------------------------
 
 
 @sync
 async def test_plain_text_has_no_opaque_values(sync: bool) -> None:
     agent = agent_of((sync_talker if sync else talker)(Scripted(["Hel", "lo"])))
     recorded = await record_run(agent, run_input("hi"))
-    kinds = ["TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"]
+    kinds = [
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "TEXT_MESSAGE_CONTENT",
+        "TEXT_MESSAGE_END",
+    ]
     steps = ["STEP_STARTED", *kinds, "STEP_FINISHED"]
     assert recorded.types == ["RUN_STARTED", *steps, "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
     assert not any(message.encrypted_value for message in recorded.messages)
@@ -299,7 +367,9 @@ async def test_calls_and_results_have_none_either() -> None:
         return "found"
 
     recorded = await record_run(
-        LangGraphAgent(graph=create_agent(Scripted(["Look", call("look", "c1", q=1)], ["Done"]), [look])),
+        LangGraphAgent(
+            graph=create_agent(Scripted(["Look", call("look", "c1", q=1)], ["Done"]), [look])
+        ),
         run_input("hi"),
     )
     assert "encryptedValue" not in json.dumps(dumped(recorded.messages))
@@ -308,11 +378,17 @@ async def test_calls_and_results_have_none_either() -> None:
 
 async def test_the_name_of_an_agent_reaches_the_provider(provider_server: ProviderServer) -> None:
     provider_server.script("openai-chat", turn(Text("A jacket.")), turn(Text("And an umbrella.")))
-    agent = LangGraphAgent(graph=create_agent(make_model("openai-chat", provider_server), [], name="ada"))
+    agent = LangGraphAgent(
+        graph=create_agent(make_model("openai-chat", provider_server), [], name="ada")
+    )
     first = await record_run(agent, run_input("What should I wear?"))
     first.check_snapshot()
     await record_run(agent, run_input(*first.messages, "Anything else?"))
-    (answer,) = [message for message in provider_server.bodies[-1]["messages"] if message["role"] == "assistant"]
+    (answer,) = [
+        message
+        for message in provider_server.bodies[-1]["messages"]
+        if message["role"] == "assistant"
+    ]
     assert answer == {"role": "assistant", "content": "A jacket.", "name": "ada"}
 
 
@@ -323,7 +399,11 @@ async def test_off_sends_no_reasoning_events_at_all(seal: ReasoningSeal | None) 
         """Look something up."""
         return "found"
 
-    thought = [thinking(CANARY, 0), thinking(index=0, signature="S"), text_chunk("<think>so</think>Yes", 1)]
+    thought = [
+        thinking(CANARY, 0),
+        thinking(index=0, signature="S"),
+        text_chunk("<think>so</think>Yes", 1),
+    ]
     model = Scripted([*thought, call("look", "c1", 2, q="x")], [text_chunk("Done", 0)])
     options = ReasoningOptions(visibility="off", seal=seal, think_tags=True)
     agent = LangGraphAgent(create_agent(model, [look]), reasoning=options)

@@ -1,4 +1,5 @@
-"""Messages that arrive in one piece: from models that do not stream, from nodes that write them, from caches."""
+"""Messages that arrive in one piece: from models that do not stream, from nodes that write them,
+from caches."""
 
 from __future__ import annotations
 
@@ -6,7 +7,13 @@ from typing import Any
 
 import pytest
 from ag_ui.core import AssistantMessage
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
@@ -120,7 +127,9 @@ async def test_system_messages_are_not_told_and_an_answer_that_is_replaced_is_lo
 @pytest.mark.parametrize("copied_id", [None, "copy"])
 @pytest.mark.parametrize("streaming", [True, False])
 @pytest.mark.parametrize("nested", [True, False])
-async def test_a_copy_of_a_reply_is_told_once(copied_id: str | None, streaming: bool, nested: bool) -> None:
+async def test_a_copy_of_a_reply_is_told_once(
+    copied_id: str | None, streaming: bool, nested: bool
+) -> None:
     model = Scripted(["Hel", "lo"], disable_streaming=not streaming)
 
     async def node(state: Chat) -> Any:
@@ -236,17 +245,22 @@ async def test_a_hidden_message_stays_hidden_in_the_next_run() -> None:
     """Another agent object on the same thread, as after a restart."""
     saver = InMemorySaver()
     router = talker(hidden(Scripted([call("look", "c1")])), "router")
-    first = await record_run(agent_of(router, talker(Scripted(["a"])), checkpointer=saver), run_input("hi", thread="t"))
+    first = await record_run(
+        agent_of(router, talker(Scripted(["a"])), checkpointer=saver), run_input("hi", thread="t")
+    )
     again = run_input(*first.messages, "more", thread="t")
     recorded = await record_run(agent_of(talker(Scripted(["b"])), checkpointer=saver), again)
     recorded.check_snapshot()
-    answers = [message.content for message in recorded.messages if isinstance(message, AssistantMessage)]
+    answers = [
+        message.content for message in recorded.messages if isinstance(message, AssistantMessage)
+    ]
     assert answers == ["a", "b"]
 
 
 @pytest.mark.parametrize("back", ["Hello", "Bye"])
 async def test_a_message_that_a_node_changes_and_another_changes_back(back: str) -> None:
-    """The client's value for it follows: the model gets what the graph has, not what it had between."""
+    """The client's value for it follows: the model gets what the graph has, not what it had
+    between."""
     model = Scripted(["Hello"], ["Done."])
 
     async def talk(state: Chat) -> dict[str, Any]:

@@ -22,10 +22,14 @@ class Client:
     held: list[Message] = field(default_factory=list)
     state: Any = field(default_factory=dict)
 
-    async def send(self, *new: Message | str, resume: Sequence[ResumeEntry] = (), **fields: Any) -> RecordedRun:
+    async def send(
+        self, *new: Message | str, resume: Sequence[ResumeEntry] = (), **fields: Any
+    ) -> RecordedRun:
         """Run with what is held and what is new."""
         fields = {"state": self.state, **fields}
-        given = run_input(*self.held, *new, thread=self.thread, resume=list(resume) or None, **fields)
+        given = run_input(
+            *self.held, *new, thread=self.thread, resume=list(resume) or None, **fields
+        )
         recorded = await record_run(self.agent, given)
         if recorded.last.type.value == "RUN_FINISHED":
             self.held, self.state = recorded.messages, recorded.state
@@ -50,7 +54,11 @@ class Client:
 
 def ending(recorded: RecordedRun) -> str:
     """How a run has ended: the type of its outcome, or the code of its error."""
-    return str(recorded.last.outcome.type if recorded.last.type.value == "RUN_FINISHED" else recorded.last.code)
+    return str(
+        recorded.last.outcome.type
+        if recorded.last.type.value == "RUN_FINISHED"
+        else recorded.last.code
+    )
 
 
 def asked(recorded: RecordedRun) -> list[Interrupt]:

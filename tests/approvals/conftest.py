@@ -45,7 +45,9 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Left:
             _MESSAGES.validate_python(recorded["messages"]),
             _INTERRUPTS.validate_python(recorded["asked"]),
         )
-        dialogues[kind, answer] = Paused(kind, f"{kind}-{answer}", home / f"{kind}-{answer}", messages, asked)
+        dialogues[kind, answer] = Paused(
+            kind, f"{kind}-{answer}", home / f"{kind}-{answer}", messages, asked
+        )
     return Left(database, dialogues)
 
 

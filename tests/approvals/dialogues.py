@@ -1,4 +1,5 @@
-"""What the tests of single rules share: an agent over one kind of pause, its thread, and its model."""
+"""What the tests of single rules share: an agent over one kind of pause, its thread, and its
+model."""
 
 from __future__ import annotations
 
@@ -41,8 +42,11 @@ class Dialogue:
     async def send(
         self, *new: Message, resume: Sequence[ResumeEntry] = (), heals: bool = False, **fields: Any
     ) -> RecordedRun:
-        """A run with what the client holds; it then holds what it was told. `heals`: only the snapshot tells all."""
-        given = run_input(*self.held, *new, thread=self.thread, resume=list(resume) or None, **fields)
+        """A run with what the client holds; it then holds what it was told. `heals`: only the
+        snapshot tells all."""
+        given = run_input(
+            *self.held, *new, thread=self.thread, resume=list(resume) or None, **fields
+        )
         recorded = await record_run(self.agent, given)
         if recorded.last.type == "RUN_FINISHED":
             if not heals:
@@ -51,9 +55,12 @@ class Dialogue:
         return recorded
 
     async def ask(self, **fields: Any) -> list[str]:
-        """Say the file, and return the ids of the questions, the one about 1 before the one about 2."""
+        """Say the file, and return the ids of the questions, the one about 1 before the one about
+        2."""
         recorded = await self.send(user(str(self.file)), **fields)
-        asked = sorted(recorded.last.outcome.interrupts, key=lambda one: one.metadata["args"]["amount"])
+        asked = sorted(
+            recorded.last.outcome.interrupts, key=lambda one: one.metadata["args"]["amount"]
+        )
         return [one.id for one in asked]
 
     def check_model(self) -> None:
@@ -68,7 +75,10 @@ class Dialogue:
 
 
 def resolved(*answers: tuple[str, Any]) -> list[ResumeEntry]:
-    return [ResumeEntry(interrupt_id=one, status="resolved", payload=payload) for one, payload in answers]
+    return [
+        ResumeEntry(interrupt_id=one, status="resolved", payload=payload)
+        for one, payload in answers
+    ]
 
 
 def cancelled(*ids: str) -> list[ResumeEntry]:
@@ -78,7 +88,9 @@ def cancelled(*ids: str) -> list[ResumeEntry]:
 def result(call_id: str, content: Any, **fields: Any) -> ToolMessage:
     """A result by the client."""
     text = content if isinstance(content, str) else json.dumps(content)
-    return ToolMessage(id=f"result-{call_id}", role="tool", tool_call_id=call_id, content=text, **fields)
+    return ToolMessage(
+        id=f"result-{call_id}", role="tool", tool_call_id=call_id, content=text, **fields
+    )
 
 
 def calling(name: str, call_id: str, **arguments: Any) -> AssistantMessage:

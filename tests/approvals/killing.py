@@ -1,8 +1,8 @@
 """Processes that use an approval and are then killed: `python -m tests.approvals.killing`.
 
-A JSON object on standard input forks a process, which says its id, resumes a thread of a SQLite file, and hangs where
-it is told to: `"record"`, when the use of the answers is stored; `"tool"`, when something has happened. "dead" when it
-has ended.
+A JSON object on standard input forks a process, which says its id, resumes a thread of a SQLite
+file, and hangs where it is told to: `"record"`, when the use of the answers is stored; `"tool"`,
+when something has happened. "dead" when it has ended.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ class Stopping(AsyncSqliteSaver):
 
     recorded: Path
 
-    async def aput_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+    async def aput_writes(
+        self, config: Any, writes: Any, task_id: str, task_path: str = ""
+    ) -> None:
         await super().aput_writes(config, writes, task_id, task_path)
         if any(channel == "__agui_record__" for channel, _ in writes):
             self.recorded.write_text("recorded")

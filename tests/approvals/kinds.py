@@ -1,7 +1,8 @@
 """The kinds of pause: graphs in which something happens only if it was approved.
 
-What happens is a line in a file, whose path is the user's message: so it is seen from any process. The models follow
-from what they are given, so a graph goes on in another process as it would have in its own.
+What happens is a line in a file, whose path is the user's message: so it is seen from any process.
+The models follow from what they are given, so a graph goes on in another process as it would have
+in its own.
 """
 
 from __future__ import annotations
@@ -13,7 +14,13 @@ from typing import Annotated, Any, Literal
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.messages import AIMessageChunk, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessageChunk,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+)
 from langchain_core.tools import tool
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
@@ -33,7 +40,9 @@ class State(TypedDict):
 def happened(file: Path | str) -> list[int]:
     """What has happened, in no order."""
     path = Path(file)
-    return sorted(json.loads(line) for line in path.read_text().splitlines()) if path.exists() else []
+    return (
+        sorted(json.loads(line) for line in path.read_text().splitlines()) if path.exists() else []
+    )
 
 
 def happen(file: str, amount: int) -> None:
@@ -55,10 +64,12 @@ def last_user_text(messages: list[BaseMessage]) -> str:
 
 def turn_of(messages: list[BaseMessage]) -> str:
     """What tells the calls of this turn from those of others: the file's suffix, else a count."""
-    return Path(last_user_text(messages)).suffix or str(sum(isinstance(message, HumanMessage) for message in messages))
+    return Path(last_user_text(messages)).suffix or str(
+        sum(isinstance(message, HumanMessage) for message in messages)
+    )
 
 
-# -- HumanInTheLoopMiddleware ---------------------------------------------------------------------------------------
+# -- HumanInTheLoopMiddleware --------------------------------------------------------------------
 
 
 def spending(messages: list[BaseMessage]) -> list[str | AIMessageChunk]:
@@ -111,7 +122,7 @@ def around(inner: Any, saver: Any = None) -> Any:
     return builder.compile(checkpointer=saver)
 
 
-# -- interrupt(), breakpoints ---------------------------------------------------------------------------------------
+# -- interrupt(), breakpoints --------------------------------------------------------------------
 
 
 class Answer(BaseModel):
@@ -127,7 +138,9 @@ def asking(saver: Any = None) -> Any:
     for amount in (1, 2):
 
         def node(state: State, amount: int = amount) -> dict[str, Any]:
-            answer: Any = interrupt({"question": f"Spend {amount}?", "amount": amount}, response_schema=Answer)
+            answer: Any = interrupt(
+                {"question": f"Spend {amount}?", "amount": amount}, response_schema=Answer
+            )
             answer = Answer.model_validate(answer)
             if answer.approved:
                 happen(last_user_text(state["messages"]), answer.amount or amount)

@@ -1,6 +1,7 @@
 """One dialogue of the matrix: a pause, every wrong answer, the right one, and that sent again.
 
-After each step what has happened is compared with what was approved; every stream is checked by the verifier.
+After each step what has happened is compared with what was approved; every stream is checked by the
+verifier.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ from tests.adapter.streams import RecordedRun, record_run, run_input, user
 from tests.approvals.kinds import KINDS, happened
 
 ANSWERS = ("approve", "edit", "reject", "cancel")
-CASES = [(kind, answer) for kind in KINDS for answer in ANSWERS if (kind, answer) != ("breakpoint", "edit")]
+CASES = [
+    (kind, answer)
+    for kind in KINDS
+    for answer in ANSWERS
+    if (kind, answer) != ("breakpoint", "edit")
+]
 
 BAD: dict[str, Any] = {
     "the text true": "true",
@@ -55,7 +61,11 @@ class Paused:
     asked: Sequence[Interrupt]
 
     def known_calls(self) -> set[str]:
-        return {call.id for message in self.messages for call in getattr(message, "tool_calls", None) or ()}
+        return {
+            call.id
+            for message in self.messages
+            for call in getattr(message, "tool_calls", None) or ()
+        }
 
     def entries(self, *payloads: Any) -> list[ResumeEntry]:
         """Answers in the order of the amounts; `...` cancels."""
@@ -66,8 +76,12 @@ class Paused:
             for one, payload in zip(self.asked, payloads, strict=True)
         ]
 
-    async def resume(self, agent: LangGraphAgent, entries: Sequence[ResumeEntry], *new: Message) -> RecordedRun:
-        return await record_run(agent, run_input(*self.messages, *new, thread=self.thread, resume=list(entries)))
+    async def resume(
+        self, agent: LangGraphAgent, entries: Sequence[ResumeEntry], *new: Message
+    ) -> RecordedRun:
+        return await record_run(
+            agent, run_input(*self.messages, *new, thread=self.thread, resume=list(entries))
+        )
 
 
 def amount_of(interrupt: Interrupt) -> int:
@@ -76,10 +90,14 @@ def amount_of(interrupt: Interrupt) -> int:
     return int(args["amount"]) if args else 1
 
 
-async def pause(agent: LangGraphAgent, kind: str, answer: str, home: Path, thread: str | None = None) -> Paused:
+async def pause(
+    agent: LangGraphAgent, kind: str, answer: str, home: Path, thread: str | None = None
+) -> Paused:
     """Begin a dialogue, and check what is asked."""
     file = home / f"{kind}-{answer}"
-    recorded = await record_run(agent, run_input(user(str(file)), thread=thread or f"{kind}-{answer}"))
+    recorded = await record_run(
+        agent, run_input(user(str(file)), thread=thread or f"{kind}-{answer}")
+    )
     assert recorded.last.outcome.type == "interrupt"
     assert recorded.types[-2:] == ["MESSAGES_SNAPSHOT", "RUN_FINISHED"]
     recorded.check_snapshot()
@@ -110,7 +128,11 @@ def check_questions(paused: Paused) -> None:
 def right(paused: Paused, answer: str) -> tuple[list[ResumeEntry], list[int]]:
     """The right answers, and what then happens."""
     if paused.kind == "breakpoint":
-        payload: Any = {"approve": {"approved": True}, "reject": {"approved": False}, "cancel": ...}[answer]
+        payload: Any = {
+            "approve": {"approved": True},
+            "reject": {"approved": False},
+            "cancel": ...,
+        }[answer]
         return paused.entries(payload), [1] if answer == "approve" else []
     args = {"file": str(paused.file), "amount": 5}
     edit: Any = {"approved": True, "editedArgs": args}
@@ -127,7 +149,9 @@ def right(paused: Paused, answer: str) -> tuple[list[ResumeEntry], list[int]]:
     return paused.entries(*payloads), {"approve": [1], "edit": [2, 5]}.get(answer, [])
 
 
-async def refuse(agent: LangGraphAgent, paused: Paused, entries: Sequence[ResumeEntry], code: str) -> None:
+async def refuse(
+    agent: LangGraphAgent, paused: Paused, entries: Sequence[ResumeEntry], code: str
+) -> None:
     recorded = await paused.resume(agent, entries)
     assert (recorded.types, recorded.last.code) == (["RUN_STARTED", "RUN_ERROR"], code)
     assert happened(paused.file) == []
@@ -136,7 +160,9 @@ async def refuse(agent: LangGraphAgent, paused: Paused, entries: Sequence[Resume
 async def refuse_all(agent: LangGraphAgent, paused: Paused, answer: str) -> None:
     """Give every wrong answer there is."""
     good, _ = right(paused, "approve")
-    unknown = ResumeEntry(interrupt_id=f"{good[0].interrupt_id[:-1]}x", status="resolved", payload={"approved": True})
+    unknown = ResumeEntry(
+        interrupt_id=f"{good[0].interrupt_id[:-1]}x", status="resolved", payload={"approved": True}
+    )
     await refuse(agent, paused, [], "interrupt_unanswered")
     await refuse(agent, paused, [unknown], "interrupt_unknown")
     await refuse(agent, paused, [*good, unknown], "interrupt_unknown")
@@ -147,13 +173,17 @@ async def refuse_all(agent: LangGraphAgent, paused: Paused, answer: str) -> None
     await refuse(late, paused, good, "interrupt_expired")
     recorded = await paused.resume(agent, [], user("never mind"))
     assert recorded.last.code == "interrupt_unanswered"
-    bad = BAD if answer == "approve" else {"the text true": "true"}  # all of them once per kind and store are enough
+    bad = (
+        BAD if answer == "approve" else {"the text true": "true"}
+    )  # all of them once per kind and store are enough
     for payload in bad.values():
         wrong = ResumeEntry(interrupt_id=good[0].interrupt_id, status="resolved", payload=payload)
         await refuse(agent, paused, [*good[1:], wrong], "interrupt_invalid")
 
 
-async def decide(agent: LangGraphAgent, paused: Paused, answer: str) -> tuple[RecordedRun, list[ResumeEntry]]:
+async def decide(
+    agent: LangGraphAgent, paused: Paused, answer: str
+) -> tuple[RecordedRun, list[ResumeEntry]]:
     """Give the right answer, and check what it brings about."""
     entries, expected = right(paused, answer)
     recorded = await paused.resume(agent, entries)
@@ -163,21 +193,31 @@ async def decide(agent: LangGraphAgent, paused: Paused, answer: str) -> tuple[Re
     assert recorded.last.outcome.type == ("cancelled" if given_up else "success")
     assert happened(paused.file) == expected
     recorded.check_snapshot()
-    again = {event.tool_call_id for event in recorded.of("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END")}
+    again = {
+        event.tool_call_id
+        for event in recorded.of("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END")
+    }
     assert not again & paused.known_calls()
     results = [event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")]
     assert sorted(results) == sorted(paused.known_calls())
-    assert recorded.last.outcome.type == "cancelled" or recorded.last.outcome.pending_tool_call_ids is None
+    assert (
+        recorded.last.outcome.type == "cancelled"
+        or recorded.last.outcome.pending_tool_call_ids is None
+    )
     return recorded, entries
 
 
 async def repeat(agent: LangGraphAgent, paused: Paused, entries: Sequence[ResumeEntry]) -> None:
-    """Send the same answers again, as a client whose connection broke; and others, which come too late."""
+    """Send the same answers again, as a client whose connection broke; and others, which come too
+    late."""
     before = happened(paused.file)
     again = await paused.resume(agent, entries)
     assert again.last.outcome.type == "success"
     assert not again.of("STEP_STARTED")
-    other = [ResumeEntry(interrupt_id=one.interrupt_id, status="resolved", payload=True) for one in entries]
+    other = [
+        ResumeEntry(interrupt_id=one.interrupt_id, status="resolved", payload=True)
+        for one in entries
+    ]
     late = await paused.resume(agent, other)
     assert late.last.code == "interrupt_unknown"
     assert happened(paused.file) == before

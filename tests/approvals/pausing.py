@@ -1,4 +1,5 @@
-"""Pauses every dialogue of the matrix in a SQLite file, as a process of its own: `python -m ... <database> <home>`.
+"""Pauses every dialogue of the matrix in a SQLite file, as a process of its own: `python -m ...
+<database> <home>`.
 
 Prints what the clients hold, one JSON object per line.
 """
@@ -24,7 +25,9 @@ async def main(database: str, home: str) -> None:
             paused = await pause(agents[kind], kind, answer, Path(home))
             recorded = {
                 "case": (kind, answer),
-                "messages": [message.model_dump(by_alias=True, mode="json") for message in paused.messages],
+                "messages": [
+                    message.model_dump(by_alias=True, mode="json") for message in paused.messages
+                ],
                 "asked": [one.model_dump(by_alias=True, mode="json") for one in paused.asked],
             }
             print(json.dumps(recorded))  # noqa: T201

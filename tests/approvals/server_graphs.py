@@ -1,4 +1,5 @@
-"""The graphs of the matrix, for the LangGraph server of `tests.remote`, which brings its own checkpointer."""
+"""The graphs of the matrix, for the LangGraph server of `tests.remote`, which brings its own
+checkpointer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Answers to questions that were answered before a run failed or was stopped: an old approval lets nothing run."""
+"""Answers to questions that were answered before a run failed or was stopped: an old approval lets
+nothing run."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ from tests.waiting import wait_for
 
 
 class Work:
-    """A step that takes an approval, and breaks or hangs until it is mended; `done` is what it has done."""
+    """A step that takes an approval, and breaks or hangs until it is mended; `done` is what it has
+    done."""
 
     def __init__(self) -> None:
         self.done: list[object] = []
@@ -64,7 +66,9 @@ def tooled(mode: kinds.Mode) -> Callable[[Work], Any]:
                 return ["re ", last.text]
             return [call("spend", f"s{len(messages)}", amount=1)]
 
-        return create_agent(Scripted(script=script), [spend], middleware=[guard(mode)], checkpointer=work.saver)
+        return create_agent(
+            Scripted(script=script), [spend], middleware=[guard(mode)], checkpointer=work.saver
+        )
 
     return graph
 
@@ -88,7 +92,8 @@ HOW = ["fails", "is stopped"]
 
 
 async def broken(kind: str, how: str) -> tuple[Client, Work, str]:
-    """A thread whose approved work has failed or was stopped; now it would work. And the id of its question."""
+    """A thread whose approved work has failed or was stopped; now it would work. And the id of its
+    question."""
     work = Work()
     client = Client(LangGraphAgent(GRAPHS[kind](work)))
     (one,) = await client.ask(user("spend", "u1"))
@@ -117,8 +122,11 @@ async def test_nothing_is_open_any_more(kind: str, how: str) -> None:
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
-async def test_a_process_that_dies_takes_the_answers_with_it_that_no_step_has_used_up(kind: str) -> None:
-    """Where the question is open again, a new answer counts; where it is not, none does. The old one never does."""
+async def test_a_process_that_dies_takes_the_answers_with_it_that_no_step_has_used_up(
+    kind: str,
+) -> None:
+    """Where the question is open again, a new answer counts; where it is not, none does. The old
+    one never does."""
     client, work, one = await broken(kind, "is killed")
     shown = await client.connect()
     assert ending(shown) == ("success" if kind == "batched" else "interrupt")
@@ -135,12 +143,15 @@ async def test_a_process_that_dies_takes_the_answers_with_it_that_no_step_has_us
         assert work.done == ([False] if kind == "interrupt" else [])
 
 
-@pytest.mark.parametrize("answer", [False, {"approved": True, "editedArgs": {"amount": 2}}, "other"], ids=str)
+@pytest.mark.parametrize(
+    "answer", [False, {"approved": True, "editedArgs": {"amount": 2}}, "other"], ids=str
+)
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("kind", GRAPHS)
 @each_value()
 async def test_another_answer_is_refused(kind: str, how: str, answer: object) -> None:
-    """It came too late. To run the work all the same, or to say that all is well, would be a lie."""
+    """It came too late. To run the work all the same, or to say that all is well, would be a
+    lie."""
     client, work, one = await broken(kind, how)
     recorded = await client.send(resume=resolved((one, answer)))
     assert (recorded.types, ending(recorded)) == (["RUN_STARTED", "RUN_ERROR"], "interrupt_unknown")
@@ -211,7 +222,9 @@ def fail_for_one(file: str, amount: int, after: Sequence[int] = ()) -> None:
     """Fail for the first amount, once all of `after` have happened."""
     if amount == 1:
         wait_for(lambda: happened(file) == [*after], "the other one has happened")
-        time.sleep(0.1)  # and is done by then: LangGraph forgets what was done by those that are still at it
+        time.sleep(
+            0.1
+        )  # and is done by then: LangGraph forgets what was done by those that are still at it
         raise ConnectionError("the bank is closed")
     happen(file, amount)
 
@@ -226,12 +239,16 @@ async def test_no_kind_of_pause_runs_with_an_old_approval(
     questions = await client.ask(str(file))
     answers = resolved(*((one.id, {"approved": True}) for one in questions))
     with monkeypatch.context() as patch:
-        patch.setattr(kinds, "happen", partial(fail_for_one, after=[] if kind == "breakpoint" else [2]))
+        patch.setattr(
+            kinds, "happen", partial(fail_for_one, after=[] if kind == "breakpoint" else [2])
+        )
         failed = await client.send(resume=answers)
     assert failed.last.type.value == "RUN_ERROR"
     assert ending(await client.connect()) == "success"
     late = resolved(*((one.id, {"approved": answer}) for one in questions))
-    recorded = await client.send(resume=cancelled(*(one.id for one in questions)) if answer is ... else late)
+    recorded = await client.send(
+        resume=cancelled(*(one.id for one in questions)) if answer is ... else late
+    )
     assert ending(recorded) == ("interrupt_unknown" if answer is False else "success")
     assert happened(file) == ([] if kind == "breakpoint" else [2])
 

@@ -1,4 +1,5 @@
-"""Single rules of answers: records, responding, edits and their schemas, several questions, expiry, at once."""
+"""Single rules of answers: records, responding, edits and their schemas, several questions, expiry,
+at once."""
 
 from __future__ import annotations
 
@@ -27,12 +28,14 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "happened"
 
 
-# -- records --------------------------------------------------------------------------------------------------------
+# -- records -------------------------------------------------------------------------------------
 
 
 @MODES
 @pytest.mark.parametrize("waits", [False, True])
-async def test_each_answer_is_told_once_before_it_takes_effect(mode: Mode, waits: bool, file: Path) -> None:
+async def test_each_answer_is_told_once_before_it_takes_effect(
+    mode: Mode, waits: bool, file: Path
+) -> None:
     recorded: list[tuple[Approval, list[int]]] = []
 
     def receive_event(approval: Approval) -> None:
@@ -42,20 +45,31 @@ async def test_each_answer_is_told_once_before_it_takes_effect(mode: Mode, waits
         await asyncio.sleep(0)
         receive_event(approval)
 
-    dialogue = Dialogue(file, mode, options={"on_approval": receive_later if waits else receive_event})
+    dialogue = Dialogue(
+        file, mode, options={"on_approval": receive_later if waits else receive_event}
+    )
     one, two = await dialogue.ask()
     await dialogue.send(resume=resolved((one, "true"), (two, True)))
     await dialogue.send(resume=resolved((one, True)))
     assert recorded == []
     edited = {"file": str(file), "amount": 5}
-    answers = resolved((one, {"approved": True, "editedArgs": edited}), (two, {"approved": False, "message": "no"}))
+    answers = resolved(
+        (one, {"approved": True, "editedArgs": edited}), (two, {"approved": False, "message": "no"})
+    )
     held = list(dialogue.held)
     run = await dialogue.send(resume=answers)
     assert dialogue.happened == [5]
     assert [before for _, before in recorded] == [[], []]
-    first, second = sorted((approval for approval, _ in recorded), key=lambda approval: approval.interrupt_id != one)
+    first, second = sorted(
+        (approval for approval, _ in recorded), key=lambda approval: approval.interrupt_id != one
+    )
     assert (first.thread_id, first.run_id) == ("t", run.input.run_id)
-    assert (first.interrupt_id, first.decision, first.tool_call_id, first.name) == (one, "edit", "s1-1", "spend")
+    assert (first.interrupt_id, first.decision, first.tool_call_id, first.name) == (
+        one,
+        "edit",
+        "s1-1",
+        "spend",
+    )
     assert (first.args, first.edited_args) == ({"file": str(file), "amount": 1}, edited)
     assert (second.interrupt_id, second.decision, second.edited_args) == (two, "reject", None)
     assert second.payload == {"approved": False, "message": "no"}
@@ -89,13 +103,15 @@ async def test_who_answers_is_in_the_record(file: Path) -> None:
     dialogue = Dialogue(file, options={"on_approval": recorded.append})
     one, two = await dialogue.ask()
     given = run_input(*dialogue.held, thread="t", resume=cancelled(one, two))
-    await record_run(dialogue.agent, given, config={"configurable": {"user": "ada"}}, context={"role": "boss"})
+    await record_run(
+        dialogue.agent, given, config={"configurable": {"user": "ada"}}, context={"role": "boss"}
+    )
     assert [approval.decision for approval in recorded] == ["reject", "reject"]
     assert {approval.config["configurable"]["user"] for approval in recorded} == {"ada"}
     assert [approval.context for approval in recorded] == [{"role": "boss"}] * 2
 
 
-# -- what is answered -----------------------------------------------------------------------------------------------
+# -- what is answered ----------------------------------------------------------------------------
 
 
 @MODES
@@ -104,7 +120,9 @@ async def test_responding_instead_of_the_tool(mode: Mode, file: Path) -> None:
     one, two = await dialogue.ask()
     refused = await dialogue.send(resume=resolved((one, False), (two, True)))
     assert refused.last.code == "interrupt_invalid"
-    recorded = await dialogue.send(resume=resolved((one, {"type": "respond", "message": "paid in cash"}), (two, True)))
+    recorded = await dialogue.send(
+        resume=resolved((one, {"type": "respond", "message": "paid in cash"}), (two, True))
+    )
     assert dialogue.happened == [2]
     results = {event.tool_call_id: event.content for event in recorded.of("TOOL_CALL_RESULT")}
     assert results == {"s1-1": "paid in cash", "s1-2": "spent 2"}
@@ -112,7 +130,9 @@ async def test_responding_instead_of_the_tool(mode: Mode, file: Path) -> None:
 
 
 @MODES
-async def test_a_cancelled_question_that_takes_no_rejection_goes_with_all_others(mode: Mode, file: Path) -> None:
+async def test_a_cancelled_question_that_takes_no_rejection_goes_with_all_others(
+    mode: Mode, file: Path
+) -> None:
     dialogue = Dialogue(file, mode, ("approve", "edit"))
     one, two = await dialogue.ask()
     mixed = await dialogue.send(resume=[*cancelled(one), *resolved((two, True))])
@@ -140,7 +160,10 @@ async def test_edited_arguments_are_checked_before_anything_runs(amount: Any, fi
     ]
     for edit in edits:
         refused = await dialogue.send(resume=resolved((one, edit), (two, True)))
-        assert (refused.types, refused.last.code) == (["RUN_STARTED", "RUN_ERROR"], "interrupt_invalid")
+        assert (refused.types, refused.last.code) == (
+            ["RUN_STARTED", "RUN_ERROR"],
+            "interrupt_invalid",
+        )
         assert dialogue.happened == []
     assert recorded == []
     await dialogue.send(resume=resolved((one, True), (two, True)))
@@ -171,14 +194,16 @@ async def test_calls_that_look_the_same(mode: Mode, file: Path) -> None:
     recorded = await dialogue.send(user(str(file)))
     asked = {one.tool_call_id: one.id for one in recorded.last.outcome.interrupts}
     assert set(asked) == {"twin-0", "twin-1"}
-    answered = await dialogue.send(resume=resolved((asked["twin-1"], True), (asked["twin-0"], False)))
+    answered = await dialogue.send(
+        resume=resolved((asked["twin-1"], True), (asked["twin-0"], False))
+    )
     results = {event.tool_call_id: event.content for event in answered.of("TOOL_CALL_RESULT")}
     assert results["twin-1"] == "spent 1"
     assert "rejected" in results["twin-0"]
     assert dialogue.happened == [1]
 
 
-# -- interrupt() ----------------------------------------------------------------------------------------------------
+# -- interrupt() ---------------------------------------------------------------------------------
 
 
 class Notes(TypedDict, total=False):
@@ -194,7 +219,9 @@ def asking(**values: Any) -> LangGraphAgent:
     builder.add_node("before", lambda state: {"asked": True})
     builder.add_edge(START, "before")
     for name, value in values.items():
-        builder.add_node(f"ask_{name}", lambda state, name=name, value=value: {name: interrupt(value)})
+        builder.add_node(
+            f"ask_{name}", lambda state, name=name, value=value: {name: interrupt(value)}
+        )
         builder.add_edge("before", f"ask_{name}")
     return LangGraphAgent(builder.compile(checkpointer=InMemorySaver()))
 
@@ -209,10 +236,19 @@ async def pause(agent: LangGraphAgent) -> dict[str, Any]:
 async def test_several_answers_in_any_order_and_as_they_are() -> None:
     agent = asking(one="1?", two="2?", three="3?")
     asked = await pause(agent)
-    answers = [(asked["3?"].id, {"type": "reject"}), (asked["1?"].id, None), (asked["2?"].id, [False])]
+    answers = [
+        (asked["3?"].id, {"type": "reject"}),
+        (asked["1?"].id, None),
+        (asked["2?"].id, [False]),
+    ]
     recorded = await record_run(agent, run_input(thread="t", resume=resolved(*answers)))
     assert recorded.last.outcome.type == "success"
-    assert recorded.state == {"asked": True, "one": None, "two": [False], "three": {"type": "reject"}}
+    assert recorded.state == {
+        "asked": True,
+        "one": None,
+        "two": [False],
+        "three": {"type": "reject"},
+    }
 
 
 async def test_one_of_several_cannot_be_cancelled_alone() -> None:
@@ -239,24 +275,36 @@ async def test_what_a_value_says_about_itself() -> None:
     agent = asking(one=recorded, two={"message": "2?", "reason": "neither known nor namespaced"})
     asked = await pause(agent)
     one = asked["Sure?"]
-    assert (one.reason, one.tool_call_id, one.expires_at) == ("shop:sure", "c1", "2999-01-01T00:00:00Z")
+    assert (one.reason, one.tool_call_id, one.expires_at) == (
+        "shop:sure",
+        "c1",
+        "2999-01-01T00:00:00Z",
+    )
     assert one.response_schema == {"type": "boolean"}
     assert one.metadata == {"value": recorded, "langgraph": {"raw": recorded}}
     assert asked["2?"].reason == "input_required"
-    wrong = await record_run(agent, run_input(thread="t", resume=resolved((one.id, "yes"), (asked["2?"].id, 1))))
+    wrong = await record_run(
+        agent, run_input(thread="t", resume=resolved((one.id, "yes"), (asked["2?"].id, 1)))
+    )
     assert wrong.last.code == "interrupt_invalid"
-    right = await record_run(agent, run_input(thread="t", resume=resolved((one.id, False), (asked["2?"].id, 1))))
+    right = await record_run(
+        agent, run_input(thread="t", resume=resolved((one.id, False), (asked["2?"].id, 1)))
+    )
     assert right.state == {"asked": True, "one": False, "two": 1}
 
 
-# -- expiry ---------------------------------------------------------------------------------------------------------
+# -- expiry --------------------------------------------------------------------------------------
 
 
 async def test_a_value_with_an_end_of_its_own() -> None:
-    agent = asking(one={"question": "1?", "expiresAt": "2020-01-01T00:00:00Z"}, two={"question": "2?"})
+    agent = asking(
+        one={"question": "1?", "expiresAt": "2020-01-01T00:00:00Z"}, two={"question": "2?"}
+    )
     asked = await pause(agent)
     ids = [one.id for one in asked.values()]
-    late = await record_run(agent, run_input(thread="t", resume=resolved(*((one, "yes") for one in ids))))
+    late = await record_run(
+        agent, run_input(thread="t", resume=resolved(*((one, "yes") for one in ids)))
+    )
     assert late.last.code == "interrupt_expired"
     recorded = await record_run(agent, run_input(thread="t", resume=cancelled(*ids)))
     assert recorded.last.outcome.type == "cancelled"
@@ -269,7 +317,9 @@ async def test_a_timeout_for_all(mode: Mode, file: Path) -> None:
     shown = [event async for event in dialogue.agent.connect(run_input(thread="t"))][-1]
     stored = await dialogue.agent.graph.aget_state({"configurable": {"thread_id": "t"}})
     since = datetime.fromisoformat(stored.created_at or "")
-    ends = {datetime.fromisoformat(question.expires_at or "") for question in shown.outcome.interrupts}  # type: ignore[union-attr]
+    ends = {
+        datetime.fromisoformat(question.expires_at or "") for question in shown.outcome.interrupts
+    }  # type: ignore[union-attr]
     assert ends == {since + timedelta(minutes=5)}
     dialogue.agent = LangGraphAgent(dialogue.graph, approvals=ApprovalOptions(timeout=timedelta(0)))
     late = await dialogue.send(resume=resolved((one, True), (two, True)))
@@ -279,7 +329,7 @@ async def test_a_timeout_for_all(mode: Mode, file: Path) -> None:
     assert dialogue.happened == []
 
 
-# -- at once --------------------------------------------------------------------------------------------------------
+# -- at once -------------------------------------------------------------------------------------
 
 
 @MODES
@@ -289,8 +339,13 @@ async def test_the_same_answers_at_the_same_time(mode: Mode, busy: str, file: Pa
     one, two = await dialogue.ask()
     answers = resolved((one, True), (two, True))
     recorded = await asyncio.gather(
-        *(record_run(dialogue.agent, run_input(*dialogue.held, thread="t", resume=answers)) for _ in range(3))
+        *(
+            record_run(dialogue.agent, run_input(*dialogue.held, thread="t", resume=answers))
+            for _ in range(3)
+        )
     )
     assert dialogue.happened == [1, 2]
     ends = sorted(getattr(one.last, "code", None) or one.last.outcome.type for one in recorded)
-    assert ends == (["success", "thread_busy", "thread_busy"] if busy == "refuse" else ["success"] * 3)
+    assert ends == (
+        ["success", "thread_busy", "thread_busy"] if busy == "refuse" else ["success"] * 3
+    )

@@ -1,4 +1,5 @@
-"""Anything at all as answers to a pause: nothing runs without a valid approval, and what is refused has a code."""
+"""Anything at all as answers to a pause: nothing runs without a valid approval, and what is refused
+has a code."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ from tests.approvals.test_decisions import PAYLOADS, is_approval
 from tests.deep import example_count
 from tests.messages.shapes import json_values
 
-CODES = {code.value for code in ErrorCode if code.value.startswith("interrupt_")} | {"success", "interrupt"}
+CODES = {code.value for code in ErrorCode if code.value.startswith("interrupt_")} | {
+    "success",
+    "interrupt",
+}
 
 
 def nested(depth: int) -> Any:
@@ -30,9 +34,13 @@ def nested(depth: int) -> Any:
 
 
 payloads = PAYLOADS | json_values | st.integers(1, 900).map(nested)
-edited = payloads.map(lambda value: {"approved": True, "editedArgs": {"file": "", "amount": 1, "more": value}})
+edited = payloads.map(
+    lambda value: {"approved": True, "editedArgs": {"file": "", "amount": 1, "more": value}}
+)
 ids = st.sampled_from(["0", "1", "0~2", "1~1", "0:0", "~", ":", "x"])
-entries = st.lists(st.tuples(ids, st.sampled_from(["resolved", "cancelled"]), payloads | edited), max_size=4)
+entries = st.lists(
+    st.tuples(ids, st.sampled_from(["resolved", "cancelled"]), payloads | edited), max_size=4
+)
 
 
 @settings(max_examples=example_count(12, 300), deadline=None)
@@ -47,12 +55,16 @@ async def test_any_answers(mode: Mode, drawn: list[tuple[str, str, Any]]) -> Non
             if isinstance(payload, dict) and isinstance(args := payload.get("editedArgs"), dict):
                 args["file"] = str(dialogue.file)
         answers = [
-            ResumeEntry.model_construct(interrupt_id=_named(one, names), status=status, payload=payload)
+            ResumeEntry.model_construct(
+                interrupt_id=_named(one, names), status=status, payload=payload
+            )
             for one, status, payload in drawn
         ]
         recorded = await dialogue.send(resume=answers)
         assert ending(recorded) in CODES, recorded.last
-        approved = [one for one, status, payload in drawn if one in "01" and _lets_run(status, payload)]
+        approved = [
+            one for one, status, payload in drawn if one in "01" and _lets_run(status, payload)
+        ]
         assert len(dialogue.happened) <= len(set(approved))
         assert ending(await dialogue.send(resume=answers)) in CODES
         assert len(dialogue.happened) <= len(set(approved))

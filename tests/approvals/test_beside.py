@@ -1,4 +1,5 @@
-"""What comes beside answers, beside cancels of what is closed, and once more after a failure: nothing of it is lost."""
+"""What comes beside answers, beside cancels of what is closed, and once more after a failure:
+nothing of it is lost."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ FRONT = Tool(name="front", description="In the client.", parameters={"type": "ob
 
 
 class Steps:
-    """An agent that spends as often as the user's message says, one approval after the other, and then answers."""
+    """An agent that spends as often as the user's message says, one approval after the other, and
+    then answers."""
 
     def __init__(self, **options: Any) -> None:
         self.spent: list[int] = []
@@ -142,5 +144,11 @@ async def test_connect_shows_the_convention_s_call_behind_the_conversation() -> 
     await steps.client.send(user("spend 1", "u2"))
     steps.client.held = []
     recorded = await steps.client.connect()
-    assert [message.role for message in recorded.messages] == ["user", "assistant", "user", "assistant", "assistant"]
+    assert [message.role for message in recorded.messages] == [
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "assistant",
+    ]
     assert recorded.messages[-1].tool_calls[0].function.name == "request_approval"  # type: ignore[union-attr]

@@ -1,4 +1,5 @@
-"""Static breakpoints before tools: each stop is asked about anew, and what is not approved does not run."""
+"""Static breakpoints before tools: each stop is asked about anew, and what is not approved does not
+run."""
 
 from __future__ import annotations
 
@@ -21,14 +22,20 @@ from tests.approvals.kinds import last_user_text, spend
 
 def spends_twice(messages: list[Any]) -> list[Any]:
     turn = sum(isinstance(message, AIMessage) for message in messages)
-    return [call("spend", f"s{turn}", 0, file=last_user_text(messages), amount=turn + 1)] if turn < 2 else ["Done."]
+    return (
+        [call("spend", f"s{turn}", 0, file=last_user_text(messages), amount=turn + 1)]
+        if turn < 2
+        else ["Done."]
+    )
 
 
 @pytest.fixture
 def dialogue(tmp_path: Path) -> Dialogue:
     dialogue = Dialogue(tmp_path / "happened")
     dialogue.model = Scripted(script=spends_twice)
-    graph = create_agent(dialogue.model, [spend], checkpointer=InMemorySaver(), interrupt_before=["tools"])
+    graph = create_agent(
+        dialogue.model, [spend], checkpointer=InMemorySaver(), interrupt_before=["tools"]
+    )
     dialogue.agent = LangGraphAgent(graph)
     return dialogue
 
@@ -55,7 +62,9 @@ async def test_each_stop_takes_an_approval_of_its_own(dialogue: Dialogue) -> Non
 async def test_what_is_not_approved_is_given_up(how: str, dialogue: Dialogue) -> None:
     first = await dialogue.send(user(str(dialogue.file)))
     (one,) = first.last.outcome.interrupts
-    recorded = await dialogue.send(resume=cancelled(one.id) if how == "cancelled" else resolved((one.id, False)))
+    recorded = await dialogue.send(
+        resume=cancelled(one.id) if how == "cancelled" else resolved((one.id, False))
+    )
     assert recorded.last.outcome.type == "cancelled"
     assert [event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")] == ["s0"]
     after = await dialogue.send(user(str(dialogue.file)))
@@ -71,10 +80,14 @@ async def test_what_is_no_approval_stays_an_interrupt_in_the_convention() -> Non
         answers.append(interrupt({"question": "Which one?"}))
         return {}
 
-    agent = LangGraphAgent(chain_of(node, checkpointer=InMemorySaver()), approvals=ApprovalOptions(ask_by="tool_call"))
+    agent = LangGraphAgent(
+        chain_of(node, checkpointer=InMemorySaver()), approvals=ApprovalOptions(ask_by="tool_call")
+    )
     recorded = await record_run(agent, run_input("hi", thread="t"))
     (one,) = recorded.last.outcome.interrupts
     assert recorded.of("TOOL_CALL_START") == []
-    done = await record_run(agent, run_input(*recorded.messages, thread="t", resume=resolved((one.id, "this"))))
+    done = await record_run(
+        agent, run_input(*recorded.messages, thread="t", resume=resolved((one.id, "this")))
+    )
     assert done.last.outcome.type == "success"
     assert answers == ["this"]

@@ -28,7 +28,9 @@ def test_a_whole_dialogue(mode: Mode, node_client: NodeClient, tmp_path: Path) -
     with serving(app_of(dialogue.agent)) as served:
 
         def run(**request: Any) -> ClientRun:
-            ran = node_client.run(url=served.url("/agent"), agent=f"approvals-{mode}", threadId="t", **request)
+            ran = node_client.run(
+                url=served.url("/agent"), agent=f"approvals-{mode}", threadId="t", **request
+            )
             assert ran.warnings == []
             return ran
 
@@ -40,19 +42,30 @@ def test_a_whole_dialogue(mode: Mode, node_client: NodeClient, tmp_path: Path) -
 
         def answers(*payloads: Any) -> list[dict[str, Any]]:
             pairs = zip(asked, payloads, strict=True)
-            return [{"interruptId": one["id"], "status": "resolved", "payload": payload} for one, payload in pairs]
+            return [
+                {"interruptId": one["id"], "status": "resolved", "payload": payload}
+                for one, payload in pairs
+            ]
 
         wrong = run(resume=answers("true", {"approved": True}))
         assert wrong.runError is not None
         assert wrong.runError["code"] == "interrupt_invalid"
-        assert [one["id"] for one in wrong.openInterrupts] == [one["id"] for one in first.openInterrupts]
+        assert [one["id"] for one in wrong.openInterrupts] == [
+            one["id"] for one in first.openInterrupts
+        ]
         edited = {"file": str(dialogue.file), "amount": 7}
-        last = run(resume=answers({"approved": True, "editedArgs": edited}, {"approved": False, "message": "no"}))
+        last = run(
+            resume=answers(
+                {"approved": True, "editedArgs": edited}, {"approved": False, "message": "no"}
+            )
+        )
         assert (last.error, last.outcome, last.openInterrupts) == (None, "success", [])
         assert not last.pendingToolCallIds
         assert dialogue.happened == [7]
         assert [record.decision for record in records] == ["edit", "reject"] or mode == "per_call"
-        results = {message["toolCallId"]: message for message in last.messages if message["role"] == "tool"}
+        results = {
+            message["toolCallId"]: message for message in last.messages if message["role"] == "tool"
+        }
         assert set(results) == {"s1-1", "s1-2"}
         calls = [call for message in last.messages for call in message.get("toolCalls", ())]
         assert [call["function"]["name"] for call in calls] == ["spend", "spend"]

@@ -1,4 +1,5 @@
-"""Answers by `forwardedProps.command.resume`, as pages for `ag-ui-langgraph` give them: checked as `resume` is."""
+"""Answers by `forwardedProps.command.resume`, as pages for `ag-ui-langgraph` give them: checked as
+`resume` is."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ def command(answer: Any, **more: Any) -> dict[str, Any]:
 
 
 def asked(recorded: RecordedRun) -> list[Any]:
-    return [json.loads(event.value) for event in recorded.of("CUSTOM") if event.name == "on_interrupt"]
+    return [
+        json.loads(event.value) for event in recorded.of("CUSTOM") if event.name == "on_interrupt"
+    ]
 
 
 @dataclass
@@ -45,22 +48,38 @@ class Commanded(Paused):
     way: str = "bare"
     protocol: str | None = "1.0"
 
-    async def resume(self, agent: LangGraphAgent, entries: Sequence[ResumeEntry], *new: Message) -> RecordedRun:
+    async def resume(
+        self, agent: LangGraphAgent, entries: Sequence[ResumeEntry], *new: Message
+    ) -> RecordedRun:
         order = {one.id: number for number, one in enumerate(self.asked)}
-        by_number = sorted(entries, key=lambda one: (one.interrupt_id.partition(":")[0], order[one.interrupt_id]))
+        by_number = sorted(
+            entries, key=lambda one: (one.interrupt_id.partition(":")[0], order[one.interrupt_id])
+        )
         answers = {
             graph_id: self._answer([one.payload for one in group])
-            for graph_id, group in groupby(by_number, lambda one: one.interrupt_id.partition(":")[0])
+            for graph_id, group in groupby(
+                by_number, lambda one: one.interrupt_id.partition(":")[0]
+            )
         }
         answer: Any = answers if len(answers) > 1 else next(iter(answers.values()))
         return await self.send(agent, answer, *new)
 
     async def send(self, agent: LangGraphAgent, answer: Any, *new: Message) -> RecordedRun:
-        more = {"interruptEvent": self.event} if self.way == "with event" and not isinstance(self.event, list) else {}
-        as_text = self.way == "as text" and isinstance(answer, dict) and not answer.keys() & {*self.graph_ids}
+        more = (
+            {"interruptEvent": self.event}
+            if self.way == "with event" and not isinstance(self.event, list)
+            else {}
+        )
+        as_text = (
+            self.way == "as text"
+            and isinstance(answer, dict)
+            and not answer.keys() & {*self.graph_ids}
+        )
         props = command(json.dumps(answer) if as_text else answer, **more)
         fields = {"protocol_version": self.protocol, "forwarded_props": props}
-        return await record_run(agent, run_input(*self.messages, *new, thread=self.thread, **fields))
+        return await record_run(
+            agent, run_input(*self.messages, *new, thread=self.thread, **fields)
+        )
 
     @property
     def graph_ids(self) -> set[str]:
@@ -120,14 +139,20 @@ async def test_on_postgres(kind: str, answer: str, postgres_threads: str, tmp_pa
 async def approve_by_command(saver: Any, kind: str, answer: str, way: str, home: Path) -> None:
     """Give every wrong answer, the right one, and that again; see what happens."""
     agent = LangGraphAgent(KINDS[kind](saver))
-    paused = Commanded(**vars(await pause(agent, kind, answer, home, f"{kind}-{answer}-by-command")), way=way)
+    paused = Commanded(
+        **vars(await pause(agent, kind, answer, home, f"{kind}-{answer}-by-command")), way=way
+    )
     bad = BAD if answer == "approve" and way == "bare" else {"the text true": "true"}
     good, _ = right(paused, "approve")
     for payload in bad.values():
         wrong = ResumeEntry(interrupt_id=good[0].interrupt_id, status="resolved", payload=payload)
         recorded = await paused.resume(agent, [*good[1:], wrong])
         # A command without an answer is none.
-        code = "interrupt_unanswered" if kind == "breakpoint" and payload is None else "interrupt_invalid"
+        code = (
+            "interrupt_unanswered"
+            if kind == "breakpoint" and payload is None
+            else "interrupt_invalid"
+        )
         assert (recorded.types, recorded.last.code) == (["RUN_STARTED", "RUN_ERROR"], code), payload
         assert recorded.last.message
         assert happened(paused.file) == []
@@ -136,16 +161,24 @@ async def approve_by_command(saver: Any, kind: str, answer: str, way: str, home:
     for _ in range(3):
         again = await paused.resume(agent, entries)
         assert again.last.type == "RUN_FINISHED", again.last
-    await paused.resume(agent, [one.model_copy(update={"payload": {"approved": True}}) for one in entries])
+    await paused.resume(
+        agent, [one.model_copy(update={"payload": {"approved": True}}) for one in entries]
+    )
     assert happened(paused.file) == expected
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.endswith("per_call") or kind == "interrupt"])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind.endswith("per_call") or kind == "interrupt"]
+)
 async def test_one_answer_to_several_interrupts_is_refused(kind: str, tmp_path: Path) -> None:
     agent = LangGraphAgent(KINDS[kind](InMemorySaver()))
     paused = Commanded(**vars(await pause(agent, kind, "approve", tmp_path)))
     one = paused.asked[0].id
-    for answer in ({"approved": True}, {one: {"approved": True}}, {"decisions": [{"type": "approve"}] * 2}):
+    for answer in (
+        {"approved": True},
+        {one: {"approved": True}},
+        {"decisions": [{"type": "approve"}] * 2},
+    ):
         recorded = await paused.send(agent, answer)
         assert recorded.last.code == "interrupt_unanswered"
         assert "ids as keys" in recorded.last.message
@@ -153,17 +186,25 @@ async def test_one_answer_to_several_interrupts_is_refused(kind: str, tmp_path: 
 
 
 @pytest.mark.parametrize("form", ["legacy", "both"])
-async def test_a_message_while_paused_repeats_the_question_and_waits(form: Any, tmp_path: Path) -> None:
+async def test_a_message_while_paused_repeats_the_question_and_waits(
+    form: Any, tmp_path: Path
+) -> None:
     file = tmp_path / "happened"
-    agent = LangGraphAgent(KINDS["batched"](InMemorySaver()), approvals=ApprovalOptions(ask_by=form))
+    agent = LangGraphAgent(
+        KINDS["batched"](InMemorySaver()), approvals=ApprovalOptions(ask_by=form)
+    )
     first = await record_run(agent, run_input(user(str(file)), thread="t", protocol_version=None))
     late = user(f"{file}.late", "late")
     for _ in range(2):
-        again = await record_run(agent, run_input(*first.messages, late, thread="t", protocol_version=None))
+        again = await record_run(
+            agent, run_input(*first.messages, late, thread="t", protocol_version=None)
+        )
         assert asked(again) == asked(first)
         assert happened(file) == []
     props = command({"decisions": [{"type": "approve"}, {"type": "reject"}]})
-    given = run_input(*first.messages, late, thread="t", protocol_version=None, forwarded_props=props)
+    given = run_input(
+        *first.messages, late, thread="t", protocol_version=None, forwarded_props=props
+    )
     done = await record_run(agent, given)
     assert happened(file) == [1]
     assert len(asked(done)) == 1  # what the late message brings about
@@ -185,22 +226,30 @@ async def test_a_client_that_knows_outcomes_is_refused_instead(tmp_path: Path) -
         ('{"steps": [1]}', None, {"steps": [1]}),
         ("false", None, False),
         ("null", None, "null"),
-        *((much, None, much) for much in ("[" * 101 + "]" * 101, "[0" + ",0" * 50_000 + "]")),  # too much to read
+        *(
+            (much, None, much) for much in ("[" * 101 + "]" * 101, "[0" + ",0" * 50_000 + "]")
+        ),  # too much to read
         (False, None, False),
         ("7", {"type": "string"}, "7"),
         ("7", {"type": "integer"}, 7),
     ],
 )
-async def test_a_graph_gets_what_the_text_of_an_answer_says(sent: Any, schema: Any, answer: Any) -> None:
+async def test_a_graph_gets_what_the_text_of_an_answer_says(
+    sent: Any, schema: Any, answer: Any
+) -> None:
     got: list[Any] = []
 
     async def ask(state: Any) -> dict[str, Any]:
         got.append(interrupt("Which?", response_schema=schema) if schema else interrupt("Which?"))
         return {}
 
-    agent = LangGraphAgent(chain_of(ask, checkpointer=InMemorySaver()), approvals=ApprovalOptions(ask_by="events"))
+    agent = LangGraphAgent(
+        chain_of(ask, checkpointer=InMemorySaver()), approvals=ApprovalOptions(ask_by="events")
+    )
     first = await record_run(agent, run_input("hi", thread="t", protocol_version=None))
-    given = run_input(*first.messages, thread="t", protocol_version=None, forwarded_props=command(sent))
+    given = run_input(
+        *first.messages, thread="t", protocol_version=None, forwarded_props=command(sent)
+    )
     done = await record_run(agent, given)
     assert done.last.type == "RUN_FINISHED", done.last
     assert got == [answer]
@@ -220,7 +269,9 @@ async def test_a_graph_gets_what_the_text_of_an_answer_says(sent: Any, schema: A
 async def test_how_clients_are_asked(
     form: Any, protocol: str | None, legacy: bool, outcome: bool, tmp_path: Path
 ) -> None:
-    agent = LangGraphAgent(KINDS["batched"](InMemorySaver()), approvals=ApprovalOptions(ask_by=form))
+    agent = LangGraphAgent(
+        KINDS["batched"](InMemorySaver()), approvals=ApprovalOptions(ask_by=form)
+    )
     given = run_input(user(str(tmp_path / "happened")), thread="t", protocol_version=protocol)
     recorded = await record_run(agent, given)
     assert bool(asked(recorded)) == legacy
@@ -238,24 +289,38 @@ async def test_a_question_is_answered_once_by_event_and_by_history(tmp_path: Pat
     event = on_interrupt_events(first.asked)[0].value
 
     def answered(messages: Sequence[Message], run: str, **more: Any) -> Any:
-        return run_input(*messages, thread=first.thread, run=run, forwarded_props=command(answer, **more))
+        return run_input(
+            *messages, thread=first.thread, run=run, forwarded_props=command(answer, **more)
+        )
 
     done = await record_run(agent, answered(first.messages, "r1"))
     assert happened(first.file) == [1]
-    second = await record_run(agent, run_input(*done.messages, user(str(first.file), "u2"), thread=first.thread))
+    second = await record_run(
+        agent, run_input(*done.messages, user(str(first.file), "u2"), thread=first.thread)
+    )
     again = on_interrupt_events(second.last.outcome.interrupts)
     assert again[0].value == event  # the same question
-    for messages, more in ((first.messages, {}), (first.messages, {"interruptEvent": event}), (done.messages, {})):
+    for messages, more in (
+        (first.messages, {}),
+        (first.messages, {"interruptEvent": event}),
+        (done.messages, {}),
+    ):
         late = await record_run(agent, answered(messages, "r2", **more))
         assert late.last.outcome.interrupts == second.last.outcome.interrupts  # asked again
-    other = await record_run(agent, answered(second.messages, "r3", interruptEvent={"action_requests": []}))
+    other = await record_run(
+        agent, answered(second.messages, "r3", interruptEvent={"action_requests": []})
+    )
     assert (other.last.code, "interruptEvent" in other.last.message) == ("interrupt_unknown", True)
     assert happened(first.file) == [1]
     given = answered(second.messages, "r4", interruptEvent=json.loads(event))
     for _ in range(2):  # the second time as a client whose connection broke
         await record_run(agent, given)
         assert happened(first.file) == [1, 1]
-    whole = answered(second.messages, "r5", interruptEvent={"type": "CUSTOM", "name": "on_interrupt", "value": event})
+    whole = answered(
+        second.messages,
+        "r5",
+        interruptEvent={"type": "CUSTOM", "name": "on_interrupt", "value": event},
+    )
     assert (await record_run(agent, whole)).last.type == "RUN_FINISHED"
     assert happened(first.file) == [1, 1]
 
@@ -279,12 +344,15 @@ async def test_without_a_checkpointer_nothing_waits() -> None:
 
 @pytest.mark.parametrize("subagents", ["attributed", "inline", "hidden"])
 async def test_two_approvals_inside_one_subagent(subagents: Any, tmp_path: Path) -> None:
-    """The main agent says nothing between them: only the calls tell that the second is another question."""
+    """The main agent says nothing between them: only the calls tell that the second is another
+    question."""
 
     def twice(messages: list[Any]) -> list[Any]:
         made = sum(message.type == "ai" for message in messages)
         file = messages[0].text
-        return ["Done."] if made == 2 else [call("spend", f"s{made}", 0, file=file, amount=made + 1)]
+        return (
+            ["Done."] if made == 2 else [call("spend", f"s{made}", 0, file=file, amount=made + 1)]
+        )
 
     file = tmp_path / "happened"
     graph = as_tool(spender("batched", model=Scripted(script=twice)), 1, InMemorySaver())
@@ -296,7 +364,8 @@ async def test_two_approvals_inside_one_subagent(subagents: Any, tmp_path: Path)
     assert second.last.outcome.type == "interrupt"
     assert happened(file) == [1]
     other = run_input(*first.messages, thread="t", run="other", forwarded_props=props)
-    # Where they are hidden, nothing that its client has tells the questions apart: another run answers the second one.
+    # Where they are hidden, nothing that its client has tells the questions apart: another run
+    # answers the second one.
     for late in (given,) if subagents == "hidden" else (given, other):
         again = await record_run(agent, late)
         assert again.last.outcome.interrupts == second.last.outcome.interrupts  # asked again
@@ -318,22 +387,31 @@ def remover(*turns: Any, silence: Any = None) -> tuple[Any, list[str]]:
 
     guarded = HumanInTheLoopMiddleware({"remove": True})
     model = Scripted(*turns, metadata=silence)
-    return create_agent(model, [remove], middleware=[guarded], checkpointer=InMemorySaver()), removed
+    return create_agent(
+        model, [remove], middleware=[guarded], checkpointer=InMemorySaver()
+    ), removed
 
 
 @pytest.mark.parametrize("history", ["none", "of the user", "whole"])
 async def test_the_same_request_sent_again_answers_nothing_new(history: str) -> None:
-    """As after a broken connection, by a client that may send no history: a call is made again that looks the same."""
-    graph, removed = remover([call("remove", "c1", what="it")], [call("remove", "c2", what="it")], ["Done."])
+    """As after a broken connection, by a client that may send no history: a call is made again that
+    looks the same."""
+    graph, removed = remover(
+        [call("remove", "c1", what="it")], [call("remove", "c2", what="it")], ["Done."]
+    )
     agent = LangGraphAgent(graph)
     first = await record_run(agent, run_input(user("go"), thread="t"))
     messages = {"none": [], "of the user": first.messages[:1], "whole": first.messages}[history]
-    given = run_input(*messages, thread="t", forwarded_props=command({"decisions": [{"type": "approve"}]}))
+    given = run_input(
+        *messages, thread="t", forwarded_props=command({"decisions": [{"type": "approve"}]})
+    )
     for _ in range(3):
         again = await record_run(agent, given)
         assert removed == ["it"]
         assert [one.tool_call_id for one in again.last.outcome.interrupts] == ["c2"]
-    other = run_input(*again.messages, thread="t", forwarded_props=command({"decisions": [{"type": "approve"}]}))
+    other = run_input(
+        *again.messages, thread="t", forwarded_props=command({"decisions": [{"type": "approve"}]})
+    )
     assert (await record_run(agent, other)).last.outcome.type == "success"
     assert removed == ["it", "it"]
 
@@ -376,7 +454,9 @@ async def test_an_object_with_the_one_id_as_key() -> None:
     assert got == [False]
 
 
-@pytest.mark.parametrize("silence", [{"emit-tool-calls": False}, {"emit-messages": False, "emit-tool-calls": False}])
+@pytest.mark.parametrize(
+    "silence", [{"emit-tool-calls": False}, {"emit-messages": False, "emit-tool-calls": False}]
+)
 async def test_calls_that_the_client_does_not_see_are_approved(silence: Any) -> None:
     """Nobody can show that he has seen them."""
     turns = [["Hello."], ["Soon. ", call("remove", "c1", 1, what="it")], ["Done."]]
@@ -396,8 +476,15 @@ async def test_after_a_call_whose_result_the_client_does_not_see() -> None:
     done: list[str] = []
 
     async def look(state: Any) -> dict[str, Any]:
-        model = Scripted([call("look", "c1")], metadata={"emit-messages": False, "emit-tool-calls": False})
-        return {"messages": [await model.ainvoke(state["messages"]), ToolMessage("seen", tool_call_id="c1")]}
+        model = Scripted(
+            [call("look", "c1")], metadata={"emit-messages": False, "emit-tool-calls": False}
+        )
+        return {
+            "messages": [
+                await model.ainvoke(state["messages"]),
+                ToolMessage("seen", tool_call_id="c1"),
+            ]
+        }
 
     def ask(state: Any) -> dict[str, Any]:
         done.append(interrupt("Pay?"))
@@ -405,7 +492,9 @@ async def test_after_a_call_whose_result_the_client_does_not_see() -> None:
 
     async def say(state: Any) -> dict[str, Any]:
         """Return what was emitted by hand, under another id."""
-        await adispatch_custom_event("manually_emit_message", {"message_id": "m1", "message": "Look here"})
+        await adispatch_custom_event(
+            "manually_emit_message", {"message_id": "m1", "message": "Look here"}
+        )
         return {"messages": [AIMessage("Look here", id="own")]}
 
     agent = LangGraphAgent(chain_of(say, look, ask, checkpointer=InMemorySaver()))

@@ -1,4 +1,5 @@
-"""How long a question may be answered: from the moment at which it was asked, by whichever agent."""
+"""How long a question may be answered: from the moment at which it was asked, by whichever
+agent."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ WRAPPED: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class Asker:
-    """An agent that asks twice, one after the other; `thought` is when it had thought about each."""
+    """An agent that asks twice, one after the other; `thought` is when it had thought about
+    each."""
 
     def __init__(self, mode: Mode, delay: float = 0.0) -> None:
         self.thought: list[datetime] = []
@@ -49,9 +51,13 @@ class Asker:
 @pytest.mark.parametrize("mode", ["batched", "per_call"])
 @pytest.mark.parametrize("wrapped", WRAPPED)
 @each_value()
-async def test_the_time_counts_from_the_question_itself(wrapped: str, mode: Mode, saver: Any, tmp_path: Any) -> None:
+async def test_the_time_counts_from_the_question_itself(
+    wrapped: str, mode: Mode, saver: Any, tmp_path: Any
+) -> None:
     asker = Asker(mode)
-    client = Client(LangGraphAgent(WRAPPED[wrapped](asker, saver), approvals=ApprovalOptions(timeout=HOUR)))
+    client = Client(
+        LangGraphAgent(WRAPPED[wrapped](asker, saver), approvals=ApprovalOptions(timeout=HOUR))
+    )
     questions = await client.ask(str(tmp_path / "happened"))
     for number in range(2):
         (one,) = questions
@@ -75,7 +81,12 @@ async def test_a_subagent_that_thinks_for_long_leaves_time_to_answer(tmp_path: A
 
 async def test_it_runs_out(tmp_path: Any) -> None:
     graph = as_tool(Asker("batched")(None), 1, InMemorySaver())
-    client = Client(LangGraphAgent(graph, approvals=ApprovalOptions(timeout=timedelta(seconds=0.05))))
+    client = Client(
+        LangGraphAgent(graph, approvals=ApprovalOptions(timeout=timedelta(seconds=0.05)))
+    )
     (one,) = await client.ask(str(tmp_path / "happened"))
     await asyncio.sleep(0.06)
-    assert ending(await client.send(resume=resolved((one.id, {"approved": False})))) == "interrupt_expired"
+    assert (
+        ending(await client.send(resume=resolved((one.id, {"approved": False}))))
+        == "interrupt_expired"
+    )

@@ -11,19 +11,43 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from langgraph_agui.interrupts.decisions import ALL_DECISIONS, Action, InvalidAnswer, answer_schema, read_decision
+from langgraph_agui.interrupts.decisions import (
+    ALL_DECISIONS,
+    Action,
+    InvalidAnswer,
+    answer_schema,
+    read_decision,
+)
 from langgraph_agui.interrupts.used_answers import fingerprint
 from langgraph_agui.protocol.wire import has_expired
 from tests.adapter.test_interrupts import answer
 
 ACTION = Action("spend", {"amount": 1}, "c1")
 
-KEYS = ("approved", "type", "editedArgs", "edited_action", "message", "decisions", "Approved", "name", "args")
+KEYS = (
+    "approved",
+    "type",
+    "editedArgs",
+    "edited_action",
+    "message",
+    "decisions",
+    "Approved",
+    "name",
+    "args",
+)
 WORDS = ("approve", "edit", "reject", "respond", "true", "yes", "Approve", "spend", "delete")
-SCALARS = st.none() | st.booleans() | st.sampled_from([0, 1, 1.0]) | st.sampled_from(WORDS) | st.text(max_size=3)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.sampled_from([0, 1, 1.0])
+    | st.sampled_from(WORDS)
+    | st.text(max_size=3)
+)
 PAYLOADS = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4)
+    ),
     max_leaves=8,
 )
 ALLOWED = st.lists(st.sampled_from(ALL_DECISIONS), min_size=1, unique=True).map(tuple)
@@ -68,7 +92,9 @@ def test_only_a_strict_yes_lets_a_call_run(payload: Any, allowed: tuple[str, ...
 @example({"approved": True}, ALL_DECISIONS)
 @example({"approved": False, "message": "no"}, ("approve", "reject"))
 @example({"type": "respond", "message": "no"}, ("respond",))
-def test_what_is_taken_fits_the_schema_that_is_shown(payload: Any, allowed: tuple[str, ...]) -> None:
+def test_what_is_taken_fits_the_schema_that_is_shown(
+    payload: Any, allowed: tuple[str, ...]
+) -> None:
     try:
         read_decision(payload, Action("spend", {"amount": 1}, "c1", allowed))
     except InvalidAnswer:
@@ -81,9 +107,12 @@ def test_what_is_taken_fits_the_schema_that_is_shown(payload: Any, allowed: tupl
     Draft202012Validator(schema).validate(given)
 
 
-@pytest.mark.parametrize("allowed", [ALL_DECISIONS, ("approve", "reject"), ("approve", "edit", "respond")])
+@pytest.mark.parametrize(
+    "allowed", [ALL_DECISIONS, ("approve", "reject"), ("approve", "edit", "respond")]
+)
 def test_front_ends_can_draw_the_schema(allowed: tuple[str, ...]) -> None:
-    """What assistant-ui builds its buttons from: no other keyword, nothing else required, `approved` any boolean."""
+    """What assistant-ui builds its buttons from: no other keyword, nothing else required,
+    `approved` any boolean."""
     schema = answer_schema(allowed)
     assert {*schema} == {"type", "properties", "required"}
     assert schema["required"] == ["approved"]
@@ -106,7 +135,10 @@ EDIT = {"type": "edit", "edited_action": {"name": "spend", "args": {"amount": 5}
         ({"approved": False, "editedArgs": {"amount": 5}}, {"type": "reject"}),
         ({"approved": False, "message": "no"}, {"type": "reject", "message": "no"}),
         ({"approved": False, "reason": "no"}, {"type": "reject", "message": "no"}),
-        ({"approved": False, "type": "respond", "message": "done"}, {"type": "respond", "message": "done"}),
+        (
+            {"approved": False, "type": "respond", "message": "done"},
+            {"type": "respond", "message": "done"},
+        ),
         ({"approved": True, "type": "approve"}, {"type": "approve"}),
         ({"type": "approve"}, {"type": "approve"}),
         (EDIT, EDIT),
@@ -128,7 +160,14 @@ CONTRADICTIONS = [
 
 
 @pytest.mark.parametrize(
-    "payload", [{"type": "respond"}, {"type": "edit"}, {"type": "edit", "edited_action": {}}, {1: 2}, *CONTRADICTIONS]
+    "payload",
+    [
+        {"type": "respond"},
+        {"type": "edit"},
+        {"type": "edit", "edited_action": {}},
+        {1: 2},
+        *CONTRADICTIONS,
+    ],
 )
 def test_half_a_decision_is_none(payload: Any) -> None:
     with pytest.raises(InvalidAnswer):
@@ -160,5 +199,10 @@ def test_when_an_answer_comes_too_late() -> None:
 def test_a_fingerprint_knows_no_order_but_everything_else() -> None:
     one, two = answer("a", {"x": 1, "y": 2}), answer("b", True)
     assert fingerprint([one, two]) == fingerprint([two, answer("a", {"y": 2, "x": 1})])
-    others = [[one], [one, answer("b", 1)], [one, answer("b", "True")], [one, answer("b", True, "cancelled")]]
+    others = [
+        [one],
+        [one, answer("b", 1)],
+        [one, answer("b", "True")],
+        [one, answer("b", True, "cancelled")],
+    ]
     assert len({fingerprint(entries) for entries in [[one, two], *others]}) == 5

@@ -1,7 +1,7 @@
 """How a client is asked does not decide how it may answer.
 
-Clients of before AG-UI 1.0 are asked as by `ag-ui-langgraph`: by events with the graph's own value, and a run that
-ends without an outcome.
+Clients of before AG-UI 1.0 are asked as by `ag-ui-langgraph`: by events with the graph's own value,
+and a run that ends without an outcome.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from tests.approvals.test_commands import Commanded
 
 GRAPHS: dict[str, Callable[[Any], Any]] = {
     **{kind: KINDS[kind] for kind in ("interrupt", "breakpoint", "batched", "per_call")},
-    **{kind: KINDS[kind] for kind in ("tool_batched", "tool_per_call", "subgraph_batched", "subgraph_per_call")},
+    **{
+        kind: KINDS[kind]
+        for kind in ("tool_batched", "tool_per_call", "subgraph_batched", "subgraph_per_call")
+    },
     "subgraph_interrupt": lambda saver: around(asking(), saver),
 }
 
@@ -48,18 +51,25 @@ class Resuming(Paused):
 
     protocol: str | None = NEW
 
-    async def resume(self, agent: LangGraphAgent, entries: Sequence[ResumeEntry], *new: Message) -> RecordedRun:
+    async def resume(
+        self, agent: LangGraphAgent, entries: Sequence[ResumeEntry], *new: Message
+    ) -> RecordedRun:
         fields = {"protocol_version": self.protocol, "resume": list(entries)}
-        return await record_run(agent, run_input(*self.messages, *new, thread=self.thread, **fields))
+        return await record_run(
+            agent, run_input(*self.messages, *new, thread=self.thread, **fields)
+        )
 
 
 @dataclass
 class Resulting(Paused):
-    """A thread whose approvals are answered by results of `request_approval`, and its other questions by `resume`."""
+    """A thread whose approvals are answered by results of `request_approval`, and its other
+    questions by `resume`."""
 
     protocol: str | None = NEW
 
-    async def resume(self, agent: LangGraphAgent, entries: Sequence[ResumeEntry], *new: Message) -> RecordedRun:
+    async def resume(
+        self, agent: LangGraphAgent, entries: Sequence[ResumeEntry], *new: Message
+    ) -> RecordedRun:
         questions = {one.id for one in self.asked if "value" in (one.metadata or {})}
         results = [
             ToolMessage(
@@ -72,7 +82,9 @@ class Resulting(Paused):
         ]
         resume = [one for one in entries if one.interrupt_id in questions]
         fields = {"protocol_version": self.protocol, "resume": resume or None}
-        return await record_run(agent, run_input(*self.messages, *results, *new, thread=self.thread, **fields))
+        return await record_run(
+            agent, run_input(*self.messages, *results, *new, thread=self.thread, **fields)
+        )
 
 
 ANSWERED: dict[str, Callable[..., Paused]] = {
@@ -92,27 +104,37 @@ async def connected(agent: LangGraphAgent, protocol: str | None) -> RecordedRun:
 @pytest.mark.parametrize("answered", ANSWERED)
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("kind", GRAPHS)
-async def test_an_answer_counts_in_each_form(kind: str, asked: str, answered: str, tmp_path: Path) -> None:
+async def test_an_answer_counts_in_each_form(
+    kind: str, asked: str, answered: str, tmp_path: Path
+) -> None:
     protocol, options = ASKED[asked]
     agent = LangGraphAgent(GRAPHS[kind](InMemorySaver()), **options)
     file = tmp_path / "happened"
-    first = await record_run(agent, run_input(user(str(file)), thread="t", protocol_version=protocol))
+    first = await record_run(
+        agent, run_input(user(str(file)), thread="t", protocol_version=protocol)
+    )
     assert first.last.type == "RUN_FINISHED", first.last
     shown = await connected(LangGraphAgent(agent.graph), NEW)
     questions = sorted(shown.last.outcome.interrupts, key=amount_of)
     paused = ANSWERED[answered](kind, "t", file, first.messages, questions, protocol=protocol)
-    entries, expected = right(Paused(kind.removeprefix("subgraph_"), "t", file, (), questions), "approve")
+    entries, expected = right(
+        Paused(kind.removeprefix("subgraph_"), "t", file, (), questions), "approve"
+    )
     assert happened(file) == []
     for _ in range(2):  # the second time as a client whose connection broke
         done = await paused.resume(agent, entries)
         assert done.last.type == "RUN_FINISHED", done.last
-        assert (done.last.outcome.type if done.last.outcome else None) == ("success" if protocol == NEW else None)
+        assert (done.last.outcome.type if done.last.outcome else None) == (
+            "success" if protocol == NEW else None
+        )
         assert happened(file) == expected
 
 
 def questions_in(events: Sequence[Any]) -> list[str]:
     """What a client is asked by events. Nodes that run at once ask in no order."""
-    asked = [event.value for event in events if event.type == "CUSTOM" and event.name == "on_interrupt"]
+    asked = [
+        event.value for event in events if event.type == "CUSTOM" and event.name == "on_interrupt"
+    ]
     assert all(isinstance(value, str) for value in asked)
     return sorted(map(in_one_form, asked))
 
@@ -138,13 +160,21 @@ VALUES: dict[str, Any] = {
     "more than a batched approval": {
         "action_requests": [{"name": "spend", "args": {"amount": 1}, "description": "Spend"}],
         "review_configs": [
-            {"action_name": "spend", "allowed_decisions": ["approve"], "args_schema": {"type": "object"}}
+            {
+                "action_name": "spend",
+                "allowed_decisions": ["approve"],
+                "args_schema": {"type": "object"},
+            }
         ],
         "title": "Please decide",
     },
     "a batched approval without descriptions": {
-        "action_requests": [{"name": "spend", "args": {}, "description": ""}, {"name": "spend", "args": {}}],
-        "review_configs": [{"action_name": "spend", "allowed_decisions": ["approve", "reject"]}] * 2,
+        "action_requests": [
+            {"name": "spend", "args": {}, "description": ""},
+            {"name": "spend", "args": {}},
+        ],
+        "review_configs": [{"action_name": "spend", "allowed_decisions": ["approve", "reject"]}]
+        * 2,
     },
     "more than an approval of one call": {
         "type": "tool_approval",
@@ -180,9 +210,17 @@ async def test_an_old_client_is_asked_as_by_ag_ui_langgraph(kind: str, tmp_path:
     theirs = ag_ui_langgraph.LangGraphAgent(name="theirs", graph=SAME[kind](InMemorySaver()))
     told = [event async for event in theirs.run(given)]
     agent = LangGraphAgent(SAME[kind](InMemorySaver()))
-    for ours in (await record_run(agent, given), await connected(agent, OLD), await record_run(agent, given)):
+    for ours in (
+        await record_run(agent, given),
+        await connected(agent, OLD),
+        await record_run(agent, given),
+    ):
         assert questions_in(ours.events) == questions_in(told) != []
-        assert (ours.last.type, ours.last.outcome) == (told[-1].type, told[-1].outcome) == ("RUN_FINISHED", None)
+        assert (
+            (ours.last.type, ours.last.outcome)
+            == (told[-1].type, told[-1].outcome)
+            == ("RUN_FINISHED", None)
+        )
         state = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})
         ids = [event.raw_event["id"].partition(":")[0] for event in ours.of("CUSTOM")]
         assert ids == [one.id for one in state.interrupts]
@@ -192,7 +230,9 @@ async def test_the_ids_of_the_events_answer_several_questions(tmp_path: Path) ->
     file = tmp_path / "happened"
     agent = LangGraphAgent(asking(InMemorySaver()))
     first = await record_run(agent, run_input(user(str(file)), thread="t", protocol_version=OLD))
-    amounts = {event.raw_event["id"]: json.loads(event.value)["amount"] for event in first.of("CUSTOM")}
+    amounts = {
+        event.raw_event["id"]: json.loads(event.value)["amount"] for event in first.of("CUSTOM")
+    }
     answers = {name: {"approved": amount == 2} for name, amount in amounts.items()}
     props = {"command": {"resume": answers}}
     given = run_input(*first.messages, thread="t", protocol_version=OLD, forwarded_props=props)

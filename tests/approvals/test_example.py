@@ -14,7 +14,9 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("ask_by", ["auto", "tool_call"])
-@pytest.mark.parametrize("start", [["-m", "examples.expense_approval"], ["examples/expense_approval/main.py"]], ids=str)
+@pytest.mark.parametrize(
+    "start", [["-m", "examples.expense_approval"], ["examples/expense_approval/main.py"]], ids=str
+)
 @each_value()
 def test_what_the_manager_approves_is_done(start: list[str], ask_by: str) -> None:
     command = [sys.executable, *start, "--ask-by", ask_by]

@@ -1,4 +1,5 @@
-"""A process that is killed between the record of an approval and the end of its tool: the approval counts no more."""
+"""A process that is killed between the record of an approval and the end of its tool: the approval
+counts no more."""
 
 from __future__ import annotations
 
@@ -31,18 +32,31 @@ class Killer:
 
     def __init__(self) -> None:
         command = [sys.executable, "-m", "tests.approvals.killing"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def kill(self, database: Path, kind: str, place: Place, given: Any, file: Path) -> None:
-        """Resume, and kill when the use of the answers is stored, or when all that was approved has begun."""
+        """Resume, and kill when the use of the answers is stored, or when all that was approved has
+        begun."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         recorded = database.with_suffix(".recorded")
-        sent = {"database": str(database), "kind": kind, "hangs_in": place, "recorded": str(recorded)}
-        self._process.stdin.write(json.dumps({**sent, "given": given.model_dump(by_alias=True, mode="json")}) + "\n")
+        sent = {
+            "database": str(database),
+            "kind": kind,
+            "hangs_in": place,
+            "recorded": str(recorded),
+        }
+        self._process.stdin.write(
+            json.dumps({**sent, "given": given.model_dump(by_alias=True, mode="json")}) + "\n"
+        )
         self._process.stdin.flush()
         child = int(self._process.stdout.readline())
-        wait_for(recorded.exists if place == "record" else lambda: happened(file) == all_of(kind), f"{kind}: {place}")
+        wait_for(
+            recorded.exists if place == "record" else lambda: happened(file) == all_of(kind),
+            f"{kind}: {place}",
+        )
         os.kill(child, signal.SIGKILL)
         assert self._process.stdout.readline() == "dead\n"
 
@@ -71,7 +85,9 @@ def approvals(questions: Sequence[Any]) -> list[ResumeEntry]:
 @pytest.mark.parametrize("place", ["record", "tool"])
 @pytest.mark.parametrize("kind", representatives(KINDS, lambda kind: kind.rpartition("_")[2]))
 @each_value("place")
-async def test_killed_with_an_approval(kind: str, place: Place, killer: Killer, tmp_path: Path) -> None:
+async def test_killed_with_an_approval(
+    kind: str, place: Place, killer: Killer, tmp_path: Path
+) -> None:
     database, file = tmp_path / "threads.sqlite", tmp_path / "happened"
     async with AsyncSqliteSaver.from_conn_string(str(database)) as saver:
         client = Client(LangGraphAgent(KINDS[kind](saver)))
@@ -110,8 +126,11 @@ async def test_killed_with_an_approval(kind: str, place: Place, killer: Killer, 
 @pytest.mark.parametrize("place", ["record", "tool"])
 @pytest.mark.parametrize("kind", KINDS)
 @each_value("place")
-async def test_what_is_asked_again_can_be_denied(kind: str, place: Place, killer: Killer, tmp_path: Path) -> None:
-    """A subagent that has begun its tools would go on with the old approval, whatever the new answer is."""
+async def test_what_is_asked_again_can_be_denied(
+    kind: str, place: Place, killer: Killer, tmp_path: Path
+) -> None:
+    """A subagent that has begun its tools would go on with the old approval, whatever the new
+    answer is."""
     database, file = tmp_path / "threads.sqlite", tmp_path / "happened"
     async with AsyncSqliteSaver.from_conn_string(str(database)) as saver:
         client = Client(LangGraphAgent(KINDS[kind](saver)))

@@ -1,4 +1,5 @@
-"""Values of `interrupt()` that look like a batched approval and are none: they are asked as any other question."""
+"""Values of `interrupt()` that look like a batched approval and are none: they are asked as any
+other question."""
 
 from __future__ import annotations
 
@@ -15,19 +16,34 @@ from tests.adapter.graphs import Chat, chain_of
 from tests.approvals.clients import Client, asked, ending
 from tests.approvals.dialogues import cancelled, resolved
 
-ONE, REVIEW = {"name": "pay", "args": {}}, {"action_name": "pay", "allowed_decisions": ["approve", "reject"]}
+ONE, REVIEW = (
+    {"name": "pay", "args": {}},
+    {"action_name": "pay", "allowed_decisions": ["approve", "reject"]},
+)
 LOOKALIKES: dict[str, dict[str, Any]] = {
     "no name": {"action_requests": [{"action": "pay", "args": {}}], "review_configs": [REVIEW]},
     "no args": {"action_requests": [{"name": "pay"}], "review_configs": [REVIEW]},
-    "args of another name": {"action_requests": [{"name": "pay", "arguments": {}}], "review_configs": [REVIEW]},
-    "args that are none": {"action_requests": [{"name": "pay", "args": "all"}], "review_configs": [REVIEW]},
-    "a name that is none": {"action_requests": [{"name": 1, "args": {}}], "review_configs": [REVIEW]},
+    "args of another name": {
+        "action_requests": [{"name": "pay", "arguments": {}}],
+        "review_configs": [REVIEW],
+    },
+    "args that are none": {
+        "action_requests": [{"name": "pay", "args": "all"}],
+        "review_configs": [REVIEW],
+    },
+    "a name that is none": {
+        "action_requests": [{"name": 1, "args": {}}],
+        "review_configs": [REVIEW],
+    },
     "no mappings": {"action_requests": ["pay"], "review_configs": ["pay"]},
     "too few reviews": {"action_requests": [ONE, ONE], "review_configs": [REVIEW]},
     "too many reviews": {"action_requests": [ONE], "review_configs": [REVIEW, REVIEW]},
     "nothing": {"action_requests": [], "review_configs": []},
     "no reviews": {"action_requests": [ONE], "review_configs": []},
-    "one good, one bad": {"action_requests": [ONE, {"name": "pay"}], "review_configs": [REVIEW, REVIEW]},
+    "one good, one bad": {
+        "action_requests": [ONE, {"name": "pay"}],
+        "review_configs": [REVIEW, REVIEW],
+    },
 }
 ALL = pytest.mark.parametrize("value", LOOKALIKES.values(), ids=LOOKALIKES)
 
@@ -76,7 +92,9 @@ async def test_it_is_an_interrupt_in_the_convention_too(value: dict[str, Any]) -
     assert answers == ["yes"]
 
 
-@pytest.mark.parametrize("value", [{"type": "tool_approval", "name": "pay"}, {"type": "tool_approval", "args": {}}])
+@pytest.mark.parametrize(
+    "value", [{"type": "tool_approval", "name": "pay"}, {"type": "tool_approval", "args": {}}]
+)
 async def test_a_per_call_approval_of_another_shape_can_be_answered(value: dict[str, Any]) -> None:
     """Whether it counts as an approval or as a question: the thread goes on."""
     client, answers = client_of(value)
@@ -86,17 +104,31 @@ async def test_a_per_call_approval_of_another_shape_can_be_answered(value: dict[
     assert (ending(done), len(answers)) == ("success", 1)
 
 
-APPROVE_OR_REJECT = {"oneOf": [{"properties": {"type": {"const": kind}}} for kind in ("approve", "reject")]}
+APPROVE_OR_REJECT = {
+    "oneOf": [{"properties": {"type": {"const": kind}}} for kind in ("approve", "reject")]
+}
 
 
 @pytest.mark.parametrize(
     ("value", "allowed"),
     [
-        ({"type": "tool_approval", **ONE, "responseSchema": APPROVE_OR_REJECT}, ["approve", "reject"]),
-        ({"type": "tool_approval", **ONE, "response_schema": APPROVE_OR_REJECT}, ["approve", "reject"]),
+        (
+            {"type": "tool_approval", **ONE, "responseSchema": APPROVE_OR_REJECT},
+            ["approve", "reject"],
+        ),
+        (
+            {"type": "tool_approval", **ONE, "response_schema": APPROVE_OR_REJECT},
+            ["approve", "reject"],
+        ),
         ({"type": "tool_approval", **ONE, "tool_call_id": 7}, list(ALL_DECISIONS)),
-        ({"action_requests": [ONE], "review_configs": [{"allowed_decisions": None}]}, list(ALL_DECISIONS)),
-        ({"action_requests": [ONE], "review_configs": [{"allowed_decisions": "approve"}]}, list(ALL_DECISIONS)),
+        (
+            {"action_requests": [ONE], "review_configs": [{"allowed_decisions": None}]},
+            list(ALL_DECISIONS),
+        ),
+        (
+            {"action_requests": [ONE], "review_configs": [{"allowed_decisions": "approve"}]},
+            list(ALL_DECISIONS),
+        ),
     ],
 )
 async def test_an_approval_that_is_not_quite_the_middlewares_is_an_approval(
@@ -104,7 +136,11 @@ async def test_an_approval_that_is_not_quite_the_middlewares_is_an_approval(
 ) -> None:
     client, answers = client_of(value)
     (one,) = await client.ask("go")
-    assert (one.reason, one.tool_call_id, (one.metadata or {})["allowedDecisions"]) == ("tool_call", None, allowed)
+    assert (one.reason, one.tool_call_id, (one.metadata or {})["allowedDecisions"]) == (
+        "tool_call",
+        None,
+        allowed,
+    )
     assert ending(await client.send(resume=resolved((one.id, "yes")))) == "interrupt_invalid"
     edit = {"type": "edit", "edited_action": {"name": "pay", "args": {"a": 1}}}
     assert ending(await client.send(resume=resolved((one.id, edit)))) == (

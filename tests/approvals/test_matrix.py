@@ -1,4 +1,5 @@
-"""Every kind of pause, every kind of answer, on every checkpointer: what is guarded runs as often as it was approved.
+"""Every kind of pause, every kind of answer, on every checkpointer: what is guarded runs as often
+as it was approved.
 
 The fourth store, a LangGraph server, is in `tests/remote/test_approvals.py`.
 """
@@ -32,7 +33,9 @@ async def test_in_memory(kind: str, answer: str, tmp_path: Path) -> None:
 @matrix
 @pytest.mark.xdist_group("approvals_left")
 @each_value("answer")
-async def test_sqlite_paused_by_a_process_that_has_ended(kind: str, answer: str, left: Left) -> None:
+async def test_sqlite_paused_by_a_process_that_has_ended(
+    kind: str, answer: str, left: Left
+) -> None:
     paused = left.dialogues[kind, answer]
     for step in ("wrong", "right"):  # each with connection, saver, graph and agent made anew
         async with AsyncSqliteSaver.from_conn_string(left.database) as saver:

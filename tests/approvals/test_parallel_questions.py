@@ -1,4 +1,5 @@
-"""Nodes that ask at the same time, and questions that are open beside others that are not any more."""
+"""Nodes that ask at the same time, and questions that are open beside others that are not any
+more."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from tests.approvals.kinds import Mode
 
 
 class Both:
-    """Nodes A and B, which ask two questions each, one after the other; A fails after its first until it is mended."""
+    """Nodes A and B, which ask two questions each, one after the other; A fails after its first
+    until it is mended."""
 
     def __init__(self) -> None:
         self.done: list[tuple[str, Any, Any]] = []
@@ -73,7 +75,9 @@ async def test_a_node_that_failed_asks_again_when_another_one_is_answered() -> N
 
 
 @pytest.mark.parametrize("mode", ["batched", "per_call"])
-async def test_an_approved_tool_that_failed_does_not_run_again_when_another_question_is_answered(mode: Mode) -> None:
+async def test_an_approved_tool_that_failed_does_not_run_again_when_another_question_is_answered(
+    mode: Mode,
+) -> None:
     """LangGraph would run it again with its old approval: so the other question is closed too."""
     ran: list[int] = []
 
@@ -99,7 +103,9 @@ async def test_an_approved_tool_that_failed_does_not_run_again_when_another_ques
     graph = create_agent(model, [transfer, ask], middleware=[guarded], checkpointer=InMemorySaver())
     client = Client(LangGraphAgent(graph))
     questions = await client.ask("go")
-    failed = await client.send(resume=resolved(*((one.id, {"approved": True}) for one in questions)))
+    failed = await client.send(
+        resume=resolved(*((one.id, {"approved": True}) for one in questions))
+    )
     assert ending(failed) == "tool_error"
     assert ending(await client.connect()) == "success"
     open_ = (await client.snapshot()).interrupts
@@ -115,14 +121,18 @@ async def test_cancelling_what_is_open_beside_a_node_that_failed() -> None:
     client = Client(LangGraphAgent(both.graph()))
     await client.send(resume=answers(await client.ask("go")))
     both.broken = False
-    recorded = await client.send(resume=cancelled(*(one.id for one in asked(await client.connect()))))
+    recorded = await client.send(
+        resume=cancelled(*(one.id for one in asked(await client.connect())))
+    )
     assert ending(recorded) == "cancelled"
     assert both.done == []
     assert len(await client.ask("again")) == 2
 
 
 @pytest.mark.parametrize("policy", ["refuse", "cancel_and_continue"])
-async def test_a_message_beside_a_cancel_of_what_is_closed_while_others_are_open(policy: Any) -> None:
+async def test_a_message_beside_a_cancel_of_what_is_closed_while_others_are_open(
+    policy: Any,
+) -> None:
     """The cancel changes nothing: the message is refused, or heard, as it is without."""
     both = Both()
     both.broken = False

@@ -1,4 +1,5 @@
-"""New messages while a thread waits, answers that come with messages, and tools that fail after their approval."""
+"""New messages while a thread waits, answers that come with messages, and tools that fail after
+their approval."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ MODES = pytest.mark.parametrize("mode", ["batched", "per_call"])
 
 
 def humans(dialogue: Dialogue) -> list[str]:
-    return [message.text for message in dialogue.model.seen[-1] if isinstance(message, HumanMessage)]
+    return [
+        message.text for message in dialogue.model.seen[-1] if isinstance(message, HumanMessage)
+    ]
 
 
 @MODES
@@ -42,7 +45,9 @@ async def test_a_new_message_is_refused(mode: Mode, tmp_path: Path) -> None:
 
 @MODES
 async def test_a_new_message_cancels_what_is_open(mode: Mode, tmp_path: Path) -> None:
-    dialogue = Dialogue(tmp_path / "happened", mode, options={"input_while_paused": "cancel_and_continue"})
+    dialogue = Dialogue(
+        tmp_path / "happened", mode, options={"input_while_paused": "cancel_and_continue"}
+    )
     first = tmp_path / "happened"
     ids = await dialogue.ask()
     dialogue.file = tmp_path / "next"
@@ -58,14 +63,18 @@ async def test_a_new_message_cancels_what_is_open(mode: Mode, tmp_path: Path) ->
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_new_message_cancels_every_kind_of_pause(kind: str, tmp_path: Path) -> None:
-    agent = LangGraphAgent(KINDS[kind](InMemorySaver()), approvals=ApprovalOptions(when_paused="cancel"))
+    agent = LangGraphAgent(
+        KINDS[kind](InMemorySaver()), approvals=ApprovalOptions(when_paused="cancel")
+    )
     files = [tmp_path / "happened.one", tmp_path / "happened.two"]
     held: list[Any] = []
     for file in files:
         recorded = await record_run(agent, run_input(*held, user(str(file)), thread="t"))
         assert recorded.last.outcome.type == "interrupt", recorded.last
         held = recorded.messages
-    assert [message.content for message in held if message.role == "user"] == [str(file) for file in files]
+    assert [message.content for message in held if message.role == "user"] == [
+        str(file) for file in files
+    ]
     answers = resolved(*((one.id, {"approved": True}) for one in recorded.last.outcome.interrupts))
     done = await record_run(agent, run_input(*held, thread="t", resume=answers))
     assert done.last.outcome.type == "success"
@@ -81,7 +90,9 @@ async def test_a_message_beside_the_answers_runs_after_them(mode: Mode, tmp_path
     dialogue = Dialogue(first, mode)
     one, two = await dialogue.ask()
     dialogue.file = tmp_path / "next"
-    recorded = await dialogue.send(user(str(dialogue.file)), resume=resolved((one, True), (two, False)))
+    recorded = await dialogue.send(
+        user(str(dialogue.file)), resume=resolved((one, True), (two, False))
+    )
     assert recorded.last.outcome.type == "interrupt"
     assert (happened(first), dialogue.happened) == ([1], [])
     assert humans(dialogue) == [str(first), str(dialogue.file)]
@@ -120,7 +131,9 @@ async def test_a_tool_that_fails_after_its_approval(mode: Mode, again: Any, tmp_
 
     dialogue = Dialogue(tmp_path / "happened", mode)
     dialogue.model = Scripted(script=spending)
-    graph = create_agent(dialogue.model, [spend], middleware=[guard(mode)], checkpointer=InMemorySaver())
+    graph = create_agent(
+        dialogue.model, [spend], middleware=[guard(mode)], checkpointer=InMemorySaver()
+    )
     dialogue.agent = LangGraphAgent(graph)
     one, two = await dialogue.ask()
     answers = resolved((one, True), (two, True))
@@ -156,7 +169,9 @@ async def test_a_run_that_is_left_while_an_approved_tool_runs(mode: Mode, tmp_pa
 
     dialogue = Dialogue(tmp_path / "happened", mode)
     dialogue.model = Scripted(script=spending)
-    graph = create_agent(dialogue.model, [spend], middleware=[guard(mode)], checkpointer=InMemorySaver())
+    graph = create_agent(
+        dialogue.model, [spend], middleware=[guard(mode)], checkpointer=InMemorySaver()
+    )
     dialogue.agent = LangGraphAgent(graph)
     one, two = await dialogue.ask()
     left = asyncio.create_task(dialogue.send(resume=resolved((one, True), (two, True))))

@@ -20,7 +20,9 @@ from tests.approvals.kinds import KINDS, happened
 from tests.approvals.stores import Full, Losing, drain, fill
 from tests.deep import representatives
 
-kinds = pytest.mark.parametrize("kind", representatives(KINDS, lambda kind: kind.rpartition("_")[2]))
+kinds = pytest.mark.parametrize(
+    "kind", representatives(KINDS, lambda kind: kind.rpartition("_")[2])
+)
 
 
 def approvals(questions: Sequence[Any]) -> list[ResumeEntry]:
@@ -95,7 +97,8 @@ async def check_goes_on(client: Client, kind: str, file: Path) -> None:
 
 @kinds
 async def test_a_disk_that_is_full_after_the_record(kind: str, tmp_path: Path) -> None:
-    """What is approved runs once, and the run fails. Then the question is open again, and takes a new answer."""
+    """What is approved runs once, and the run fails. Then the question is open again, and takes a
+    new answer."""
     file, saver = tmp_path / "happened", Full()
     client = Client(LangGraphAgent(KINDS[kind](saver)))
     questions = await client.ask(str(file))
@@ -141,7 +144,9 @@ def nested(depth: int) -> Any:
 async def test_an_answer_that_no_checkpoint_can_hold(kind: str, depth: int, tmp_path: Path) -> None:
     """The serializer of checkpoints takes about 250 levels."""
     file = tmp_path / "happened"
-    client = Client(LangGraphAgent(plain_asking() if kind == "interrupt" else KINDS[kind](InMemorySaver())))
+    client = Client(
+        LangGraphAgent(plain_asking() if kind == "interrupt" else KINDS[kind](InMemorySaver()))
+    )
     questions = await client.ask(str(file))
     args = {"file": str(file), "amount": 5, "why": nested(depth)}
     payload = nested(depth) if kind == "interrupt" else {"approved": True, "editedArgs": args}
@@ -170,7 +175,8 @@ def plain_asking() -> Any:
 
 @pytest.mark.parametrize("kind", ["batched", "per_call", "breakpoint"])
 async def test_two_processes_that_share_no_lock(kind: str, tmp_path: Path) -> None:
-    """Each has a connection, a saver and a lock of its own; the database has one record of each use."""
+    """Each has a connection, a saver and a lock of its own; the database has one record of each
+    use."""
     database, file = str(tmp_path / "threads.sqlite"), tmp_path / "happened"
     async with (
         AsyncSqliteSaver.from_conn_string(database) as one,
@@ -193,7 +199,9 @@ async def test_who_asks_is_told_before_and_the_record_is_made_after(tmp_path: Pa
             raise PermissionError
 
     file, saver = tmp_path / "happened", Full()
-    client = Client(LangGraphAgent(KINDS["per_call"](saver), approvals=ApprovalOptions(on_answer=on_approval)))
+    client = Client(
+        LangGraphAgent(KINDS["per_call"](saver), approvals=ApprovalOptions(on_answer=on_approval))
+    )
     answers = approvals(await client.ask(str(file)))
     saver.written = 0
     assert ending(await client.send(resume=answers)) == "approval_refused"

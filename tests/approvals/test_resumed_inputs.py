@@ -1,4 +1,5 @@
-"""A resume runs what was paused, and nothing else: the input's old messages are no new input, whatever the graph."""
+"""A resume runs what was paused, and nothing else: the input's old messages are no new input,
+whatever the graph."""
 
 from __future__ import annotations
 
@@ -83,17 +84,27 @@ def asking(ran: Ran, *then: Callable[[Any], Any], key: str = "messages", state: 
 
 
 def forget(state: Chat) -> Any:
-    return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), AIMessage("The user wanted something.")]}
+    return {
+        "messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), AIMessage("The user wanted something.")]
+    }
 
 
 def replace(state: Chat) -> Any:
     last = state["messages"][-1]
-    return {"messages": [RemoveMessage(id=str(last.id)), HumanMessage(f"{last.text}, please"), AIMessage("Yes.")]}
+    return {
+        "messages": [
+            RemoveMessage(id=str(last.id)),
+            HumanMessage(f"{last.text}, please"),
+            AIMessage("Yes."),
+        ]
+    }
 
 
 WITH_MESSAGES: dict[str, Callable[[Ran], Any]] = {
     "messages": lambda ran: asking(ran, lambda state: {"messages": [AIMessage("Yes.")]}),
-    "chat": lambda ran: asking(ran, lambda state: {"chat": [AIMessage("Yes.")]}, key="chat", state=Chatting),
+    "chat": lambda ran: asking(
+        ran, lambda state: {"chat": [AIMessage("Yes.")]}, key="chat", state=Chatting
+    ),
     "forgets its messages": lambda ran: asking(ran, forget),
     "replaces the user's message": lambda ran: asking(ran, replace),
 }
@@ -153,9 +164,14 @@ async def test_a_new_message_beside_an_approval_runs_once_after_it(kind: str) ->
     assert ran == [("hi", True)]
     done = await client.send(resume=resolved((two.id, "also")))
     assert (ending(done), ran) == ("success", [("hi", True), ("more", "also")])
-    texts = [str(message.text) for message in await client.stored("chat" if kind == "chat" else "messages")]
+    texts = [
+        str(message.text)
+        for message in await client.stored("chat" if kind == "chat" else "messages")
+    ]
     assert texts.count("hi") == (1 if kind in ("messages", "chat") else 0)
-    assert sum(text.startswith("more") for text in texts) == (0 if kind == "forgets its messages" else 1)
+    assert sum(text.startswith("more") for text in texts) == (
+        0 if kind == "forgets its messages" else 1
+    )
 
 
 @pytest.mark.parametrize("kind", WITH_MESSAGES)
@@ -169,7 +185,8 @@ async def test_a_new_message_beside_a_cancel_runs_once(kind: str) -> None:
 
 
 async def test_an_approval_that_the_state_remembers_is_used_once() -> None:
-    """A graph without messages that remembers what it was allowed to: run again, it would do its work again."""
+    """A graph without messages that remembers what it was allowed to: run again, it would do its
+    work again."""
     sent: list[str] = []
 
     def ask(state: Task) -> Any:
@@ -182,9 +199,13 @@ async def test_an_approval_that_the_state_remembers_is_used_once() -> None:
     builder = StateGraph(Task)
     builder.add_node("ask", ask)
     builder.add_node("send", send)
-    builder.add_conditional_edges(START, lambda state: "send" if state.get("allowed") else "ask", ["ask", "send"])
+    builder.add_conditional_edges(
+        START, lambda state: "send" if state.get("allowed") else "ask", ["ask", "send"]
+    )
     builder.add_edge("ask", "send")
-    client = Client(LangGraphAgent(builder.compile(checkpointer=InMemorySaver())), state={"topic": "x"})
+    client = Client(
+        LangGraphAgent(builder.compile(checkpointer=InMemorySaver())), state={"topic": "x"}
+    )
     (one,) = await client.ask("go")
     recorded = await client.send(resume=resolved((one.id, True)))
     assert (ending(recorded), sent) == ("success", ["x"])

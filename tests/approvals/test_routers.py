@@ -1,4 +1,5 @@
-"""Pauses of hand-written graphs that are cancelled, where the next edge reads the message that the graph stands at."""
+"""Pauses of hand-written graphs that are cancelled, where the next edge reads the message that the
+graph stands at."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ from tests.approvals.dialogues import cancelled, resolved, result
 
 
 class Reviewed:
-    """A model whose calls are reviewed before they are run; the edge behind the review reads the calls."""
+    """A model whose calls are reviewed before they are run; the edge behind the review reads the
+    calls."""
 
     def __init__(self) -> None:
         self.paid: list[int] = []
@@ -34,7 +36,10 @@ class Reviewed:
         last = messages[-1]
         if last.text != "pay":
             return ["re ", last.text]
-        return [call("pay", f"c{len(messages)}-{amount}", amount - 1, amount=amount) for amount in (1, 2)]
+        return [
+            call("pay", f"c{len(messages)}-{amount}", amount - 1, amount=amount)
+            for amount in (1, 2)
+        ]
 
     def client(self, **options: Any) -> Client:
         paid = self.paid
@@ -52,7 +57,9 @@ class Reviewed:
             return {}
 
         def runs(state: Any) -> str:
-            return "tools" if state["messages"][-1].tool_calls else END  # a result has no calls: this raises then
+            return (
+                "tools" if state["messages"][-1].tool_calls else END
+            )  # a result has no calls: this raises then
 
         builder = StateGraph(Chat)
         builder.add_node("model", talker(self.model))
@@ -75,7 +82,10 @@ async def test_a_cancelled_pause_leaves_the_thread_at_rest() -> None:
     (one,) = await client.ask(user("pay", "u1"))
     recorded = await client.send(resume=cancelled(one.id))
     assert ending(recorded) == "cancelled"
-    assert sorted(event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")) == ["c1-1", "c1-2"]
+    assert sorted(event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")) == [
+        "c1-1",
+        "c1-2",
+    ]
     stored = await client.snapshot()
     assert (stored.next, stored.tasks) == ((), ())
     assert ending(await client.connect()) == "success"
@@ -95,7 +105,9 @@ async def test_the_thread_holds_the_results_that_its_client_was_told() -> None:
     recorded = await client.send(resume=cancelled(one.id))
     results = {event.message_id: event.content for event in recorded.of("TOOL_CALL_RESULT")}
     shown = await client.connect()
-    assert {message.id: message.content for message in shown.messages if message.role == "tool"} == results
+    assert {
+        message.id: message.content for message in shown.messages if message.role == "tool"
+    } == results
     await client.send("more")
     assert sum("Cancelled" in text for text in reviewed.received) == 2
 
@@ -119,7 +131,9 @@ async def test_a_forged_result_of_a_cancelled_call_is_not_taken(when: str) -> No
     (one,) = await client.ask(user("pay", "u1"))
     forged = [result("c1-1", "FORGED"), result("c1-2", "FORGED")]
     held = list(client.held)
-    recorded = await client.send(*(forged if when == "with_the_cancel" else []), resume=cancelled(one.id))
+    recorded = await client.send(
+        *(forged if when == "with_the_cancel" else []), resume=cancelled(one.id)
+    )
     assert ending(recorded) == "cancelled"
     client.held = held
     if when == "alone":

@@ -1,4 +1,5 @@
-"""Answers that are sent again after they had their effect, with a new message: the message is heard, once."""
+"""Answers that are sent again after they had their effect, with a new message: the message is
+heard, once."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ async def humans(client: Client) -> list[str]:
 
 @MODES
 @pytest.mark.parametrize("lost", [True, False], ids=["lost_the_stream", "knows_the_end"])
-async def test_a_message_beside_answers_that_had_their_effect(mode: kinds.Mode, lost: bool, tmp_path: Path) -> None:
+async def test_a_message_beside_answers_that_had_their_effect(
+    mode: kinds.Mode, lost: bool, tmp_path: Path
+) -> None:
     file = tmp_path / "happened"
     client = client_of(mode)
     questions = await client.ask(user(str(file), "u1"))
@@ -54,7 +57,9 @@ async def test_a_message_beside_answers_that_had_their_effect(mode: kinds.Mode, 
     # The whole input once more: now the message has been heard too.
     before = await client.stored()
     assert before[-1].text == "re more"
-    client.held = [message for message in client.held if message.id != "u2"] if lost else client.held
+    client.held = (
+        [message for message in client.held if message.id != "u2"] if lost else client.held
+    )
     again = await client.send(*([user("more", "u2")] if lost else []), resume=answers)
     assert ending(again) == "success"
     assert await humans(client) == [str(file), "more"]
@@ -75,7 +80,9 @@ async def test_a_message_beside_answers_whose_run_has_failed(
     client = client_of(mode)
     questions = await client.ask(user(str(file), "u1"))
     answers = resolved(*((one.id, {"approved": True}) for one in questions))
-    monkeypatch.setattr(kinds, "happen", fail)  # to the end: the other tool's thread may outlive the failed run
+    monkeypatch.setattr(
+        kinds, "happen", fail
+    )  # to the end: the other tool's thread may outlive the failed run
     failed = await client.send(resume=answers)
     assert ending(failed) == "tool_error"
     recorded = await client.send(user("more", "u2"), resume=answers)
@@ -86,7 +93,9 @@ async def test_a_message_beside_answers_whose_run_has_failed(
 
 
 @MODES
-async def test_a_message_that_came_with_the_answers_is_not_heard_again(mode: kinds.Mode, tmp_path: Path) -> None:
+async def test_a_message_that_came_with_the_answers_is_not_heard_again(
+    mode: kinds.Mode, tmp_path: Path
+) -> None:
     file = tmp_path / "happened"
     client = client_of(mode)
     questions = await client.ask(user(str(file), "u1"))

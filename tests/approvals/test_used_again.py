@@ -1,4 +1,5 @@
-"""What was approved and used happens once, whatever the client sends afterwards: nothing, its history, its command."""
+"""What was approved and used happens once, whatever the client sends afterwards: nothing, its
+history, its command."""
 
 from __future__ import annotations
 
@@ -24,7 +25,12 @@ from tests.approvals.stores import Full
 
 def looked(state: Any) -> dict[str, Any]:
     """Return a call and its result: with them the thread ends."""
-    return {"messages": [AIMessage("", id="a1", tool_calls=[call_of("look")]), ToolMessage("seen", tool_call_id="c1")]}
+    return {
+        "messages": [
+            AIMessage("", id="a1", tool_calls=[call_of("look")]),
+            ToolMessage("seen", tool_call_id="c1"),
+        ]
+    }
 
 
 def call_of(name: str) -> Any:
@@ -51,7 +57,11 @@ def failing(asks: str, saver: Any) -> tuple[Any, list[int]]:
         graph = chain_of(looked, pay, checkpointer=saver)
         graph.interrupt_before_nodes = ["pay"]
         return graph, paid
-    nodes = [looked, ask, between, between_too, pay] if asks == "two nodes before" else [looked, ask, pay]
+    nodes = (
+        [looked, ask, between, between_too, pay]
+        if asks == "two nodes before"
+        else [looked, ask, pay]
+    )
     return chain_of(*nodes, checkpointer=saver), paid
 
 
@@ -74,7 +84,9 @@ async def test_inputs_without_an_answer_run_nothing_again(asks: str, saver: Any)
 
 
 @pytest.mark.parametrize("how", ["batched", "per_call", "breakpoint"])
-async def test_a_model_that_fails_after_approved_tools_is_asked_again(how: str, saver: Any, tmp_path: Path) -> None:
+async def test_a_model_that_fails_after_approved_tools_is_asked_again(
+    how: str, saver: Any, tmp_path: Path
+) -> None:
     failures = [ConnectionError("overloaded")]
 
     def script(messages: list[Any]) -> Any:
@@ -100,7 +112,7 @@ def approvals(questions: list[Interrupt]) -> list[ResumeEntry]:
     return resolved(*((one.id, {"approved": True}) for one in questions))
 
 
-# -- commands ---------------------------------------------------------------------------------------------------------
+# -- commands ------------------------------------------------------------------------------------
 
 
 class FullSoon(Full):
@@ -122,7 +134,12 @@ def by_command(questions: list[Interrupt], form: str) -> dict[str, Any]:
         answer = {first.partition(":")[0] + again + suffix: batch} if form == "by id" else batch
     else:
         answer = {one.id: {"approved": True} for one in questions}
-    return {"command": {"resume": answer, **({"interruptEvent": event.value} if form == "with event" else {})}}
+    return {
+        "command": {
+            "resume": answer,
+            **({"interruptEvent": event.value} if form == "with event" else {}),
+        }
+    }
 
 
 @pytest.mark.parametrize(
@@ -141,7 +158,9 @@ async def test_a_command_sent_again_by_another_run_answers_nothing_that_is_asked
     kind: str, form: str, tmp_path: Path
 ) -> None:
     file, saver = tmp_path / "happened", Full()
-    client = Client(LangGraphAgent(KINDS[kind](saver), approvals=ApprovalOptions(when_paused="cancel")))
+    client = Client(
+        LangGraphAgent(KINDS[kind](saver), approvals=ApprovalOptions(when_paused="cancel"))
+    )
     questions, used = await client.ask(user(str(file), "u1")), []
     for times in (1, 2):
         used.append(by_command(questions, form))
@@ -150,8 +169,12 @@ async def test_a_command_sent_again_by_another_run_answers_nothing_that_is_asked
         saver.full, saver.__class__ = False, Full
         if times == 2 and kind == "breakpoint" and form != "by id":
             assert ending_of_use == "interrupt"  # its event has no place for an id
-            assert ending(await client.send(user(str(file), "u2"))) == "interrupt"  # that of the next turn
-            assert ending(await client.send(forwarded_props=by_command(questions, form))) == "success"
+            assert (
+                ending(await client.send(user(str(file), "u2"))) == "interrupt"
+            )  # that of the next turn
+            assert (
+                ending(await client.send(forwarded_props=by_command(questions, form))) == "success"
+            )
             return
         assert ending_of_use == "state_error"
         ran = happened(file)
@@ -165,7 +188,8 @@ async def test_a_command_sent_again_by_another_run_answers_nothing_that_is_asked
 
 
 async def test_ids_of_another_question_are_no_answer() -> None:
-    """As `Command(resume=...)` has it: an object with ids as keys is none for `interrupt()` to return."""
+    """As `Command(resume=...)` has it: an object with ids as keys is none for `interrupt()` to
+    return."""
     got: list[Any] = []
 
     def first(state: Any) -> dict[str, Any]:
@@ -187,7 +211,10 @@ async def test_ids_of_another_question_are_no_answer() -> None:
 
 
 async def test_a_breakpoint_takes_no_answer_to_another_one(tmp_path: Path) -> None:
-    client, file = Client(LangGraphAgent(KINDS["breakpoint"](InMemorySaver()))), tmp_path / "happened"
+    client, file = (
+        Client(LangGraphAgent(KINDS["breakpoint"](InMemorySaver()))),
+        tmp_path / "happened",
+    )
     given = by_command(await client.ask(user(str(file), "u1")), "by id")
     assert ending(await client.send(forwarded_props=given)) == "success"
     await client.ask(user(str(file), "u2"))

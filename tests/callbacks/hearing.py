@@ -71,7 +71,8 @@ def without_ids(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def into_client(client: NodeClient, events: Sequence[Event]) -> ClientRun:
-    """The stream as one response to the reference client, who takes it without a word of complaint."""
+    """The stream as one response to the reference client, who takes it without a word of
+    complaint."""
     run = client.run(sse=b"".join(map(encode, events)).decode(), threadId="t")
     assert (run.error, run.warnings) == (None, [])
     return run

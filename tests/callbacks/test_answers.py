@@ -1,4 +1,5 @@
-"""What a Runnable returns: messages are told once, all else is the run's result, and what it takes is neither."""
+"""What a Runnable returns: messages are told once, all else is the run's result, and what it takes
+is neither."""
 
 from __future__ import annotations
 
@@ -49,7 +50,9 @@ def result(events: list[Any]) -> Any:
 
 
 def texts(events: list[Any]) -> list[str]:
-    return ["".join(deltas([event])) for event in events if event.type.value == "TEXT_MESSAGE_CONTENT"]
+    return [
+        "".join(deltas([event])) for event in events if event.type.value == "TEXT_MESSAGE_CONTENT"
+    ]
 
 
 @sources
@@ -71,7 +74,9 @@ async def test_the_input_is_told_nowhere(events_of: Any, runnable: Anything) -> 
 @sources
 @shapes
 @pytest.mark.parametrize("message_id", [None, "k"])
-async def test_a_message_that_is_returned_is_told_once(events_of: Any, shape: Any, message_id: str | None) -> None:
+async def test_a_message_that_is_returned_is_told_once(
+    events_of: Any, shape: Any, message_id: str | None
+) -> None:
     events = await events_of(RunnableLambda(lambda _: shape(AIMessage("hi", id=message_id))), "x")
     assert texts(events) == ["hi"]
     assert result(events) is None
@@ -80,7 +85,9 @@ async def test_a_message_that_is_returned_is_told_once(events_of: Any, shape: An
 @sources
 @shapes
 @pytest.mark.parametrize("changed", [{}, {"id": None}], ids=["same_id", "no_id"])
-async def test_what_a_model_has_said_is_not_told_again(events_of: Any, shape: Any, changed: Any) -> None:
+async def test_what_a_model_has_said_is_not_told_again(
+    events_of: Any, shape: Any, changed: Any
+) -> None:
     def repeat(message: AIMessage) -> Any:
         return shape(message.model_copy(update=changed))
 
@@ -113,7 +120,9 @@ few_shot = ChatPromptTemplate.from_messages([("user", "2 + 2"), ("ai", "CANARY")
     (few_shot | RunnableLambda(lambda value: value), []),
     (few_shot | Scripted(["hi"]), ["hi"]),
 ], ids=["alone", "at_the_end", "with_a_model"])  # fmt: skip
-async def test_examples_in_a_prompt_are_told_nowhere(events_of: Any, runnable: Anything, recorded: list[str]) -> None:
+async def test_examples_in_a_prompt_are_told_nowhere(
+    events_of: Any, runnable: Anything, recorded: list[str]
+) -> None:
     events = await events_of(runnable, "x")
     assert "CANARY" not in "".join(event.model_dump_json() for event in events)
     assert texts(events) == recorded
@@ -123,6 +132,9 @@ async def test_examples_in_a_prompt_are_told_nowhere(events_of: Any, runnable: A
 async def test_a_message_that_is_returned_is_in_the_snapshot() -> None:
     given = run_input("hi")
     recorded = RecordedRun(
-        await collect(astream_agui(RunnableLambda(lambda _: {"answer": AIMessage("hello")}), "x", given)), given
+        await collect(
+            astream_agui(RunnableLambda(lambda _: {"answer": AIMessage("hello")}), "x", given)
+        ),
+        given,
     )
     assert contents(recorded.snapshot) == ["hi", "hello"]

@@ -45,7 +45,9 @@ async def test_a_chain(node_client: NodeClient) -> None:
     recorded.check_snapshot()
     assert recorded.last.usage
     sse = b"".join(map(encode, recorded.events)).decode()
-    messages = [message.model_dump(by_alias=True, exclude_none=True) for message in recorded.input.messages]
+    messages = [
+        message.model_dump(by_alias=True, exclude_none=True) for message in recorded.input.messages
+    ]
     run = node_client.run(sse=sse, threadId="thread-1", messages=messages)
     assert (run.error, run.warnings) == (None, [])
     assert [message["content"] for message in run.messages] == ["hi", "Hello"]
@@ -101,7 +103,10 @@ async def test_a_graph_that_pauses() -> None:
 async def test_leaving_it_cancels_the_runnable(make: Any) -> None:
     model = Scripted(["a", 60.0, "b"])
     given = run_input("hi")
-    async with asyncio.timeout(PATIENCE), aclosing(astream_agui(make(model), "hi", given)) as events:
+    async with (
+        asyncio.timeout(PATIENCE),
+        aclosing(astream_agui(make(model), "hi", given)) as events,
+    ):
         async for event in events:
             if event.type.value == "TEXT_MESSAGE_CONTENT":
                 await model.hung.wait()

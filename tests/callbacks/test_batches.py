@@ -58,7 +58,9 @@ async def all_by(way: str, runnable: Runnable[Any, Any], inputs: list[Any], conf
 @kinds
 @pytest.mark.parametrize("way", ["batch", "abatch"])
 @pytest.mark.parametrize("at_once", [None, 2])
-async def test_each_run_is_told_whole(make: Any, way: str, at_once: int | None, node_client: NodeClient) -> None:
+async def test_each_run_is_told_whole(
+    make: Any, way: str, at_once: int | None, node_client: NodeClient
+) -> None:
     received = ReceivedEvents()
     runnable, inputs = make()
     await all_by(way, runnable, inputs, {**received.config, "max_concurrency": at_once})
@@ -129,7 +131,9 @@ class Picky:
             raise self.error
 
 
-@pytest.mark.parametrize("make", [bare, agent])  # a sequence starts and ends all runs of a batch outside of them
+@pytest.mark.parametrize(
+    "make", [bare, agent]
+)  # a sequence starts and ends all runs of a batch outside of them
 @pytest.mark.parametrize("way", ["batch", "abatch"])
 @pytest.mark.parametrize("type_", ["RUN_STARTED", "TEXT_MESSAGE_CONTENT", "RUN_FINISHED"])
 async def test_what_on_event_raises_is_raised_by_that_run(make: Any, way: str, type_: str) -> None:

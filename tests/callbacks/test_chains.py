@@ -20,10 +20,17 @@ from tests.node_client import NodeClient
 @ways
 async def test_branches_speak_side_by_side(way: str, node_client: NodeClient) -> None:
     received = ReceivedEvents()
-    pieces = {name: [thinking(f"{name}?", 0), text_chunk(f"{name}1"), 0.01, text_chunk(f"{name}2")] for name in "abc"}
-    branches: Any = RunnableParallel({name: Scripted(turn) | StrOutputParser() for name, turn in pieces.items()})
+    pieces = {
+        name: [thinking(f"{name}?", 0), text_chunk(f"{name}1"), 0.01, text_chunk(f"{name}2")]
+        for name in "abc"
+    }
+    branches: Any = RunnableParallel(
+        {name: Scripted(turn) | StrOutputParser() for name, turn in pieces.items()}
+    )
     await call_by(way, branches, "hi", received.config)
-    assert sorted(contents(received.check())) == sorted([f"{n}?" for n in "abc"] + [f"{n}1{n}2" for n in "abc"])
+    assert sorted(contents(received.check())) == sorted(
+        [f"{n}?" for n in "abc"] + [f"{n}1{n}2" for n in "abc"]
+    )
     into_client(node_client, received.events)
 
 
@@ -37,7 +44,9 @@ def bounds(received: ReceivedEvents) -> list[str]:
 async def test_a_second_try_says_its_own_message(way: str) -> None:
     received = ReceivedEvents()
     model = Scripted(["a", ConnectionError("CANARY")], ["b"])
-    chain = model.with_retry(stop_after_attempt=2, wait_exponential_jitter=False) | StrOutputParser()
+    chain = (
+        model.with_retry(stop_after_attempt=2, wait_exponential_jitter=False) | StrOutputParser()
+    )
     await call_by(way, chain, "hi", received.config)
     assert contents(received.check()) == ["a", "b"]
     assert bounds(received) == ["START", "END", "START", "END"]
@@ -66,7 +75,9 @@ async def test_a_fallback_of_a_model_that_says_nothing(way: str) -> None:
 @ways
 async def test_a_run_whose_every_try_fails(way: str) -> None:
     received = ReceivedEvents()
-    chain = Scripted([ConnectionError("CANARY")]).with_fallbacks([Scripted(["b", ConnectionError("CANARY")])])
+    chain = Scripted([ConnectionError("CANARY")]).with_fallbacks(
+        [Scripted(["b", ConnectionError("CANARY")])]
+    )
     with pytest.raises(ConnectionError):
         await call_by(way, chain, "hi", received.config)
     received.check()
@@ -86,7 +97,9 @@ def lamp(q: int) -> str:
 @ways
 async def test_a_tool_that_raises(way: str) -> None:
     received = ReceivedEvents()
-    agent = create_agent(Scripted([text_chunk("Look"), call("lamp", "c1", 2, q=7)], ["never"]), [lamp])
+    agent = create_agent(
+        Scripted([text_chunk("Look"), call("lamp", "c1", 2, q=7)], ["never"]), [lamp]
+    )
     with pytest.raises(LampError):
         await call_by(way, agent, {"messages": [("user", "hi")]}, received.config)
     (message,) = received.check()
@@ -106,7 +119,9 @@ async def test_a_tool_in_a_chain_answers_its_call(way: str) -> None:
         return look.invoke(message.tool_calls[0])
 
     received = ReceivedEvents()
-    chain = ChatPromptTemplate.from_messages([("user", "{q}")]) | Scripted([call("look", "c1", q=7)])
+    chain = ChatPromptTemplate.from_messages([("user", "{q}")]) | Scripted(
+        [call("look", "c1", q=7)]
+    )
     await call_by(way, chain | RunnableLambda(use), {"q": "hi"}, received.config)
     asked, answered = received.check()
     assert (asked.role, answered.role, answered.content) == ("assistant", "tool", "found 7")

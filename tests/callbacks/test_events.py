@@ -11,7 +11,15 @@ from langchain_core.messages import BaseMessage
 
 from langgraph_agui import AGUICallbackHandler
 from tests.adapter.models import Piece, Scripted
-from tests.callbacks.hearing import ReceivedEvents, call_by, checked, contents, deltas, runs_of, ways
+from tests.callbacks.hearing import (
+    ReceivedEvents,
+    call_by,
+    checked,
+    contents,
+    deltas,
+    runs_of,
+    ways,
+)
 from tests.waiting import PATIENCE
 
 

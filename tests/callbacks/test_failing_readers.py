@@ -1,4 +1,5 @@
-"""What `on_event` raises, in the thread of whoever tells, is raised by the run that the event is of."""
+"""What `on_event` raises, in the thread of whoever tells, is raised by the run that the event is
+of."""
 
 from __future__ import annotations
 

@@ -26,10 +26,14 @@ from tests.callbacks.hearing import ReceivedEvents, call_by, contents, ways, wit
 @ways
 async def test_a_chain(way: str) -> None:
     received = ReceivedEvents()
-    chain = ChatPromptTemplate.from_messages([("system", "CANARY"), ("user", "{q}")]) | Scripted(["Hel", "lo"])
+    chain = ChatPromptTemplate.from_messages([("system", "CANARY"), ("user", "{q}")]) | Scripted(
+        ["Hel", "lo"]
+    )
     await call_by(way, chain | StrOutputParser(), {"q": "hi"}, received.config)
     assert contents(received.check()) == ["Hello"]
-    assert [event.delta for event in received.events if event.type.value == "TEXT_MESSAGE_CONTENT"] == ["Hel", "lo"]
+    assert [
+        event.delta for event in received.events if event.type.value == "TEXT_MESSAGE_CONTENT"
+    ] == ["Hel", "lo"]
     assert not any("CANARY" in event.model_dump_json() for event in received.events)
 
 
@@ -48,7 +52,10 @@ def look(q: int) -> str:
 
 def agent_graph() -> Any:
     return create_agent(
-        Scripted([thinking("hm", 0), text_chunk("Look", 1), call("look", "c1", 2, q=7)], ["Answer"]), [look]
+        Scripted(
+            [thinking("hm", 0), text_chunk("Look", 1), call("look", "c1", 2, q=7)], ["Answer"]
+        ),
+        [look],
     )
 
 
@@ -65,7 +72,12 @@ async def test_what_the_client_holds_already_stays_as_it_is() -> None:
     """The handler cannot know it, so it sends no snapshot, which would delete or repeat it."""
     received = ReceivedEvents()
     await agent_graph().ainvoke({"messages": [("user", "hi")]}, received.config)
-    assert [message.role for message in received.check()] == ["reasoning", "assistant", "tool", "assistant"]
+    assert [message.role for message in received.check()] == [
+        "reasoning",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
     assert "MESSAGES_SNAPSHOT" not in [event.type.value for event in received.events]
 
 
@@ -73,7 +85,12 @@ async def test_what_the_client_holds_already_stays_as_it_is() -> None:
 async def test_errors(way: str) -> None:
     received = ReceivedEvents()
     with pytest.raises(RuntimeError):
-        await call_by(way, Scripted(["Hel", RuntimeError("CANARY")]) | StrOutputParser(), "hi", received.config)
+        await call_by(
+            way,
+            Scripted(["Hel", RuntimeError("CANARY")]) | StrOutputParser(),
+            "hi",
+            received.config,
+        )
     received.check()
     last: Any = received.events[-1]
     assert (last.type.value, last.code) == ("RUN_ERROR", "model_error")

@@ -25,11 +25,15 @@ def cuts(draw: Any, text: str) -> list[str]:
 
 @st.composite
 def branch(draw: Any, number: int) -> tuple[list[Piece], list[Piece]]:
-    """What one model says: cut at random with turns of the event loop between, and in whole blocks."""
+    """What one model says: cut at random with turns of the event loop between, and in whole
+    blocks."""
     thought, text, asked = draw(words), draw(words), json.dumps({"q": draw(words)})
     call_id = f"c{number}"
     chunks: list[Piece] = [thinking(piece, 0) for piece in draw(cuts(thought))]
-    chunks += [thinking(signature=f"SIG{number}"), *(text_chunk(piece) for piece in draw(cuts(text)))]
+    chunks += [
+        thinking(signature=f"SIG{number}"),
+        *(text_chunk(piece) for piece in draw(cuts(text))),
+    ]
     chunks += [
         calling(part("look", "", call_id, 2)),
         *(calling(part(args=piece, index=2)) for piece in draw(cuts(asked))),
@@ -48,11 +52,15 @@ def branches(draw: Any) -> list[tuple[list[Piece], list[Piece]]]:
 
 def received_from(turns: list[list[Piece]], **options: Any) -> list[dict[str, Any]]:
     received = ReceivedEvents(**options)
-    models: Any = RunnableParallel({str(number): Scripted(turn) for number, turn in enumerate(turns)})
+    models: Any = RunnableParallel(
+        {str(number): Scripted(turn) for number, turn in enumerate(turns)}
+    )
     asyncio.run(models.ainvoke("hi", received.config))
     dumps = without_ids(received.check())
     for call in (call for dump in dumps for call in dump.get("toolCalls") or ()):
-        call["function"]["arguments"] = json.loads(call["function"]["arguments"])  # whole ones are spelt anew
+        call["function"]["arguments"] = json.loads(
+            call["function"]["arguments"]
+        )  # whole ones are spelt anew
     return sorted(dumps, key=lambda dump: (dump["role"], json.dumps(dump)))
 
 

@@ -95,12 +95,16 @@ async def test_a_cancelled_task_beside_a_run_that_goes_on() -> None:
 async def test_a_stream_that_is_closed(make: Any) -> None:
     received = ReceivedEvents()
     runnable, value = make(Scripted(["a", "b", "c"]))
-    stream = runnable.stream(value, received.config, **({"stream_mode": "messages"} if make is agent else {}))
+    stream = runnable.stream(
+        value, received.config, **({"stream_mode": "messages"} if make is agent else {})
+    )
     next(stream)
     stream.close()
     received.check()
     # LangChain ends a sequence as if it had come to its end.
-    assert received.last.outcome.type in (("cancelled", "success") if make is chain else ("cancelled",))
+    assert received.last.outcome.type in (
+        ("cancelled", "success") if make is chain else ("cancelled",)
+    )
 
 
 async def test_an_async_stream_that_is_closed() -> None:

@@ -33,15 +33,26 @@ def named(message_id: str, *chunks: AIMessageChunk) -> list[AIMessageChunk]:
 
 def looking() -> Any:
     first = named(
-        "m1", thinking("hm", 0), thinking(signature="SIG"), text_chunk("Look"), call("look", "c1", 2, q=7), used(3, 4)
+        "m1",
+        thinking("hm", 0),
+        thinking(signature="SIG"),
+        text_chunk("Look"),
+        call("look", "c1", 2, q=7),
+        used(3, 4),
     )
-    return create_agent(Scripted(first, named("m2", text_chunk("An", 0), text_chunk("swer", 0), used(5, 6))), [look])
+    return create_agent(
+        Scripted(first, named("m2", text_chunk("An", 0), text_chunk("swer", 0), used(5, 6))), [look]
+    )
 
 
 def asking(sync: bool) -> Any:
     """An agent whose tool asks an agent with a tool of its own."""
-    first = named("i1", thinking("inner?", 0), text_chunk("inner"), call("look", "i-c1", 2, q=8), used(1, 1))
-    helper = create_agent(Scripted(first, named("i2", text_chunk("found", 0), used(2, 2))), [look], name="helper")
+    first = named(
+        "i1", thinking("inner?", 0), text_chunk("inner"), call("look", "i-c1", 2, q=8), used(1, 1)
+    )
+    helper = create_agent(
+        Scripted(first, named("i2", text_chunk("found", 0), used(2, 2))), [look], name="helper"
+    )
 
     @tool
     async def ask(description: str) -> str:
@@ -56,14 +67,20 @@ def asking(sync: bool) -> Any:
         return str(answer["messages"][-1].text)
 
     boss = Scripted(
-        named("b1", text_chunk("Wait", 0), call("ask", "b-c1", 1, description="look it up"), used(3, 3)),
+        named(
+            "b1",
+            text_chunk("Wait", 0),
+            call("ask", "b-c1", 1, description="look it up"),
+            used(3, 3),
+        ),
         named("b2", text_chunk("Done", 0), used(4, 4)),
     )
     return create_agent(boss, [ask_sync if sync else ask])
 
 
 def known(messages: Sequence[Message], subagent_ids: dict[str, str]) -> list[dict[str, Any]]:
-    """The messages without the ids that LangGraph makes up: those of tool results, and those of subagents."""
+    """The messages without the ids that LangGraph makes up: those of tool results, and those of
+    subagents."""
     dumps = dumped(messages)
     for dump in dumps:
         if dump["role"] == "tool":
@@ -74,21 +91,30 @@ def known(messages: Sequence[Message], subagent_ids: dict[str, str]) -> list[dic
 
 
 def subagent_ids_of(events: Sequence[Event]) -> dict[str, str]:
-    return {event.subagent_run_id: event.name for event in events if event.type.value == "SUBAGENT_STARTED"}
+    return {
+        event.subagent_run_id: event.name
+        for event in events
+        if event.type.value == "SUBAGENT_STARTED"
+    }
 
 
 def recorded_by(events: Sequence[Event]) -> dict[str, list[tuple[str, ...]]]:
-    """By subagent: what is told of messages and of the subagent itself, in order. State and steps are the adapter's.
+    """By subagent: what is told of messages and of the subagent itself, in order. State and steps
+    are the adapter's.
 
     A value that a node changes at once may be told once or twice: the messages say what came of it.
     """
     subagent_ids, recorded = subagent_ids_of(events), dict[str, list[tuple[str, ...]]]()
     for event in events:
         kind = event.type.value
-        if kind.startswith(("TEXT_", "REASONING_", "TOOL_", "SUBAGENT_")) and kind != "REASONING_ENCRYPTED_VALUE":
+        if (
+            kind.startswith(("TEXT_", "REASONING_", "TOOL_", "SUBAGENT_"))
+            and kind != "REASONING_ENCRYPTED_VALUE"
+        ):
             subagent_id = subagent_ids.get(getattr(event, "subagent_run_id", None) or "", "")
             about = [
-                str(getattr(event, name, None)) for name in ("delta", "name", "description", "parent_tool_call_id")
+                str(getattr(event, name, None))
+                for name in ("delta", "name", "description", "parent_tool_call_id")
             ]
             recorded.setdefault(subagent_id, []).append((kind, *about))
     return recorded
@@ -107,8 +133,13 @@ async def both(way: str, make: Any, mode: str = "attributed") -> tuple[ReceivedE
 async def test_the_same_messages_ids_values_and_usage(way: str) -> None:
     received, recorded = await both(way, looking)
     assert known(received.check(), {}) == known(recorded.messages[1:], {})
-    assert [message.id for message in received.check() if message.role == "assistant"] == ["m1", "m2"]
-    assert received.of("REASONING_ENCRYPTED_VALUE") == recorded.of("REASONING_ENCRYPTED_VALUE") != []
+    assert [message.id for message in received.check() if message.role == "assistant"] == [
+        "m1",
+        "m2",
+    ]
+    assert (
+        received.of("REASONING_ENCRYPTED_VALUE") == recorded.of("REASONING_ENCRYPTED_VALUE") != []
+    )
     assert received.last.usage == recorded.last.usage
     assert received.last.usage
 
@@ -125,7 +156,9 @@ async def test_the_same_subagents(way: str, mode: str) -> None:
     assert received.last.usage == recorded.last.usage
     spoken = [message.content for message in received.check() if message.role == "assistant"]
     assert spoken == (["Wait", "Done"] if mode == "hidden" else ["Wait", "inner", "found", "Done"])
-    assert list(subagent_ids_of(received.events).values()) == (["helper"] if mode == "attributed" else [])
+    assert list(subagent_ids_of(received.events).values()) == (
+        ["helper"] if mode == "attributed" else []
+    )
 
 
 async def test_a_subagent_hangs_on_the_call_that_began_it() -> None:

@@ -14,8 +14,12 @@ from tests.adapter.models import Scripted
 from tests.callbacks.hearing import ReceivedEvents
 
 
-@pytest.mark.parametrize("make", [lambda model: model, lambda model: model | StrOutputParser()], ids=["model", "chain"])
-async def test_a_task_that_lives_on_holds_no_run(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "make", [lambda model: model, lambda model: model | StrOutputParser()], ids=["model", "chain"]
+)
+async def test_a_task_that_lives_on_holds_no_run(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made: list[Any] = []
 
     class Noted(handler.Translation):

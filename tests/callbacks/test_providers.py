@@ -10,7 +10,14 @@ from langchain.agents import create_agent
 
 from langgraph_agui import LangGraphAgent, agui_messages_to_langchain
 from tests.adapter.streams import record_run, run_input
-from tests.callbacks.hearing import ReceivedEvents, call_by, contents, into_client, ways, without_ids
+from tests.callbacks.hearing import (
+    ReceivedEvents,
+    call_by,
+    contents,
+    into_client,
+    ways,
+    without_ids,
+)
 from tests.node_client import NodeClient
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
@@ -53,7 +60,9 @@ async def test_all_that_a_model_says(
     assert received.last.usage
     into_client(node_client, received.events)
 
-    recorded = await record_run(LangGraphAgent(graph=agent(provider, provider_server)), run_input("hi"))
+    recorded = await record_run(
+        LangGraphAgent(graph=agent(provider, provider_server)), run_input("hi")
+    )
     assert [dump["content"] for dump in without_ids(messages)] == [
         dump["content"] for dump in without_ids(recorded.messages[1:])
     ]
@@ -71,7 +80,9 @@ async def test_a_batch_of_real_models(provider: str, provider_server: ProviderSe
 
 
 @providers
-async def test_what_was_heard_is_what_the_provider_gets_back(provider: str, provider_server: ProviderServer) -> None:
+async def test_what_was_heard_is_what_the_provider_gets_back(
+    provider: str, provider_server: ProviderServer
+) -> None:
     received = ReceivedEvents()
     graph = agent(provider, provider_server)
     await graph.ainvoke({"messages": [("user", "hi")]}, received.config)

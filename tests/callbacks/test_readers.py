@@ -1,4 +1,5 @@
-"""What those who hear a handler may do: run more under it, wait for other threads, read its events."""
+"""What those who hear a handler may do: run more under it, wait for other threads, read its
+events."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ SECONDS = 5
 
 
 class Curious:
-    """An `on_event` that does something at the first event of a type, in the thread that tells it."""
+    """An `on_event` that does something at the first event of a type, in the thread that tells
+    it."""
 
     def __init__(self, type_: str, act: Callable[[Any], object]) -> None:
         self.events: list[Event] = []
@@ -62,7 +64,9 @@ def ask_agent_elsewhere(config: Any) -> None:
 
 
 @pytest.mark.parametrize("act", [ask_model, ask_model_elsewhere, ask_agent_elsewhere])
-@pytest.mark.parametrize("type_", ["RUN_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "RUN_FINISHED"])
+@pytest.mark.parametrize(
+    "type_", ["RUN_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "RUN_FINISHED"]
+)
 @pytest.mark.parametrize("way", ["invoke", "ainvoke"])
 async def test_it_may_run_more(way: str, type_: str, act: Any) -> None:
     """That is a run of its own, told when the first one is over."""
@@ -71,11 +75,14 @@ async def test_it_may_run_more(way: str, type_: str, act: Any) -> None:
     messages = checked(curious.events)
     first, second = runs_of(curious.events)
     assert (deltas(first), deltas(second)) == (["out", "er"], ["in", "ner"])
-    assert len([message for message in messages if message.role == "tool"]) == (act is ask_agent_elsewhere)
+    assert len([message for message in messages if message.role == "tool"]) == (
+        act is ask_agent_elsewhere
+    )
 
 
 async def test_it_may_wait_for_the_loop_that_runs_the_graph() -> None:
-    """A synchronous node tells from its thread, and waits for the loop, as one that writes to a socket does.
+    """A synchronous node tells from its thread, and waits for the loop, as one that writes to a
+    socket does.
 
     The loop itself works at the other node meanwhile, which has something to say, too.
     """
@@ -126,7 +133,11 @@ async def test_a_batch_of_prompts_that_is_cancelled_does_not_mute_the_handler() 
     await asyncio.wait({task})
     await asyncio.create_task(Scripted(["again"]).ainvoke("hi", received.config))
     assert contents(received.check()) == ["a", "a", "again"]
-    assert [run[-1].outcome.type for run in runs_of(received.events)] == ["cancelled", "cancelled", "success"]  # type: ignore[union-attr]
+    assert [run[-1].outcome.type for run in runs_of(received.events)] == [
+        "cancelled",
+        "cancelled",
+        "success",
+    ]  # type: ignore[union-attr]
 
 
 async def test_a_second_reader_of_the_events_is_refused() -> None:
@@ -157,7 +168,10 @@ def test_an_object_with_an_async_call_is_refused() -> None:
 async def test_a_handler_that_is_given_twice_tells_its_next_run() -> None:
     received = ReceivedEvents()
     await Scripted(["a"]).ainvoke("hi", {"callbacks": [received.handler, received.handler]})
-    assert [event.type.value for event in received.of("RUN_STARTED", "RUN_FINISHED")] == ["RUN_STARTED", "RUN_FINISHED"]
+    assert [event.type.value for event in received.of("RUN_STARTED", "RUN_FINISHED")] == [
+        "RUN_STARTED",
+        "RUN_FINISHED",
+    ]
     before = len(received.events)
     await asyncio.create_task(Scripted(["b"]).ainvoke("hi", received.config))
     assert contents(checked(received.events[before:])) == ["b"]

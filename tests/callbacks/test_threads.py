@@ -1,4 +1,5 @@
-"""A handler over several turns of a thread that a checkpointer keeps: each run tells what is new in it, and no more."""
+"""A handler over several turns of a thread that a checkpointer keeps: each run tells what is new in
+it, and no more."""
 
 from __future__ import annotations
 
@@ -11,7 +12,15 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from tests.adapter.graphs import chain_of, sync_talker, talker
 from tests.adapter.models import Scripted, call, text_chunk
-from tests.callbacks.hearing import ReceivedEvents, call_by, contents, deltas, into_client, runs_of, ways
+from tests.callbacks.hearing import (
+    ReceivedEvents,
+    call_by,
+    contents,
+    deltas,
+    into_client,
+    runs_of,
+    ways,
+)
 from tests.callbacks.test_handler import look
 from tests.node_client import NodeClient
 
@@ -61,9 +70,15 @@ async def test_a_run_tells_its_own_messages(make: Any, way: str, whole: bool) ->
 
 
 async def test_calls_of_earlier_turns_are_not_told_again(node_client: NodeClient) -> None:
-    turns = [piece for turn in "ab" for piece in ([call("look", turn, q=7)], [text_chunk(f"{turn} ends")])]
+    turns = [
+        piece
+        for turn in "ab"
+        for piece in ([call("look", turn, q=7)], [text_chunk(f"{turn} ends")])
+    ]
     received = ReceivedEvents()
-    await turns_of(create_agent(Scripted(*turns), [look], checkpointer=InMemorySaver()), "ainvoke", received)
+    await turns_of(
+        create_agent(Scripted(*turns), [look], checkpointer=InMemorySaver()), "ainvoke", received
+    )
     received.check()
     first, second, third = runs_of(received.events)
     for run, called in ((first, "a"), (second, "b")):

@@ -1,4 +1,5 @@
-"""What tools tell of their output: to all who listen, also when it comes late or the tool runs again."""
+"""What tools tell of their output: to all who listen, also when it comes late or the tool runs
+again."""
 
 from __future__ import annotations
 
@@ -50,7 +51,9 @@ def graph_of(*tools: BaseTool, **fields: Any) -> Any:
 
 def output(events: Sequence[Event], call_id: str = "c0") -> Any:
     """What a client that holds nothing yet has of the output of a call."""
-    (activity,) = [one for one in fold(list(events), [], {}).messages if one.id == f"{call_id}:output"]
+    (activity,) = [
+        one for one in fold(list(events), [], {}).messages if one.id == f"{call_id}:output"
+    ]
     return activity.content
 
 
@@ -71,13 +74,16 @@ async def test_all_handlers_of_a_run_hear_it(tool_: BaseTool, count: int) -> Non
 @pytest.mark.parametrize("tool_", [work, sync_work])
 async def test_a_handler_in_the_config_of_an_agent_hears_it_too(tool_: BaseTool) -> None:
     received = ReceivedEvents()
-    recorded = await record_run(LangGraphAgent(graph=graph_of(tool_), config=received.config), run_input("hi"))
+    recorded = await record_run(
+        LangGraphAgent(graph=graph_of(tool_), config=received.config), run_input("hi")
+    )
     received.check()
     assert (output(received.events), output(recorded.events)) == (WORKED, WORKED)
 
 
 async def late_by(source: str) -> list[Event]:
-    """A tool leaves something running, which has output when the tool is over and another one runs."""
+    """A tool leaves something running, which has output when the tool is over and another one
+    runs."""
     over, left = asyncio.Event(), list[asyncio.Task[None]]()
 
     @tool
@@ -100,7 +106,9 @@ async def late_by(source: str) -> list[Event]:
         return "waited"
 
     if source == "agent":
-        return (await record_run(LangGraphAgent(graph=graph_of(begin, wait)), run_input("hi"))).events
+        return (
+            await record_run(LangGraphAgent(graph=graph_of(begin, wait)), run_input("hi"))
+        ).events
     received = ReceivedEvents()
     await graph_of(begin, wait).ainvoke(GIVEN, received.config)
     received.check()
@@ -111,9 +119,17 @@ async def late_by(source: str) -> list[Event]:
 async def test_late_output_is_added_to_what_is_done(source: str) -> None:
     events = await late_by(source)
     recorded: list[Any] = [event for event in events if event.type.value.startswith("ACTIVITY_")]
-    assert [event.type.value for event in recorded] == ["ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "ACTIVITY_DELTA"]
-    late = next(number for number, event in enumerate(events) if '"late"' in event.model_dump_json())
-    ended = next(number for number, event in enumerate(events) if event.type.value == "TOOL_CALL_RESULT")
+    assert [event.type.value for event in recorded] == [
+        "ACTIVITY_SNAPSHOT",
+        "ACTIVITY_DELTA",
+        "ACTIVITY_DELTA",
+    ]
+    late = next(
+        number for number, event in enumerate(events) if '"late"' in event.model_dump_json()
+    )
+    ended = next(
+        number for number, event in enumerate(events) if event.type.value == "TOOL_CALL_RESULT"
+    )
     assert late > ended
     assert (output(events)["status"], output(events)["output"]) == ("done", ["in time", "late"])
 
@@ -133,14 +149,21 @@ async def test_a_tool_that_runs_again_after_a_pause_begins_anew(sends: bool) -> 
     client = Client(LangGraphAgent(graph=graph_of(ask, checkpointer=InMemorySaver())))
     recorded = await client.send("hi")
     (question,) = asked(recorded)
-    assert (output(recorded.events)["status"], output(recorded.events)["output"]) == ("stopped", ["asks"])
+    assert (output(recorded.events)["status"], output(recorded.events)["output"]) == (
+        "stopped",
+        ["asks"],
+    )
     shown = client.held
     if not sends:
         client.held = [message for message in shown if message.role != "activity"]
     recorded = await client.send(resume=resolved((question.id, "yes")))
     assert not [message for message in recorded.snapshot if message.role == "activity"]
     held: Any
-    (held,) = [message for message in fold(recorded.events, shown, {}).messages if message.id == "c0:output"]
+    (held,) = [
+        message
+        for message in fold(recorded.events, shown, {}).messages
+        if message.id == "c0:output"
+    ]
     assert (held.content["status"], held.content["output"]) == ("done", ["asks", "goes on"])
 
 
@@ -162,5 +185,11 @@ async def test_a_tool_that_is_tried_again_begins_anew(way: str) -> None:
     again = ToolRetryMiddleware(max_retries=1, initial_delay=0.0, jitter=False)
     await call_by(way, graph_of(fail_first, middleware=[again]), GIVEN, received.config)
     received.check()
-    assert (output(received.events)["status"], output(received.events)["output"]) == ("done", ["try 1", "worked"])
-    assert [event.content["output"] for event in received.of("ACTIVITY_SNAPSHOT")] == [["try 0"], ["try 1"]]
+    assert (output(received.events)["status"], output(received.events)["output"]) == (
+        "done",
+        ["try 1", "worked"],
+    )
+    assert [event.content["output"] for event in received.of("ACTIVITY_SNAPSHOT")] == [
+        ["try 0"],
+        ["try 1"],
+    ]

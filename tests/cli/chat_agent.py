@@ -1,4 +1,5 @@
-"""An agent for the chat client and the page. It waits in the middle of its answers until a test opens a gate."""
+"""An agent for the chat client and the page. It waits in the middle of its answers until a test
+opens a gate."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ EVIL = "\x1b]52;c;eA==\x07\x9b2J[red]x"
 class GatedModel(Scripted):
     """A scripted model that waits where its script has an event."""
 
-    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+    async def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[Any]:
         try:
             for piece in self._turn(messages):
                 if isinstance(piece, threading.Event):
@@ -47,7 +50,8 @@ class GatedModel(Scripted):
 
 @dataclass
 class ChatAgent:
-    """A running agent: its URL, what its tools have booked, and the gates at which it waits. `never` does not open."""
+    """A running agent: its URL, what its tools have booked, and the gates at which it waits.
+    `never` does not open."""
 
     url: str = ""
     booked: list[dict[str, Any]] = field(default_factory=list)
@@ -75,7 +79,10 @@ class ChatAgent:
                 used(1, 1),
             ],
             "hang": [text_chunk("Begun"), self.never],
-            "look": [call("look", f"a{start}", 0, at="sky"), call("look", f"b{start}", 1, at="nothing")],
+            "look": [
+                call("look", f"a{start}", 0, at="sky"),
+                call("look", f"b{start}", 1, at="nothing"),
+            ],
             "book": [call("book", f"c{start}", item="chair"), used(1, 1)],
             "furnish": [
                 text_chunk("Begun"),
@@ -106,10 +113,18 @@ class ChatAgent:
         look.handle_tool_error = True
         self.model = GatedModel(script=self.script)
         review = HumanInTheLoopMiddleware(
-            {"book": {"allowed_decisions": ["approve", "edit", "reject"], "description": f"May I {EVIL}?"}}
+            {
+                "book": {
+                    "allowed_decisions": ["approve", "edit", "reject"],
+                    "description": f"May I {EVIL}?",
+                }
+            }
         )
         graph = create_agent(
-            self.model, [look, book], middleware=[review, AGUIMiddleware()], checkpointer=InMemorySaver()
+            self.model,
+            [look, book],
+            middleware=[review, AGUIMiddleware()],
+            checkpointer=InMemorySaver(),
         )
         return LangGraphAgent(graph=graph, name="agent")
 

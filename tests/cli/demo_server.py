@@ -1,4 +1,5 @@
-"""Runs `langgraph-agui serve` or `demo` as a user does: in a process of its own, found by the URL that it prints."""
+"""Runs `langgraph-agui serve` or `demo` as a user does: in a process of its own, found by the URL
+that it prints."""
 
 from __future__ import annotations
 
@@ -20,8 +21,15 @@ ROOT = Path(__file__).parents[2]
 
 
 def environment() -> dict[str, str]:
-    """The environment of a process that is to import the package under test from wherever it starts."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "NO_COLOR": "1", "COLUMNS": "200"}
+    """The environment of a process that is to import the package under test from wherever it
+    starts."""
+    return {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "PYTHONUNBUFFERED": "1",
+        "NO_COLOR": "1",
+        "COLUMNS": "200",
+    }
 
 
 @contextlib.contextmanager
@@ -29,7 +37,12 @@ def running(*arguments: str, cwd: Path | None = None) -> Iterator[str]:
     """Run `langgraph-agui ARGUMENTS --port 0` and yield the URL of its agent."""
     command = [sys.executable, "-m", "langgraph_agui", *arguments, "--port", "0"]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(), cwd=cwd
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment(),
+        cwd=cwd,
     )
     assert process.stdout is not None
     output = []

@@ -19,12 +19,28 @@ LINES, COLUMNS = 50, 100
 
 
 class Terminal:
-    """`langgraph-agui chat` in a terminal: `raw` is its output, `text` all that a person can scroll to."""
+    """`langgraph-agui chat` in a terminal: `raw` is its output, `text` all that a person can scroll
+    to."""
 
-    def __init__(self, *arguments: str, cwd: Path | None = None, columns: int = COLUMNS, **variables: str) -> None:
-        chosen = ("NO_COLOR", "EDITOR", "VISUAL", "PAGER", "COLUMNS", "LINES")  # by whoever runs the tests
+    def __init__(
+        self, *arguments: str, cwd: Path | None = None, columns: int = COLUMNS, **variables: str
+    ) -> None:
+        chosen = (
+            "NO_COLOR",
+            "EDITOR",
+            "VISUAL",
+            "PAGER",
+            "COLUMNS",
+            "LINES",
+        )  # by whoever runs the tests
         inherited = {name: value for name, value in os.environ.items() if name not in chosen}
-        environment = {**inherited, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLORTERM": "", **variables}
+        environment = {
+            **inherited,
+            "PYTHONPATH": str(ROOT),
+            "TERM": "xterm-256color",
+            "COLORTERM": "",
+            **variables,
+        }
         command = ["-m", "langgraph_agui", "chat", *arguments]
         self.raw, self._columns = "", columns
         self._screen = pyte.HistoryScreen(columns, LINES, history=2000)
@@ -40,7 +56,10 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        above = ["".join(line[at].data for at in range(self._columns)) for line in self._screen.history.top]
+        above = [
+            "".join(line[at].data for at in range(self._columns))
+            for line in self._screen.history.top
+        ]
         return "\n".join(line.rstrip() for line in [*above, *self._screen.display])
 
     @property
@@ -74,7 +93,9 @@ class Terminal:
 
         def stands() -> bool:
             row, lines = self._screen.cursor.y, -(-len(prompt) // self._columns)
-            return "".join(self._screen.display[max(row - lines + 1, 0) : row + 1]).rstrip() == prompt
+            return (
+                "".join(self._screen.display[max(row - lines + 1, 0) : row + 1]).rstrip() == prompt
+            )
 
         self.wait(stands, f"the prompt {prompt!r}")
 
@@ -120,7 +141,9 @@ class Terminal:
 
 
 @contextmanager
-def chatting(*arguments: str, cwd: Path | None = None, columns: int = COLUMNS, **variables: str) -> Iterator[Terminal]:
+def chatting(
+    *arguments: str, cwd: Path | None = None, columns: int = COLUMNS, **variables: str
+) -> Iterator[Terminal]:
     terminal = Terminal(*arguments, cwd=cwd, columns=columns, **variables)
     try:
         yield terminal

@@ -1,4 +1,5 @@
-"""One conversation through the chat as a person has it: in a wide terminal, in a narrow one, and through a pipe."""
+"""One conversation through the chat as a person has it: in a wide terminal, in a narrow one, and
+through a pipe."""
 
 from __future__ import annotations
 
@@ -74,7 +75,11 @@ def script(messages: list[BaseMessage]) -> Turn:
     start = max(at for at, one in enumerate(messages) if isinstance(one, HumanMessage))
     if results := [one.text for one in messages[start:] if isinstance(one, ToolMessage)]:
         return [
-            text_chunk(ANSWER if "sunny" in results[0] else f"So: {results[0].split(' with id')[0].splitlines()[-1]}")
+            text_chunk(
+                ANSWER
+                if "sunny" in results[0]
+                else f"So: {results[0].split(' with id')[0].splitlines()[-1]}"
+            )
         ]
     turns: dict[str, Turn] = {
         "plan": [thinking("Rome, then."), call("guide", f"g{start}", city="Rome")],
@@ -87,9 +92,15 @@ def script(messages: list[BaseMessage]) -> Turn:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    review = HumanInTheLoopMiddleware({"book": {"allowed_decisions": ["approve", "edit", "reject"]}})
+    review = HumanInTheLoopMiddleware(
+        {"book": {"allowed_decisions": ["approve", "edit", "reject"]}}
+    )
     graph = create_agent(
-        Scripted(script=script), [guide, book, pay], middleware=[review], checkpointer=InMemorySaver(), name="agent"
+        Scripted(script=script),
+        [guide, book, pay],
+        middleware=[review],
+        checkpointer=InMemorySaver(),
+        name="agent",
     )
     with serving(build_app(LangGraphAgent(graph=graph, name="agent"), "Test")) as served:
         yield served.url("/agent")
@@ -153,7 +164,14 @@ def test_the_conversation_in_a_terminal(url: str, columns: int) -> None:
     assert "Traceback" not in chat.raw
     seen, words = chat.text, flat(chat.text)
     assert all(len(line) <= columns for line in seen.splitlines())
-    for text in ("thoughtfor", "[guide]started", "Itissunny.", "[guide]done", "PlanforRome", "seetheForum"):
+    for text in (
+        "thoughtfor",
+        "[guide]started",
+        "Itissunny.",
+        "[guide]done",
+        "PlanforRome",
+        "seetheForum",
+    ):
         assert text in words
     assert "cash,more(https://rome.example/)" in words
     assert "one Forum" in re.sub(" +", " ", seen)
@@ -173,7 +191,12 @@ def test_the_conversation_in_a_terminal(url: str, columns: int) -> None:
     assert command
     with chatting(*command[1].split(), columns=columns, PAGER="sed s/^/paged./") as chat:
         chat.wait_question(APPROVAL)
-        for n, author in ((1, "you: plan"), (2, "thought: Rome"), (3, "call guide"), (4, "result guide")):
+        for n, author in (
+            (1, "you: plan"),
+            (2, "thought: Rome"),
+            (3, "call guide"),
+            (4, "result guide"),
+        ):
             assert f"\n{n} {author}" in f"\n{chat.text}"
         assert all(len(line) <= columns for line in chat.text.splitlines())
         chat.send(":history 1")
@@ -194,7 +217,16 @@ def test_the_conversation_in_a_terminal(url: str, columns: int) -> None:
 
 
 def test_the_conversation_through_a_pipe(url: str) -> None:
-    typed = ["plan", "book", 'e {"item": "table", "days": 2}', "book", "no too dear", "pay", '{"amount": "much"}', ""]
+    typed = [
+        "plan",
+        "book",
+        'e {"item": "table", "days": 2}',
+        "book",
+        "no too dear",
+        "pay",
+        '{"amount": "much"}',
+        "",
+    ]
     typed += ["2.5", "", "crash", "hello", "quit", "never sent"]
     chat = subprocess.run(
         [sys.executable, "-m", "langgraph_agui", "chat", url],

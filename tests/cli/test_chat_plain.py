@@ -35,9 +35,20 @@ def asker() -> Iterator[str]:
 
     def ask(state: MessagesState) -> dict[str, Any]:
         asked = state["messages"][-1].text
-        return {"messages": [AIMessage(f"got {interrupt(json.loads(asked))!r}" if asked[0] == "{" else f"so {asked}")]}
+        return {
+            "messages": [
+                AIMessage(
+                    f"got {interrupt(json.loads(asked))!r}" if asked[0] == "{" else f"so {asked}"
+                )
+            ]
+        }
 
-    graph = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask").compile(checkpointer=InMemorySaver())
+    graph = (
+        StateGraph(MessagesState)
+        .add_node("ask", ask)
+        .add_edge(START, "ask")
+        .compile(checkpointer=InMemorySaver())
+    )
     with serving(build_app(LangGraphAgent(graph=graph), "Test")) as served:
         yield served.url("/agent")
 
@@ -71,10 +82,22 @@ FORM = {
         ({"message": "Which number?"}, "NaN\n", ["got 'NaN'"]),
         ({"message": "Which?"}, f"{'[' * 100_000}\n", ["got '[[["]),
         ({"message": "Where?"}, '{"at": 3}\n', ["got {'at': 3}"]),
-        ({"message": "Name?", "responseSchema": {"type": "string"}}, "7\n", ["cancel or text: ", "got '7'"]),
-        ({"message": "Sure?", "responseSchema": {"type": "boolean"}}, "y\n", ["[y]es  [n]o  [c]ancel", "got True"]),
+        (
+            {"message": "Name?", "responseSchema": {"type": "string"}},
+            "7\n",
+            ["cancel or text: ", "got '7'"],
+        ),
+        (
+            {"message": "Sure?", "responseSchema": {"type": "boolean"}},
+            "y\n",
+            ["[y]es  [n]o  [c]ancel", "got True"],
+        ),
         ({"message": "Sure?", "reason": "confirmation"}, "no\n", ["got False"]),
-        ({"message": "Hue?", "responseSchema": {"enum": ["red", "green"]}}, "gr\n", ["[r]ed  [g]reen", "got 'green'"]),
+        (
+            {"message": "Hue?", "responseSchema": {"enum": ["red", "green"]}},
+            "gr\n",
+            ["[r]ed  [g]reen", "got 'green'"],
+        ),
         (
             {"message": "How?", "responseSchema": {"enum": ["very good", "very bad"]}},
             "very\nvery g\n",
@@ -93,7 +116,11 @@ FORM = {
         (
             {"message": "How many?", "responseSchema": {"type": "integer", "maximum": 3}},
             "7\nmany\n2\n",
-            ["7 is greater than the maximum of 3", "Expected cancel, or JSON: a whole number.", "got 2"],
+            [
+                "7 is greater than the maximum of 3",
+                "Expected cancel, or JSON: a whole number.",
+                "got 2",
+            ],
         ),
         (
             {"message": "May I?", "responseSchema": answer_schema(("respond",))},
@@ -106,10 +133,16 @@ FORM = {
             ],
         ),
         (
-            {"message": "May I?", "responseSchema": answer_schema(("approve", "reject", "respond"))},
+            {
+                "message": "May I?",
+                "responseSchema": answer_schema(("approve", "reject", "respond")),
+            },
             "r\nre\nres later\n",
             [
-                "[a]pprove  [rej]ect  [res]pond  [c]ancel  or JSON: Expected approve, reject, respond, cancel",
+                (
+                    "[a]pprove  [rej]ect  [res]pond  [c]ancel  or JSON: Expected approve, reject, "
+                    "respond, cancel"
+                ),
                 "got {'approved': False, 'type': 'respond', 'message': 'later'}",
             ],
         ),
@@ -144,7 +177,11 @@ FORM = {
                 "got {'amount': 2.5, 'unit': 'kg', 'fresh': True, 'hue': 'red'}",
             ],
         ),
-        ({"message": "How?", "responseSchema": FORM}, "f\n1\n\n\n\n", ["got {'amount': 1, 'unit': 'kg'}"]),
+        (
+            {"message": "How?", "responseSchema": FORM},
+            "f\n1\n\n\n\n",
+            ["got {'amount': 1, 'unit': 'kg'}"],
+        ),
         (
             {"message": "How?", "responseSchema": FORM},
             '{"amount": "x"}\n{}\n{"amount": 1}\n',
@@ -154,7 +191,11 @@ FORM = {
                 "got {'amount': 1}",
             ],
         ),
-        ({"message": "May I?", "reason": "tool_call"}, "r\n", ["[a]pprove  [r]eject", "got {'approved': False}"]),
+        (
+            {"message": "May I?", "reason": "tool_call"},
+            "r\n",
+            ["[a]pprove  [r]eject", "got {'approved': False}"],
+        ),
         ({"message": "Name?"}, "cancel\n", ["The agent cancelled the run."]),
         (
             {"message": "Late?", "expiresAt": "2020-01-01T00:00:00Z"},
@@ -163,7 +204,9 @@ FORM = {
         ),
     ],
 )
-def test_each_question_takes_its_answers(asker: str, asked: dict[str, Any], typed: str, expected: list[str]) -> None:
+def test_each_question_takes_its_answers(
+    asker: str, asked: dict[str, Any], typed: str, expected: list[str]
+) -> None:
     result = chat(asker, typed=f"{json.dumps(asked)}\n{typed}hello\n")
     assert result.exit_code == 0, result.output
     for text in [*expected, "so hello"]:
@@ -217,10 +260,15 @@ def test_a_thread_that_the_agent_has_is_gone_on_with(asker: str) -> None:
     ("content", "message"),
     [
         (None, "cannot be read: No such file"),
-        *((content, "is no saved AG-UI session") for content in (b"{", b"[]", b"[" * 100_000, b"\xff")),
+        *(
+            (content, "is no saved AG-UI session")
+            for content in (b"{", b"[]", b"[" * 100_000, b"\xff")
+        ),
     ],
 )
-def test_what_cannot_be_gone_on_with(asker: str, tmp_path: Path, content: bytes | None, message: str) -> None:
+def test_what_cannot_be_gone_on_with(
+    asker: str, tmp_path: Path, content: bytes | None, message: str
+) -> None:
     file = tmp_path / "kept.json"
     if content is not None:
         file.write_bytes(content)

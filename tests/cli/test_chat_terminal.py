@@ -31,7 +31,8 @@ def test_words_stream_and_reasoning_folds(agent: ChatAgent) -> None:
         agent.first.set()
         chat.expect("An ans")
         chat.wait(
-            lambda: re.search(r"^▸ thought for \d+\.\d s \(5 words\)$", chat.text, re.MULTILINE), "folded reasoning"
+            lambda: re.search(r"^▸ thought for \d+\.\d s \(5 words\)$", chat.text, re.MULTILINE),
+            "folded reasoning",
         )
         assert "Let me see" not in chat.text
         assert "answer" not in chat.text
@@ -59,7 +60,9 @@ def test_calls_are_cards_that_fill_in(agent: ChatAgent) -> None:
         chat.expect("Heard: a sky and There is nothing..")
         assert chat.wait_exit() == 0
     assert re.search(r'╭─ look ─+╮\n│ {"at": "sky"} +│\n│ → a sky +│\n╰─+ done ─╯', chat.text)
-    assert re.search(r'╭─ look ─+╮\n│ {"at": "nothing"} +│\n│ ✗ There is nothing. +│\n╰─+ failed ─╯', chat.text)
+    assert re.search(
+        r'╭─ look ─+╮\n│ {"at": "nothing"} +│\n│ ✗ There is nothing. +│\n╰─+ failed ─╯', chat.text
+    )
     assert " running " not in chat.text
     assert chat.text.count("╭─ look ─") == 2
 
@@ -117,11 +120,15 @@ def test_arguments_are_edited_on_a_line_and_answers_are_checked(agent: ChatAgent
         chat.enter('{"approved": "maybe"}', APPROVAL)
         chat.expect("Expected true or false for `approved`.")
         chat.enter("e", APPROVAL)
-        chat.wait(lambda: chat.line == 'arguments as JSON: {"item": "chair"}', "what is there to edit")
+        chat.wait(
+            lambda: chat.line == 'arguments as JSON: {"item": "chair"}', "what is there to edit"
+        )
         chat.send('\x7f, "days": 2')
         chat.expect("That is not JSON")
         chat.enter("e", APPROVAL)
-        chat.wait(lambda: chat.line == 'arguments as JSON: {"item": "chair"}', "what is there to edit")
+        chat.wait(
+            lambda: chat.line == 'arguments as JSON: {"item": "chair"}', "what is there to edit"
+        )
         chat.send('\x7f, "days": 3}')
         chat.expect("│ booked chair", "\nbooked chair.")
         chat.enter("book")
@@ -161,7 +168,9 @@ def test_ctrl_c_stops_the_agent_and_keeps_the_conversation(agent: ChatAgent) -> 
 
 
 @deep
-def test_more_than_a_screen_is_shown_from_its_end_and_kept_whole_and_a_lost_agent_ends_nothing() -> None:
+def test_more_than_a_screen_is_shown_from_its_end_and_kept_whole_and_a_lost_agent_ends_nothing() -> (
+    None
+):
     with ExitStack() as stack:
         with chat_agent() as agent:
             chat = stack.enter_context(chatting(agent.url))
@@ -212,7 +221,9 @@ def test_a_conversation_is_cleared_and_its_state_is_shown(demo_url: str) -> None
         chat.enter(":state")
         chat.expect('{\n  "notes": [\n    "eggs",\n    "bread"\n  ]\n}')
         chat.enter("Plan a day in Rome")
-        chat.expect("\n[guide] started: ", "\n  ▸ thought for ", "\n  ╭─ get_weather ─", "\n[guide] done\n")
+        chat.expect(
+            "\n[guide] started: ", "\n  ▸ thought for ", "\n  ╭─ get_weather ─", "\n[guide] done\n"
+        )
         chat.enter(":history")
         chat.expect("guide call get_weather: ", "guide: In Rome")
         chat.enter(":q")
@@ -220,7 +231,9 @@ def test_a_conversation_is_cleared_and_its_state_is_shown(demo_url: str) -> None
 
 
 @deep
-def test_ctrl_c_cancels_a_run_that_outlives_its_client_and_what_no_agent_keeps_is_saved(tmp_path: Path) -> None:
+def test_ctrl_c_cancels_a_run_that_outlives_its_client_and_what_no_agent_keeps_is_saved(
+    tmp_path: Path,
+) -> None:
     def hang(peer: Peer) -> None:
         peer.head()
         peer.write(frames([STARTED, *text("m", "Hello")[:-1]]))

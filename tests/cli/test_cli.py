@@ -38,12 +38,20 @@ def invoke(*arguments: str, typed: str = ""):
 def run(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "langgraph_agui", *arguments]
     return subprocess.run(
-        command, input=typed, capture_output=True, text=True, env=environment(), timeout=200, check=False
+        command,
+        input=typed,
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=200,
+        check=False,
     )
 
 
 @contextmanager
-def answering(*bodies: str, content_type: str = "text/event-stream", status: int = 200) -> Iterator[str]:
+def answering(
+    *bodies: str, content_type: str = "text/event-stream", status: int = 200
+) -> Iterator[str]:
     """A server that answers one POST after the other."""
     remaining = iter(bodies)
 
@@ -122,7 +130,11 @@ def test_json_lines_are_the_verified_stream(demo_url):
     assert kinds[0] == "RUN_STARTED"
     assert kinds[-1] == "RUN_FINISHED"
     assert kinds.count("TOOL_CALL_START") == kinds.count("TOOL_CALL_RESULT") == 3
-    assert kinds.index("REASONING_MESSAGE_CONTENT") < kinds.index("TOOL_CALL_START") < kinds.index("TEXT_MESSAGE_START")
+    assert (
+        kinds.index("REASONING_MESSAGE_CONTENT")
+        < kinds.index("TOOL_CALL_START")
+        < kinds.index("TEXT_MESSAGE_START")
+    )
 
 
 @deep
@@ -162,10 +174,17 @@ def test_a_conversation_can_answer_an_interrupt(demo_url, word, outcome):
 
 
 def test_a_refused_answer_can_be_given_again():
-    start, end = ({"type": kind, "threadId": "t", "runId": "r"} for kind in ("RUN_STARTED", "RUN_FINISHED"))
-    asked = {"type": "interrupt", "interrupts": [{"id": "i", "reason": "confirmation", "message": "Sure\x1b[2J?"}]}
+    start, end = (
+        {"type": kind, "threadId": "t", "runId": "r"} for kind in ("RUN_STARTED", "RUN_FINISHED")
+    )
+    asked = {
+        "type": "interrupt",
+        "interrupts": [{"id": "i", "reason": "confirmation", "message": "Sure\x1b[2J?"}],
+    }
     refused = {"type": "RUN_ERROR", "message": "No such answer."}
-    with answering(frames(start, {**end, "outcome": asked}), frames(refused), frames(start, end)) as url:
+    with answering(
+        frames(start, {**end, "outcome": asked}), frames(refused), frames(start, end)
+    ) as url:
         result = invoke("chat", url, typed="hello\n3\nyes\n")
     assert result.exit_code == 0
     assert result.stdout.count("Sure␛[2J?") == 2
@@ -176,7 +195,9 @@ def test_a_refused_answer_can_be_given_again():
 def test_ctrl_c_stops_a_run():
     with running("demo", "--delay", "0.3") as url:
         command = [sys.executable, "-m", "langgraph_agui", "chat", url, "hello"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+        )
         assert process.stdout.read(9) == b"thinking:"
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
@@ -195,7 +216,11 @@ def test_nobody_listens():
 @pytest.mark.parametrize(
     ("answer", "code", "message"),
     [
-        (("{}", {"content_type": "application/json"}), 3, "answered application/json, not an AG-UI event stream"),
+        (
+            ("{}", {"content_type": "application/json"}),
+            3,
+            "answered application/json, not an AG-UI event stream",
+        ),
         (("no", {"status": 403}), 3, "HTTP 403: no"),
         (("no", {"status": 404}), 3, "Is this the address of the agent itself"),
         (("", {}), 1, "The stream ended without a run."),
@@ -206,7 +231,11 @@ def test_nobody_listens():
         ),
         ((frames({"type": "TEXT_MESSAGE_END", "messageId": "m"}), {}), 1, "The stream broke off: "),
         (("data: [DONE]\n\n", {}), 1, "The stream broke off: "),
-        ((frames({"type": "RUN_ERROR", "message": "No.", "code": "sorry"}), {}), 1, "error: sorry: No."),
+        (
+            (frames({"type": "RUN_ERROR", "message": "No.", "code": "sorry"}), {}),
+            1,
+            "error: sorry: No.",
+        ),
     ],
 )
 def test_what_answers_is_no_agent(answer, code, message):
@@ -226,7 +255,13 @@ def test_what_is_no_url(url):
 
 def test_headers_are_sent_and_checked(demo_url):
     assert invoke("chat", demo_url, "hello", "-H", "X-Test: yes").exit_code == 0
-    for header in ("nonsense", "nonsense sk-1", "nonsense sk-1: x", "nonsense=sk-1", "nonsense\tsk-1"):
+    for header in (
+        "nonsense",
+        "nonsense sk-1",
+        "nonsense sk-1: x",
+        "nonsense=sk-1",
+        "nonsense\tsk-1",
+    ):
         result = invoke("chat", demo_url, "hello", "-H", header)
         assert result.exit_code == 2
         assert result.stderr == "Error: --header nonsense… must look like 'Name: value'.\n"
@@ -275,7 +310,12 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "spec", [pytest.param("mine:graph", marks=deep), "mine.py", pytest.param("mine:Holder.agent", marks=deep)]
+    "spec",
+    [
+        pytest.param("mine:graph", marks=deep),
+        "mine.py",
+        pytest.param("mine:Holder.agent", marks=deep),
+    ],
 )
 def test_serving_your_own_graph(project, spec):
     with running("serve", spec, cwd=project) as url:
@@ -347,7 +387,9 @@ def test_a_local_server_answers_only_to_local_names(demo_url):
 
 def test_without_the_extra_one_line_names_it():
     code = "import sys; sys.modules['typer'] = None; from langgraph_agui.devtools.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False
+    )
     assert done.returncode == 1
     assert done.stderr == 'typer is missing: pip install "langgraph-agui[cli]"\n'
 
@@ -356,7 +398,9 @@ def test_version():
     assert invoke("--version").stdout == f"langgraph-agui {__version__}\n"
 
 
-@pytest.mark.parametrize("command", [(), ("serve",), ("demo",), ("chat",), ("validate",), ("replay",)])
+@pytest.mark.parametrize(
+    "command", [(), ("serve",), ("demo",), ("chat",), ("validate",), ("replay",)]
+)
 def test_help(command):
     result = invoke(*command, "--help")
     assert result.exit_code == 0

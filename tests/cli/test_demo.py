@@ -21,7 +21,9 @@ async def messages_of(*questions: str) -> list[Any]:
     for question in questions:
         state = await graph.ainvoke({"messages": [HumanMessage(question)]}, THREAD)
     messages = state["messages"]
-    return messages[max(at for at, message in enumerate(messages) if isinstance(message, HumanMessage)) :]
+    return messages[
+        max(at for at, message in enumerate(messages) if isinstance(message, HumanMessage)) :
+    ]
 
 
 @pytest.mark.parametrize(
@@ -32,14 +34,19 @@ async def messages_of(*questions: str) -> list[Any]:
             [("get_weather", {"city": "Rome"}), ("get_weather", {"city": "Paris"})],
         ),
         ("weather in rome?", [("get_weather", {"city": "rome"})]),
-        ("What is the weather like in Ulan Bator today?", [("get_weather", {"city": "Ulan Bator"})]),
+        (
+            "What is the weather like in Ulan Bator today?",
+            [("get_weather", {"city": "Ulan Bator"})],
+        ),
         ("What is 12 * 7?", [("calculate", {"left": "12", "sign": "*", "right": "7"})]),
         ("Remember that milk is out", [("remember", {"note": "milk is out"})]),
         ("It was 2024", []),
         ("", []),
     ],
 )
-async def test_questions_lead_to_calls(question: str, calls: list[tuple[str, dict[str, Any]]]) -> None:
+async def test_questions_lead_to_calls(
+    question: str, calls: list[tuple[str, dict[str, Any]]]
+) -> None:
     answer = (await messages_of(question))[1]
     assert [(call["name"], call["args"]) for call in answer.tool_calls] == calls
     assert bool(answer.text) != bool(calls)
@@ -59,7 +66,15 @@ async def test_a_follow_up_asks_only_for_what_is_new() -> None:
 async def test_an_agent_loops_until_it_can_answer() -> None:
     messages = await messages_of("Is it warmer in Rome or in Oslo, and by how much?")
     kinds = [type(message) for message in messages]
-    assert kinds == [HumanMessage, AIMessage, ToolMessage, ToolMessage, AIMessage, ToolMessage, AIMessage]
+    assert kinds == [
+        HumanMessage,
+        AIMessage,
+        ToolMessage,
+        ToolMessage,
+        AIMessage,
+        ToolMessage,
+        AIMessage,
+    ]
     assert "25 - 11 = 14." in messages[-1].text
 
 
@@ -70,7 +85,8 @@ async def test_a_failing_tool_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("decision", "answer"), [("approve", "No e-mail left"), ("reject", "could not finish send_email")]
+    ("decision", "answer"),
+    [("approve", "No e-mail left"), ("reject", "could not finish send_email")],
 )
 async def test_an_email_waits_for_approval(decision: str, answer: str) -> None:
     graph = build_demo_graph(delay=0)
@@ -84,9 +100,13 @@ async def test_an_email_waits_for_approval(decision: str, answer: str) -> None:
 
 async def test_reasoning_streams_before_calls_in_pieces() -> None:
     model = DemoModel(delay=0).bind_tools([get_weather])
-    chunks: list[Any] = [chunk async for chunk in model.astream("What is the weather in Rome and Oslo?")]
+    chunks: list[Any] = [
+        chunk async for chunk in model.astream("What is the weather in Rome and Oslo?")
+    ]
     kinds = [
-        "call" if chunk.tool_call_chunks else "reasoning" for chunk in chunks if chunk.tool_call_chunks or chunk.content
+        "call" if chunk.tool_call_chunks else "reasoning"
+        for chunk in chunks
+        if chunk.tool_call_chunks or chunk.content
     ]
     assert kinds == sorted(kinds, reverse=True)
     assert min(kinds.count("call"), kinds.count("reasoning")) > 5
@@ -109,19 +129,29 @@ async def test_a_crash_comes_after_some_reasoning() -> None:
 
 
 async def test_guides_plan_days_at_once() -> None:
-    stream = await record_run(LangGraphAgent(graph=build_demo_graph(delay=0.001)), run_input(SUGGESTIONS[-1]))
+    stream = await record_run(
+        LangGraphAgent(graph=build_demo_graph(delay=0.001)), run_input(SUGGESTIONS[-1])
+    )
     guides = {event.subagent_run_id: event for event in stream.of("SUBAGENT_STARTED")}
     assert [guide.name for guide in guides.values()] == ["guide", "guide"]
     first, second = guides
     order = [event.subagent_run_id for event in stream.of("REASONING_MESSAGE_CONTENT")]
-    assert order.index(second) < len(order) - 1 - order[::-1].index(first), "they run at the same time"
-    outputs = {message.subagent_run_id: message.content for message in stream.streamed if message.role == "activity"}
+    assert order.index(second) < len(order) - 1 - order[::-1].index(first), (
+        "they run at the same time"
+    )
+    outputs = {
+        message.subagent_run_id: message.content
+        for message in stream.streamed
+        if message.role == "activity"
+    }
     answer = str(stream.messages[-1].content)
     for guide, weather in zip(guides, ("In Rome it is 25 °C", "In Oslo it is 11 °C"), strict=True):
         assert outputs[guide]["status"] == "done"
         assert len(outputs[guide]["output"]) == 3
         for line in outputs[guide]["output"]:
             assert line.removeprefix("found ").strip() in answer
-        texts = [str(message.content) for message in stream.messages if message.subagent_run_id == guide]
+        texts = [
+            str(message.content) for message in stream.messages if message.subagent_run_id == guide
+        ]
         assert any(weather in text for text in texts)
     assert answer.count("scripted model") == 1

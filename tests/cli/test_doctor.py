@@ -108,7 +108,10 @@ def test_a_whole_report() -> None:
 
 @pytest.mark.parametrize(
     ("name", "cause"),
-    [("asks", "The graph pauses by HumanInTheLoopMiddleware"), ("calls", "The graph calls interrupt()")],
+    [
+        ("asks", "The graph pauses by HumanInTheLoopMiddleware"),
+        ("calls", "The graph calls interrupt()"),
+    ],
 )
 def test_approvals_without_a_checkpointer(name: str, cause: str) -> None:
     code, lines = doctor(f"graphs:{name}")
@@ -119,13 +122,19 @@ def test_approvals_without_a_checkpointer(name: str, cause: str) -> None:
 
 
 def test_without_a_checkpointer_approvals_are_not_served() -> None:
-    served = CliRunner().invoke(app, ["serve", "graphs:asks", "--port", "0", "--checkpointer", "none"])
+    served = CliRunner().invoke(
+        app, ["serve", "graphs:asks", "--port", "0", "--checkpointer", "none"]
+    )
     assert served.exit_code == 2
-    assert "The graph pauses by HumanInTheLoopMiddleware, so it needs a checkpointer" in served.stderr
+    assert (
+        "The graph pauses by HumanInTheLoopMiddleware, so it needs a checkpointer" in served.stderr
+    )
 
 
 def test_a_langgraph_server_brings_the_checkpointer() -> None:
-    Path("langgraph.json").write_text('{"graphs": {"one": "./graphs.py:calls", "two": "./graphs.py:lossy"}}')
+    Path("langgraph.json").write_text(
+        '{"graphs": {"one": "./graphs.py:calls", "two": "./graphs.py:lossy"}}'
+    )
     code, lines = doctor("langgraph.json")
     assert code == 1
     assert [line for line in lines if line.startswith("langgraph.json")] == [
@@ -144,7 +153,8 @@ def test_a_synchronous_checkpointer() -> None:
     with Path("graphs.py").open("a") as file:
         file.write(
             "import sqlite3\nfrom langgraph.checkpoint.sqlite import SqliteSaver\n"
-            "stored = create_agent(claude, [], checkpointer=SqliteSaver(sqlite3.connect(':memory:')))\n"
+            "stored = create_agent(claude, [], "
+            "checkpointer=SqliteSaver(sqlite3.connect(':memory:')))\n"
         )
     code, lines = doctor("graphs:stored")
     assert code == 1
@@ -158,7 +168,10 @@ def test_a_synchronous_checkpointer() -> None:
 def test_a_model_that_loses_reasoning() -> None:
     code, lines = doctor("graphs.py:lossy")
     assert code == 1
-    assert lines[1] == "history: kept by the client, which sends it with every run: the graph has no checkpointer"
+    assert (
+        lines[1] == "history: kept by the client, which sends it with every run: the graph has no "
+        "checkpointer"
+    )
     assert lines[3:7] == [
         "ChatDeepSeek of langchain-deepseek, deepseek-v4-pro",
         "  in    model",
@@ -193,13 +206,21 @@ def test_every_model_is_listed_with_its_place() -> None:
 def test_a_graph_without_models() -> None:
     code, lines = doctor("graphs:mute")
     assert code == 0
-    assert lines[-1] == "No chat model was found. One that a node makes when it runs cannot be seen from here."
+    assert (
+        lines[-1]
+        == "No chat model was found. One that a node makes when it runs cannot be seen from here."
+    )
 
 
 def test_a_class_that_is_not_known() -> None:
     code, lines = doctor("graphs:odd")
     assert code == 0
-    assert lines[3:7] == ["Odd of graphs, Odd", "  in    model", "  out   not known", "  back  not known"]
+    assert lines[3:7] == [
+        "Odd of graphs, Odd",
+        "  in    model",
+        "  out   not known",
+        "  back  not known",
+    ]
     assert lines[7].startswith("  → Odd is not known here. It is taken to be right: ")
 
 
@@ -242,6 +263,8 @@ def test_a_file_may_have_the_name_of_an_installed_module(tmp_path: Path) -> None
         "graph = builder.compile()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "langgraph_agui", "doctor", f"{file}:graph"], capture_output=True, text=True
+        [sys.executable, "-m", "langgraph_agui", "doctor", f"{file}:graph"],
+        capture_output=True,
+        text=True,
     )
     assert "No chat model was found" in done.stdout

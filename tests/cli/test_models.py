@@ -17,7 +17,11 @@ def keys(monkeypatch):
     ("spec", "field", "value"),
     [
         ("anthropic:claude-sonnet-5", "thinking", {"type": "adaptive", "display": "summarized"}),
-        ("anthropic:claude-from-the-future", "thinking", {"type": "adaptive", "display": "summarized"}),
+        (
+            "anthropic:claude-from-the-future",
+            "thinking",
+            {"type": "adaptive", "display": "summarized"},
+        ),
         ("anthropic:claude-sonnet-4-5", "thinking", {"type": "enabled", "budget_tokens": 2048}),
         ("openai:gpt-5-mini", "reasoning", {"effort": "medium", "summary": "auto"}),
         ("openai:gpt-4o", "reasoning", None),

@@ -34,7 +34,9 @@ async def recorded() -> tuple[dict[str, Any], bytes]:
 
 
 def events_of(body: bytes) -> list[dict[str, Any]]:
-    return [json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: ")]
+    return [
+        json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: ")
+    ]
 
 
 def lines_of(*values: object) -> str:
@@ -42,23 +44,40 @@ def lines_of(*values: object) -> str:
 
 
 def exported(given: dict[str, Any], events: list[dict[str, Any]], gap: float = 0) -> str:
-    return lines_of({"input": given}, *({"at": gap * at, "event": event} for at, event in enumerate(events)))
+    return lines_of(
+        {"input": given}, *({"at": gap * at, "event": event} for at, event in enumerate(events))
+    )
 
 
-async def test_each_form_of_a_recording_is_read(recorded: tuple[dict[str, Any], bytes], tmp_path: Path) -> None:
+async def test_each_form_of_a_recording_is_read(
+    recorded: tuple[dict[str, Any], bytes], tmp_path: Path
+) -> None:
     given, body = recorded
     events = events_of(body)
-    forms = [exported(given, events), lines_of(*events), body.decode(), ": comment\n\n" + body.decode()]
+    forms = [
+        exported(given, events),
+        lines_of(*events),
+        body.decode(),
+        ": comment\n\n" + body.decode(),
+    ]
     for form in forms:
         (tmp_path / "run").write_text(form)
-        checked, shown = invoke("validate", tmp_path / "run"), invoke("replay", tmp_path / "run", "--speed", 0)
-        assert (checked.exit_code, checked.stdout) == (0, f"{len(events)} events, every rule kept.\n")
+        checked, shown = (
+            invoke("validate", tmp_path / "run"),
+            invoke("replay", tmp_path / "run", "--speed", 0),
+        )
+        assert (checked.exit_code, checked.stdout) == (
+            0,
+            f"{len(events)} events, every rule kept.\n",
+        )
         assert shown.exit_code == 0, shown.output
         assert "  result: 84\n" in shown.stdout
         assert ("> What is 12 * 7?" in shown.stdout) == (form is forms[0])
 
 
-async def test_findings_name_event_and_rule(recorded: tuple[dict[str, Any], bytes], tmp_path: Path) -> None:
+async def test_findings_name_event_and_rule(
+    recorded: tuple[dict[str, Any], bytes], tmp_path: Path
+) -> None:
     given, body = recorded
     events, path = events_of(body), tmp_path / "run"
     at = next(at for at, event in enumerate(events) if event["type"] == "TOOL_CALL_RESULT")
@@ -67,8 +86,14 @@ async def test_findings_name_event_and_rule(recorded: tuple[dict[str, Any], byte
     result = invoke("validate", path)
     assert result.exit_code == 1
     first, second, last = result.stdout.splitlines()
-    assert first == f"event {at + 1}: unknown-call: Unexpected TOOL_CALL_RESULT: no call 'other' is known."
-    assert second == f"after event {2 * len(events) - 1}: truncated-stream: The stream ends within a run."
+    assert (
+        first
+        == f"event {at + 1}: unknown-call: Unexpected TOOL_CALL_RESULT: no call 'other' is known."
+    )
+    assert (
+        second
+        == f"after event {2 * len(events) - 1}: truncated-stream: The stream ends within a run."
+    )
     assert last == f"{2 * len(events) - 1} events, 2 findings."
     path.write_text(exported({**given, "runId": "asked"}, events_of(body)))
     assert "run-id: " in invoke("validate", path).stdout
@@ -76,7 +101,8 @@ async def test_findings_name_event_and_rule(recorded: tuple[dict[str, Any], byte
 
 def test_a_frame_that_is_no_event_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "run").write_text(
-        'data: {"type":"RUN_STARTED","threadId":"t","runId":"r","protocolVersion":"1.0"}\n\ndata: {\n\n'
+        'data: {"type":"RUN_STARTED","threadId":"t","runId":"r","protocolVersion":"1.0"}\n\ndata: '
+        "{\n\n"
     )
     result = invoke("validate", tmp_path / "run")
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (1, "1 event, 1 finding.")
@@ -124,7 +150,9 @@ def test_a_live_agent(demo_url: str) -> None:
 
 
 @deep
-async def test_the_pace_is_that_of_the_recording(recorded: tuple[dict[str, Any], bytes], tmp_path: Path) -> None:
+async def test_the_pace_is_that_of_the_recording(
+    recorded: tuple[dict[str, Any], bytes], tmp_path: Path
+) -> None:
     given, body = recorded
     events, path = events_of(body), tmp_path / "run"
     path.write_text(exported(given, events, gap=20))

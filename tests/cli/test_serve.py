@@ -52,7 +52,9 @@ def test_nothing_is_open_to_other_machines_without_a_key() -> None:
 def test_nothing_is_served_without_the_key(guarded: str) -> None:
     for path in ("", "agent/health", "agent/ready", "agent/capabilities", "playground/app.js"):
         for offered in ({}, {"authorization": "Bearer other"}, {"authorization": f"Basic {KEY}"}):
-            answer = httpx2.get(guarded + path, headers=offered, cookies={"langgraph-agui-key": "other"})
+            answer = httpx2.get(
+                guarded + path, headers=offered, cookies={"langgraph-agui-key": "other"}
+            )
             assert answer.status_code == 401
             assert "Authorization: Bearer KEY" in answer.json()["detail"]
 
@@ -67,7 +69,9 @@ def test_the_agent_runs_with_the_key(guarded: str) -> None:
 
 def test_other_machines_do_not_see_texts_of_exceptions(guarded: str) -> None:
     answer = httpx2.post(
-        f"{guarded}agent", content=body_of(run_input("crash")), headers={"content-type": "application/json", **BEARER}
+        f"{guarded}agent",
+        content=body_of(run_input("crash")),
+        headers={"content-type": "application/json", **BEARER},
     )
     assert '"code":"model_error"' in answer.text
     assert "asked to crash" not in answer.text
@@ -87,7 +91,11 @@ def test_a_server_that_is_terminated_ends_its_streams() -> None:
     line = [sys.executable, "-m", "langgraph_agui", "demo", "--port", "0", "--delay", "0.5"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment()) as process:
         assert process.stdout is not None
-        port = next(int(line.rpartition(":")[2].split("/")[0]) for line in process.stdout if "Agent " in line)
+        port = next(
+            int(line.rpartition(":")[2].split("/")[0])
+            for line in process.stdout
+            if "Agent " in line
+        )
         given = run_input("What is the weather in Rome?")
         with Connection(port) as connection:
             connection.send("POST", "/agent", body_of(given))
@@ -145,19 +153,33 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def answer_of(url: str, thread: str = "thread") -> str:
     given = run_input("Hello", thread=thread)
     body = httpx2.post(url, content=body_of(given), headers={"content-type": "application/json"})
-    return "".join(event.delta for event in decode([body.content]) if isinstance(event, TextMessageContentEvent))
+    return "".join(
+        event.delta
+        for event in decode([body.content])
+        if isinstance(event, TextMessageContentEvent)
+    )
 
 
-def test_graphs_of_a_langgraph_json_keep_their_threads(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graphs_of_a_langgraph_json_keep_their_threads(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("WORD")
     for messages in (1, 3):
-        with running("serve", "langgraph.json", "--cors", "http://localhost:3000/", cwd=project) as url:
+        with running(
+            "serve", "langgraph.json", "--cors", "http://localhost:3000/", cwd=project
+        ) as url:
             assert url.endswith("/agents/one")
             assert answer_of(url, "1") == f"word{messages}"
             assert answer_of(url.replace("one", "two%20words"), "2") == f"word{messages}"
             asks = {"origin": "http://localhost:3000", "access-control-request-method": "POST"}
-            assert httpx2.options(url, headers=asks).headers["access-control-allow-origin"] == asks["origin"]
-            assert httpx2.options(url, headers={**asks, "origin": "http://evil.example"}).status_code == 400
+            assert (
+                httpx2.options(url, headers=asks).headers["access-control-allow-origin"]
+                == asks["origin"]
+            )
+            assert (
+                httpx2.options(url, headers={**asks, "origin": "http://evil.example"}).status_code
+                == 400
+            )
     assert (project / ".langgraph-agui" / ".gitignore").read_text() == "*\n"
 
 
@@ -180,7 +202,9 @@ def test_a_changed_file_is_loaded_again(project: Path) -> None:
         assert answer_of(url).startswith("new")
 
 
-async def agents_of(targets: dict[str, object], **options: Any) -> tuple[dict[str, LangGraphAgent], AsyncExitStack]:
+async def agents_of(
+    targets: dict[str, object], **options: Any
+) -> tuple[dict[str, LangGraphAgent], AsyncExitStack]:
     stack = AsyncExitStack()
     site = serve.Site(load=lambda: targets, spec="it", heading="", **options)
     return await serve._make_agents(site, targets, stack), stack
@@ -193,25 +217,44 @@ def compiled(checkpointer: Any = None) -> Any:
 
 async def test_graphs_without_a_checkpointer_get_one(project: Path) -> None:
     own = InMemorySaver()
-    targets = {"bare": compiled(), "sub": compiled(True), "none": compiled(False), "own": compiled(own)}
+    targets = {
+        "bare": compiled(),
+        "sub": compiled(True),
+        "none": compiled(False),
+        "own": compiled(own),
+    }
     agents, stack = await agents_of({**targets, "agent": LangGraphAgent(compiled())})
     async with stack:
         savers = {name: agent.graph.checkpointer for name, agent in agents.items()}  # type: ignore[union-attr]
         assert isinstance(savers["bare"], AsyncSqliteSaver)
-        assert savers == {"bare": savers["bare"], "sub": savers["bare"], "none": False, "own": own, "agent": None}
+        assert savers == {
+            "bare": savers["bare"],
+            "sub": savers["bare"],
+            "none": False,
+            "own": own,
+            "agent": None,
+        }
     assert targets["bare"].checkpointer is None
     agents, stack = await agents_of(targets, checkpointer="memory")
-    assert [type(agents[name].graph.checkpointer) for name in targets] == [InMemorySaver] * 2 + [bool, InMemorySaver]  # type: ignore[union-attr]
+    assert [type(agents[name].graph.checkpointer) for name in targets] == [InMemorySaver] * 2 + [
+        bool,
+        InMemorySaver,
+    ]  # type: ignore[union-attr]
     assert agents["own"].graph.checkpointer is not own  # type: ignore[union-attr]
     agents, stack = await agents_of(targets, checkpointer="none")
     assert {agents[name].graph.checkpointer for name in targets} == {None, False}  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
-    ("host", "asked", "shown"), [("::1", None, True), ("0.0.0.0", None, False), ("0.0.0.0", True, True)]
+    ("host", "asked", "shown"),
+    [("::1", None, True), ("0.0.0.0", None, False), ("0.0.0.0", True, True)],
 )
-async def test_a_page_may_come_back_and_sees_errors(host: str, asked: bool | None, shown: bool) -> None:
-    agents, _ = await agents_of({"one": compiled()}, checkpointer="none", host=host, expose_errors=asked)
+async def test_a_page_may_come_back_and_sees_errors(
+    host: str, asked: bool | None, shown: bool
+) -> None:
+    agents, _ = await agents_of(
+        {"one": compiled()}, checkpointer="none", host=host, expose_errors=asked
+    )
     settings = agents["one"]._context.settings
     assert (settings.expose_errors, settings.on_disconnect) == (shown, "continue")
 
@@ -222,8 +265,12 @@ async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
         with pytest.raises(CommandError, match="The threads cannot be kept in "):
             await agents_of({"one": compiled()}, checkpointer=str(place))
     with pytest.raises(CommandError, match="--checkpointer takes a SQLite file, memory or none"):
-        await agents_of({"one": compiled()}, checkpointer="postgresql://ada:secret@127.0.0.1/threads")
-    _, stack = await agents_of({"one": compiled()}, checkpointer=str(tmp_path / "new" / "threads.db"))
+        await agents_of(
+            {"one": compiled()}, checkpointer="postgresql://ada:secret@127.0.0.1/threads"
+        )
+    _, stack = await agents_of(
+        {"one": compiled()}, checkpointer=str(tmp_path / "new" / "threads.db")
+    )
     await stack.aclose()
     with sqlite3.connect(tmp_path / "new" / "threads.db") as database:
         assert ("checkpoints",) in database.execute("SELECT name FROM sqlite_master").fetchall()
@@ -240,7 +287,9 @@ def test_the_graphs_of_a_file(project: Path) -> None:
     wraps = "from langgraph_agui import LangGraphAgent\na = builder.compile()\nb = LangGraphAgent(a, name='it')\n"
     assert found(wraps) == ["it"]
     assert found("def make_graph():\n    return builder.compile(name='made')\n") == ["made"]
-    assert found("def make(config) -> 'Agent':\n    return builder.compile(name='made')\n") == ["made"]
+    assert found("def make(config) -> 'Agent':\n    return builder.compile(name='made')\n") == [
+        "made"
+    ]
     with pytest.raises(CommandError, match=r"It has builder, answer\(\), make\(\)\. "):
         found("def make():\n    return 1\n")
 
@@ -251,7 +300,10 @@ def test_the_graphs_of_a_file(project: Path) -> None:
         (("absent.json",), "absent.json is no langgraph.json: "),
         (("broken.json",), "graphs"),
         (("lost.json",), "names the env file .nowhere, which is not there"),
-        (("one.py", "--cors", "localhost:3000"), "--cors localhost:3000 must look like http://localhost:3000"),
+        (
+            ("one.py", "--cors", "localhost:3000"),
+            "--cors localhost:3000 must look like http://localhost:3000",
+        ),
     ],
 )
 def test_what_cannot_be_served(project: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -72,14 +72,22 @@ async def test_texts_are_indented_under_the_name() -> None:
 
 async def test_subagents_that_run_at_once_are_named_on_each_line() -> None:
     found = await lines_of(GRAPHS["deep"](None).graph)
-    both = range(found.index("[mid_b] started: do b"), min(found.index(f"[mid_{which}] done") for which in "ab"))
+    both = range(
+        found.index("[mid_b] started: do b"),
+        min(found.index(f"[mid_{which}] done") for which in "ab"),
+    )
     for name, subagent in DEEP.items():
         margin = "" if subagent.parent == "boss" else "  "
-        started, done = f"{margin}[{name}] started: {subagent.description}", f"{margin}[{name}] done"
+        started, done = (
+            f"{margin}[{name}] started: {subagent.description}",
+            f"{margin}[{name}] done",
+        )
         begin, end = found.index(started), found.index(done)
         texts = [line for line in found if f" {name}: " in line and "result: " not in line]
         assert texts
-        assert all(found[at].startswith(f"{margin}  [{name}] ") for at in both if found[at] in texts)
+        assert all(
+            found[at].startswith(f"{margin}  [{name}] ") for at in both if found[at] in texts
+        )
         assert all(begin < found.index(line) < end for line in texts)
 
 
@@ -91,7 +99,10 @@ async def test_subagents_with_the_same_name_are_numbered() -> None:
 
 async def test_failures_are_shown() -> None:
     found = await lines_of(failing(handled=True).graph)
-    for line in ("  [inner] failed: The model could not answer.", "[outer] failed: The model could not answer."):
+    for line in (
+        "  [inner] failed: The model could not answer.",
+        "[outer] failed: The model could not answer.",
+    ):
         assert line in found
     assert "a secret" not in "".join(found)
 
@@ -120,7 +131,10 @@ async def test_output_of_tools_comes_by_lines() -> None:
 def test_other_activities_are_json() -> None:
     which: dict[str, Any] = {"message_id": "a", "activity_type": "PLAN"}
     add = {"op": "add", "path": "/steps/-", "value": "ü"}
-    assert lines(ActivitySnapshotEvent(content={"steps": []}, **which), ActivityDeltaEvent(patch=[add], **which)) == [
+    assert lines(
+        ActivitySnapshotEvent(content={"steps": []}, **which),
+        ActivityDeltaEvent(patch=[add], **which),
+    ) == [
         '  PLAN: {"steps": []}',
         '  PLAN: [{"op": "add", "path": "/steps/-", "value": "ü"}]',
     ]
@@ -128,7 +142,9 @@ def test_other_activities_are_json() -> None:
 
 def test_names_cannot_steer_the_terminal_and_further_lines_are_indented() -> None:
     start = SubagentStartedEvent(subagent_run_id="s", name="a\x1b[2J", description="one\ntwo")
-    stop = SubagentErrorEvent(subagent_run_id="s", message="The subagent was stopped.", code="cancelled")
+    stop = SubagentErrorEvent(
+        subagent_run_id="s", message="The subagent was stopped.", code="cancelled"
+    )
     assert lines(start, stop) == ["[a␛[2J] started: one", "  two", "[a␛[2J] stopped"]
 
 
@@ -139,7 +155,10 @@ def test_however_deep_nothing_is_lost_at_the_edge_of_the_terminal(width: int) ->
     deepest, text = names[-1], "deep-words"
     events: list[BaseEvent] = [
         RunStartedEvent(thread_id="t", run_id="r", protocol_version="1.0"),
-        *(SubagentStartedEvent(subagent_run_id=n, name="n", parent_subagent_run_id=parents.get(n)) for n in names),
+        *(
+            SubagentStartedEvent(subagent_run_id=n, name="n", parent_subagent_run_id=parents.get(n))
+            for n in names
+        ),
         TextMessageStartEvent(message_id="m", role="assistant", subagent_run_id=deepest),
         TextMessageContentEvent(message_id="m", delta=text, subagent_run_id=deepest),
         TextMessageEndEvent(message_id="m", subagent_run_id=deepest),
@@ -156,7 +175,8 @@ def test_however_deep_nothing_is_lost_at_the_edge_of_the_terminal(width: int) ->
 
 @pytest.fixture
 def asking() -> Iterator[tuple[str, list[str]]]:
-    """The address of an agent with two subagents that ask before they deploy, and what they have deployed."""
+    """The address of an agent with two subagents that ask before they deploy, and what they have
+    deployed."""
     done: list[str] = []
     graph = guarded(InMemorySaver(), "per_call", done, both=True).graph
     with serving(build_app(LangGraphAgent(graph=graph), "Test")) as served:
@@ -168,12 +188,17 @@ def test_who_waits_is_named(asking: tuple[str, list[str]], option: list[str]) ->
     result = CliRunner().invoke(app, ["chat", asking[0], "hello", *option])
     assert result.exit_code == 4
     for which in "ab":
-        assert f"waiting: mid_{which} › leaf_{which} asks: Tool execution requires approval" in result.output
+        assert (
+            f"waiting: mid_{which} › leaf_{which} asks: Tool execution requires approval"
+            in result.output
+        )
 
 
 def test_who_asks_is_named_and_continues_after_the_answer(asking: tuple[str, list[str]]) -> None:
     url, done = asking
-    result = CliRunner().invoke(app, ["chat", url], input="hello\napprove\napprove\n", env={"COLUMNS": "200"})
+    result = CliRunner().invoke(
+        app, ["chat", url], input="hello\napprove\napprove\n", env={"COLUMNS": "200"}
+    )
     assert result.exit_code == 0
     assert "mid_a › leaf_a asks: Tool execution requires approval" in result.stdout
     assert sorted(done) == ["leaf_a0", "leaf_b0"]

@@ -103,19 +103,30 @@ def test_results_are_shortened_and_parts_are_named():
 
 def test_subagents_are_named():
     announced = SubagentStartedEvent(subagent_run_id="s", name="scout")
-    assert shown(announced, *text("m", "Hi\nHo", subagent_run_id="s")) == "[scout] started\n  Hi\n  Ho\n"
+    assert (
+        shown(announced, *text("m", "Hi\nHo", subagent_run_id="s"))
+        == "[scout] started\n  Hi\n  Ho\n"
+    )
     assert shown(*text("m", "Hi", subagent_run_id="s")) == "  [s] Hi\n"
 
 
-def test_no_line_is_lost_while_a_thread_redraws_what_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_line_is_lost_while_a_thread_redraws_what_is_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(view_module, "_REDRAWS_PER_SECOND", 100_000)
     out, lines = io.StringIO(), 500
-    view = LiveView(Console(file=out, force_terminal=True, width=60, height=30, _environ={"TERM": "xterm"}))
+    view = LiveView(
+        Console(file=out, force_terminal=True, width=60, height=30, _environ={"TERM": "xterm"})
+    )
     view.begin()
     for number in range(lines):
         first, *_, last = text(f"m{number}", "")
         view.feed(first)
-        view.feed(TextMessageContentEvent(message_id=f"m{number}", delta=f"open {number}\n\n" * (number % 7 + 1)))
+        view.feed(
+            TextMessageContentEvent(
+                message_id=f"m{number}", delta=f"open {number}\n\n" * (number % 7 + 1)
+            )
+        )
         view.line(f"line {number}.")
         view.feed(last)
     view.finish()

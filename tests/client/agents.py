@@ -1,4 +1,5 @@
-"""Real agents behind real sockets, every stream of theirs checked, and the ways to ask one through its chat model."""
+"""Real agents behind real sockets, every stream of theirs checked, and the ways to ask one through
+its chat model."""
 
 from __future__ import annotations
 
@@ -71,14 +72,19 @@ class _Recorder:
                 self._exchanges.append((bytes(asked), bytes(answered)))
             await send(message)
 
-        await (self._app(scope, received, recorded) if scope["type"] == "http" else self._app(scope, receive, send))
+        await (
+            self._app(scope, received, recorded)
+            if scope["type"] == "http"
+            else self._app(scope, receive, send)
+        )
 
 
 @contextmanager
 def remote(agent: Any, *, meets: bool = False) -> Iterator[Remote]:
     """Serve a graph, or an agent; each of its runs is checked at the end.
 
-    `meets`: it answers calls of a tool that the client has too, which the strict rules do not expect.
+    `meets`: it answers calls of a tool that the client has too, which the strict rules do not
+    expect.
     """
     if not isinstance(agent, LangGraphAgent):
         agent = LangGraphAgent(graph=agent)

@@ -1,4 +1,5 @@
-"""Random AG-UI streams that keep the rules, for Hypothesis: items that are cut at random and interleave."""
+"""Random AG-UI streams that keep the rules, for Hypothesis: items that are cut at random and
+interleave."""
 
 from __future__ import annotations
 
@@ -14,9 +15,15 @@ from tests.protocol.streams import Wire, event
 said = st.text('ab \n"{é😀', max_size=8)
 metadata = st.sampled_from([None, None, {}, {"a": 1}, {"a": None, "b": {"c": []}}])
 arguments = st.one_of(
-    st.dictionaries(said, st.one_of(said, st.integers(), st.none(), st.floats()), max_size=3).flatmap(
+    st.dictionaries(
+        said, st.one_of(said, st.integers(), st.none(), st.floats()), max_size=3
+    ).flatmap(
         lambda value: st.sampled_from(
-            [json.dumps(value), json.dumps(value, ensure_ascii=False), json.dumps(value, separators=(",", ":"))]
+            [
+                json.dumps(value),
+                json.dumps(value, ensure_ascii=False),
+                json.dumps(value, separators=(",", ":")),
+            ]
         )
     ),
     st.sampled_from(["", "{", '{"a": 1', '{"a": 1, "a": 2}', "[1]", "null", '"x"', " {} "]),
@@ -43,7 +50,10 @@ class Spec:
 
     def more(self, delta: str, **fields: Any) -> Wire:
         return event(
-            f"{self.kind}_{'ARGS' if self.kind == 'TOOL_CALL' else 'CONTENT'}", **self.name, delta=delta, **fields
+            f"{self.kind}_{'ARGS' if self.kind == 'TOOL_CALL' else 'CONTENT'}",
+            **self.name,
+            delta=delta,
+            **fields,
         )
 
     def end(self) -> Wire:
@@ -51,7 +61,9 @@ class Spec:
 
     def encrypted(self, value: str) -> Wire:
         subtype = "tool-call" if self.kind == "TOOL_CALL" else "message"
-        return event("REASONING_ENCRYPTED_VALUE", subtype=subtype, entityId=self.id, encryptedValue=value)
+        return event(
+            "REASONING_ENCRYPTED_VALUE", subtype=subtype, entityId=self.id, encryptedValue=value
+        )
 
 
 @st.composite
@@ -65,7 +77,8 @@ def pieces(draw: Any, text: str) -> list[str]:
 
 @st.composite
 def specs(draw: Any, most: int = 5, args: Any = arguments) -> list[Spec]:
-    """Items with ids of their own; a call's parent is a text of the same owner, a message of calls alone, or nobody."""
+    """Items with ids of their own; a call's parent is a text of the same owner, a message of calls
+    alone, or nobody."""
     found: list[Spec] = []
     for number, kind in enumerate(draw(st.lists(st.sampled_from("trc"), max_size=most))):
         owner = draw(st.sampled_from([None, None, None, "a"]))
@@ -74,7 +87,11 @@ def specs(draw: Any, most: int = 5, args: Any = arguments) -> list[Spec]:
             opener["metadata"] = recorded
         match kind:
             case "t":
-                opener |= draw(st.sampled_from([{}, {}, {"name": "Ann"}, {"role": "assistant"}, {"role": "user"}]))
+                opener |= draw(
+                    st.sampled_from(
+                        [{}, {}, {"name": "Ann"}, {"role": "assistant"}, {"role": "user"}]
+                    )
+                )
                 found.append(Spec("TEXT_MESSAGE", f"t{number}", draw(said), opener))
             case "r":
                 found.append(Spec("REASONING_MESSAGE", f"r{number}", draw(said), opener))
@@ -95,10 +112,15 @@ def specs(draw: Any, most: int = 5, args: Any = arguments) -> list[Spec]:
 
 @st.composite
 def recorded(draw: Any, spec: Spec) -> list[Wire]:
-    """The events of one item, opened once or twice, with encrypted values of it in between and after."""
+    """The events of one item, opened once or twice, with encrypted values of it in between and
+    after."""
     events: list[Wire] = []
     for half in draw(st.sampled_from([[spec.text], [spec.text[:3], spec.text[3:]]])):
-        content = [spec.more(piece) for piece in draw(pieces(half))] if half or draw(st.booleans()) else []
+        content = (
+            [spec.more(piece) for piece in draw(pieces(half))]
+            if half or draw(st.booleans())
+            else []
+        )
         if content and (extra := draw(metadata)) is not None:
             content[-1]["metadata"] = extra
         events += [spec.start(), *content, spec.end()]
@@ -119,7 +141,9 @@ ASIDE = [
 @st.composite
 def streams(draw: Any, args: Any = arguments) -> list[Wire]:
     """The events of several items, interleaved; no run around them."""
-    tracks = [draw(recorded(spec)) for spec in draw(specs(args=args))] + [list(draw(st.sampled_from([[], ASIDE])))]
+    tracks = [draw(recorded(spec)) for spec in draw(specs(args=args))] + [
+        list(draw(st.sampled_from([[], ASIDE])))
+    ]
     events: list[Wire] = []
     while any(tracks):
         track = draw(st.sampled_from([track for track in tracks if track]))
@@ -129,7 +153,8 @@ def streams(draw: Any, args: Any = arguments) -> list[Wire]:
 
 @st.composite
 def recorded_again(draw: Any, given: list[Spec]) -> list[Wire]:
-    """The same items one after the other: each cut at random, as start, content and end or as chunk events."""
+    """The same items one after the other: each cut at random, as start, content and end or as chunk
+    events."""
     events: list[Wire] = []
     for spec in given:
         cut = draw(pieces(spec.text))
@@ -141,6 +166,8 @@ def recorded_again(draw: Any, given: list[Spec]) -> list[Wire]:
             ways = [spec.name] if "subagentRunId" in spec.opener else [{}, spec.name]
             named = [draw(st.sampled_from(ways)) for _ in cut]
             events.append(event(chunk, **spec.name, **spec.opener))
-            events += [event(chunk, **name, delta=delta) for name, delta in zip(named, cut, strict=True)]
+            events += [
+                event(chunk, **name, delta=delta) for name, delta in zip(named, cut, strict=True)
+            ]
         events.append(spec.encrypted(f"value of {spec.id}"))
     return events

@@ -55,12 +55,16 @@ class Peer:
 
     def head(self, status: int = 200, content_type: str = SSE, **headers: str) -> None:
         """Write status and headers of an answer that ends with the connection."""
-        lines = {"content-type": content_type, **{key.replace("_", "-"): value for key, value in headers.items()}}
+        lines = {
+            "content-type": content_type,
+            **{key.replace("_", "-"): value for key, value in headers.items()},
+        }
         recorded = "".join(f"{key}: {value}\r\n" for key, value in lines.items() if value)
         self.write(f"HTTP/1.1 {status} Told\r\n{recorded}connection: close\r\n\r\n".encode())
 
     def reset(self) -> None:
-        """Break the connection. What was written may be lost with it: write, then wait for the reader, then reset."""
+        """Break the connection. What was written may be lost with it: write, then wait for the
+        reader, then reset."""
         self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._connection.close()
 
@@ -82,7 +86,8 @@ Script = Callable[[Peer], object]
 
 
 class Server:
-    """Answers one request after the other, each as the next of its scripts says; one too many is reset."""
+    """Answers one request after the other, each as the next of its scripts says; one too many is
+    reset."""
 
     def __init__(self, *scripts: Script) -> None:
         self.asked: list[Asked] = []
@@ -172,7 +177,9 @@ def recording(*events: Wire) -> Script:
     return script
 
 
-def answering(status: int, body: str = "", content_type: str = "text/plain", **headers: str) -> Script:
+def answering(
+    status: int, body: str = "", content_type: str = "text/plain", **headers: str
+) -> Script:
     """Answers with something else than events."""
 
     def script(peer: Peer) -> None:
@@ -188,7 +195,9 @@ class Blocking:
     def __repr__(self) -> str:
         return "for"
 
-    def read(self, stream: EventStream, take: Callable[[Event], object] = lambda event: None) -> list[Event]:
+    def read(
+        self, stream: EventStream, take: Callable[[Event], object] = lambda event: None
+    ) -> list[Event]:
         """Read to the end; `take` is given each event when it comes."""
         events = []
         for event in stream:
@@ -213,7 +222,9 @@ class Awaiting(Blocking):
     def __repr__(self) -> str:
         return "async for"
 
-    def read(self, stream: EventStream, take: Callable[[Event], object] = lambda event: None) -> list[Event]:
+    def read(
+        self, stream: EventStream, take: Callable[[Event], object] = lambda event: None
+    ) -> list[Event]:
         events = []
 
         async def read() -> None:

@@ -119,7 +119,9 @@ def test_every_way_gives_the_same() -> None:
     )
     wires[-1] = {**FINISHED, "usage": USAGE}
     with server(*[recording(*wires)] * len(WAYS)) as agent:
-        model = AGUIChatModel(url=agent.url, thread_id="t").bind_tools([{"name": "mine", "description": "Mine."}])
+        model = AGUIChatModel(url=agent.url, thread_id="t").bind_tools(
+            [{"name": "mine", "description": "Mine."}]
+        )
         one, *others = [ask(model, "hi").model_copy(update={"id": None}) for ask in WAYS]
     assert all(other == one for other in others)
     assert one.tool_calls == [{"type": "tool_call", "id": "d", "name": "mine", "args": {"y": 1}}]
@@ -136,7 +138,9 @@ def test_every_way_gives_the_same() -> None:
 
 
 def test_a_run_that_was_cancelled_says_so() -> None:
-    with server(recording(STARTED, *text("m", "so far"), {**FINISHED, "outcome": {"type": "cancelled"}})) as agent:
+    with server(
+        recording(STARTED, *text("m", "so far"), {**FINISHED, "outcome": {"type": "cancelled"}})
+    ) as agent:
         answer = AGUIChatModel(url=agent.url).invoke("hi")
     assert (answer.text, answer.response_metadata["finish_reason"]) == ("so far", "cancelled")
     assert answer.usage_metadata is None
@@ -146,8 +150,12 @@ BROKEN: dict[type[AgentError], Any] = {
     AgentStatusError: answering(422, "no"),
     NotAnEventStreamError: answering(200, "hi", "text/html"),
     StreamTruncatedError: recording(STARTED, *text("m", "so far")),
-    StreamInvalidError: recording(STARTED, *text("m", "so far"), event("TEXT_MESSAGE_END", messageId="m")),
-    RunFailedError: recording(STARTED, *text("m", "so far"), event("RUN_ERROR", message="boom", code="E1")),
+    StreamInvalidError: recording(
+        STARTED, *text("m", "so far"), event("TEXT_MESSAGE_END", messageId="m")
+    ),
+    RunFailedError: recording(
+        STARTED, *text("m", "so far"), event("RUN_ERROR", message="boom", code="E1")
+    ),
 }
 
 
@@ -156,7 +164,9 @@ BROKEN: dict[type[AgentError], Any] = {
 def test_what_goes_wrong_is_raised_as_what_it_is(ask: Ask, error: type[AgentError]) -> None:
     received: list[str] = []
     with server(BROKEN[error]) as agent, pytest.raises(error) as caught:
-        ask(AGUIChatModel(url=agent.url), "hi", on_event=lambda one: received.append(one.type.value))
+        ask(
+            AGUIChatModel(url=agent.url), "hi", on_event=lambda one: received.append(one.type.value)
+        )
     assert type(caught.value) is error
     if received:
         assert received[:2] == ["RUN_STARTED", "TEXT_MESSAGE_START"]
@@ -222,7 +232,9 @@ def test_what_a_call_sends(echo: Remote) -> None:
     assert [one.thread_id for one in echo.inputs[-2:]] == ["own", "other"]
 
 
-def test_what_ag_ui_has_no_place_for_is_left_out_aloud(echo: Remote, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_ag_ui_has_no_place_for_is_left_out_aloud(
+    echo: Remote, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.WARNING, "langgraph_agui")
     echo.model().invoke("hi", state={}, tools=None)
     assert caplog.messages == []
@@ -235,9 +247,12 @@ def test_what_ag_ui_has_no_place_for_is_left_out_aloud(echo: Remote, caplog: pyt
     assert [len(one.tools) for one in echo.inputs[-4:]] == [1, 1, 0, 1]
 
 
-@pytest.mark.parametrize("choice", ["any", "required", True, "get_weather", {"function": {"name": "get_weather"}}])
+@pytest.mark.parametrize(
+    "choice", ["any", "required", True, "get_weather", {"function": {"name": "get_weather"}}]
+)
 async def test_an_agent_that_does_not_call_what_it_is_to_call(echo: Remote, choice: Any) -> None:
-    """Nobody can make it; whoever relies on the call, as structured output does, must not go on without it."""
+    """Nobody can make it; whoever relies on the call, as structured output does, must not go on
+    without it."""
     model = echo.model().bind_tools([get_weather], tool_choice=choice)
     with pytest.raises(ToolNotCalledError, match="get_weather") as caught:
         model.invoke("hi")
@@ -254,14 +269,23 @@ def test_a_tool_without_a_schema_cannot_be_offered(echo: Remote) -> None:
 def test_secrets_are_shown_nowhere() -> None:
     with server(recording(*in_run(*text("m", "hi"))), answering(500, "no")) as agent:
         url = agent.url.replace("//", "//user:canary-p@") + "?key=canary-q"
-        model = AGUIChatModel(url=url, headers={"X-Key": "canary-h"}, forwarded_props={"token": "canary-f"}, retries=0)
+        model = AGUIChatModel(
+            url=url, headers={"X-Key": "canary-h"}, forwarded_props={"token": "canary-f"}, retries=0
+        )
         with collect_runs() as runs:
             answer = model.with_config(tags=["x"]).invoke("hi")
             with pytest.raises(AgentStatusError) as caught:
                 model.invoke("hi")
         assert agent.asked[0].header("x-key") == "canary-h"
         assert agent.asked[0].json["forwardedProps"] == {"token": "canary-f"}
-    shown = [repr(model), str(model), dumps(model), dumps(answer), str(caught.value), repr(caught.value)]
+    shown = [
+        repr(model),
+        str(model),
+        dumps(model),
+        dumps(answer),
+        str(caught.value),
+        repr(caught.value),
+    ]
     shown += [json.dumps(run.dict(), default=str) for run in runs.traced_runs]
     assert "127.0.0.1" in repr(model)
     assert "ls_model_name" in shown[-1]
@@ -270,7 +294,11 @@ def test_secrets_are_shown_nowhere() -> None:
 
 @pytest.mark.parametrize(
     "given",
-    [{"url": "ftp://u:canary@host/"}, {"url": "http://host/", "headers": {"a": "canary\n"}}, {"headers": "canary"}],
+    [
+        {"url": "ftp://u:canary@host/"},
+        {"url": "http://host/", "headers": {"a": "canary\n"}},
+        {"headers": "canary"},
+    ],
 )
 def test_settings_that_are_wrong_are_not_shown(given: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="AGUIChatModel") as caught:
@@ -290,11 +318,23 @@ def test_an_agent_is_always_asked(echo: Remote) -> None:
 
 def test_copies_of_a_model_are_models(echo: Remote) -> None:
     model = echo.model(headers={"X-Test": "yes"}, thread_id="t0")
-    copies = [pickle.loads(pickle.dumps(model)), copy.deepcopy(model), model.model_copy(), model.bind(state={"n": 1})]
+    copies = [
+        pickle.loads(pickle.dumps(model)),
+        copy.deepcopy(model),
+        model.model_copy(),
+        model.bind(state={"n": 1}),
+    ]
     copies += [model.with_config(tags=["t"]), model.with_retry(stop_after_attempt=1)]
     assert [one.invoke("hi").text for one in copies] == ["1: hi"] * len(copies)
-    chosen = model.configurable_fields(thread_id=ConfigurableField("thread"), url=ConfigurableField("url"))
-    assert chosen.with_config(configurable={"thread": "t1"}).invoke("hi").additional_kwargs["agui"]["thread"] == "t1"
+    chosen = model.configurable_fields(
+        thread_id=ConfigurableField("thread"), url=ConfigurableField("url")
+    )
+    assert (
+        chosen.with_config(configurable={"thread": "t1"})
+        .invoke("hi")
+        .additional_kwargs["agui"]["thread"]
+        == "t1"
+    )
     with pytest.raises(AgentUnreachableError):
         chosen.with_config(configurable={"url": "http://127.0.0.1:9/"}).invoke("hi")
 

@@ -1,4 +1,5 @@
-"""Calls of local tools that the remote agent asks about: they run here once, after the approval, or never."""
+"""Calls of local tools that the remote agent asks about: they run here once, after the approval, or
+never."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ def locate() -> str:
 
 @pytest.fixture
 def far() -> Iterator[Remote]:
-    """An agent that asks before a tool of its client may run, and calls another one in the same breath."""
+    """An agent that asks before a tool of its client may run, and calls another one in the same
+    breath."""
     ran.clear()
     model = Scripted(
         [text_chunk("Hm. "), call("wipe", "w1", 1, path="/x"), call("locate", "l1", 2)],
@@ -52,13 +54,17 @@ def far() -> Iterator[Remote]:
         ["Bye."],
     )
     guard = HumanInTheLoopMiddleware({"wipe": True})
-    graph = create_agent(model, [], middleware=[AGUIMiddleware(), guard], checkpointer=InMemorySaver())
+    graph = create_agent(
+        model, [], middleware=[AGUIMiddleware(), guard], checkpointer=InMemorySaver()
+    )
     with remote(graph, meets=True) as agent:  # a rejected call is answered over there
         yield agent
 
 
 def near(far: Remote) -> Any:
-    return create_agent(far.model(), [wipe, locate], middleware=[RemoteInterrupts()], checkpointer=InMemorySaver())
+    return create_agent(
+        far.model(), [wipe, locate], middleware=[RemoteInterrupts()], checkpointer=InMemorySaver()
+    )
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
@@ -68,7 +74,11 @@ def test_a_local_tool_runs_after_its_approval_only(far: Remote, answer: Any, way
     agent, config = near(far), {"configurable": {"thread_id": "t"}}
 
     def go(given: Any) -> Any:
-        return agent.invoke(given, config) if way == "sync" else asyncio.run(agent.ainvoke(given, config))
+        return (
+            agent.invoke(given, config)
+            if way == "sync"
+            else asyncio.run(agent.ainvoke(given, config))
+        )
 
     state = go({"messages": "Wipe it."})
     [question] = state["__interrupt__"]
@@ -77,11 +87,18 @@ def test_a_local_tool_runs_after_its_approval_only(far: Remote, answer: Any, way
     runs = [] if answer is NO else ["/x" if answer is YES else "/y"]
     assert ran == ["located", *runs]
     assert state["messages"][-1].text == "Done."
-    assert "malformed" not in str(state["messages"])  # as `create_agent` would call a call that is held back
+    assert "malformed" not in str(
+        state["messages"]
+    )  # as `create_agent` would call a call that is held back
     go({"messages": "Bye."})
     sent = far.inputs[-1].messages
-    made = [one for message in sent if message.role == "assistant" for one in message.tool_calls or ()]
-    assert [(one.id, one.function.arguments) for one in made] == [("w1", '{"path": "/x"}'), ("l1", "{}")]
+    made = [
+        one for message in sent if message.role == "assistant" for one in message.tool_calls or ()
+    ]
+    assert [(one.id, one.function.arguments) for one in made] == [
+        ("w1", '{"path": "/x"}'),
+        ("l1", "{}"),
+    ]
     results = {one.tool_call_id: one.content for one in sent if one.role == "tool"}
     assert len(results) == sum(one.role == "tool" for one in sent) == 2
     assert results["l1"] == "Rome"
@@ -91,7 +108,11 @@ def test_a_local_tool_runs_after_its_approval_only(far: Remote, answer: Any, way
 def test_without_the_middleware_nothing_runs(far: Remote) -> None:
     agent = create_agent(far.model(), [wipe])
     answer = agent.invoke({"messages": "Wipe it."})["messages"][-1]
-    assert (ran, answer.tool_calls, answer.response_metadata["finish_reason"]) == ([], [], "interrupt")
+    assert (ran, answer.tool_calls, answer.response_metadata["finish_reason"]) == (
+        [],
+        [],
+        "interrupt",
+    )
 
 
 @pytest.mark.parametrize("answer", [YES, NO], ids=["approved", "rejected"])
@@ -101,11 +122,17 @@ async def test_its_own_client_sees_each_call_once(far: Remote, answer: Any) -> N
     [question] = recorded.last.outcome.interrupts
     assert ran == []
     entry = ResumeEntry(interrupt_id=question.id, status="resolved", payload=answer)
-    again = run_input(*recorded.messages, thread=recorded.input.thread_id, resume=[entry], state=recorded.state)
+    again = run_input(
+        *recorded.messages, thread=recorded.input.thread_id, resume=[entry], state=recorded.state
+    )
     recorded = await record_run(agent, again)
     recorded.check_snapshot()
     assert ran.count("/x") == (answer is YES)
-    calls = [one.id for message in recorded.messages for one in getattr(message, "tool_calls", None) or ()]
+    calls = [
+        one.id
+        for message in recorded.messages
+        for one in getattr(message, "tool_calls", None) or ()
+    ]
     results = [one.tool_call_id for one in recorded.messages if one.role == "tool"]
     assert len(calls) == len(set(calls)) == len(results)
     assert set(calls) == set(results)
@@ -117,7 +144,11 @@ RAW = '{"path":"/"}'
 
 
 def paused(*events: Wire, **question: Any) -> list[Wire]:
-    return [STARTED, *events, {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [{**ASKS, **question}]}}]
+    return [
+        STARTED,
+        *events,
+        {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [{**ASKS, **question}]}},
+    ]
 
 
 FIRST = paused(*text("m", "Sure?"), *called("c", RAW, name="wipe", parentMessageId="m"))
@@ -128,7 +159,11 @@ SETTLED: dict[str, tuple[list[Wire], Any, bool]] = {
     "approved": (in_run(), YES, True),
     "approved by true": (in_run(), True, True),
     "approved, and more said": (in_run(*text("n", "so")), YES, True),
-    "approved, and announced again": (in_run(*called("c", RAW, name="wipe", parentMessageId="m")), YES, True),
+    "approved, and announced again": (
+        in_run(*called("c", RAW, name="wipe", parentMessageId="m")),
+        YES,
+        True,
+    ),
     "rejected": (in_run(), NO, False),
     "rejected, and more said": (in_run(*text("n", "so")), NO, False),
     "answered with what nobody knows": (in_run(), {"mood": "fine"}, False),
@@ -144,7 +179,11 @@ SETTLED: dict[str, tuple[list[Wire], Any, bool]] = {
         False,
     ),
     "approved, and asked about again": (paused(id="i2"), YES, False),
-    "approved, announced and asked about again": (paused(*called("c", RAW, name="wipe"), id="i2"), YES, False),
+    "approved, announced and asked about again": (
+        paused(*called("c", RAW, name="wipe"), id="i2"),
+        YES,
+        False,
+    ),
     "approved, and the run was stopped": (
         [STARTED, {**FINISHED, "outcome": {"type": "cancelled"}}],
         YES,
@@ -159,7 +198,9 @@ SETTLED: dict[str, tuple[list[Wire], Any, bool]] = {
 def test_what_may_run_is_a_call_of_the_answer_after_the_approval(name: str, ask: Ask) -> None:
     second, given, runs = SETTLED[name]
     resume = {"cancel": ["i1"]} if given is None else {"resume": {"i1": given}}
-    with server(recording(*FIRST), recording(*second), recording(*in_run(*text("p", "end")))) as agent:
+    with server(
+        recording(*FIRST), recording(*second), recording(*in_run(*text("p", "end")))
+    ) as agent:
         model = AGUIChatModel(url=agent.url).bind_tools([wipe])
         held: list[BaseMessage] = [HumanMessage("hi", id="u")]
         held.append(ask(model, held))
@@ -171,7 +212,9 @@ def test_what_may_run_is_a_call_of_the_answer_after_the_approval(name: str, ask:
         assert [(one["name"], one["args"]) for one in made] == ([("wipe", args)] if runs else [])
         assert (held[-1].response_metadata["finish_reason"] == "tool_calls") is runs
         # `create_agent` makes up results for calls that cannot be read.
-        bad = [one for said in held if isinstance(said, AIMessage) for one in said.invalid_tool_calls]
+        bad = [
+            one for said in held if isinstance(said, AIMessage) for one in said.invalid_tool_calls
+        ]
         held += [ToolMessage("malformed", tool_call_id=one["id"], id="x") for one in bad]
         held += [ToolMessage("wiped", tool_call_id=one["id"], id="o") for one in made]
         ask(model, held, **({"cancel": ["i2"]} if "asked about again" in name else {}))
@@ -183,7 +226,8 @@ def test_what_may_run_is_a_call_of_the_answer_after_the_approval(name: str, ask:
 
 
 def test_an_approval_counts_for_the_run_after_it() -> None:
-    """The agent asks twice, the second time in another run: the call of the first answer is the one that runs."""
+    """The agent asks twice, the second time in another run: the call of the first answer is the one
+    that runs."""
     runs = [FIRST, paused(id="i2"), in_run()]
     held: list[BaseMessage] = [HumanMessage("hi", id="u")]
     with server(*(recording(*run) for run in runs)) as agent:
@@ -196,7 +240,8 @@ def test_an_approval_counts_for_the_run_after_it() -> None:
 
 
 def test_a_call_id_that_is_used_again_is_another_call() -> None:
-    """What the agent has answered itself under that id is history, and no reason to keep a result from it."""
+    """What the agent has answered itself under that id is history, and no reason to keep a result
+    from it."""
     first = in_run(*called("c", "{}", name="search"), result("c", "o1", "found"), *text("m", "x"))
     second = in_run(*called("c", "{}", name="locate", parentMessageId="n"))
     with server(recording(*first), recording(*second), recording(*in_run())) as agent:
@@ -207,12 +252,18 @@ def test_a_call_id_that_is_used_again_is_another_call() -> None:
         held.append(ToolMessage("Rome", tool_call_id="c", id="o2"))
         model.invoke(held)
         sent = agent.asked[-1].json["messages"]
-    assert [(one["id"], one["content"]) for one in sent if one["role"] == "tool"] == [("o1", "found"), ("o2", "Rome")]
+    assert [(one["id"], one["content"]) for one in sent if one["role"] == "tool"] == [
+        ("o1", "found"),
+        ("o2", "Rome"),
+    ]
 
 
 def test_interrupts_that_share_an_id_are_refused() -> None:
     """An answer to one would be taken for the other's."""
-    asked = [{"id": "i", "reason": "confirmation", "message": recorded} for recorded in ("Read?", "Delete?")]
+    asked = [
+        {"id": "i", "reason": "confirmation", "message": recorded}
+        for recorded in ("Read?", "Delete?")
+    ]
     end = {**FINISHED, "outcome": {"type": "interrupt", "interrupts": asked}}
     with (
         server(recording(STARTED, *text("m", "so far"), end)) as agent,

@@ -1,4 +1,5 @@
-"""What `AGUIChatModel` sends of a conversation: to the agent what it said itself, byte for byte; of others the rest."""
+"""What `AGUIChatModel` sends of a conversation: to the agent what it said itself, byte for byte; of
+others the rest."""
 
 from __future__ import annotations
 
@@ -42,9 +43,12 @@ def rig(node_client: NodeClient) -> Iterator[Rig]:
         yield rig
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "anthropic-v1", "openai", "google", "bedrock", "openrouter"])
+@pytest.mark.parametrize(
+    "provider", ["anthropic", "anthropic-v1", "openai", "google", "bedrock", "openrouter"]
+)
 def test_a_provider_is_sent_what_langchain_itself_would_send(provider: str, rig: Rig) -> None:
-    """The agent keeps nothing: its reasoning, signatures and ciphertext are in the messages here."""
+    """The agent keeps nothing: its reasoning, signatures and ciphertext are in the messages
+    here."""
     actor, reference = rig.actor(provider), Conversation(rig, provider).reference
     model = AGUIChatModel(url=rig.served.url(actor.path))
     held: list[BaseMessage] = []
@@ -78,9 +82,15 @@ GIVEN = ["Be kind.", "a", "one", "Sunny in Rome", "sunny", "b", "two", "b"]
 @pytest.mark.parametrize("saver", [None, InMemorySaver], ids=["stateless", "stored"])
 @each_value()
 def test_a_conversation_is_one_thread(kept: str, saver: Any) -> None:
-    """The messages tell which, so it goes on wherever they are; and an agent that keeps them finds each once."""
+    """The messages tell which, so it goes on wherever they are; and an agent that keeps them finds
+    each once."""
     turns = [
-        [thinking("hm"), thinking(signature="sig"), text_chunk("one"), call("get_weather", "c", 2, city="Rome")],
+        [
+            thinking("hm"),
+            thinking(signature="sig"),
+            text_chunk("one"),
+            call("get_weather", "c", 2, city="Rome"),
+        ],
         ["sunny"],
         ["two"],
         ["three"],
@@ -103,8 +113,14 @@ def test_a_conversation_is_one_thread(kept: str, saver: Any) -> None:
 
 
 def test_what_one_agent_said_is_text_for_another() -> None:
-    """No thoughts, no values, none of the calls that it ran itself: they would be calls without results there."""
-    turns = [thinking("hm"), thinking(signature="canary"), text_chunk("one"), call("get_weather", "c", 2, city="Rome")]
+    """No thoughts, no values, none of the calls that it ran itself: they would be calls without
+    results there."""
+    turns = [
+        thinking("hm"),
+        thinking(signature="canary"),
+        text_chunk("one"),
+        call("get_weather", "c", 2, city="Rome"),
+    ]
     first, second = Scripted(turns, ["sunny"], ["three"]), Scripted(["two"])
     with remote(tooled(first, get_weather)) as a, remote(tooled(second)) as b:
         held: list[BaseMessage] = []
@@ -114,9 +130,17 @@ def test_what_one_agent_said_is_text_for_another() -> None:
         assert [one.role for one in b.inputs[0].messages] == ["user", "assistant", "user"]
         answer = b.inputs[0].messages[1]
         assert isinstance(answer, AssistantMessage)
-        assert (answer.content, answer.tool_calls, answer.encrypted_value) == ("onesunny", None, None)
+        assert (answer.content, answer.tool_calls, answer.encrypted_value) == (
+            "onesunny",
+            None,
+            None,
+        )
         assert b"canary" not in b.exchanges[0][0]
-        assert [one.thread_id == a.inputs[0].thread_id for one in (*a.inputs, *b.inputs)] == [True, True, False]
+        assert [one.thread_id == a.inputs[0].thread_id for one in (*a.inputs, *b.inputs)] == [
+            True,
+            True,
+            False,
+        ]
         back = a.inputs[1].messages
     roles = ["user", "reasoning", "assistant", "tool", "assistant", "user", "assistant", "user"]
     assert [one.role for one in back] == roles
@@ -141,7 +165,12 @@ def test_of_a_models_message_text_and_calls_are_sent() -> None:
         {"type": "text", "text": "look"},
         {"type": "tool_use", "id": "c", "name": "f", "input": {"x": 1}},
         {"type": "server_tool_call", "id": "s", "name": "web", "args": {}},
-        {"type": "server_tool_result", "tool_call_id": "s", "status": "success", "output": "canary"},
+        {
+            "type": "server_tool_result",
+            "tool_call_id": "s",
+            "status": "success",
+            "output": "canary",
+        },
     ]
     foreign = AIMessage(
         blocks,  # type: ignore[arg-type]
@@ -156,7 +185,9 @@ def test_of_a_models_message_text_and_calls_are_sent() -> None:
             "id": "a",
             "role": "assistant",
             "content": "look",
-            "toolCalls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}],
+            "toolCalls": [
+                {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
+            ],
         },
         {"id": "o", "role": "tool", "toolCallId": "c", "content": "sunny"},
     ]
@@ -200,7 +231,11 @@ def test_a_message_without_an_id_has_one_that_lasts() -> None:
     """The conversation grows: what was said before keeps its ids, also where it is said again."""
     first = sent(HumanMessage("hi"), AIMessage("ho"), HumanMessage("hi"))
     longer = sent(
-        HumanMessage("hi"), AIMessage("ho"), HumanMessage("hi"), AIMessage("ho"), HumanMessage("hi", id="mine")
+        HumanMessage("hi"),
+        AIMessage("ho"),
+        HumanMessage("hi"),
+        AIMessage("ho"),
+        HumanMessage("hi", id="mine"),
     )
     assert longer[:3] == first
     assert len({one["id"] for one in longer}) == 5

@@ -21,10 +21,15 @@ def test_what_only_a_snapshot_tells(tools: list[str]) -> None:
     ]
     with server(recording(*in_run(snapshot(*recorded))), recording(*in_run())) as agent:
         model = AGUIChatModel(url=agent.url)
-        offered = [{"title": name, "description": "", "type": "object", "properties": {}} for name in tools]
+        offered = [
+            {"title": name, "description": "", "type": "object", "properties": {}} for name in tools
+        ]
         answer = model.bind_tools(offered).invoke([HumanMessage("hi", id="u")])
         assert answer.text == "One moment."
         assert [block["type"] for block in answer.content_blocks][:2] == ["reasoning", "text"]
         assert [one["args"] for one in answer.tool_calls] == [{"x": 1}] * len(tools)
         model.invoke([HumanMessage("hi", id="u"), answer])
-        assert agent.asked[1].json["messages"][: len(recorded)] == agent.asked[0].json["messages"] + recorded[1:]
+        assert (
+            agent.asked[1].json["messages"][: len(recorded)]
+            == agent.asked[0].json["messages"] + recorded[1:]
+        )

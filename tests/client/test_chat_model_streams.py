@@ -1,4 +1,5 @@
-"""Whatever an agent says in two runs, it is sent back as a client would: results that come late or are stated too."""
+"""Whatever an agent says in two runs, it is sent back as a client would: results that come late or
+are stated too."""
 
 from __future__ import annotations
 
@@ -23,11 +24,15 @@ TOOLS = [None, frozenset("f"), frozenset("fg")]
 
 @st.composite
 def results(draw: Any, calls: list[str], number: int) -> tuple[list[Wire], list[Wire]]:
-    """Results of some of `calls`: as events with what belongs to them, and as messages that only a snapshot has."""
+    """Results of some of `calls`: as events with what belongs to them, and as messages that only a
+    snapshot has."""
     recorded: list[Wire] = []
     stated: list[Wire] = []
     for call_id in draw(st.permutations(calls)):
-        message_id, content = f"o{number}{call_id}", draw(st.sampled_from(["", "x", [{"type": "text", "text": "x"}]]))
+        message_id, content = (
+            f"o{number}{call_id}",
+            draw(st.sampled_from(["", "x", [{"type": "text", "text": "x"}]])),
+        )
         about = {} if (extra := draw(metadata)) is None else {"metadata": extra}
         values = draw(st.lists(st.sampled_from(["v1", "v2"]), max_size=2))
         match draw(st.sampled_from(["no", "told", "stated"])):
@@ -37,7 +42,15 @@ def results(draw: Any, calls: list[str], number: int) -> tuple[list[Wire], list[
             case "stated":
                 about |= {"encryptedValue": values[0]} if values else {}
                 about |= draw(st.sampled_from([{}, {"error": "no"}]))
-                stated.append({"id": message_id, "role": "tool", "toolCallId": call_id, "content": content, **about})
+                stated.append(
+                    {
+                        "id": message_id,
+                        "role": "tool",
+                        "toolCallId": call_id,
+                        "content": content,
+                        **about,
+                    }
+                )
     return recorded, stated
 
 
@@ -49,12 +62,18 @@ def calls_of(messages: list[Message]) -> list[str]:
     """The calls of the parent agent that have no result."""
     done = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
     own = [one for one in messages if one.subagent_run_id is None]
-    return [made.id for one in own for made in getattr(one, "tool_calls", None) or () if made.id not in done]
+    return [
+        made.id
+        for one in own
+        for made in getattr(one, "tool_calls", None) or ()
+        if made.id not in done
+    ]
 
 
 @st.composite
 def conversations(draw: Any) -> tuple[list[Wire], list[Wire]]:
-    """Two runs: the second answers calls of the first, perhaps, and both state it all in the end, perhaps."""
+    """Two runs: the second answers calls of the first, perhaps, and both state it all in the end,
+    perhaps."""
     runs: list[list[Wire]] = []
     messages: list[Message] = []
     for number, said in enumerate([draw(streams()), []]):
@@ -63,7 +82,8 @@ def conversations(draw: Any) -> tuple[list[Wire], list[Wire]]:
         run[-1:-1] = recorded
         if stated or draw(st.booleans()):
             whole_thread = [
-                one.model_dump(by_alias=True, mode="json", exclude_none=True) for one in held(run, messages)
+                one.model_dump(by_alias=True, mode="json", exclude_none=True)
+                for one in held(run, messages)
             ]
             run[-1:-1] = [snapshot(*whole_thread, *stated)]
         runs.append(run)
@@ -81,10 +101,14 @@ def test_two_runs_are_sent_back_as_a_client_holds_them(
     for run in runs:
         chunks = MessageChunks(tools=tools or (), history=messages)
         made = [*(chunk for event in parsed(run) for chunk in chunks.feed(event)), *chunks.finish()]
-        made[-1].additional_kwargs = {AGUI: {**made[-1].additional_kwargs.get(AGUI, {}), "agent": "a"}}
+        made[-1].additional_kwargs = {
+            AGUI: {**made[-1].additional_kwargs.get(AGUI, {}), "agent": "a"}
+        }
         answer = loads(dumps(whole(made)), allowed_objects="messages")
         assert not {call["id"] for call in answer.tool_calls} & {
-            block["tool_call_id"] for block in answer.content if block["type"] == "server_tool_result"
+            block["tool_call_id"]
+            for block in answer.content
+            if block["type"] == "server_tool_result"
         }
         answers.append(answer)
         messages = held(run, messages)

@@ -18,7 +18,17 @@ from tests.client.agents import WAYS, Ask, ainvoked, invoked, remote, tooled
 from tests.client.servers import recording, server
 from tests.deep import each_value
 from tests.node_client import NodeClient
-from tests.protocol.streams import FINISHED, STARTED, Wire, event, in_run, message, result, snapshot, text
+from tests.protocol.streams import (
+    FINISHED,
+    STARTED,
+    Wire,
+    event,
+    in_run,
+    message,
+    result,
+    snapshot,
+    text,
+)
 from tests.protocol.streams import call as called
 
 
@@ -55,16 +65,25 @@ class Counted:
 def test_local_tools_run_here_and_the_agents_own_there(ask: Ask, saver: Any) -> None:
     here, there = Counted(), Counted()
     model = Offered(
-        [thinking("hm"), thinking(signature="sig"), call("get_location", "l", 1), call("transfer", "t", 2, amount=1)],
+        [
+            thinking("hm"),
+            thinking(signature="sig"),
+            call("get_location", "l", 1),
+            call("transfer", "t", 2, amount=1),
+        ],
         [call("restaurants", "r", 0, city="Rome")],
         ["Try ", "Da Enzo."],
     )
-    graph = tooled(model, there.restaurants, there.transfer, checkpointer=saver() if saver else None)
+    graph = tooled(
+        model, there.restaurants, there.transfer, checkpointer=saver() if saver else None
+    )
     with remote(graph) as agent:
         local = create_agent(agent.model(), [here.location])
         messages = ask(local, {"messages": [HumanMessage("Where do I eat?")]})["messages"]
         assert len({one.thread_id for one in agent.inputs}) == 1
-        assert [[one.name for one in asked.tools] for asked in agent.inputs] == [["get_location"]] * 2
+        assert [[one.name for one in asked.tools] for asked in agent.inputs] == [
+            ["get_location"]
+        ] * 2
         assert agent.inputs[0].tools[0].description == "Where the user is."
     assert here.runs == ["location"]
     assert there.runs == ["transfer of 1", "restaurants in Rome"]
@@ -73,7 +92,10 @@ def test_local_tools_run_here_and_the_agents_own_there(ask: Ask, saver: Any) -> 
     assert [one["type"] for one in messages[1].content_blocks if "tool" in one["type"]] == [
         *("tool_call", "server_tool_call", "server_tool_result"),
     ]
-    assert [one.response_metadata["finish_reason"] for one in (messages[1], messages[3])] == ["tool_calls", "stop"]
+    assert [one.response_metadata["finish_reason"] for one in (messages[1], messages[3])] == [
+        "tool_calls",
+        "stop",
+    ]
     assert messages[3].text == "Try Da Enzo."
     model.check()
     assert model.seen[-1][1].content[0]["signature"] == "sig"
@@ -101,7 +123,11 @@ def test_a_call_that_the_agent_has_answered_is_not_run_here_too(ask: Ask) -> Non
 
 def pausing(there: Counted) -> tuple[Offered, Any]:
     """An agent that asks before it sends money, and answers when that is settled."""
-    model = Offered([thinking("hm"), text_chunk("Sure."), call("transfer", "t", 2, amount=5)], ["Done."], ["Bye."])
+    model = Offered(
+        [thinking("hm"), text_chunk("Sure."), call("transfer", "t", 2, amount=5)],
+        ["Done."],
+        ["Bye."],
+    )
     asks = HumanInTheLoopMiddleware({"transfer": True})
     return model, tooled(model, there.transfer, middleware=[asks], checkpointer=InMemorySaver())
 
@@ -123,7 +149,9 @@ def test_what_the_agent_waits_for_is_answered_in_the_next_call(ask: Ask, approve
                 ask(agent.model(), [*held, HumanMessage("and?")], **wrong)
             assert caught.value.code == f"interrupt_{code}"
         assert len(agent.inputs) == 1
-        answer = {"resume": {question.id: {"approved": True}}} if approved else {"cancel": [question.id]}
+        answer = (
+            {"resume": {question.id: {"approved": True}}} if approved else {"cancel": [question.id]}
+        )
         held.append(ask(agent.model(), held, **answer))
         assert there.runs == (["transfer of 5"] if approved else [])
         came = held[-1].content_blocks[0]
@@ -162,7 +190,10 @@ def test_a_result_in_a_snapshot(streamed: bool) -> None:
     came = [result("c", "o", "no", metadata={"k": 1})] if streamed else []
     run = in_run(*called("c", "{}", parentMessageId="m"), *came, snapshot(*STATED))
     (answer,), sent = sent_next(run)
-    assert [one["type"] for one in answer.content_blocks] == ["server_tool_call", "server_tool_result"]
+    assert [one["type"] for one in answer.content_blocks] == [
+        "server_tool_call",
+        "server_tool_result",
+    ]
     assert sent == STATED
 
 
@@ -190,18 +221,29 @@ def test_a_result_that_comes_in_a_later_run() -> None:
 
 
 async def test_an_agent_of_an_agent(node_client: NodeClient) -> None:
-    """A local agent whose model is a remote one, before the reference client: all shows, nothing runs twice."""
+    """A local agent whose model is a remote one, before the reference client: all shows, nothing
+    runs twice."""
     here, there = Counted(), Counted()
     model = Offered(
-        [thinking("hm"), thinking(signature="sig"), text_chunk("Wait. "), call("get_location", "l", 2)],
+        [
+            thinking("hm"),
+            thinking(signature="sig"),
+            text_chunk("Wait. "),
+            call("get_location", "l", 2),
+        ],
         [thinking("now"), call("restaurants", "r", 2, city="Rome")],
         ["Try ", "Da Enzo."],
         ["Bye."],
     )
-    with remote(tooled(model, there.restaurants)) as far, remote(create_agent(far.model(), [here.location])) as near:
+    with (
+        remote(tooled(model, there.restaurants)) as far,
+        remote(create_agent(far.model(), [here.location])) as near,
+    ):
         first = await node_client.arun(url=near.url, messages=[message("user", "u", "Where?")])
         near.recorded().check_snapshot()
-        second = await node_client.arun(url=near.url, messages=[*first.messages, message("user", "v", "Thanks")])
+        second = await node_client.arun(
+            url=near.url, messages=[*first.messages, message("user", "v", "Thanks")]
+        )
         near.recorded().check_snapshot()
     for run in (first, second):
         assert (run.error, run.runError, run.warnings) == (None, None, [])

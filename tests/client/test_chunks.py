@@ -46,7 +46,9 @@ CALLED: list[dict[str, Any]] = [
 def test_each_event_gives_its_chunk() -> None:
     span = [event("REASONING_START", messageId="q"), event("REASONING_END", messageId="q")]
     answer = [*text("m", "ab", "", "c"), *call("c", '{"x":', " 1}", parentMessageId="m")]
-    chunks = chunks_of(parsed(in_run(span[0], *reasoning("q", "hm"), encrypted("q"), span[1], *answer)))
+    chunks = chunks_of(
+        parsed(in_run(span[0], *reasoning("q", "hm"), encrypted("q"), span[1], *answer))
+    )
     assert [chunk.content for chunk in chunks] == [
         [{"type": "reasoning", "reasoning": "", "id": "q", "index": 0}],
         [{"type": "reasoning", "reasoning": "hm", "id": "q", "index": 0}],
@@ -56,7 +58,11 @@ def test_each_event_gives_its_chunk() -> None:
         *([block] for block in CALLED),
         [{"type": "reasoning", "index": 0, "extras": {"encrypted_value": "v"}}],
     ]
-    assert [chunk.tool_call_chunks for chunk in chunks] == [*[[]] * 5, *([block] for block in CALLED), []]
+    assert [chunk.tool_call_chunks for chunk in chunks] == [
+        *[[]] * 5,
+        *([block] for block in CALLED),
+        [],
+    ]
     assert [chunk.id for chunk in chunks] == [None, None, *["m"] * 6, None]
     assert [chunk.chunk_position for chunk in chunks] == [*[None] * 8, "last"]
     recorded = {"output_version": "v1", "model_provider": "ag-ui"}
@@ -69,7 +75,13 @@ def test_the_sum_is_one_standard_message() -> None:
     assert total.text == "abdone"
     assert total.tool_calls == [{"type": "tool_call", "id": "c", "name": "f", "args": {"x": 1}}]
     assert total.content_blocks == [
-        {"type": "reasoning", "reasoning": "hm", "id": "q", "index": 0, "extras": {"encrypted_value": "new"}},
+        {
+            "type": "reasoning",
+            "reasoning": "hm",
+            "id": "q",
+            "index": 0,
+            "extras": {"encrypted_value": "new"},
+        },
         {"type": "text", "text": "ab", "id": "m", "index": 1},
         {"type": "tool_call", "id": "c", "name": "f", "args": {"x": 1}},
         {"type": "reasoning", "reasoning": "so", "id": "q2", "index": 3},
@@ -140,7 +152,11 @@ def test_results_stand_behind_their_message_as_a_client_puts_them() -> None:
 
 def test_a_call_without_a_parent_is_in_a_message_of_its_own() -> None:
     """Its id is that of the call: the two have separate encrypted values."""
-    wires = in_run(*call("c", "{}"), encrypted("c", "of the message"), encrypted("c", "of the call", "tool-call"))
+    wires = in_run(
+        *call("c", "{}"),
+        encrypted("c", "of the message"),
+        encrypted("c", "of the call", "tool-call"),
+    )
     held = agui_messages_of(message_of(*wires))
     assert [(one.id, one.encrypted_value) for one in held] == [("c", "of the message")]
     assert dumped(held) == spoken(fold(wires).messages)
@@ -183,7 +199,9 @@ def test_a_call_that_is_renamed_is_renamed() -> None:
 
 
 def test_half_a_character_waits_for_the_other_half() -> None:
-    chunks = chunks_of(parsed(in_run(*text("m", "a\ud83d", "\ude42", "\ud83d"), *call("c", '"\ud83d', '\ude42"'))))
+    chunks = chunks_of(
+        parsed(in_run(*text("m", "a\ud83d", "\ude42", "\ud83d"), *call("c", '"\ud83d', '\ude42"')))
+    )
     json.dumps([chunk.content for chunk in chunks], ensure_ascii=False).encode()
     assert "".join(chunk.text for chunk in chunks) == "a🙂\ufffd"
     assert add(chunks).invalid_tool_calls[0]["args"] == '"🙂"'
@@ -209,7 +227,9 @@ def test_what_others_say_is_no_part_of_the_message() -> None:
             event("ACTIVITY_SNAPSHOT", messageId="act", activityType="k", content={}),
             event("STATE_SNAPSHOT", snapshot={}),
             event("CUSTOM", name="n", value=None),
-            snapshot(message("assistant", "s", "stated"), message("assistant", "sa", "of a", **sub)),
+            snapshot(
+                message("assistant", "s", "stated"), message("assistant", "sa", "of a", **sub)
+            ),
             *call("cs", "{}", parentMessageId="sa"),
             *text("sa", "of a"),
         ),
@@ -232,7 +252,11 @@ def test_encrypted_values_for_the_history_are_no_error() -> None:
     )
     values = [encrypted("u"), encrypted("o"), encrypted("m"), encrypted("h", subtype="tool-call")]
     assert message_of(*in_run(*values), history=history).content == []
-    echo = {"threadId": "t", "runId": "r", "messages": [one.model_dump(by_alias=True) for one in history]}
+    echo = {
+        "threadId": "t",
+        "runId": "r",
+        "messages": [one.model_dump(by_alias=True) for one in history],
+    }
     assert message_of({**STARTED, "input": echo}, *values, FINISHED).content == []
     stated = [one.model_dump(by_alias=True) for one in history]
     assert message_of(*in_run(snapshot(*stated), *values)).content == []
@@ -267,4 +291,7 @@ def test_fragments_that_are_joined_have_the_same_sum(said: list[Wire]) -> None:
 def test_joined_fragments_are_one_chunk() -> None:
     words = [*"some words, letter by letter"]
     wires = in_run(*text("m", *words), *reasoning("q", *words), *call("c", *words))
-    assert [len(built(wires, **options)) for options in ({}, {"joins": True})] == [3 * (1 + len(words)) + 1, 3 * 2 + 1]
+    assert [len(built(wires, **options)) for options in ({}, {"joins": True})] == [
+        3 * (1 + len(words)) + 1,
+        3 * 2 + 1,
+    ]

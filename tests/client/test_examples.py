@@ -1,4 +1,5 @@
-"""The client's examples, each against its server over a socket: what it prints, and what goes over the wire."""
+"""The client's examples, each against its server over a socket: what it prints, and what goes over
+the wire."""
 
 from __future__ import annotations
 
@@ -48,11 +49,17 @@ class Recorder(Tape):
 
 
 @pytest.fixture
-def played(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def played(
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
     """What one example prints, and its runs."""
     # In a chat, the model takes its time: fragments that come at once would leave as one event.
     monkeypatch.setattr(scripted, "DELAY", 0.01 if request.param == "basic_chat" else 0)
-    server, client = (import_module(f"examples.client.{request.param}.{side}") for side in ("server", "client"))
+    server, client = (
+        import_module(f"examples.client.{request.param}.{side}") for side in ("server", "client")
+    )
     recorder = Recorder(server.app)
     with serving(recorder) as served:
         client.main(served.url("/agent"))
@@ -150,13 +157,22 @@ def test_calls_are_approved_edited_and_rejected_here_and_from_a_local_graph(play
     for part in (lines[2:local], lines[local + 1 :]):
         assert sorted(part[:3]) == [  # a graph's interrupts have no order
             '  book_expense {"employee": "Ada", "amount": 1500}? {"approved": true}',
-            f'  book_expense {ben}? {{"approved": true, "editedArgs": {ben.replace("900", "600")}}}',
-            '  delete_records {"year": 2019}? {"approved": false, "message": "Records are kept for ten years."}',
+            (
+                f'  book_expense {ben}? {{"approved": true, "editedArgs": '
+                f"{ben.replace('900', '600')}}}"
+            ),
+            (
+                '  delete_records {"year": 2019}? {"approved": false, "message": "Records are kept '
+                'for ten years."}'
+            ),
         ]
         assert part[3] == "agent: This is what came of it:"
         assert {"- booked 1500 for Ada", "- booked 600 for Ben"} < set(part[4:])
         assert [line for line in part[4:] if "booked" not in line] == [
-            "- User rejected the tool call for `delete_records` with reason: Records are kept for ten years."
+            (
+                "- User rejected the tool call for `delete_records` with reason: Records are kept for "
+                "ten years."
+            )
         ]
     assert [run.last.outcome.type for run in runs] == ["interrupt", "success"] * 2
     assert [len(run.input.resume or ()) for run in runs] == [0, 3] * 2
@@ -168,7 +184,8 @@ def test_agent_and_user_write_one_recipe_and_what_does_not_fit_is_reported(playe
     written = lines[1 : lines.index("agent: Done.")]
     assert written[0] == "  state: Recipe(title='', servings=1, ingredients=['tomatoe'])"
     assert written[-1] == (
-        "  state: Recipe(title='Tomato soup', servings=4, ingredients=['tomatoes', 'onions', 'garlic'])"
+        "  state: Recipe(title='Tomato soup', servings=4, ingredients=['tomatoes', 'onions', "
+        "'garlic'])"
     )
     assert "agent: Tomato soup for 6: tomatoes, onions, garlic, basil." in lines
     assert [line for line in lines if "refused" in line] == [

@@ -92,7 +92,19 @@ def bodies(draw: Any) -> bytes:
         at = draw(st.integers(0, len(body)))
         body[at : at + draw(st.integers(0, 5))] = draw(
             st.sampled_from(
-                [b"", b"\n", b"\r", b"\n\n", b"\xff", b"data:", b"\xef\xbb\xbf", b":", b"{", b'"', b"[" * 500]
+                [
+                    b"",
+                    b"\n",
+                    b"\r",
+                    b"\n\n",
+                    b"\xff",
+                    b"data:",
+                    b"\xef\xbb\xbf",
+                    b":",
+                    b"{",
+                    b'"',
+                    b"[" * 500,
+                ]
             )
         )
     return bytes(body)
@@ -102,7 +114,10 @@ cuts = st.lists(st.integers(0, 5000), max_size=8)
 
 
 def cut(body: bytes, places: list[int]) -> list[bytes]:
-    return [body[a:b] for a, b in pairwise([0, *sorted(min(place, len(body)) for place in places), len(body)])]
+    return [
+        body[a:b]
+        for a, b in pairwise([0, *sorted(min(place, len(body)) for place in places), len(body)])
+    ]
 
 
 def decoded(chunks: list[bytes]) -> tuple[list[Any], str]:
@@ -151,7 +166,9 @@ def test_random_streams_end_as_runs_or_as_errors(body: bytes, places: list[int])
     fed(whole, [body, None])
     assert dumped(run.messages) == dumped(whole.messages)
     assert (to_jsonable(run.state), run.outcome) == (to_jsonable(whole.state), whole.outcome)
-    json.dumps(to_jsonable(run.input.model_copy(update={"messages": run.messages, "state": run.state})))
+    json.dumps(
+        to_jsonable(run.input.model_copy(update={"messages": run.messages, "state": run.state}))
+    )
     assert run.open_call_ids is not None
 
 

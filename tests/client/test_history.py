@@ -37,11 +37,18 @@ def test_the_chunks_of_any_stream_say_what_a_client_holds(wires: list[Wire]) -> 
         one.id: one.content for one in answers if one.content is not None
     }
     thoughts = [block for block in blocks if block["type"] == "reasoning"]
-    assert [(one["id"], one["reasoning"], one.get("extras", {}).get("encrypted_value")) for one in thoughts] == [
-        (one.id, one.content, one.encrypted_value) for one in held if isinstance(one, ReasoningMessage)
+    assert [
+        (one["id"], one["reasoning"], one.get("extras", {}).get("encrypted_value"))
+        for one in thoughts
+    ] == [
+        (one.id, one.content, one.encrypted_value)
+        for one in held
+        if isinstance(one, ReasoningMessage)
     ]
     made = [*total.tool_calls, *total.invalid_tool_calls]
-    assert sorted(str(one["id"]) for one in made) == sorted(one.id for a in answers for one in a.tool_calls or ())
+    assert sorted(str(one["id"]) for one in made) == sorted(
+        one.id for a in answers for one in a.tool_calls or ()
+    )
     assert total.id == next((one.id for one in answers), None)
     assert dumped(agui_messages_of(total)) == spoken(held)
 
@@ -50,7 +57,9 @@ def test_the_chunks_of_any_stream_say_what_a_client_holds(wires: list[Wire]) -> 
 @given(streams())
 def test_the_way_through_a_checkpoint_changes_nothing(wires: list[Wire]) -> None:
     total = message_of(*wires)
-    assert dumped(agui_messages_of(loads(dumps(total), allowed_objects="all"))) == dumped(agui_messages_of(total))
+    assert dumped(agui_messages_of(loads(dumps(total), allowed_objects="all"))) == dumped(
+        agui_messages_of(total)
+    )
 
 
 @many
@@ -70,7 +79,9 @@ class Remote(BaseChatModel):
     def _llm_type(self) -> str:
         return "remote"
 
-    def _stream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+    def _stream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
         for chunk in chunks_of(self.events):
             yield ChatGenerationChunk(message=chunk)
 
@@ -80,7 +91,8 @@ class Remote(BaseChatModel):
 
 
 def no_bare_value(text: str) -> bool:
-    """Whether `text` is an object or no JSON: `stream_events` of core fails on a list as arguments."""
+    """Whether `text` is an object or no JSON: `stream_events` of core fails on a list as
+    arguments."""
     try:
         return isinstance(json.loads(text), dict)
     except ValueError:
@@ -122,9 +134,17 @@ def test_of_what_others_wrote_text_and_calls_come_out() -> None:
         {"type": "reasoning", "reasoning": "hm", "id": "rs_1"},
         {"type": "text", "text": "hi", "id": "msg_1"},
         made,
-        {"type": "server_tool_result", "tool_call_id": "c", "id": "o", "status": "success", "output": "x"},
+        {
+            "type": "server_tool_result",
+            "tool_call_id": "c",
+            "id": "o",
+            "status": "success",
+            "output": "x",
+        },
     ]
-    foreign = AIMessage(blocks, id="m", tool_calls=[made], response_metadata={"model_provider": "openai"})
+    foreign = AIMessage(
+        blocks, id="m", tool_calls=[made], response_metadata={"model_provider": "openai"}
+    )
     assistant = {"id": "m", "role": "assistant", "content": "hi"}
     function = {"name": "f", "arguments": '{"x": 1}'}
     called = {"toolCalls": [{"id": "c", "type": "function", "function": function}]}

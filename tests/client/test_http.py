@@ -28,11 +28,36 @@ from langgraph_agui.client import (
 from langgraph_agui.client.endpoint import retry_delay
 from langgraph_agui.protocol import fold, verify
 from tests.adapter.streams import dumped, run_input
-from tests.client.servers import Awaiting, Blocking, Peer, Script, answering, frames, recording, server
-from tests.protocol.streams import FINISHED, STARTED, Wire, call, event, in_run, reasoning, result, text
+from tests.client.servers import (
+    Awaiting,
+    Blocking,
+    Peer,
+    Script,
+    answering,
+    frames,
+    recording,
+    server,
+)
+from tests.protocol.streams import (
+    FINISHED,
+    STARTED,
+    Wire,
+    call,
+    event,
+    in_run,
+    reasoning,
+    result,
+    text,
+)
 
 ASK = run_input(UserMessage(id="u", content="hi"), thread="t", state={"n": 0})
-ERROR = event("RUN_ERROR", message="boom", code="E1", usage=[{"model": "m", "inputTokens": 3}], metadata={"x": 1})
+ERROR = event(
+    "RUN_ERROR",
+    message="boom",
+    code="E1",
+    usage=[{"model": "m", "inputTokens": 3}],
+    metadata={"x": 1},
+)
 WHOLE = in_run(
     *reasoning("q", "hm, ü"),
     *text("m", "a", "é😀"),
@@ -65,7 +90,9 @@ def contents_of(error: AgentError) -> list[Any]:
 
 
 @both
-@pytest.mark.parametrize("shape", ["one", "bytes", "crlf", "cr", "gzip", "no blank line at the end"])
+@pytest.mark.parametrize(
+    "shape", ["one", "bytes", "crlf", "cr", "gzip", "no blank line at the end"]
+)
 def test_a_whole_stream(reader: Blocking, shape: str) -> None:
     body = frames(WHOLE).replace(b"data: ", b": a comment\nevent: x\ndata: ", 1)
     if shape in ("crlf", "cr"):
@@ -119,7 +146,11 @@ def test_what_is_sent(reader: Blocking) -> None:
 @both
 def test_several_runs_in_one_stream(reader: Blocking) -> None:
     first = in_run(*call("c1", "{}"), *text("a", "one"))
-    with server(recording(*first, STARTED, *call("c2", "{}"), *text("b", "two"), {**FINISHED, "result": [1]})) as agent:
+    with server(
+        recording(
+            *first, STARTED, *call("c2", "{}"), *text("b", "two"), {**FINISHED, "result": [1]}
+        )
+    ) as agent:
         run = AGUIClient(agent.url).run(ASK)
         reader.read(run)
     assert [message.id for message in run.messages] == ["u", "c1", "a", "c2", "b"]
@@ -127,7 +158,9 @@ def test_several_runs_in_one_stream(reader: Blocking) -> None:
 
 
 @both
-@pytest.mark.parametrize("stream", [[STARTED, *text("m", "a"), ERROR], [*in_run(*text("m", "a")), ERROR]])
+@pytest.mark.parametrize(
+    "stream", [[STARTED, *text("m", "a"), ERROR], [*in_run(*text("m", "a")), ERROR]]
+)
 def test_a_run_that_fails(reader: Blocking, stream: Sequence[Wire]) -> None:
     """Also after it had finished."""
     with server(recording(*stream)) as agent:
@@ -140,7 +173,10 @@ def test_a_run_that_fails(reader: Blocking, stream: Sequence[Wire]) -> None:
 
 def breaking(body: bytes) -> Script:
     def script(peer: Peer) -> None:
-        peer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        peer.write(
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: "
+            b"chunked\r\n\r\n"
+        )
         if body:
             peer.write(b"%x\r\n%s\r\n" % (len(body), body))
 
@@ -162,10 +198,17 @@ HALF = frames([STARTED, *text("m", "a")[:2]])
 @pytest.mark.parametrize("way", [ending, breaking])
 @pytest.mark.parametrize(
     ("body", "contents"),
-    [(b"", ["hi"]), (b": ping\n\n", ["hi"]), (HALF, ["hi", "a"]), (frames([*in_run(), STARTED]), ["hi"])],
+    [
+        (b"", ["hi"]),
+        (b": ping\n\n", ["hi"]),
+        (HALF, ["hi", "a"]),
+        (frames([*in_run(), STARTED]), ["hi"]),
+    ],
     ids=["empty", "comments", "half", "a second run"],
 )
-def test_a_stream_that_ends_too_early(reader: Blocking, way: Any, body: bytes, contents: list[str]) -> None:
+def test_a_stream_that_ends_too_early(
+    reader: Blocking, way: Any, body: bytes, contents: list[str]
+) -> None:
     with server(way(body), recording(*WHOLE)) as agent:
         error, _ = refused(reader, AGUIClient(agent.url))
     assert type(error) is StreamTruncatedError
@@ -209,7 +252,8 @@ def test_an_agent_that_falls_silent(reader: Blocking) -> None:
     ],
 )
 def test_a_stream_that_breaks_the_rules(reader: Blocking, fault: bytes, code: str) -> None:
-    """The error comes at once, though the agent goes on, and behind what came before it in the same bytes."""
+    """The error comes at once, though the agent goes on, and behind what came before it in the same
+    bytes."""
 
     def script(peer: Peer) -> None:
         peer.head()
@@ -233,7 +277,9 @@ def test_the_unknown_is_skipped(reader: Blocking, caplog: pytest.LogCaptureFixtu
         events = reader.read(run)
     assert events == verify(in_run(*text("m", "a"), patch))
     assert run.state == ASK.state
-    recorded = "\n".join(record.getMessage() for record in caplog.records if record.levelno == logging.WARNING)
+    recorded = "\n".join(
+        record.getMessage() for record in caplog.records if record.levelno == logging.WARNING
+    )
     assert recorded.count("\n") == 2, recorded
     assert "BRAND_NEW" in recorded
     assert "colour" in recorded
@@ -247,7 +293,9 @@ def test_answers_that_are_no_streams(reader: Blocking) -> None:
         peer.write(frames([STARTED]))
         assert peer.left()  # nobody waits for the rest
 
-    with server(endless, answering(204, content_type=""), answering(200, "{}", "text/event-streams")) as agent:
+    with server(
+        endless, answering(204, content_type=""), answering(200, "{}", "text/event-streams")
+    ) as agent:
         for kind in ("x-ndjson", "no content type", "text/event-streams"):
             error, seen = refused(reader, AGUIClient(agent.url))
             assert type(error) is NotAnEventStreamError
@@ -270,7 +318,11 @@ def test_http_errors(reader: Blocking) -> None:
         client = AGUIClient(agent.url)
         busy, unreadable, long, half = (refused(reader, client)[0] for _ in range(4))
     assert isinstance(busy, AgentStatusError)
-    assert (busy.status, busy.code, busy.payload) == (409, "conflict", {"code": "conflict", "detail": "é"})
+    assert (busy.status, busy.code, busy.payload) == (
+        409,
+        "conflict",
+        {"code": "conflict", "detail": "é"},
+    )
     assert isinstance(unreadable, AgentStatusError)
     assert (unreadable.status, unreadable.code, unreadable.body) == (422, None, '{"code"')
     assert isinstance(long, AgentStatusError)
@@ -310,7 +362,9 @@ def test_asking_again(reader: Blocking, first: Script) -> None:
 
 
 @both
-@pytest.mark.parametrize("first", [nothing, reset, answering(503, retry_after="0"), answering(504), answering(500)])
+@pytest.mark.parametrize(
+    "first", [nothing, reset, answering(503, retry_after="0"), answering(504), answering(500)]
+)
 def test_not_asking_again(reader: Blocking, first: Script) -> None:
     with server(first, recording(*WHOLE)) as agent:
         error, _ = refused(reader, AGUIClient(agent.url, retries=0))
@@ -341,7 +395,10 @@ def test_waiting_as_long_as_told() -> None:
 
 async def test_what_the_agent_can() -> None:
     scripts = [answering(200, '{"identity": {"name": "a"}}', "application/json")] * 2
-    with server(*scripts, answering(200, "[]"), answering(404, "no")) as agent, httpx2.Client() as blocking:
+    with (
+        server(*scripts, answering(200, "[]"), answering(404, "no")) as agent,
+        httpx2.Client() as blocking,
+    ):
         client = AGUIClient(agent.url + "/?q=1", headers={"X-Key": "k"})
         for one in (client, AGUIClient(agent.url, http_client=blocking)):
             recorded = await one.capabilities()
@@ -351,7 +408,10 @@ async def test_what_the_agent_can() -> None:
             await client.capabilities()
         with pytest.raises(AgentStatusError, match="404"):
             await client.capabilities()
-    assert {asked.path for asked in agent.asked} == {"/agent/capabilities?q=1", "/agent/capabilities"}
+    assert {asked.path for asked in agent.asked} == {
+        "/agent/capabilities?q=1",
+        "/agent/capabilities",
+    }
     assert agent.asked[0].header("x-key") == "k"
     with pytest.raises(AgentUnreachableError):
         await client.capabilities()

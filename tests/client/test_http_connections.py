@@ -1,4 +1,5 @@
-"""Connections: who closes them and when, whose they are, where they lead, and what of them is never shown."""
+"""Connections: who closes them and when, whose they are, where they lead, and what of them is never
+shown."""
 
 from __future__ import annotations
 
@@ -13,9 +14,23 @@ import httpx2
 import pytest
 from ag_ui.core import UserMessage
 
-from langgraph_agui.client import AgentError, AgentUnreachableError, AGUIClient, StreamTruncatedError
+from langgraph_agui.client import (
+    AgentError,
+    AgentUnreachableError,
+    AGUIClient,
+    StreamTruncatedError,
+)
 from tests.adapter.streams import run_input
-from tests.client.servers import Awaiting, Blocking, Endless, Peer, answering, frames, recording, server
+from tests.client.servers import (
+    Awaiting,
+    Blocking,
+    Endless,
+    Peer,
+    answering,
+    frames,
+    recording,
+    server,
+)
 from tests.protocol.streams import STARTED, event, in_run, text
 from tests.waiting import PATIENCE
 
@@ -192,7 +207,13 @@ def test_secrets_are_not_shown(reader: Blocking) -> None:
             url = f"http://user:{secret}@127.0.0.1:{port}/agent?token={secret}#{secret}"
             client = AGUIClient(url, headers={"X-Key": secret}, retries=0)
             error = failure(reader, client)
-            things += [error, str(client), repr(client), str(client.run(ASK)), repr(client.run(ASK))]
+            things += [
+                error,
+                str(client),
+                repr(client),
+                str(client.run(ASK)),
+                repr(client.run(ASK)),
+            ]
             assert client.url == url
     assert [type(one).__name__ for one in things[::5]] == [
         "NotAnEventStreamError",
@@ -226,7 +247,8 @@ def test_the_user_of_a_url(reader: Blocking, caplog: pytest.LogCaptureFixture) -
 
 
 @pytest.mark.parametrize(
-    "url", ["", "agent", "ftp://u:s3cret@h/", "http://u:s3/cret@h:x/", "http://", "http://h:s3cret/"]
+    "url",
+    ["", "agent", "ftp://u:s3cret@h/", "http://u:s3/cret@h:x/", "http://", "http://h:s3cret/"],
 )
 def test_urls_that_are_none(url: str) -> None:
     with pytest.raises(ValueError, match="not the URL of an agent") as caught:
@@ -235,10 +257,12 @@ def test_urls_that_are_none(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "headers", [{"X-Key": "s3cret\n"}, {"X-Key": "s3cret é"}, {"X-Key": " s3cret"}, {"X Key": "s3cret"}]
+    "headers",
+    [{"X-Key": "s3cret\n"}, {"X-Key": "s3cret é"}, {"X-Key": " s3cret"}, {"X Key": "s3cret"}],
 )
 def test_headers_that_http_cannot_carry(headers: dict[str, str]) -> None:
-    """Such as a key with the line end of its file: whatever would refuse it later would quote it."""
+    """Such as a key with the line end of its file: whatever would refuse it later would quote
+    it."""
     with pytest.raises(ValueError, match=r"cannot carry the header 'X.Key'") as caught:
         AGUIClient("http://127.0.0.1/", headers=headers)
     assert "s3cret" not in str(caught.value)

@@ -29,7 +29,17 @@ from langgraph_agui.client import (
 )
 from langgraph_agui.interrupts.decisions import check_schema
 from tests.adapter.streams import dumped, run_input
-from tests.client.servers import Awaiting, Blocking, Peer, Script, Server, answering, frames, recording, server
+from tests.client.servers import (
+    Awaiting,
+    Blocking,
+    Peer,
+    Script,
+    Server,
+    answering,
+    frames,
+    recording,
+    server,
+)
 from tests.deep import each_value
 from tests.protocol.streams import FINISHED, STARTED, event, in_run, text
 from tests.waiting import PATIENCE
@@ -50,7 +60,7 @@ def capabilities(client: AGUIClient) -> Any:
     return asyncio.run(client.capabilities())
 
 
-# -- redirects --------------------------------------------------------------------------------------------------------
+# -- redirects -----------------------------------------------------------------------------------
 
 
 @both
@@ -98,8 +108,13 @@ def test_a_given_client_that_follows_redirects_does_not_either(reader: Blocking)
 
 @pytest.mark.parametrize("kind", [None, httpx2.Client, httpx2.AsyncClient])
 def test_capabilities_are_not_fetched_elsewhere(kind: Callable[..., Any] | None) -> None:
-    with server() as other, server(answering(307, location=other.url), answering(307, location="/c")) as agent:
-        client = AGUIClient(agent.url, headers=KEY, http_client=kind(follow_redirects=True) if kind else None)
+    with (
+        server() as other,
+        server(answering(307, location=other.url), answering(307, location="/c")) as agent,
+    ):
+        client = AGUIClient(
+            agent.url, headers=KEY, http_client=kind(follow_redirects=True) if kind else None
+        )
         with pytest.raises(RedirectError):
             capabilities(client)
     assert other.asked == []
@@ -113,7 +128,7 @@ def test_redirects_are_few(reader: Blocking) -> None:
     assert len(agent.asked) == 6
 
 
-# -- limits of one run ------------------------------------------------------------------------------------------------
+# -- limits of one run ---------------------------------------------------------------------------
 
 
 def endless(size: int = 60_000, *, packed: bool = False) -> Script:
@@ -140,7 +155,9 @@ def test_a_stream_without_end(reader: Blocking, packed: bool) -> None:
     with server(endless(packed=packed)) as agent:
         seen: list[Any] = []
         run = AGUIClient(agent.url, limits=ClientLimits(max_bytes=limit)).run(ASK)
-        with pytest.raises(RunLimitError, match=r"3,000,000 bytes.*ClientLimits\(max_bytes=\.\.\.\)") as caught:
+        with pytest.raises(
+            RunLimitError, match=r"3,000,000 bytes.*ClientLimits\(max_bytes=\.\.\.\)"
+        ) as caught:
             reader.read(run, seen.append)
     assert caught.value.option == "max_bytes"
     assert dumped(caught.value.messages) == dumped(run.messages)
@@ -169,7 +186,9 @@ def mute(peer: Peer) -> None:
 @pytest.mark.parametrize("script", [silent, slow, mute], ids=["silent", "slow", "mute"])
 @each_value()
 @pytest.mark.parametrize("limit", [0.2, timedelta(milliseconds=200)], ids=["seconds", "timedelta"])
-def test_a_run_that_takes_too_long(reader: Blocking, script: Script, limit: float | timedelta) -> None:
+def test_a_run_that_takes_too_long(
+    reader: Blocking, script: Script, limit: float | timedelta
+) -> None:
     with server(script) as agent:
         error = failure(reader, AGUIClient(agent.url, limits=ClientLimits(run_timeout=limit)))
     assert isinstance(error, RunLimitError)
@@ -192,7 +211,9 @@ def test_a_run_in_time(reader: Blocking) -> None:
         assert len(reader.read(client.run(ASK))) == len(WHOLE)
 
 
-BOMB = [event("STATE_DELTA", delta=[{"op": "copy", "from": "", "path": f"/k{n}"} for n in range(60)])]
+BOMB = [
+    event("STATE_DELTA", delta=[{"op": "copy", "from": "", "path": f"/k{n}"} for n in range(60)])
+]
 ACTIVITY: list[dict[str, Any]] = [
     event("ACTIVITY_SNAPSHOT", messageId="a", activityType="x", content={"a": 1}),
     event(
@@ -214,14 +235,16 @@ def test_a_patch_that_doubles_and_doubles(reader: Blocking, bomb: list[dict[str,
     assert error.state == {}
 
 
-@pytest.mark.parametrize("name", ["max_event", "max_bytes", "max_weight", "max_tool_rounds", "run_timeout"])
+@pytest.mark.parametrize(
+    "name", ["max_event", "max_bytes", "max_weight", "max_tool_rounds", "run_timeout"]
+)
 def test_limits_that_are_none(name: str) -> None:
     for value in (0, -1, *([timedelta(0)] if name == "run_timeout" else [])):
         with pytest.raises(ValueError, match=name):
             ClientLimits(**{name: value})  # type: ignore[arg-type]
 
 
-# -- rounds of local tools --------------------------------------------------------------------------------------------
+# -- rounds of local tools -----------------------------------------------------------------------
 
 
 def add(a: int) -> int:
@@ -275,7 +298,9 @@ def test_a_model_that_calls_for_ever() -> None:
         others = [one for one in held if isinstance(one, AIMessage | ToolMessage)]
         for one in others:
             one.additional_kwargs.clear()
-        model.bind_tools([add]).invoke([HumanMessage("go"), *others])  # rounds of another model are not its own
+        model.bind_tools([add]).invoke(
+            [HumanMessage("go"), *others]
+        )  # rounds of another model are not its own
         made.invoke({"messages": "on"}, config, interrupt_after=["model"])
         assert len(agent.asked) == 5
 
@@ -285,7 +310,7 @@ def test_a_model_has_the_limits_of_a_run() -> None:
         AGUIChatModel(url=agent.url, limits=ClientLimits(max_bytes=100_000)).invoke("go")
 
 
-# -- schemas of answers -----------------------------------------------------------------------------------------------
+# -- schemas of answers --------------------------------------------------------------------------
 
 
 def test_a_hostile_schema_neither_hangs_a_graph_nor_goes_on_to_its_clients() -> None:

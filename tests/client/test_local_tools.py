@@ -1,4 +1,5 @@
-"""Tools that run at the client: what the agent is told of them, what of their results, and when they do not run."""
+"""Tools that run at the client: what the agent is told of them, what of their results, and when
+they do not run."""
 
 from __future__ import annotations
 
@@ -79,7 +80,10 @@ def usage(count: int) -> list[Wire]:
 
 def results(session: AGUISession[Any]) -> list[Wire]:
     recorded = [one for one in dumped(session.messages) if one["role"] == "tool"]
-    return [{key: one[key] for key in ("toolCallId", "content", "error") if key in one} for one in recorded]
+    return [
+        {key: one[key] for key in ("toolCallId", "content", "error") if key in one}
+        for one in recorded
+    ]
 
 
 IMAGE = {"type": "image", "source": {"type": "data", "value": PIXEL, "mimeType": "image/png"}}
@@ -99,7 +103,11 @@ CALLS: Sequence[tuple[str, str, Any, str | None]] = [
 @both
 def test_results(reader: Blocking, caplog: pytest.LogCaptureFixture) -> None:
     """One turn, two runs: all calls of the first are answered in the second, in their order."""
-    calls = [one for place, (name, args, *_) in enumerate(CALLS) for one in called(f"c{place}", args, name=name)]
+    calls = [
+        one
+        for place, (name, args, *_) in enumerate(CALLS)
+        for one in called(f"c{place}", args, name=name)
+    ]
     asking = [STARTED, *calls, {**FINISHED, "usage": usage(2)}]
     done = [*in_run(*text("m", "so"))[:-1], {**FINISHED, "usage": usage(3), "result": "r"}]
     with server(recording(*asking), recording(*done)) as agent:
@@ -127,7 +135,9 @@ def test_results(reader: Blocking, caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.parametrize("reader", [Blocking(), Awaiting()], ids=repr)
 def test_a_tool_that_is_a_coroutine(reader: Blocking) -> None:
-    with server(recording(*in_run(*called("c", '{"word": "x"}', name="later"))), recording(*in_run())) as agent:
+    with server(
+        recording(*in_run(*called("c", '{"word": "x"}', name="later"))), recording(*in_run())
+    ) as agent:
         session = AGUISession[Any](agent.url, tools=[later])
         reader.read(session.send("go"))
         assert results(session)[0]["content"] == "later x"
@@ -135,7 +145,9 @@ def test_a_tool_that_is_a_coroutine(reader: Blocking) -> None:
 
 async def test_a_tool_that_is_a_coroutine_under_a_running_loop() -> None:
     """`for` in code that an event loop runs, as in a notebook."""
-    with server(recording(*in_run(*called("c", '{"word": "x"}', name="later"))), recording(*in_run())) as agent:
+    with server(
+        recording(*in_run(*called("c", '{"word": "x"}', name="later"))), recording(*in_run())
+    ) as agent:
         session = AGUISession[Any](agent.url, tools=[later])
         session.send("go").wait()
         assert results(session)[0]["content"] == "later x"
@@ -162,7 +174,11 @@ def test_what_the_agent_is_told_of_tools() -> None:
 
 @both
 def test_one_runs_here_and_one_is_answered_by_hand(reader: Blocking) -> None:
-    calls = [*called("a", '{"a": 1}', name="add"), *called("b", "{}", name="locate"), *called("s", "{}", name="server")]
+    calls = [
+        *called("a", '{"a": 1}', name="add"),
+        *called("b", "{}", name="locate"),
+        *called("s", "{}", name="server"),
+    ]
     with server(recording(*in_run(*calls)), recording(*in_run())) as agent:
         session = AGUISession[Any](agent.url, tools=[add, client_tool("locate")])
         reader.read(session.send("go"))
@@ -170,20 +186,29 @@ def test_one_runs_here_and_one_is_answered_by_hand(reader: Blocking) -> None:
         assert [one.id for one in session.pending_tool_calls] == ["b"]
         session.answer("b", "Rome")
         reader.read(session.send())
-    assert results(session) == [{"toolCallId": "a", "content": "2"}, {"toolCallId": "b", "content": "Rome"}]
+    assert results(session) == [
+        {"toolCallId": "a", "content": "2"},
+        {"toolCallId": "b", "content": "Rome"},
+    ]
 
 
 @both
 def test_results_survive_an_agent_that_is_gone(reader: Blocking) -> None:
     with server(
-        recording(*in_run(*called("a", '{"a": 1}', name="add"))), answering(500), recording(*in_run())
+        recording(*in_run(*called("a", '{"a": 1}', name="add"))),
+        answering(500),
+        recording(*in_run()),
     ) as agent:
         session = AGUISession[Any](agent.url, tools=[add])
         with pytest.raises(AgentError):
             reader.read(session.send("go"))
         assert [one.role for one in session.messages] == ["user", "assistant", "tool"]
         reader.read(session.send())
-        assert [one["role"] for one in agent.asked[2].json["messages"]] == ["user", "assistant", "tool"]
+        assert [one["role"] for one in agent.asked[2].json["messages"]] == [
+            "user",
+            "assistant",
+            "tool",
+        ]
 
 
 CALLED = in_run(*called("c1", "{}", name="mail"), *called("c2", "{}", name="endless"))
@@ -243,12 +268,15 @@ async def test_a_tool_that_is_cancelled_leaves_the_results_before_it() -> None:
 
 @both
 def test_a_snapshot_without_a_result(reader: Blocking) -> None:
-    """As of a server that keeps no results: the call looks open, but its tool does not run again."""
+    """As of a server that keeps no results: the call looks open, but its tool does not run
+    again."""
     mail = Mail()
     asked = [message("user", "u"), message("assistant", "c1", "", toolCalls=[MAIL])]
     recorded = in_run(snapshot(*asked))
     with server(
-        recording(*in_run(*called("c1", "{}", name="mail"))), recording(*recorded), recording(*recorded)
+        recording(*in_run(*called("c1", "{}", name="mail"))),
+        recording(*recorded),
+        recording(*recorded),
     ) as agent:
         session = AGUISession[Any](agent.url, tools=mail.tools())
         reader.read(session.send(UserMessage(id="u", content="x")))
@@ -284,7 +312,9 @@ def read_any(**given: Any) -> str:
 
 class Named(BaseModel):
     path: str = Field(alias="thePath")
-    root: Hidden = Field(default=False, validation_alias=AliasChoices("isRoot", AliasPath("user", 0)))
+    root: Hidden = Field(
+        default=False, validation_alias=AliasChoices("isRoot", AliasPath("user", 0))
+    )
     model_config = ConfigDict(extra="allow", populate_by_name=True)
 
 
@@ -312,26 +342,53 @@ FORGED = {"path": "p", "root": True}
         (tool(read), FORGED, "p False"),
         (StructuredTool.from_function(read, args_schema=Short), FORGED, "p False"),
         (StructuredTool.from_function(read, args_schema=WRITTEN), FORGED, "p False"),
-        (StructuredTool.from_function(coroutine=read_later, name="r", args_schema=WRITTEN), FORGED, "p False"),
+        (
+            StructuredTool.from_function(coroutine=read_later, name="r", args_schema=WRITTEN),
+            FORGED,
+            "p False",
+        ),
         (StructuredTool.from_function(read, args_schema=Named), FORGED, "p False"),
-        (StructuredTool.from_function(read, args_schema=Named), {"path": "p", "isRoot": True}, "p False"),
-        (StructuredTool.from_function(read, args_schema=Named), {"path": "p", "user": [True]}, "p False"),
-        (StructuredTool.from_function(read_more, args_schema=Named), {**FORGED, "x": 1}, "p False {}"),
-        (StructuredTool.from_function(read_more, args_schema=WRITTEN), {**FORGED, "x": 1}, "p False {}"),
-        (StructuredTool.from_function(read_more, args_schema=OPEN), {**FORGED, "x": 1}, "p False {'x': 1}"),
+        (
+            StructuredTool.from_function(read, args_schema=Named),
+            {"path": "p", "isRoot": True},
+            "p False",
+        ),
+        (
+            StructuredTool.from_function(read, args_schema=Named),
+            {"path": "p", "user": [True]},
+            "p False",
+        ),
+        (
+            StructuredTool.from_function(read_more, args_schema=Named),
+            {**FORGED, "x": 1},
+            "p False {}",
+        ),
+        (
+            StructuredTool.from_function(read_more, args_schema=WRITTEN),
+            {**FORGED, "x": 1},
+            "p False {}",
+        ),
+        (
+            StructuredTool.from_function(read_more, args_schema=OPEN),
+            {**FORGED, "x": 1},
+            "p False {'x': 1}",
+        ),
         (StructuredTool.from_function(read_any, args_schema=Named), FORGED, "p False"),
         (Reading(), {**FORGED, "x": 1}, "p False {}"),
     ],
 )
-def test_hidden_arguments_are_not_the_agent_s(one: BaseTool, arguments: dict[str, Any], recorded: str) -> None:
-    """The application decides what a tool does not offer to a model; a tool with an open schema takes other names."""
+def test_hidden_arguments_are_not_the_agent_s(
+    one: BaseTool, arguments: dict[str, Any], recorded: str
+) -> None:
+    """The application decides what a tool does not offer to a model; a tool with an open schema
+    takes other names."""
     tools = LocalTools([one])
     assert "root" not in str(tools.offered[0].parameters)
     asked = ToolCall(id="c", function=FunctionCall(name=one.name, arguments=json.dumps(arguments)))
     assert asyncio.run(tools.run(asked)).content == recorded
 
 
-# -- real agents -----------------------------------------------------------------------------------------------------
+# -- real agents ---------------------------------------------------------------------------------
 
 
 def painting(messages: list[BaseMessage]) -> Said:
@@ -354,7 +411,9 @@ def test_a_tool_that_needs_an_approval_first(reader: Blocking, decision: str) ->
         return f"painted {color}"
 
     middleware = [HumanInTheLoopMiddleware(interrupt_on={"paint": True}), AGUIMiddleware()]
-    graph = create_agent(Scripted(script=painting), [lookup], middleware=middleware, checkpointer=InMemorySaver())
+    graph = create_agent(
+        Scripted(script=painting), [lookup], middleware=middleware, checkpointer=InMemorySaver()
+    )
     app = FastAPI()
     add_langgraph_fastapi_endpoint(app, LangGraphAgent(graph=graph), "/agent")
     with serving(app) as served:
@@ -369,7 +428,8 @@ def test_a_tool_that_needs_an_approval_first(reader: Blocking, decision: str) ->
             "reject": {"approved": False},
         }
         reader.read(session.resume({asked.id: answers[decision]}))
-    # An edited call cannot be sent to a client: the agent's middleware answers it, and the model may call anew.
+    # An edited call cannot be sent to a client: the agent's middleware answers it, and the model
+    # may call anew.
     assert painted == (["red"] if decision == "approve" else [])
     assert session.pending_tool_calls == []
     assert session.messages[-1].role == "assistant"

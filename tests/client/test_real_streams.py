@@ -40,11 +40,16 @@ async def test_an_agent_that_thinks_calls_and_answers() -> None:
         ],
         [thinking("so"), "It is ", "sunny."],
     )
-    recorded = await record_run(LangGraphAgent(graph=create_agent(model, [get_weather])), run_input("hi"))
+    recorded = await record_run(
+        LangGraphAgent(graph=create_agent(model, [get_weather])), run_input("hi")
+    )
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
     total = whole(chunks_of(recorded.events))
     assert total.text == "one momentIt is sunny."
-    assert "".join(b["reasoning"] for b in total.content_blocks if b["type"] == "reasoning") == "look it upso"
+    assert (
+        "".join(b["reasoning"] for b in total.content_blocks if b["type"] == "reasoning")
+        == "look it upso"
+    )
     assert recorded.of("REASONING_ENCRYPTED_VALUE")
     check(recorded)
 
@@ -55,7 +60,8 @@ async def test_every_provider(case: Case, provider_server: ProviderServer) -> No
 
 
 async def test_the_history_goes_back_unchanged() -> None:
-    """The agent's values come back to it: a second run finds in its input what it said in the first."""
+    """The agent's values come back to it: a second run finds in its input what it said in the
+    first."""
     model = Scripted([thinking("hm"), thinking(signature="sig"), text_chunk("one")], ["two"])
     agent = LangGraphAgent(graph=create_agent(model, []))
     first = await record_run(agent, run_input(UserMessage(id="u", content="hi")))

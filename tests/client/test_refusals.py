@@ -38,7 +38,10 @@ REFUSED: dict[str, tuple[list[Wire], str]] = {
     "end without a start": ([text()[-1]], "not-open"),
     "end of another": ([*text("m")[:1], text("n")[-1]], "not-open"),
     "end of another kind": ([*text("m")[:1], reasoning("m")[-1]], "not-open"),
-    "end of a chunk's text": ([event("TEXT_MESSAGE_CHUNK", messageId="m", delta="x"), text()[-1]], "not-open"),
+    "end of a chunk's text": (
+        [event("TEXT_MESSAGE_CHUNK", messageId="m", delta="x"), text()[-1]],
+        "not-open",
+    ),
     "chunk without an id": ([event("TOOL_CALL_CHUNK", delta="{}")], "chunk-without-id"),
     "chunk that contradicts": (
         [event("TEXT_MESSAGE_CHUNK", messageId="m"), event("TEXT_MESSAGE_CHUNK", name="Ann")],
@@ -71,14 +74,21 @@ def test_refused(name: str) -> None:
         (text()[:1], "open-text-messages", "text messages are still open: m"),
         (reasoning()[:1], "open-reasoning-messages", "reasoning messages are still open: q"),
         (call()[:1], "open-tool-calls", "tool calls are still open: c"),
-        ([event("REASONING_START", messageId="q")], "open-reasoning-spans", "reasoning spans are still open: q"),
+        (
+            [event("REASONING_START", messageId="q")],
+            "open-reasoning-spans",
+            "reasoning spans are still open: q",
+        ),
     ],
 )
 def test_nothing_may_be_open_in_the_end(opened: list[Wire], code: str, what: str) -> None:
     for before in ([], [STARTED]):
         with pytest.raises(ProtocolError) as caught:
             message_of(*before, *opened)
-        assert (caught.value.code, str(caught.value)) == (code, f"The stream ends too soon: {what}.")
+        assert (caught.value.code, str(caught.value)) == (
+            code,
+            f"The stream ends too soon: {what}.",
+        )
     message_of(*opened, ERROR)  # needs nothing closed before it
 
 
@@ -95,7 +105,9 @@ def test_refused_is_what_the_verifier_refuses(seed: int) -> None:
             one = parse_event(wire)
         except ProtocolError:
             return  # the schema's part
-        if one is None or (not taken and one.type not in (EventType.RUN_STARTED, EventType.RUN_ERROR)):
+        if one is None or (
+            not taken and one.type not in (EventType.RUN_STARTED, EventType.RUN_ERROR)
+        ):
             continue
         taken.append(one)
         code = refusal(verifier, one)

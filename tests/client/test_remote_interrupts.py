@@ -36,7 +36,9 @@ def get_location() -> str:
 
 
 def asked(name: str, call_id: str, index: int, args: str) -> Any:
-    return AIMessageChunk("", tool_call_chunks=[tool_call_chunk(name=name, args=args, id=call_id, index=index)])
+    return AIMessageChunk(
+        "", tool_call_chunks=[tool_call_chunk(name=name, args=args, id=call_id, index=index)]
+    )
 
 
 @pytest.fixture
@@ -52,7 +54,9 @@ def remote() -> Iterator[Scripted]:
         ["Done."],
     )
     guard = HumanInTheLoopMiddleware({"transfer": True})
-    graph = create_agent(model, [transfer], middleware=[guard, AGUIMiddleware()], checkpointer=InMemorySaver())
+    graph = create_agent(
+        model, [transfer], middleware=[guard, AGUIMiddleware()], checkpointer=InMemorySaver()
+    )
     app = FastAPI()
     app.include_router(agui_router(LangGraphAgent(graph), "/agent"))
     with serving(app) as served:
@@ -62,7 +66,9 @@ def remote() -> Iterator[Scripted]:
 
 def local(remote: Scripted, tools: Any = ()) -> Any:
     model = AGUIChatModel(url=remote.hung)
-    return create_agent(model, list(tools), middleware=[RemoteInterrupts()], checkpointer=InMemorySaver())
+    return create_agent(
+        model, list(tools), middleware=[RemoteInterrupts()], checkpointer=InMemorySaver()
+    )
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
@@ -94,20 +100,36 @@ async def test_its_client_is_asked(remote: Scripted) -> None:
     for name in ("Ada", "Ben"):
         [interrupt] = recorded.last.outcome.interrupts
         assert interrupt.reason == "tool_call"
-        assert (interrupt.metadata["name"], interrupt.metadata["args"]) == ("transfer", {"to": name})
-        answer = ResumeEntry(interrupt_id=interrupt.id, status="resolved", payload={"approved": True})
-        history = run_input(*recorded.messages, thread=recorded.input.thread_id, resume=[answer], state=recorded.state)
+        assert (interrupt.metadata["name"], interrupt.metadata["args"]) == (
+            "transfer",
+            {"to": name},
+        )
+        answer = ResumeEntry(
+            interrupt_id=interrupt.id, status="resolved", payload={"approved": True}
+        )
+        history = run_input(
+            *recorded.messages,
+            thread=recorded.input.thread_id,
+            resume=[answer],
+            state=recorded.state,
+        )
         recorded = await record_run(agent, history)
     assert sorted(sent) == ["Ada", "Ben"]  # tools of one turn run at the same time
     recorded.check_snapshot()
 
 
 async def test_a_local_tool_runs_between_question_and_answer() -> None:
-    """The agent asks and calls a tool of ours in one turn: both have to be answered before it goes on."""
+    """The agent asks and calls a tool of ours in one turn: both have to be answered before it goes
+    on."""
     sent.clear()
-    model = Scripted([asked("transfer", "t1", 0, '{"to": "Ada"}'), asked("get_location", "l", 1, "{}")], ["Done."])
+    model = Scripted(
+        [asked("transfer", "t1", 0, '{"to": "Ada"}'), asked("get_location", "l", 1, "{}")],
+        ["Done."],
+    )
     guard = HumanInTheLoopMiddleware({"transfer": True})
-    graph = create_agent(model, [transfer], middleware=[guard, AGUIMiddleware()], checkpointer=InMemorySaver())
+    graph = create_agent(
+        model, [transfer], middleware=[guard, AGUIMiddleware()], checkpointer=InMemorySaver()
+    )
     app = FastAPI()
     app.include_router(agui_router(LangGraphAgent(graph), "/agent"))
     with serving(app) as served:
@@ -129,7 +151,9 @@ async def test_a_question_that_nobody_answers(remote: Scripted, way: str) -> Non
     if way == "cancelled":
         for _ in range(2):
             [question] = state["__interrupt__"]
-            state = await agent.ainvoke(Command(resume={question.id: {"agui_cancelled": True}}), config)
+            state = await agent.ainvoke(
+                Command(resume={question.id: {"agui_cancelled": True}}), config
+            )
     else:
         state = await agent.ainvoke({"messages": "Never mind."}, config)
     assert "__interrupt__" not in state
@@ -143,12 +167,24 @@ async def test_its_client_cancels(remote: Scripted) -> None:
     agent = LangGraphAgent(local(remote))
     recorded = await record_run(agent, run_input("Pay them."))
     while recorded.last.outcome is not None and recorded.last.outcome.type == "interrupt":
-        answers = [ResumeEntry(interrupt_id=one.id, status="cancelled") for one in recorded.last.outcome.interrupts]
+        answers = [
+            ResumeEntry(interrupt_id=one.id, status="cancelled")
+            for one in recorded.last.outcome.interrupts
+        ]
         recorded = await record_run(
-            agent, run_input(*recorded.messages, thread=recorded.input.thread_id, resume=answers, state=recorded.state)
+            agent,
+            run_input(
+                *recorded.messages,
+                thread=recorded.input.thread_id,
+                resume=answers,
+                state=recorded.state,
+            ),
         )
     recorded = await record_run(
-        agent, run_input(*recorded.messages, "Again.", thread=recorded.input.thread_id, state=recorded.state)
+        agent,
+        run_input(
+            *recorded.messages, "Again.", thread=recorded.input.thread_id, state=recorded.state
+        ),
     )
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
     assert sent == []
@@ -161,19 +197,25 @@ async def test_an_answer_that_does_not_fit(remote: Scripted) -> None:
     [question] = state["__interrupt__"]
     state = await agent.ainvoke(Command(resume={question.id: {"aproved": True}}), config)
     [again] = state["__interrupt__"]
-    assert (again.value["id"], "breaks the rule" in again.value["error"]) == (question.value["id"], True)
+    assert (again.value["id"], "breaks the rule" in again.value["error"]) == (
+        question.value["id"],
+        True,
+    )
     state = await agent.ainvoke(Command(resume={again.id: {"approved": True}}), config)
     assert state["__interrupt__"][0].value["metadata"]["args"] == {"to": "Ben"}
 
 
 async def test_an_answer_that_the_agent_refuses(remote: Scripted) -> None:
-    """By rules of its own, which no schema tells: the run fails, and the next turn goes on without the answer."""
+    """By rules of its own, which no schema tells: the run fails, and the next turn goes on without
+    the answer."""
     agent, config = local(remote), {"configurable": {"thread_id": "t"}}
     state = await agent.ainvoke({"messages": "Pay them."}, config)
     forbidden = {"type": "edit", "edited_action": {"name": "wipe", "args": {}}}
     state = await agent.ainvoke(Command(resume={state["__interrupt__"][0].id: forbidden}), config)
     with pytest.raises(RunFailedError, match="interrupt_invalid"):
-        await agent.ainvoke(Command(resume={state["__interrupt__"][0].id: {"approved": True}}), config)
+        await agent.ainvoke(
+            Command(resume={state["__interrupt__"][0].id: {"approved": True}}), config
+        )
     state = await agent.ainvoke({"messages": "Never mind."}, config)
     assert "Done." in state["messages"][-1].text
     assert sent == []

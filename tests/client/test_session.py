@@ -1,4 +1,5 @@
-"""The rules of `AGUISession`: what it refuses to send, what it keeps when a run goes wrong, and how turns end."""
+"""The rules of `AGUISession`: what it refuses to send, what it keeps when a run goes wrong, and how
+turns end."""
 
 from __future__ import annotations
 
@@ -24,7 +25,19 @@ from langgraph_agui.client import (
 from langgraph_agui.protocol.wire import has_expired
 from tests.adapter.frontends import client_tool
 from tests.client.servers import Awaiting, Blocking, Peer, answering, frames, recording, server
-from tests.protocol.streams import ERROR, FINISHED, STARTED, Wire, call, event, in_run, message, result, snapshot, text
+from tests.protocol.streams import (
+    ERROR,
+    FINISHED,
+    STARTED,
+    Wire,
+    call,
+    event,
+    in_run,
+    message,
+    result,
+    snapshot,
+    text,
+)
 from tests.waiting import PATIENCE
 
 both = pytest.mark.parametrize("reader", [Blocking(), Awaiting()], ids=repr)
@@ -49,7 +62,9 @@ def contents(session: AGUISession[Any]) -> list[Any]:
 def test_a_turn(reader: Blocking) -> None:
     usage = [{"model": "m", "inputTokens": 3, "outputTokens": 1}]
     recorded = in_run(
-        *text("m", "a", "b"), *text("s", "sub", subagentRunId="subagent"), *text("v", "echo", role="user")
+        *text("m", "a", "b"),
+        *text("s", "sub", subagentRunId="subagent"),
+        *text("v", "echo", role="user"),
     )
     recorded[-1] = {**FINISHED, "usage": usage, "result": {"x": 1}}
     with server(recording(*recorded)) as agent:
@@ -66,9 +81,22 @@ def test_a_turn(reader: Blocking) -> None:
         events = reader.read(turn, lambda one: seen.append(contents(session)))
     assert len(events) == len(recorded)
     assert [one[-1] for one in seen[1:4]] == ["", "a", "ab"]  # as far as it has come
-    assert (turn.outcome, turn.text, turn.interrupts, turn.result) == ("success", "ab", [], {"x": 1})
+    assert (turn.outcome, turn.text, turn.interrupts, turn.result) == (
+        "success",
+        "ab",
+        [],
+        {"x": 1},
+    )
     assert (turn.usage[0].input_tokens, turn.usage[0].output_tokens) == (3, 1)
-    assert contents(session) == ["before", "one", [TextPart(text="two")], "three", "ab", "sub", "echo"]
+    assert contents(session) == [
+        "before",
+        "one",
+        [TextPart(text="two")],
+        "three",
+        "ab",
+        "sub",
+        "echo",
+    ]
     sent = agent.asked[0].json
     assert [one["id"] for one in sent["messages"]] == [one.id for one in session.messages[:4]]
     assert (sent["threadId"], sent["forwardedProps"]) == ("t", {"p": None})
@@ -80,7 +108,9 @@ def test_a_turn(reader: Blocking) -> None:
 @both
 def test_answers_are_checked_before_anything_is_sent(reader: Blocking) -> None:
     late = asked("j", expiresAt="2020-01-01T00:00:00Z")
-    with server(recording(*TWO), recording(*pausing(asked("i"), late)), recording(*in_run())) as agent:
+    with server(
+        recording(*TWO), recording(*pausing(asked("i"), late)), recording(*in_run())
+    ) as agent:
         session = AGUISession[Any](agent.url)
         reader.read(session.send("x"))
         faults: list[tuple[Any, Any, str, tuple[str, ...]]] = [
@@ -150,7 +180,10 @@ def test_how_long_interrupts_stay_open(reader: Blocking) -> None:
 @both
 def test_what_is_kept_of_runs_that_go_wrong(reader: Blocking) -> None:
     with server(
-        recording(*in_run(*text("m", "a"))), answering(500), recording(), recording(STARTED, *text("n", "half")[:2])
+        recording(*in_run(*text("m", "a"))),
+        answering(500),
+        recording(),
+        recording(STARTED, *text("n", "half")[:2]),
     ) as agent:
         session = AGUISession[Any](AGUIClient(agent.url, retries=0))
         reader.read(session.send("x"))
@@ -175,7 +208,11 @@ def test_one_run_at_a_time(reader: Blocking) -> None:
 
         def meanwhile(one: Any) -> None:
             nonlocal refused
-            for attempt in (lambda: session.send("b"), session.clear, lambda: session.answer("c", "x")):
+            for attempt in (
+                lambda: session.send("b"),
+                session.clear,
+                lambda: session.answer("c", "x"),
+            ):
                 with pytest.raises(RuntimeError, match="going on"):
                     attempt()
                 refused += 1
@@ -251,7 +288,9 @@ async def test_cancelling_a_turn() -> None:
 @both
 def test_calls_that_the_application_answers(reader: Blocking) -> None:
     other = call("o", "{}", name="server_tool")
-    with server(recording(*in_run(*call("c", '{"x":1}', name="locate"), *other)), recording(*in_run())) as agent:
+    with server(
+        recording(*in_run(*call("c", '{"x":1}', name="locate"), *other)), recording(*in_run())
+    ) as agent:
         session = AGUISession[Any](agent.url, tools=[client_tool("locate")])
         reader.read(session.send("where?"))
         assert session.pending_tool_calls == [
@@ -266,7 +305,12 @@ def test_calls_that_the_application_answers(reader: Blocking) -> None:
             session.answer("c", "again")
         reader.read(session.send())
     sent = agent.asked[1].json["messages"][-1]
-    assert (sent["role"], sent["toolCallId"], sent["content"], sent["error"]) == ("tool", "c", "nowhere", "lost")
+    assert (sent["role"], sent["toolCallId"], sent["content"], sent["error"]) == (
+        "tool",
+        "c",
+        "nowhere",
+        "lost",
+    )
     assert [one["name"] for one in agent.asked[0].json["tools"]] == ["locate"]
 
 
@@ -275,7 +319,9 @@ def test_calls_of_runs_that_did_not_finish_are_not_pending(reader: Blocking) -> 
     begun = call("c", '{"x', name="locate")
     cancelled = {**FINISHED, "outcome": {"type": "cancelled"}}
     with server(
-        recording(STARTED, *begun, cancelled), recording(STARTED, *begun, ERROR), recording(STARTED, *begun)
+        recording(STARTED, *begun, cancelled),
+        recording(STARTED, *begun, ERROR),
+        recording(STARTED, *begun),
     ) as agent:
         for _ in range(3):
             session = AGUISession[Any](agent.url, tools=[client_tool("locate")])
@@ -309,12 +355,19 @@ def test_connect_reads_the_thread(reader: Blocking) -> None:
 
 
 def test_clear() -> None:
-    with server(recording(*in_run(event("STATE_SNAPSHOT", snapshot={"a": 1}))[:2], *TWO[1:])) as agent:
+    with server(
+        recording(*in_run(event("STATE_SNAPSHOT", snapshot={"a": 1}))[:2], *TWO[1:])
+    ) as agent:
         session = AGUISession[Any](agent.url, thread_id="t", tools=[client_tool("locate")])
         list(session.send("x"))
         assert (session.state, len(session.interrupts)) == ({"a": 1}, 2)
         session.clear()
-    assert (session.messages, session.state, session.interrupts, session.pending_tool_calls) == ([], {}, [], [])
+    assert (session.messages, session.state, session.interrupts, session.pending_tool_calls) == (
+        [],
+        {},
+        [],
+        [],
+    )
     assert session.thread_id != "t"
     assert session.tools.offered
 
@@ -330,12 +383,32 @@ ENDS = ("9999-12-31T23:59:59", "0001-01-01T00:00:00")
         ("2020-01-01", True),
         ("2020-01-01T00:00:00Z", True),
         ("2999-01-01T00:00:00+02:00", False),
-        ((datetime.now(UTC) - timedelta(minutes=5)).astimezone(timezone(timedelta(hours=9))).isoformat(), True),
-        ((datetime.now(UTC) + timedelta(hours=1)).astimezone(timezone(timedelta(hours=-9))).isoformat(), False),
+        (
+            (datetime.now(UTC) - timedelta(minutes=5))
+            .astimezone(timezone(timedelta(hours=9)))
+            .isoformat(),
+            True,
+        ),
+        (
+            (datetime.now(UTC) + timedelta(hours=1))
+            .astimezone(timezone(timedelta(hours=-9)))
+            .isoformat(),
+            False,
+        ),
         ((datetime.now(UTC) - timedelta(minutes=5)).replace(tzinfo=None).isoformat(), True),
         ((datetime.now(UTC) + timedelta(minutes=50)).replace(tzinfo=None).isoformat(), False),
     ],
-    ids=["none", "no time", "a day", "a moment", "far", "just passed", "soon", "just passed, no zone", "soon, no zone"],
+    ids=[
+        "none",
+        "no time",
+        "a day",
+        "a moment",
+        "far",
+        "just passed",
+        "soon",
+        "just passed, no zone",
+        "soon, no zone",
+    ],
 )
 def test_expiry(end: str | None, passed: bool) -> None:
     assert has_expired(Interrupt(id="i", reason="x", expires_at=end)) is passed
@@ -343,7 +416,8 @@ def test_expiry(end: str | None, passed: bool) -> None:
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Europe/Berlin"])
 def test_the_ends_of_the_calendar(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What some servers write for "never"; in the next zone it may be a year that no calendar has."""
+    """What some servers write for "never"; in the next zone it may be a year that no calendar
+    has."""
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     try:
@@ -364,6 +438,11 @@ def test_results_in_the_stream_leave_nothing_pending() -> None:
 
 
 def test_the_text_of_several_messages() -> None:
-    recorded = [*text("m", "One ", "moment."), *call("c"), result("c", "o", "x"), *text("n", "Done.")]
+    recorded = [
+        *text("m", "One ", "moment."),
+        *call("c"),
+        result("c", "o", "x"),
+        *text("n", "Done."),
+    ]
     with server(recording(*in_run(*recorded))) as agent:
         assert AGUISession(agent.url).send("x").wait().text == "One moment.\n\nDone."

@@ -1,4 +1,5 @@
-"""How a session goes on: after a turn that was left, after a tool that was stopped, and with what it cannot send."""
+"""How a session goes on: after a turn that was left, after a tool that was stopped, and with what
+it cannot send."""
 
 from __future__ import annotations
 
@@ -69,7 +70,7 @@ async def test_a_turn_that_somebody_holds_goes_on() -> None:
         await endless.cleaned_up()
 
 
-# -- tools that were stopped -----------------------------------------------------------------------------------------
+# -- tools that were stopped ---------------------------------------------------------------------
 
 
 def stop() -> str:
@@ -87,7 +88,8 @@ def stopped(url: str) -> AGUISession[Any]:
 
 
 CALLED = in_run(
-    *call("s", "{}", name="stop", parentMessageId="m"), *call("l", "{}", name="locate", parentMessageId="m")
+    *call("s", "{}", name="stop", parentMessageId="m"),
+    *call("l", "{}", name="locate", parentMessageId="m"),
 )
 
 
@@ -96,17 +98,26 @@ def test_a_tool_that_was_stopped_is_answered_before_new_words() -> None:
         session = stopped(agent.url)
         with pytest.raises(AgentStatusError):
             session.send("y").wait()
-        assert [one.id for one in session.pending_tool_calls] == ["s", "l"]  # as if nothing had been said
+        assert [one.id for one in session.pending_tool_calls] == [
+            "s",
+            "l",
+        ]  # as if nothing had been said
         session.send("y").wait()
         assert [one.id for one in session.pending_tool_calls] == []
     sent = agent.asked[2].json["messages"]
     assert [one["role"] for one in sent] == ["user", "assistant", "tool", "user"]
     recorded = "The tool was interrupted."
-    assert (sent[2]["toolCallId"], sent[2]["content"], sent[2]["error"]) == ("s", recorded, recorded)
+    assert (sent[2]["toolCallId"], sent[2]["content"], sent[2]["error"]) == (
+        "s",
+        recorded,
+        recorded,
+    )
     assert [one.id for one in session.messages] == [one["id"] for one in sent]
 
 
-@pytest.mark.parametrize("said", [[], [ToolMessage(id="o", tool_call_id="s", content="mine")]], ids=["nothing", "it"])
+@pytest.mark.parametrize(
+    "said", [[], [ToolMessage(id="o", tool_call_id="s", content="mine")]], ids=["nothing", "it"]
+)
 def test_a_tool_that_was_stopped_and_no_new_words(said: list[Any]) -> None:
     with server(recording(*CALLED), recording(*in_run(*text("n", "b")))) as agent:
         stopped(agent.url).send(*said).wait()
@@ -114,12 +125,19 @@ def test_a_tool_that_was_stopped_and_no_new_words(said: list[Any]) -> None:
     assert results == [one.content for one in said]
 
 
-# -- what cannot be sent ---------------------------------------------------------------------------------------------
+# -- what cannot be sent -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "said",
-    [{"role": "user", "content": "x"}, HumanMessage("x"), [HumanMessage("x")], TextPart(text="x"), None, b"x"],
+    [
+        {"role": "user", "content": "x"},
+        HumanMessage("x"),
+        [HumanMessage("x")],
+        TextPart(text="x"),
+        None,
+        b"x",
+    ],
     ids=lambda one: type(one).__name__,
 )
 def test_what_is_no_message(said: Any) -> None:

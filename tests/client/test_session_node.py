@@ -1,4 +1,5 @@
-"""Conversations beside the reference client: after each turn both hold the same, and both would send the same."""
+"""Conversations beside the reference client: after each turn both hold the same, and both would
+send the same."""
 
 from __future__ import annotations
 
@@ -23,7 +24,17 @@ from tests.agreement import canonical
 from tests.client.servers import Awaiting, Blocking, Recorder, frames, recording, server
 from tests.http.serving import serving
 from tests.node_client import NodeClient
-from tests.protocol.streams import FINISHED, STARTED, Wire, event, in_run, message, reasoning, snapshot, text
+from tests.protocol.streams import (
+    FINISHED,
+    STARTED,
+    Wire,
+    event,
+    in_run,
+    message,
+    reasoning,
+    snapshot,
+    text,
+)
 from tests.protocol.streams import call as called
 
 both = pytest.mark.parametrize("reader", [Blocking(), Awaiting()], ids=repr)
@@ -36,7 +47,8 @@ def delete(path: str) -> str:
 
 
 def answer(messages: list[BaseMessage]) -> Said:
-    """Does what the last user message names, with calls once, and says something about their results."""
+    """Does what the last user message names, with calls once, and says something about their
+    results."""
     place = max(place for place, one in enumerate(messages) if isinstance(one, HumanMessage))
     asked = messages[place].text
     if any(isinstance(one, ToolMessage) for one in messages[place:]):
@@ -45,12 +57,28 @@ def answer(messages: list[BaseMessage]) -> Said:
         case "fail":
             return ["not ", RuntimeError("secret")]
         case "look":
-            return [thinking("look"), thinking(signature="s"), call("lookup", f"l{place}", 2, city="Rome")]
+            return [
+                thinking("look"),
+                thinking(signature="s"),
+                call("lookup", f"l{place}", 2, city="Rome"),
+            ]
         case "paint":
-            return ["Painting.", call("paint", f"p{place}", color="red"), call("lookup", f"q{place}", 1, city="Oslo")]
+            return [
+                "Painting.",
+                call("paint", f"p{place}", color="red"),
+                call("lookup", f"q{place}", 1, city="Oslo"),
+            ]
         case "delete":
-            return [call("delete", f"d{place}", 0, path="/a"), call("delete", f"e{place}", 1, path="/b")]
-    return [thinking("hm "), thinking("hm"), thinking(signature="sig"), text_chunk(f"You said {asked}.")]
+            return [
+                call("delete", f"d{place}", 0, path="/a"),
+                call("delete", f"e{place}", 1, path="/b"),
+            ]
+    return [
+        thinking("hm "),
+        thinking("hm"),
+        thinking(signature="sig"),
+        text_chunk(f"You said {asked}."),
+    ]
 
 
 @tool
@@ -63,7 +91,12 @@ def paint(color: str) -> str:
 def recorder() -> Iterator[tuple[str, Recorder]]:
     app = FastAPI()
     middleware = [HumanInTheLoopMiddleware(interrupt_on={"delete": True}), AGUIMiddleware()]
-    graph = create_agent(Scripted(script=answer), [lookup, delete], middleware=middleware, checkpointer=InMemorySaver())
+    graph = create_agent(
+        Scripted(script=answer),
+        [lookup, delete],
+        middleware=middleware,
+        checkpointer=InMemorySaver(),
+    )
     add_langgraph_fastapi_endpoint(app, LangGraphAgent(graph=graph), "/agent")
     recorder = Recorder(app)
     with serving(recorder) as served:
@@ -140,7 +173,9 @@ def test_a_conversation_with_a_real_agent(
     turn("hello")
     elsewhere = AGUISession[Any](url, thread_id=session.thread_id)
     reader.read(elsewhere.connect())
-    there, here = ([(one.id, one.role, one.content) for one in held.messages] for held in (elsewhere, session))
+    there, here = (
+        [(one.id, one.role, one.content) for one in held.messages] for held in (elsewhere, session)
+    )
     assert there == [one for one in here if one[2] != "not "]
 
 
@@ -179,12 +214,17 @@ TURNS: Sequence[tuple[dict[str, Any], list[Wire]]] = [
         {},
         in_run(
             *called("c", "{}", name="f"),
-            event("REASONING_ENCRYPTED_VALUE", subtype="tool-call", entityId="c", encryptedValue="w"),
+            event(
+                "REASONING_ENCRYPTED_VALUE", subtype="tool-call", entityId="c", encryptedValue="w"
+            ),
         ),
     ),
     ({}, [STARTED, *called("c2", '{"x'), {**FINISHED, "outcome": {"type": "cancelled"}}]),
     ({}, [STARTED, *text("m", "ask", metadata={"k": None}), ASKING]),
-    ({"answers": {"i1": {"approved": False}}}, [STARTED, *text("n", "no"), event("RUN_ERROR", message="boom")]),
+    (
+        {"answers": {"i1": {"approved": False}}},
+        [STARTED, *text("n", "no"), event("RUN_ERROR", message="boom")],
+    ),
     ({"answers": {"i1": None}}, [STARTED, *text("o", "half")[:2]]),
     ({"answers": {}, "cancel": ["i1"]}, in_run(*text("o", " more"))),
     ({}, [*in_run(event("STATE_SNAPSHOT", snapshot=None)), event("RUN_ERROR", message="late")]),
@@ -192,14 +232,20 @@ TURNS: Sequence[tuple[dict[str, Any], list[Wire]]] = [
         {},
         [
             *in_run(
-                snapshot(message("user", "new", [{"type": "text", "text": "x"}]), message("assistant", "m", "again"))
+                snapshot(
+                    message("user", "new", [{"type": "text", "text": "x"}]),
+                    message("assistant", "m", "again"),
+                )
             ),
             *in_run(*text("p", "second")),
         ],
     ),
     (
         {},
-        in_run(*text("s", "sub", subagentRunId="subagent"), event("TEXT_MESSAGE_CHUNK", messageId="t", delta="chunk")),
+        in_run(
+            *text("s", "sub", subagentRunId="subagent"),
+            event("TEXT_MESSAGE_CHUNK", messageId="t", delta="chunk"),
+        ),
     ),
 ]
 
@@ -210,7 +256,10 @@ def test_a_conversation_event_by_event(reader: Blocking, node_client: NodeClient
         session = AGUISession[Any](agent.url, state={"mine": [1]})
         twin = Twin(node_client, session)
         node_client.run(
-            agent=session.thread_id, threadId=session.thread_id, state={"mine": [1]}, sse=frames(in_run()).decode()
+            agent=session.thread_id,
+            threadId=session.thread_id,
+            state={"mine": [1]},
+            sse=frames(in_run()).decode(),
         )
         for number, (given, events) in enumerate(TURNS):
             turn = session.resume(**given) if given else session.send(f"turn {number}")
@@ -223,7 +272,10 @@ def test_a_conversation_event_by_event(reader: Blocking, node_client: NodeClient
                 reader.read(turn)
             twin.follow(agent.asked[-1].json, frames(events))
             twin.check()
-            assert AGUISession[Any].from_json(session.to_json(), agent.url).to_json() == session.to_json()
+            assert (
+                AGUISession[Any].from_json(session.to_json(), agent.url).to_json()
+                == session.to_json()
+            )
 
 
 def test_both_refuse_to_leave_an_interrupt_open(node_client: NodeClient) -> None:
@@ -231,7 +283,10 @@ def test_both_refuse_to_leave_an_interrupt_open(node_client: NodeClient) -> None
         STARTED,
         {
             **FINISHED,
-            "outcome": {"type": "interrupt", "interrupts": [{"id": "i", "reason": "x", "expiresAt": "2020-01-01"}]},
+            "outcome": {
+                "type": "interrupt",
+                "interrupts": [{"id": "i", "reason": "x", "expiresAt": "2020-01-01"}],
+            },
         },
     ]
     with server(recording(*asking)) as agent:

@@ -20,8 +20,14 @@ from tests.protocol.streams import Wire, event, in_run
 NOWHERE = "http://127.0.0.1:1/agent"
 
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 interrupts = st.lists(
@@ -43,9 +49,14 @@ def test_a_saved_session_holds_the_same(
     recorded: list[Wire], state: Any, open_: list[Interrupt], calls: list[str]
 ) -> None:
     fold = Fold([UserMessage(id="u", content=[TextPart(text="x")])])
-    for one in in_run(*recorded, event("ACTIVITY_SNAPSHOT", messageId="act", activityType="a", content={"n": None})):
+    for one in in_run(
+        *recorded,
+        event("ACTIVITY_SNAPSHOT", messageId="act", activityType="a", content={"n": None}),
+    ):
         fold.feed(one)
-    session = AGUISession[Any](NOWHERE, messages=fold.messages, tools=[client_tool("f"), client_tool("g")])
+    session = AGUISession[Any](
+        NOWHERE, messages=fold.messages, tools=[client_tool("f"), client_tool("g")]
+    )
     session.state, session.interrupts, session._open_calls = state, open_, calls
     text = session.to_json()
     again = AGUISession[Any].from_json(text, NOWHERE, tools=[client_tool("f"), client_tool("g")])
@@ -54,10 +65,14 @@ def test_a_saved_session_holds_the_same(
     assert again.state == session.state
     assert (again.thread_id, again.interrupts) == (session.thread_id, session.interrupts)
     assert again.pending_tool_calls == session.pending_tool_calls
-    assert again._input((), ()).model_dump(exclude={"run_id"}) == session._input((), ()).model_dump(exclude={"run_id"})
+    assert again._input((), ()).model_dump(exclude={"run_id"}) == session._input((), ()).model_dump(
+        exclude={"run_id"}
+    )
 
 
-@pytest.mark.parametrize("saved", ["", "[]", "{}", '{"version": 2}', "null", '{"version": 1, "threadId": "t"}'])
+@pytest.mark.parametrize(
+    "saved", ["", "[]", "{}", '{"version": 2}', "null", '{"version": 1, "threadId": "t"}']
+)
 def test_what_is_no_saved_session(saved: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         AGUISession[Any].from_json(saved, NOWHERE)
@@ -65,7 +80,9 @@ def test_what_is_no_saved_session(saved: str) -> None:
 
 def test_the_saved_form() -> None:
     """Documented, and read by later versions: a change of it needs a new number."""
-    session = AGUISession[Any](NOWHERE, thread_id="t", messages=[UserMessage(id="u", content="é")], state={"a": None})
+    session = AGUISession[Any](
+        NOWHERE, thread_id="t", messages=[UserMessage(id="u", content="é")], state={"a": None}
+    )
     assert json.loads(session.to_json()) == {
         "version": 1,
         "threadId": "t",

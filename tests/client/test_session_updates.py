@@ -1,4 +1,5 @@
-"""The typed state of a session: when the agent's updates are read, and what of lists is sent back."""
+"""The typed state of a session: when the agent's updates are read, and what of lists is sent
+back."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ def counting(agent: Any) -> tuple[AGUISession[Count], list[object]]:
 
 @both
 def test_updates_that_nobody_looks_at_are_not_read(reader: Blocking) -> None:
-    """All of a state is validated each time: a run of many deltas must not cost as many validations."""
+    """All of a state is validated each time: a run of many deltas must not cost as many
+    validations."""
     with server(recording(*in_run(*map(put, range(1, 50)), put("bad"), put(60)))) as agent:
         session, faults = counting(agent)
         assert READ == [0]
@@ -97,7 +99,9 @@ MANY = {"servings": "many", "steps": ["a"], "more": 1}
 @both
 def test_what_fits_of_a_first_update(reader: Blocking) -> None:
     faults: list[ValidationError] = []
-    with server(recording(*in_run(event("STATE_SNAPSHOT", snapshot=MANY))), recording(*in_run())) as agent:
+    with server(
+        recording(*in_run(event("STATE_SNAPSHOT", snapshot=MANY))), recording(*in_run())
+    ) as agent:
         session = AGUISession[Dish](agent.url, on_invalid_state=faults.append)
         reader.read(session.send("x"))
         assert [fault.errors()[0]["loc"] for fault in faults] == [("servings",)]
@@ -115,7 +119,13 @@ def test_what_fits_of_a_first_update(reader: Blocking) -> None:
         # What the agent changed beside it, and what stood where it does not fit.
         (Dish, {"servings": 5}, MANY, Dish(servings=5, steps=["a"]), {**MANY, "servings": 5}),
         # There was no state before it: the default.
-        (Named, {}, {**MANY, "name": "n"}, Named(name="n", steps=["a"]), {**MANY, "name": "n", "servings": 2}),
+        (
+            Named,
+            {},
+            {**MANY, "name": "n"},
+            Named(name="n", steps=["a"]),
+            {**MANY, "name": "n", "servings": 2},
+        ),
         # There was nothing with keys before it.
         (Dish | None, None, MANY, Dish(steps=["a"]), {**MANY, "servings": 2}),
         (dict[str, int], {"a": 1, "b": 2}, {"a": "x", "c": 3}, {"a": 1, "c": 3}, {"a": 1, "c": 3}),
@@ -153,7 +163,9 @@ def test_what_does_not_fit_together() -> None:
 
 
 def test_changes_that_do_not_fit_are_not_sent() -> None:
-    with server(recording(*in_run(event("STATE_SNAPSHOT", snapshot={"servings": 4}))), recording(*in_run())) as agent:
+    with server(
+        recording(*in_run(event("STATE_SNAPSHOT", snapshot={"servings": 4}))), recording(*in_run())
+    ) as agent:
         session = AGUISession[Dish](agent.url)
         session.send("x").wait()
         session.state.servings = "zz"  # type: ignore[assignment]
@@ -193,7 +205,8 @@ def test_what_the_user_sets_after_an_update(reader: Blocking) -> None:
 
 
 def test_what_is_saved_in_the_middle_of_a_run() -> None:
-    """What the agent sends goes before what was changed until then, whether somebody has looked at it or not."""
+    """What the agent sends goes before what was changed until then, whether somebody has looked at
+    it or not."""
     saved: list[Any] = []
     with server(recording(*in_run(put(1), put(2)))) as agent:
         session, _ = counting(agent)
@@ -212,7 +225,7 @@ def test_half_a_character() -> None:
     assert session.state == {"a": "\ufffd"}
 
 
-# -- lists -----------------------------------------------------------------------------------------------------------
+# -- lists ---------------------------------------------------------------------------------------
 
 
 class Item(BaseModel):
@@ -290,5 +303,7 @@ def test_what_the_type_does_not_know_of_elements(edit: Any, sent: list[Wire]) ->
     state.receive(held)
     edit(state.value.items)
     for _ in range(2):
-        assert json.dumps(state.to_json(), sort_keys=True) == json.dumps({**held, "items": sent}, sort_keys=True)
+        assert json.dumps(state.to_json(), sort_keys=True) == json.dumps(
+            {**held, "items": sent}, sort_keys=True
+        )
     assert held == before

@@ -1,4 +1,5 @@
-"""LangChain's own tests of chat models, of a model whose answers come from a real agent behind a real socket."""
+"""LangChain's own tests of chat models, of a model whose answers come from a real agent behind a
+real socket."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ _USAGE: Any = {
 
 
 class Obliging(BaseChatModel):
-    """The agent's model: does what these tests ask of models, and fails if a part of what they send is missing."""
+    """The agent's model: does what these tests ask of models, and fails if a part of what they send
+    is missing."""
 
     @property
     def _llm_type(self) -> str:
@@ -59,13 +61,22 @@ class Obliging(BaseChatModel):
         for message in messages:
             _check_media(message)
         last = messages[-1]
-        answer = AIMessage("hello, friend", usage_metadata=_USAGE, response_metadata={"model_name": "obliging-1"})
+        answer = AIMessage(
+            "hello, friend", usage_metadata=_USAGE, response_metadata={"model_name": "obliging-1"}
+        )
         if tools and isinstance(last, HumanMessage) and any(ask in last.text for ask in _ASKS):
             name = tools[0]
             arguments = _ARGUMENTS.get(name, {})
             if name == "unicode_customer":
                 arguments = {"customer_name": last.text.split("'")[1], "description": "new"}
-            answer.tool_calls = [{"type": "tool_call", "id": f"call_{len(messages)}", "name": name, "args": arguments}]
+            answer.tool_calls = [
+                {
+                    "type": "tool_call",
+                    "id": f"call_{len(messages)}",
+                    "name": name,
+                    "args": arguments,
+                }
+            ]
         return ChatResult(generations=[ChatGeneration(message=answer)])
 
 
@@ -109,12 +120,16 @@ class TestUnit(ChatModelUnitTests):
     def has_tool_choice(self) -> bool:
         return False
 
-    @pytest.mark.xfail(strict=True, reason="An agent chooses its models itself: no call can name another one.")
+    @pytest.mark.xfail(
+        strict=True, reason="An agent chooses its models itself: no call can name another one."
+    )
     def test_standard_params_model_override(self, model: BaseChatModel) -> None:
         super().test_standard_params_model_override(model)
 
     test_init_from_env = not_for_agents("The model reads nothing from the environment.")
-    test_serdes = not_for_agents("The model is not serializable: its headers may hold secrets of any name.")
+    test_serdes = not_for_agents(
+        "The model is not serializable: its headers may hold secrets of any name."
+    )
     test_init_time = not_for_agents("Speed is no matter of a test here.")
 
 

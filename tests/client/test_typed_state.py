@@ -40,13 +40,20 @@ def snapshot(value: Any) -> Wire:
     return event("STATE_SNAPSHOT", snapshot=value)
 
 
-SOUP = {"title": "Soup", "servingsCount": 2, "ingredients": [{"name": "tomato", "origin": "Rome"}], "more": {"x": [1]}}
+SOUP = {
+    "title": "Soup",
+    "servingsCount": 2,
+    "ingredients": [{"name": "tomato", "origin": "Rome"}],
+    "more": {"x": [1]},
+}
 
 
 @both
 def test_the_agent_and_the_user_take_turns(reader: Blocking) -> None:
     delta = event("STATE_DELTA", delta=[{"op": "replace", "path": "/servingsCount", "value": 4}])
-    with server(recording(*in_run(snapshot(SOUP), delta)), recording(*in_run()), recording(*in_run())) as agent:
+    with server(
+        recording(*in_run(snapshot(SOUP), delta)), recording(*in_run()), recording(*in_run())
+    ) as agent:
         session = AGUISession[Recipe](agent.url)
         assert session.state == Recipe()
         seen: list[int] = []
@@ -67,8 +74,15 @@ def test_the_agent_and_the_user_take_turns(reader: Blocking) -> None:
 @both
 def test_an_update_that_does_not_fit(reader: Blocking, caplog: pytest.LogCaptureFixture) -> None:
     bad = {**SOUP, "servingsCount": "s3cret"}
-    recorded = in_run(snapshot(SOUP), snapshot(bad), event("CUSTOM", name="n", value=1), snapshot({**bad, "title": 1}))
-    with server(recording(*recorded), recording(*in_run()), recording(*in_run(snapshot({"title": "New"})))) as agent:
+    recorded = in_run(
+        snapshot(SOUP),
+        snapshot(bad),
+        event("CUSTOM", name="n", value=1),
+        snapshot({**bad, "title": 1}),
+    )
+    with server(
+        recording(*recorded), recording(*in_run()), recording(*in_run(snapshot({"title": "New"})))
+    ) as agent:
         reported: list[ValidationError] = []
         session = AGUISession[Recipe](agent.url, on_invalid_state=reported.append)
         reader.read(session.send("x"), lambda one: session.state)
@@ -81,7 +95,8 @@ def test_an_update_that_does_not_fit(reader: Blocking, caplog: pytest.LogCapture
         for one in (again, session):
             reader.read(one.send("y"))
         assert session.state == Recipe(title="New")
-    # What the agent holds goes back to it, with the user's change, and what was kept in place of what did not fit.
+    # What the agent holds goes back to it, with the user's change, and what was kept in place of
+    # what did not fit.
     kept = {**bad, "title": "Mine", "servingsCount": 2}
     assert [asked.json["state"] for asked in agent.asked[1:]] == [kept] * 2
     assert "does not fit" not in caplog.text
@@ -98,7 +113,9 @@ class Needy(BaseModel):
 
 
 @both
-def test_a_first_state_that_does_not_fit(reader: Blocking, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_first_state_that_does_not_fit(
+    reader: Blocking, caplog: pytest.LogCaptureFixture
+) -> None:
     with server(recording(*in_run()), recording(*in_run(snapshot({"name": 1})))) as agent:
         session = AGUISession[Needy](agent.url)
         for _ in range(2):
@@ -190,7 +207,8 @@ def test_a_deep_state_without_a_type() -> None:
 
 @both
 def test_a_session_without_a_type(reader: Blocking) -> None:
-    """Its state is JSON data of its own: what is changed in it changes no run, and no run that goes on changes it."""
+    """Its state is JSON data of its own: what is changed in it changes no run, and no run that goes
+    on changes it."""
     delta = event("STATE_DELTA", delta=[{"op": "add", "path": "/list/-", "value": 2}])
     given_ = {"list": [0]}
     with server(recording(*in_run(delta, delta)), recording(*in_run())) as agent:
@@ -214,11 +232,13 @@ def test_a_session_without_a_type(reader: Blocking) -> None:
     assert agent.asked[1].json["state"] == {"list": [0, 2, 2, "mine", "mine"], "more": [1, 2]}
 
 
-# -- what is sent is what was held, with exactly the user's changes ---------------------------------------------------
+# -- what is sent is what was held, with exactly the user's changes ------------------------------
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([1.0, 0.5, "", "a"]),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("abc"), inner, max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("abc"), inner, max_size=2)
+    ),
     max_leaves=5,
 )
 
@@ -239,7 +259,8 @@ known = st.fixed_dictionaries(
         "cc": st.lists(json_values, max_size=3),
         "d": st.integers(-3, 3),
         "inner": st.fixed_dictionaries(
-            {"name": st.sampled_from(["", "x"])}, optional={"grams": st.integers(0, 3), "origin": json_values}
+            {"name": st.sampled_from(["", "x"])},
+            optional={"grams": st.integers(0, 3), "origin": json_values},
         ),
     },
 )
@@ -260,7 +281,9 @@ def exact(value: Any) -> str:
 
 
 @given(known, unknown, edits, st.booleans(), st.sampled_from(["y", None]))
-def test_exactly_the_changes_are_sent(held: Any, beside: Any, changes: Any, assign: bool, name: str | None) -> None:
+def test_exactly_the_changes_are_sent(
+    held: Any, beside: Any, changes: Any, assign: bool, name: str | None
+) -> None:
     held = {**held, **beside}
     before = copy.deepcopy(held)
     state = TypedState[Loose](Loose)
@@ -299,10 +322,12 @@ def test_the_input_is_not_the_session_s() -> None:
 
 @pytest.mark.parametrize("how", ["edit", "assign"])
 def test_a_value_that_was_refused_can_be_put_back(how: str) -> None:
-    """The agent's 0 does not fit, so 6 stays: and that is what the agent is sent, beside its own changes."""
+    """The agent's 0 does not fit, so 6 stays: and that is what the agent is sent, beside its own
+    changes."""
     wrong = {"title": "Stew", "servingsCount": 0}
     with server(
-        recording(*in_run(snapshot({**SOUP, "servingsCount": 6}), snapshot(wrong))), recording(*in_run())
+        recording(*in_run(snapshot({**SOUP, "servingsCount": 6}), snapshot(wrong))),
+        recording(*in_run()),
     ) as agent:
         session = AGUISession[Recipe](agent.url, on_invalid_state=lambda error: None)
         session.send("x").wait()
@@ -337,7 +362,8 @@ def test_the_same_fault_is_reported_once() -> None:
 
 
 def test_what_was_kept_is_saved() -> None:
-    """Fields that are wrong only together, such as a validator finds them, name no key that could be sent instead."""
+    """Fields that are wrong only together, such as a validator finds them, name no key that could
+    be sent instead."""
 
     class Range(BaseModel):
         low: int = 0
@@ -350,7 +376,9 @@ def test_what_was_kept_is_saved() -> None:
             return self
 
     faults: list[ValidationError] = []
-    with server(recording(*in_run(snapshot({"low": 3, "high": 5}), snapshot({"low": 8, "high": 5})))) as agent:
+    with server(
+        recording(*in_run(snapshot({"low": 3, "high": 5}), snapshot({"low": 8, "high": 5})))
+    ) as agent:
         session = AGUISession[Range](agent.url, on_invalid_state=faults.append)
         session.send("x").wait()
     assert len(faults) == 1

@@ -30,12 +30,15 @@ ASK = Turn([Call("generate_a2ui", {"intent": "create"}, id="c1")])
 DESIGN = Turn([Call("render_a2ui", {"surfaceId": "s1", "components": [ROOT]}, id="r1")])
 INVALID = Turn([Call("render_a2ui", {"surfaceId": "s1", "components": []}, id="r0")])
 ANSWER = Turn([Text("Here it is.")])
-RENDER = Tool(name="render_a2ui", description="Render.", parameters={"type": "object", "properties": {}})
+RENDER = Tool(
+    name="render_a2ui", description="Render.", parameters={"type": "object", "properties": {}}
+)
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
-    """A server whose connections stay open, as a provider's do: a client keeps them, with their event loop."""
+    """A server whose connections stay open, as a provider's do: a client keeps them, with their
+    event loop."""
     isolate(monkeypatch)
     with ProviderServer(keep_alive=True) as running:
         yield running
@@ -48,21 +51,33 @@ PROVIDERS = pytest.mark.parametrize(
 )
 
 
-def graph_of(server: ProviderServer, provider: str = "openai", saver: Any = None, *, streams: bool = True) -> Any:
+def graph_of(
+    server: ProviderServer, provider: str = "openai", saver: Any = None, *, streams: bool = True
+) -> Any:
     """Both models have one address, so they have one client."""
-    model, designer = (make_model(provider, server, disable_streaming=not streams) for _ in range(2))
+    model, designer = (
+        make_model(provider, server, disable_streaming=not streams) for _ in range(2)
+    )
     return create_agent(model, [get_a2ui_tools({"model": designer})], checkpointer=saver)
 
 
 def surfaces(messages: list[Any]) -> list[str]:
     contents = [
-        json.loads(one.content) for one in messages if getattr(one, "role", None) == "tool" or one.type == "tool"
+        json.loads(one.content)
+        for one in messages
+        if getattr(one, "role", None) == "tool" or one.type == "tool"
     ]
-    return [operation["createSurface"]["surfaceId"] for one in contents for operation in one["a2ui_operations"][:1]]
+    return [
+        operation["createSurface"]["surfaceId"]
+        for one in contents
+        for operation in one["a2ui_operations"][:1]
+    ]
 
 
 @PROVIDERS
-async def test_one_client_serves_both_models(provider: str, streams: bool, server: ProviderServer) -> None:
+async def test_one_client_serves_both_models(
+    provider: str, streams: bool, server: ProviderServer
+) -> None:
     """In one run after the other, and where the toolkit asks the model again."""
     server.script(provider, ASK, DESIGN, ANSWER, ASK, INVALID, DESIGN, ANSWER)
     agent = LangGraphAgent(graph_of(server, provider, streams=streams))
@@ -89,7 +104,9 @@ def test_without_an_event_loop(provider: str, streams: bool, server: ProviderSer
 def is_designing() -> bool:
     """Whether a thread is in the toolkit's loop."""
     stacks = [traceback.extract_stack(frame) for frame in sys._current_frames().values()]
-    return any(frame.name == "run_a2ui_generation_with_recovery" for stack in stacks for frame in stack)
+    return any(
+        frame.name == "run_a2ui_generation_with_recovery" for stack in stacks for frame in stack
+    )
 
 
 @pytest.mark.parametrize("way", ["cancelled", "left"])
@@ -104,7 +121,9 @@ async def test_a_run_that_stops_ends_the_design(way: str, server: ProviderServer
             await collect(events)
 
     reading = asyncio.create_task(read())
-    await eventually(lambda: len(server.requests) == 2 and server.requests[1].held.is_set(), "the design begins")
+    await eventually(
+        lambda: len(server.requests) == 2 and server.requests[1].held.is_set(), "the design begins"
+    )
     assert is_designing()
     if way == "cancelled":
         assert await agent.cancel(given.thread_id, given.run_id)
@@ -116,11 +135,14 @@ async def test_a_run_that_stops_ends_the_design(way: str, server: ProviderServer
     assert len(server.requests) == 2
 
 
-@pytest.mark.parametrize(("sent", "named"), [([RENDER], []), ([RENDER, PAINT], ["paint"])], ids=["alone", "another"])
+@pytest.mark.parametrize(
+    ("sent", "named"), [([RENDER], []), ([RENDER, PAINT], ["paint"])], ids=["alone", "another"]
+)
 async def test_the_pages_renderer_is_in_use(
     sent: list[Tool], named: list[str], server: ProviderServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A page sends `render_a2ui`, which the designing model calls. A tool that nothing calls is still reported."""
+    """A page sends `render_a2ui`, which the designing model calls. A tool that nothing calls is
+    still reported."""
     server.script("openai", ASK, DESIGN, ANSWER)
     await record_run(LangGraphAgent(graph_of(server)), run_input("draw", tools=sent))
     found = warnings(caplog)

@@ -27,7 +27,9 @@ def look(q: int, call_id: Annotated[str, InjectedToolCallId], default: str = "CA
     return f"found {q}"
 
 
-RESEARCHER = create_agent(Scripted(["Found."]), [look], middleware=[AGUIMiddleware()], name="researcher")
+RESEARCHER = create_agent(
+    Scripted(["Found."]), [look], middleware=[AGUIMiddleware()], name="researcher"
+)
 
 
 @tool
@@ -74,12 +76,19 @@ def test_a_bare_agent() -> None:
 
 def test_a_declared_subgraph_and_deepagents() -> None:
     builder = StateGraph(Chat)
-    builder.add_node("sub", create_agent(Scripted(["Hello"]), [], middleware=[CopilotKitMiddleware()]))
+    builder.add_node(
+        "sub", create_agent(Scripted(["Hello"]), [], middleware=[CopilotKitMiddleware()])
+    )
     builder.add_edge(START, "sub")
     found = published(builder.compile())
     assert [one["name"] for one in found["multiAgent"]["subagents"]] == ["sub"]
     assert found["tools"]["clientProvided"] is True  # by the runtime context
-    given: Any = {"name": "writer", "description": "Writes.", "system_prompt": "Write.", "tools": []}
+    given: Any = {
+        "name": "writer",
+        "description": "Writes.",
+        "system_prompt": "Write.",
+        "tools": [],
+    }
     deep = published(create_deep_agent(model=Scripted(["Hello"]), tools=[look], subagents=[given]))
     assert {"writer", "general-purpose"} == {one["name"] for one in deep["multiAgent"]["subagents"]}
     assert {"look", "task"} <= {item["name"] for item in deep["tools"]["items"]}
@@ -109,7 +118,10 @@ def test_output_and_modalities() -> None:
 def test_reasoning_that_is_off() -> None:
     graph = create_agent(Scripted(["Hello"]), [])
     assert published(graph)["reasoning"]["supported"] is True
-    assert published(graph, reasoning=ReasoningOptions(visibility="off"))["reasoning"]["supported"] is False
+    assert (
+        published(graph, reasoning=ReasoningOptions(visibility="off"))["reasoning"]["supported"]
+        is False
+    )
 
 
 def test_a_tool_whose_schema_cannot_be_made_is_left_out() -> None:
@@ -135,7 +147,9 @@ def test_of_a_graph_on_a_server_little_is_known() -> None:
 
 
 def test_a_developer_knows_better() -> None:
-    own = AgentCapabilities.model_validate({"tools": {"supported": True, "clientProvided": True}, "custom": {"a": 1}})
+    own = AgentCapabilities.model_validate(
+        {"tools": {"supported": True, "clientProvided": True}, "custom": {"a": 1}}
+    )
     found = published(create_agent(Scripted(["Hello"]), [look]), capabilities=own, name="mine")
     assert found["tools"] == {"supported": True, "clientProvided": True}
     assert found["custom"] == {"a": 1}

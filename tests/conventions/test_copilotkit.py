@@ -43,14 +43,22 @@ def look(q: str) -> str:
 
 @pytest.mark.parametrize("stored", [True, False])
 async def test_the_middleware(stored: bool) -> None:
-    """It binds the client's tools, takes their calls out while the others run, and puts them back."""
+    """It binds the client's tools, takes their calls out while the others run, and puts them
+    back."""
     calls = calling(part("look", '{"q": "x"}', "c1", 0), part("paint", "{}", "c2", 1))
     model = Scripted([calls], ["Working on it."], ["Painted."])
     graph = create_agent(
-        model, [look], middleware=[CopilotKitMiddleware()], checkpointer=InMemorySaver() if stored else None
+        model,
+        [look],
+        middleware=[CopilotKitMiddleware()],
+        checkpointer=InMemorySaver() if stored else None,
     )
     agent = LangGraphAgent(graph)
-    given: dict[str, Any] = {"thread": "t", "tools": [PAINT], "context": [Context(description="Where", value="Rome")]}
+    given: dict[str, Any] = {
+        "thread": "t",
+        "tools": [PAINT],
+        "context": [Context(description="Where", value="Rome")],
+    }
     first = await record_run(agent, run_input(user("hi"), **given))
     assert first.last.type == "RUN_FINISHED", first.last
     first.check_snapshot()
@@ -72,11 +80,18 @@ async def test_what_nodes_emit() -> None:
         call_id = await copilotkit_emit_tool_call(config, name="search", args={"q": "x"})
         await copilotkit_exit(config)
         call = {"id": call_id, "name": "search", "args": {"q": "x"}}
-        return {"messages": [AIMessage("Step 1"), AIMessage("", tool_calls=[call])], "steps": ["done"]}
+        return {
+            "messages": [AIMessage("Step 1"), AIMessage("", tool_calls=[call])],
+            "steps": ["done"],
+        }
 
     recorded = await record_run(LangGraphAgent(chain_of(node, state=State)), run_input("hi"))
     recorded.check_snapshot()
-    answers = [(one.content or "", len(one.tool_calls or ())) for one in recorded.messages if one.role == "assistant"]
+    answers = [
+        (one.content or "", len(one.tool_calls or ()))
+        for one in recorded.messages
+        if one.role == "assistant"
+    ]
     assert answers == [("Step 1", 0), ("", 1)]
     assert recorded.state == {"steps": ["done"]}
     assert "one" in str(recorded.of("STATE_SNAPSHOT", "STATE_DELTA")[0])
@@ -84,7 +99,9 @@ async def test_what_nodes_emit() -> None:
 
 
 async def test_customize_config() -> None:
-    model = Scripted([calling(part("write", '{"steps": ["a"', "c1", 0)), calling(part(None, ', "b"]}', None, 0))])
+    model = Scripted(
+        [calling(part("write", '{"steps": ["a"', "c1", 0)), calling(part(None, ', "b"]}', None, 0))]
+    )
     silent = Scripted(["SECRET"])
 
     async def node(state: State, config: RunnableConfig) -> dict[str, Any]:
@@ -109,10 +126,16 @@ async def test_state_streaming_middleware() -> None:
         pass
 
     model = Scripted(
-        [calling(part("write", '{"steps": ["a"', "c1", 0)), calling(part(None, ', "b"]}', None, 0))], ["Done."]
+        [
+            calling(part("write", '{"steps": ["a"', "c1", 0)),
+            calling(part(None, ', "b"]}', None, 0)),
+        ],
+        ["Done."],
     )
     item = StateItem(state_key="steps", tool="write", tool_argument="steps")
-    graph = create_agent(model, [write], middleware=[StateStreamingMiddleware(item)], state_schema=Steps)
+    graph = create_agent(
+        model, [write], middleware=[StateStreamingMiddleware(item)], state_schema=Steps
+    )
     recorded = await record_run(LangGraphAgent(graph), run_input("hi"))
     assert recorded.last.type == "RUN_FINISHED", recorded.last
     shown = [event for event in recorded.of("STATE_SNAPSHOT", "STATE_DELTA") if "a" in str(event)]
@@ -151,7 +174,9 @@ async def test_headers_for_the_provider_by_the_configuration() -> None:
         seen.append(get_forwarded_headers())
         return ["Hello"]
 
-    agent = LangGraphAgent(create_agent(Scripted(script=script), [], middleware=[CopilotKitMiddleware()]))
+    agent = LangGraphAgent(
+        create_agent(Scripted(script=script), [], middleware=[CopilotKitMiddleware()])
+    )
     config: RunnableConfig = {"configurable": {"copilotkit_forwarded_headers": {"x-trace": "7"}}}
     await record_run(agent, run_input(user("hi")), config=config)
     assert seen == [{"x-trace": "7"}]

@@ -1,4 +1,5 @@
-"""Custom events by which nodes written for `ag-ui-langgraph` and CopilotKit show messages, calls and state."""
+"""Custom events by which nodes written for `ag-ui-langgraph` and CopilotKit show messages, calls
+and state."""
 
 from __future__ import annotations
 
@@ -17,8 +18,13 @@ prefixed = pytest.mark.parametrize("prefix", ["", "copilotkit_"])
 
 
 def shown(recorded: RecordedRun) -> list[Any]:
-    calls = [[call.id for call in getattr(one, "tool_calls", None) or ()] for one in recorded.messages]
-    return [(one.role, one.content or "", ids) for one, ids in zip(recorded.messages, calls, strict=True)]
+    calls = [
+        [call.id for call in getattr(one, "tool_calls", None) or ()] for one in recorded.messages
+    ]
+    return [
+        (one.role, one.content or "", ids)
+        for one, ids in zip(recorded.messages, calls, strict=True)
+    ]
 
 
 def told(recorded: RecordedRun) -> list[Any]:
@@ -48,7 +54,9 @@ async def test_a_message(prefix: str, returned: str) -> None:
 @pytest.mark.parametrize("returned", [True, False])
 async def test_a_call(prefix: str, args: Any, returned: bool) -> None:
     async def node(state: Chat) -> dict[str, Any]:
-        await adispatch_custom_event(f"{prefix}manually_emit_tool_call", {"id": "c1", "name": "search", "args": args})
+        await adispatch_custom_event(
+            f"{prefix}manually_emit_tool_call", {"id": "c1", "name": "search", "args": args}
+        )
         call = {"id": "c1", "name": "search", "args": {"q": "x"}}
         return {"messages": [AIMessage("", tool_calls=[call])] if returned else []}
 
@@ -63,7 +71,9 @@ class Steps(TypedDict, total=False):
     steps: list[str]
 
 
-@pytest.mark.parametrize("name", ["manually_emit_state", "copilotkit_manually_emit_intermediate_state"])
+@pytest.mark.parametrize(
+    "name", ["manually_emit_state", "copilotkit_manually_emit_intermediate_state"]
+)
 async def test_state(name: str) -> None:
     async def node(state: Steps) -> dict[str, Any]:
         await adispatch_custom_event(name, {"steps": ["one"]})
@@ -87,7 +97,9 @@ async def test_exit(name: str) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "words", {}, {"message": 1}, {"id": "c", "name": 1}])
-@pytest.mark.parametrize("name", ["manually_emit_message", "manually_emit_tool_call", "manually_emit_state"])
+@pytest.mark.parametrize(
+    "name", ["manually_emit_message", "manually_emit_tool_call", "manually_emit_state"]
+)
 async def test_values_of_another_shape_are_custom_events(name: str, value: Any) -> None:
     async def node(state: Chat) -> dict[str, Any]:
         await adispatch_custom_event(name, value)
@@ -106,7 +118,9 @@ async def test_state_that_clients_do_not_see_is_not_in_the_event_either() -> Non
         secret: str
 
     async def node(state: State) -> dict[str, Any]:
-        await adispatch_custom_event("manually_emit_state", {**state, "steps": ["one"], "secret": "CANARY"})
+        await adispatch_custom_event(
+            "manually_emit_state", {**state, "steps": ["one"], "secret": "CANARY"}
+        )
         return {"steps": ["one"], "secret": "CANARY"}
 
     agent = LangGraphAgent(chain_of(node, state=State), state=StateOptions(exclude={"secret"}))

@@ -10,7 +10,13 @@ from typing import Any
 import ag_ui_langgraph
 import httpx2
 import pytest
-from ag_ui.core import AgentCapabilities, CustomEvent, RunAgentInput, RunFinishedEvent, RunStartedEvent
+from ag_ui.core import (
+    AgentCapabilities,
+    CustomEvent,
+    RunAgentInput,
+    RunFinishedEvent,
+    RunStartedEvent,
+)
 from fastapi import FastAPI
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -30,7 +36,9 @@ def graph() -> Any:
 def ask(app: FastAPI, path: str = "/agent", given: RunAgentInput | None = None) -> list[Any]:
     with serving(app) as served:
         answer = httpx2.post(
-            served.url(path), content=body_of(given or run_input("hi")), headers={"content-type": "application/json"}
+            served.url(path),
+            content=body_of(given or run_input("hi")),
+            headers={"content-type": "application/json"},
         )
     assert answer.status_code == 200, answer.text
     return list(decode([answer.content]))
@@ -62,7 +70,9 @@ class Wrapper:
 
 def test_a_subclass_that_overrides_run() -> None:
     app = FastAPI()
-    app.include_router(agui_router(Loud(graph()), "/agent", context_factory=lambda _: {"user": "Ann"}))
+    app.include_router(
+        agui_router(Loud(graph()), "/agent", context_factory=lambda _: {"user": "Ann"})
+    )
     events = ask(app)
     assert [event.type.value for event in events[:2]] == ["RUN_STARTED", "CUSTOM"]
     assert events[1].value == {"user": "Ann"}
@@ -72,7 +82,10 @@ def test_a_subclass_that_overrides_run() -> None:
 def test_an_object_that_delegates() -> None:
     app = FastAPI()
     add_langgraph_fastapi_endpoint(app, Wrapper(LangGraphAgent(graph())), "/agent")
-    assert "".join(event.delta for event in ask(app) if event.type == "TEXT_MESSAGE_CONTENT") == "Hello"
+    assert (
+        "".join(event.delta for event in ask(app) if event.type == "TEXT_MESSAGE_CONTENT")
+        == "Hello"
+    )
 
 
 def test_the_wrapper_of_the_docs() -> None:
@@ -81,9 +94,13 @@ def test_the_wrapper_of_the_docs() -> None:
     module: dict[str, Any] = {}
     exec(program, module)
     app, agent = FastAPI(), LangGraphAgent(graph(), name="mine")
-    add_langgraph_fastapi_endpoint(app, module["Polite"](agent), "/agent", config_factory=lambda _: {"tags": ["x"]})
+    add_langgraph_fastapi_endpoint(
+        app, module["Polite"](agent), "/agent", config_factory=lambda _: {"tags": ["x"]}
+    )
     events = ask(app)
-    assert "".join(event.delta for event in events if event.type == "TEXT_MESSAGE_CONTENT") == "Hello"
+    assert (
+        "".join(event.delta for event in events if event.type == "TEXT_MESSAGE_CONTENT") == "Hello"
+    )
     assert ask(app, path="/agent/connect")[-1].type == "RUN_FINISHED"
     with serving(app) as served:
         assert httpx2.get(served.url("/agent/capabilities")).json()["identity"]["name"] == "mine"
@@ -99,14 +116,20 @@ def test_a_subclass_that_overrides_connect() -> None:
 
     app = FastAPI()
     add_langgraph_fastapi_endpoint(app, Quiet(graph()), "/agent")
-    assert [event.type.value for event in ask(app, path="/agent/connect")] == ["RUN_STARTED", "RUN_FINISHED"]
+    assert [event.type.value for event in ask(app, path="/agent/connect")] == [
+        "RUN_STARTED",
+        "RUN_FINISHED",
+    ]
 
 
 def test_the_incumbents_own_agent() -> None:
     app = FastAPI()
     agent = ag_ui_langgraph.LangGraphAgent(name="theirs", graph=graph())
     add_langgraph_fastapi_endpoint(app, agent, "/agent")
-    assert "".join(event.delta for event in ask(app) if event.type == "TEXT_MESSAGE_CONTENT") == "Hello"
+    assert (
+        "".join(event.delta for event in ask(app) if event.type == "TEXT_MESSAGE_CONTENT")
+        == "Hello"
+    )
 
 
 def test_an_agent_that_raises_ends_its_run_with_an_error() -> None:
@@ -259,12 +282,21 @@ def test_a_factory_that_run_does_not_take_is_refused_at_mount() -> None:
 def test_the_options_of_the_route() -> None:
     app = FastAPI()
     add_langgraph_fastapi_endpoint(
-        app, LangGraphAgent(graph()), "/agent", name="chat", tags=["agents"], operation_id="run_chat"
+        app,
+        LangGraphAgent(graph()),
+        "/agent",
+        name="chat",
+        tags=["agents"],
+        operation_id="run_chat",
     )
     add_langgraph_fastapi_endpoint(app, LangGraphAgent(graph()), "/hidden", include_in_schema=False)
     schema = app.openapi()
     operation = schema["paths"]["/agent"]["post"]
-    assert (operation["tags"], operation["operationId"], operation["summary"]) == (["agents"], "run_chat", "Chat")
+    assert (operation["tags"], operation["operationId"], operation["summary"]) == (
+        ["agents"],
+        "run_chat",
+        "Chat",
+    )
     assert "/hidden" not in schema["paths"]
     assert app.url_path_for("chat") == "/agent"
 

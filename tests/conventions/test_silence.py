@@ -51,7 +51,9 @@ def graph_of(metadata: dict[str, Any], saver: Any, whole: bool = False) -> tuple
     async def work(state: Chat) -> dict[str, Any]:
         if len(state["messages"]) > 2:
             return {}
-        return {"messages": [ToolMessage(one, tool_call_id=one, id=f"r-{one}") for one in ("c1", "c2")]}
+        return {
+            "messages": [ToolMessage(one, tool_call_id=one, id=f"r-{one}") for one in ("c1", "c2")]
+        }
 
     async def answer(state: Chat) -> dict[str, Any]:
         return {"messages": [await model.ainvoke(state["messages"])]}
@@ -67,13 +69,20 @@ def check(recorded: RecordedRun, name: str) -> None:
     assert [one.function.name for one in calls] == tools
     results = [one.content for one in recorded.messages if one.role == "tool"]
     assert results == [one.id for one in calls]
-    seen = "".join(event.model_dump_json() for event in recorded.events if event.type != "REASONING_ENCRYPTED_VALUE")
+    seen = "".join(
+        event.model_dump_json()
+        for event in recorded.events
+        if event.type != "REASONING_ENCRYPTED_VALUE"
+    )
     assert text or SECRET[:3] not in re.sub(r'"encrypted_value":"[^"]*"', "", seen)
     assert not recorded.last.outcome.pending_tool_call_ids
 
 
 def comparable(messages: list[BaseMessage]) -> list[Any]:
-    return [(message.type, message.content, getattr(message, "tool_calls", None)) for message in messages]
+    return [
+        (message.type, message.content, getattr(message, "tool_calls", None))
+        for message in messages
+    ]
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
@@ -87,7 +96,9 @@ async def test_in_this_run_and_the_next(name: str, whole: bool) -> None:
     first = await record_run(LangGraphAgent(graph), run_input(user("hi"), thread="t"))
     first.check_snapshot()
     check(first, name)
-    second = await record_run(LangGraphAgent(graph), run_input(*first.messages, user("more"), thread="t"))
+    second = await record_run(
+        LangGraphAgent(graph), run_input(*first.messages, user("more"), thread="t")
+    )
     second.check_snapshot()
     check(second, name)
     assert comparable(ours.seen[-1]) == comparable(model.seen[-1])
@@ -95,7 +106,9 @@ async def test_in_this_run_and_the_next(name: str, whole: bool) -> None:
     check(late, name)
 
 
-@pytest.mark.parametrize("name", [name for name in WAYS if name not in ("all", "calls", "one tool", "tools")])
+@pytest.mark.parametrize(
+    "name", [name for name in WAYS if name not in ("all", "calls", "one tool", "tools")]
+)
 async def test_without_a_checkpointer_the_model_gets_it_back(name: str) -> None:
     """Where only text is silenced; hidden calls have hidden results, which no client holds."""
     graph, model = graph_of(WAYS[name][0], None)
@@ -132,13 +145,17 @@ async def test_a_node_that_streams_its_model(name: str) -> None:
     async def ask(state: Chat) -> dict[str, Any]:
         if len(state["messages"]) > 1:
             return {}
-        chunks = [chunk async for chunk in model.astream(state["messages"], {"metadata": WAYS[name][0]})]
+        chunks = [
+            chunk async for chunk in model.astream(state["messages"], {"metadata": WAYS[name][0]})
+        ]
         return {"messages": [reduce(add, chunks)]}
 
     def work(state: Chat) -> dict[str, Any]:
         if len(state["messages"]) > 2:
             return {}
-        return {"messages": [ToolMessage(one, tool_call_id=one, id=f"r-{one}") for one in ("c1", "c2")]}
+        return {
+            "messages": [ToolMessage(one, tool_call_id=one, id=f"r-{one}") for one in ("c1", "c2")]
+        }
 
     agent = LangGraphAgent(chain_of(ask, work, talker(model), checkpointer=InMemorySaver()))
     first = await record_run(agent, run_input(user("hi"), thread="t"))
@@ -148,14 +165,18 @@ async def test_a_node_that_streams_its_model(name: str) -> None:
     check(await record_run(agent, run_input(user("late", "late"), thread="t")), name)
 
 
-@pytest.mark.parametrize("silence", [{"emit-messages": False}, {"emit-messages": False, "emit-tool-calls": False}])
+@pytest.mark.parametrize(
+    "silence", [{"emit-messages": False}, {"emit-messages": False, "emit-tool-calls": False}]
+)
 async def test_text_alone_leaves_no_empty_message(silence: dict[str, Any]) -> None:
     model = Scripted(["SECRET"], ["Hello."])
 
     async def think(state: Chat) -> dict[str, Any]:
         return {"messages": [await model.ainvoke(state["messages"], {"metadata": silence})]}
 
-    recorded = await record_run(LangGraphAgent(chain_of(think, talker(model))), run_input(user("hi")))
+    recorded = await record_run(
+        LangGraphAgent(chain_of(think, talker(model))), run_input(user("hi"))
+    )
     assert [one.content for one in recorded.messages] == ["hi", "Hello."]
     recorded.check_snapshot()
 
@@ -178,7 +199,9 @@ async def test_a_cache_is_not_silenced() -> None:
 
     def graph(metadata: dict[str, Any]) -> Any:
         async def answer(state: Chat) -> dict[str, Any]:
-            return {"messages": [await model.ainvoke([("user", "the same")], {"metadata": metadata})]}
+            return {
+                "messages": [await model.ainvoke([("user", "the same")], {"metadata": metadata})]
+            }
 
         return chain_of(answer)
 
@@ -194,7 +217,11 @@ async def test_a_call_that_never_gets_a_name_is_hidden_too() -> None:
     model = Scripted([calling(part(None, '{"q": "SECRET"}', None, None))], ["Hello."])
 
     async def ask(state: Chat) -> dict[str, Any]:
-        return {"messages": [await model.ainvoke(state["messages"], {"metadata": {"emit-tool-calls": False}})]}
+        return {
+            "messages": [
+                await model.ainvoke(state["messages"], {"metadata": {"emit-tool-calls": False}})
+            ]
+        }
 
     recorded = await record_run(LangGraphAgent(chain_of(ask, talker(model))), run_input(user("hi")))
     assert not any("SECRET" in event.model_dump_json() for event in recorded.events)

@@ -49,7 +49,10 @@ def groups(**changed: Any) -> OptionGroups:
         ({"emit_raw_events": True}, {"emit_raw": True}),
         ({"emit_interrupt_outcome": True}, {"approvals": ApprovalOptions(ask_by="both")}),
         ({"emit_interrupt_outcome": False}, {"approvals": ApprovalOptions(ask_by="events")}),
-        ({"enable_legacy_on_interrupt_event": False}, {"approvals": ApprovalOptions(ask_by="outcome")}),
+        (
+            {"enable_legacy_on_interrupt_event": False},
+            {"approvals": ApprovalOptions(ask_by="outcome")},
+        ),
         (
             {"enable_legacy_on_interrupt_event": True, "emit_interrupt_outcome": True},
             {"approvals": ApprovalOptions(ask_by="both")},
@@ -64,7 +67,9 @@ def groups(**changed: Any) -> OptionGroups:
         ),
     ],
 )
-def test_switches_are_options(switches: Any, options: Any, recwarn: pytest.WarningsRecorder) -> None:
+def test_switches_are_options(
+    switches: Any, options: Any, recwarn: pytest.WarningsRecorder
+) -> None:
     assert read_switches(groups(), switches) == groups(**options)
     LangGraphAgent(chain_of(talker(Scripted(["hi"]))), name="agent", **switches)
     assert not [one for one in recwarn if "LangGraphAgent" in str(one.message)]
@@ -78,7 +83,10 @@ FLAT: dict[str, tuple[object, dict[str, object]]] = {
     "approval_timeout": (timedelta(1), {"approvals": ApprovalOptions(timeout=timedelta(1))}),
     "on_approval": (print, {"approvals": ApprovalOptions(on_answer=print)}),
     "interrupts": ("legacy", {"approvals": ApprovalOptions(ask_by="events")}),
-    "input_while_paused": ("cancel_and_continue", {"approvals": ApprovalOptions(when_paused="cancel")}),
+    "input_while_paused": (
+        "cancel_and_continue",
+        {"approvals": ApprovalOptions(when_paused="cancel")},
+    ),
     "client_protocol": ("0.x", {"clients": ClientOptions(protocol="0.x")}),
     "subagents": ("hidden", {"clients": ClientOptions(subagents="hidden")}),
     "inner_models": ("live", {}),
@@ -108,21 +116,28 @@ def test_flat_options_are_in_groups(name: str) -> None:
 def test_a_flat_option_joins_its_group() -> None:
     flat: Any = {"max_readers": 3}
     with pytest.warns(DeprecationWarning, match=r"use limits=RunLimits\(readers=...\)"):
-        agent = LangGraphAgent(chain_of(talker(Scripted(["hi"]))), limits=RunLimits(total=5), **flat)
+        agent = LangGraphAgent(
+            chain_of(talker(Scripted(["hi"]))), limits=RunLimits(total=5), **flat
+        )
     assert agent.limits == RunLimits(total=5, readers=3)
 
 
 def test_the_warning_is_of_the_callers_line() -> None:
-    flat: Any = {"max_readers": 3}
-    with pytest.warns(DeprecationWarning) as caught:
-        LangGraphAgent(chain_of(talker(Scripted(["hi"]))), **flat)
-        LangGraphAgent(chain_of(talker(Scripted(["hi"]))), approvals="tool_call")  # type: ignore[arg-type]
-    assert [one.filename for one in caught] == [__file__] * 2
+    graph = chain_of(talker(Scripted(["hi"])))
+    switches: list[Any] = [{"max_readers": 3}, {"approvals": "tool_call"}]
+    for flat in switches:
+        with pytest.warns(DeprecationWarning, match="LangGraphAgent") as caught:
+            LangGraphAgent(graph, **flat)
+        assert [one.filename for one in caught] == [__file__]
 
 
 def test_those_that_contradict_each_other() -> None:
     with pytest.raises(ValueError, match="contradicts"):
-        LangGraphAgent(chain_of(talker(Scripted(["hi"]))), subagent_visibility="hidden", emit_subagent_events=True)
+        LangGraphAgent(
+            chain_of(talker(Scripted(["hi"]))),
+            subagent_visibility="hidden",
+            emit_subagent_events=True,
+        )
 
 
 def test_those_that_are_none() -> None:
@@ -134,9 +149,26 @@ def test_those_that_are_none() -> None:
 
 
 INTERNAL = {
-    *("LangGraphEventTypes", "State", "SchemaKeys", "ThinkingProcess", "MessageInProgress", "RunMetadata"),
-    *("MessagesInProgressRecord", "ToolCall", "BaseLangGraphPlatformMessage", "LangGraphPlatformResultMessage"),
-    *("LangGraphPlatformActionExecutionMessage", "LangGraphPlatformMessage", "PredictStateTool", "LangGraphReasoning"),
+    *(
+        "LangGraphEventTypes",
+        "State",
+        "SchemaKeys",
+        "ThinkingProcess",
+        "MessageInProgress",
+        "RunMetadata",
+    ),
+    *(
+        "MessagesInProgressRecord",
+        "ToolCall",
+        "BaseLangGraphPlatformMessage",
+        "LangGraphPlatformResultMessage",
+    ),
+    *(
+        "LangGraphPlatformActionExecutionMessage",
+        "LangGraphPlatformMessage",
+        "PredictStateTool",
+        "LangGraphReasoning",
+    ),
     "json_safe_stringify",
 }
 """The types of its insides, which ours do not have."""
@@ -170,7 +202,11 @@ def test_methods_that_nothing_calls_are_named(caplog: pytest.LogCaptureFixture) 
 
     warnings = sorted(one.getMessage() for one in caplog.records)
     assert len(warnings) == 2
-    assert warnings[0] == "Mine._dispatch_event is never called: override run() and change the events that it yields."
+    assert (
+        warnings[0]
+        == "Mine._dispatch_event is never called: override run() and change the events that it "
+        "yields."
+    )
     assert "StateOptions" in warnings[1]
     caplog.clear()
     Mine(chain_of(talker(Scripted(["hi"]))))

@@ -20,7 +20,11 @@ from tests.adapter.streams import record_run, run_input
 from tests.conventions.test_inputs import HERE, PAINT
 from tests.conventions.test_inputs import State as FilledState
 
-SENT: dict[str, Any] = {"tools": [PAINT], "context": [HERE], "forwarded_props": {"nodeName": "plan"}}
+SENT: dict[str, Any] = {
+    "tools": [PAINT],
+    "context": [HERE],
+    "forwarded_props": {"nodeName": "plan"},
+}
 
 
 async def answer(state: Chat) -> dict[str, Any]:
@@ -61,12 +65,18 @@ GRAPHS: dict[str, tuple[Any, set[str]]] = {
     # the graph, and what nothing reads
     "none": (chain_of(answer), {"tools", "context", "nodeName"}),
     "agent": (create_agent(Scripted(["Hello"]), []), {"tools", "context", "nodeName"}),
-    "middleware": (create_agent(Scripted(["Hello"]), [], middleware=[AGUIMiddleware()]), {"nodeName"}),
+    "middleware": (
+        create_agent(Scripted(["Hello"]), [], middleware=[AGUIMiddleware()]),
+        {"nodeName"},
+    ),
     "middleware without context": (
         create_agent(Scripted(["Hello"]), [], middleware=[AGUIMiddleware(context=False)]),
         {"nodeName"},
     ),
-    "copilotkit": (create_agent(Scripted(["Hello"]), [], middleware=[CopilotKitMiddleware()]), {"nodeName"}),
+    "copilotkit": (
+        create_agent(Scripted(["Hello"]), [], middleware=[CopilotKitMiddleware()]),
+        {"nodeName"},
+    ),
     "tools": (chain_of(with_tools), {"context", "nodeName"}),
     "context": (chain_of(with_context), {"tools", "nodeName"}),
     "props": (chain_of(with_props), {"tools", "context"}),
@@ -76,7 +86,9 @@ GRAPHS: dict[str, tuple[Any, set[str]]] = {
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [one.getMessage() for one in caplog.records if one.name == "langgraph_agui.runs.capabilities"]
+    return [
+        one.getMessage() for one in caplog.records if one.name == "langgraph_agui.runs.capabilities"
+    ]
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -87,7 +99,9 @@ async def test_one_warning_says_all(name: str, caplog: pytest.LogCaptureFixture)
         caplog.clear()
         await record_run(agent, run_input("hi", **SENT))
         [warning] = warnings(caplog)
-        assert ("'paint'" in warning, "frontend_tools(config)" in warning) == ("tools" in unread,) * 2
+        assert ("'paint'" in warning, "frontend_tools(config)" in warning) == (
+            "tools" in unread,
+        ) * 2
         assert ("agui_context(config)" in warning) == ("context" in unread)
         assert ("'plan'" in warning) == ("nodeName" in unread)
         assert "Rome" not in warning
@@ -95,9 +109,16 @@ async def test_one_warning_says_all(name: str, caplog: pytest.LogCaptureFixture)
 
 @pytest.mark.parametrize(
     "sent",
-    [{}, {"tools": [], "context": []}, {"forwarded_props": {"nodeName": "__end__"}}, {"forwarded_props": {"other": 1}}],
+    [
+        {},
+        {"tools": [], "context": []},
+        {"forwarded_props": {"nodeName": "__end__"}},
+        {"forwarded_props": {"other": 1}},
+    ],
 )
-async def test_nothing_is_lost_where_nothing_was_sent(sent: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+async def test_nothing_is_lost_where_nothing_was_sent(
+    sent: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
     await record_run(LangGraphAgent(chain_of(answer)), run_input("hi", **sent))
     assert warnings(caplog) == []
 
@@ -113,7 +134,8 @@ async def test_a_run_that_waits_may_read_it_later(caplog: pytest.LogCaptureFixtu
 
 
 async def test_what_a_run_has_shown_is_remembered(caplog: pytest.LogCaptureFixture) -> None:
-    """The search finds no function in a container of the user's; the run shows that it reads the tools."""
+    """The search finds no function in a container of the user's; the run shows that it reads the
+    tools."""
     readers = {"of tools": frontend_tools}
 
     async def sometimes(state: Chat, config: RunnableConfig) -> dict[str, Any]:

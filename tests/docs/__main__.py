@@ -1,4 +1,5 @@
-"""Lists the pages with their code blocks, and why some do not run with their page: `python -m tests.docs`."""
+"""Lists the pages with their code blocks, and why some do not run with their page: `python -m
+tests.docs`."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from tests.docs.blocks import PAGES, ROOT, blocks
 
 
 def main() -> None:
-    """Print one line for each page, one for each reason why blocks of it do not run with it, and the sums."""
+    """Print one line for each page, one for each reason why blocks of it do not run with it, and
+    the sums."""
     with_page = elsewhere = never = 0
     for page in PAGES:
         reasons = Counter(block.reason for block in blocks(page))
@@ -20,7 +22,10 @@ def main() -> None:
                 elsewhere += count
             else:
                 never += count
-    print(f"{with_page} blocks run with their page, {elsewhere} by a test of their own, {never} do not run")
+    print(
+        f"{with_page} blocks run with their page, {elsewhere} by a test of their own, {never} do "
+        f"not run"
+    )
 
 
 if __name__ == "__main__":

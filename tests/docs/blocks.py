@@ -1,4 +1,5 @@
-"""The code blocks of the README and of the pages in `docs`: where they are, and what is not run for which reason."""
+"""The code blocks of the README and of the pages in `docs`: where they are, and what is not run for
+which reason."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _ELSEWHERE = re.compile(r"<!-- (?P<reason>not run: [^\n]+?|run by [\w./]+) -->\s
 
 
 class Block(NamedTuple):
-    """A block of a page. `title` is the file that it is saved as; `reason` is why it does not run with its page."""
+    """A block of a page. `title` is the file that it is saved as; `reason` is why it does not run
+    with its page."""
 
     language: str
     title: str | None
@@ -29,20 +31,30 @@ class Block(NamedTuple):
 
 
 def lex(document: Document) -> Iterable[Region]:
-    """Yield each fenced block and each `invisible-code-block`; the pages use that to check what they have shown."""
+    """Yield each fenced block and each `invisible-code-block`; the pages use that to check what
+    they have shown."""
     for region in RawFencedCodeBlockLexer(_INFO)(document):
         reason = _ELSEWHERE.search(document.text, 0, region.start)
         lexemes = region.lexemes
         region.parsed = Block(
-            lexemes["language"], lexemes["title"], reason and reason["reason"], str(lexemes["source"])
+            lexemes["language"],
+            lexemes["title"],
+            reason and reason["reason"],
+            str(lexemes["source"]),
         )
         yield region
     for region in DirectiveInHTMLCommentLexer("invisible-code-block")(document):
-        region.parsed = Block(region.lexemes["arguments"], None, None, str(region.lexemes["source"]))
+        region.parsed = Block(
+            region.lexemes["arguments"], None, None, str(region.lexemes["source"])
+        )
         yield region
 
 
 def blocks(page: Path) -> list[Block]:
     """Return the visible blocks of a page."""
     text = page.read_text("utf-8")
-    return [region.parsed for region in lex(Document(text, str(page))) if text[region.start : region.end].endswith("`")]
+    return [
+        region.parsed
+        for region in lex(Document(text, str(page)))
+        if text[region.start : region.end].endswith("`")
+    ]

@@ -2,12 +2,14 @@
 
 What each language of a block means:
 
-- With a title, any language: the block is saved as that file. Python files are imported too, unless the reader is a
-  stranger.
+- With a title, any language: the block is saved as that file. Python files are imported too, unless
+  the reader is a stranger.
 - `python`: runs, in one namespace for the page. `await` is allowed.
 - `bash`: runs; a command that listens on a port goes on until the end of the page.
-- `text`: the whole output of what ran last, or of the last server so far; `output.py` says what `…` stands for.
-- `json`, `yaml`, `toml`, `js`: is read by a parser of it. Any other language without a title is an error.
+- `text`: the whole output of what ran last, or of the last server so far; `output.py` says what `…`
+  stands for.
+- `json`, `yaml`, `toml`, `js`: is read by a parser of it. Any other language without a title is an
+  error.
 """
 
 from __future__ import annotations
@@ -51,8 +53,9 @@ _COLOURS = re.compile(r"\x1b\[[\d;]*m")
 class Follower:
     """A reader of one page, in `folder`.
 
-    `fresh`: as a stranger, who has nothing but Python, Node and `wheels`. Otherwise with the tests' environment, and on
-    free ports instead of those that the page names, so that pages can be followed at the same time.
+    `fresh`: as a stranger, who has nothing but Python, Node and `wheels`. Otherwise with the tests'
+    environment, and on free ports instead of those that the page names, so that pages can be
+    followed at the same time.
     """
 
     def __init__(self, folder: Path, wheels: Path | None = None) -> None:
@@ -71,14 +74,17 @@ class Follower:
             for name in ("PYTHONPATH", "VIRTUAL_ENV"):
                 self._env.pop(name, None)
             here = str(Path(sys.executable).parent)
-            self._env["PATH"] = os.pathsep.join(p for p in self._env["PATH"].split(os.pathsep) if p != here)
+            self._env["PATH"] = os.pathsep.join(
+                p for p in self._env["PATH"].split(os.pathsep) if p != here
+            )
             link_node(folder / ".node")
             self._env["PATH"] = f"{folder / '.node'}{os.pathsep}{self._env['PATH']}"
             self._env["PIP_FIND_LINKS"] = str(wheels)
             self._env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
 
     def follow(self, page: Path) -> int:
-        """Do all of a page, and return how many blocks ran. The folder is the current directory meanwhile."""
+        """Do all of a page, and return how many blocks ran. The folder is the current directory
+        meanwhile."""
         document = Sybil([self._parse], path=str(page.parent), pattern=page.name).parse(page)
         count = 0
         with contextlib.chdir(self.folder), mock.patch.dict(os.environ):
@@ -164,7 +170,8 @@ class Follower:
         self.output = printed.getvalue()
 
     def _run_shell(self, source: str) -> None:
-        """Run a block; its variables, exported or not, and the directory are kept for the next one."""
+        """Run a block; its variables, exported or not, and the directory are kept for the next
+        one."""
         log = self.folder / f".output-{len(list(self.folder.glob('.output-*')))}"
         state = self.folder / ".environment"
         with log.open("wb") as output:
@@ -186,7 +193,9 @@ class Follower:
         if process.returncode is None:
             self._servers.append((process, log))
         elif process.returncode or "does not provide the extra" in self.output:
-            raise AssertionError(f"{source}\nends with {process.returncode}:\n{self.output[-6000:]}")
+            raise AssertionError(
+                f"{source}\nends with {process.returncode}:\n{self.output[-6000:]}"
+            )
         else:
             self._env = dict(line.split("=", 1) for line in state.read_text().split("\0") if line)
 
@@ -212,10 +221,14 @@ class Follower:
             node = shutil.which("node", path=self._env["PATH"])
             assert node is not None
             command = [node, "--input-type=module", "--check"]
-            done = subprocess.run(command, input=source, env=self._env, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                command, input=source, env=self._env, capture_output=True, text=True, check=False
+            )
             assert done.returncode == 0, done.stderr
         else:
-            raise AssertionError(f"No way to run a block of {language!r}: give it a title, or a comment why not.")
+            raise AssertionError(
+                f"No way to run a block of {language!r}: give it a title, or a comment why not."
+            )
 
 
 def _logged(log: Path) -> tuple[str, str]:
@@ -232,6 +245,9 @@ def _listens(pid: int) -> bool:
     with contextlib.suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
         for each in (process, *process.children(recursive=True)):
-            if any(connection.status == psutil.CONN_LISTEN for connection in each.net_connections("tcp")):
+            if any(
+                connection.status == psutil.CONN_LISTEN
+                for connection in each.net_connections("tcp")
+            ):
                 return True
     return False

@@ -1,6 +1,7 @@
 """What a `text` block of a page says of an output: all of it, line by line.
 
-A line that is `…` alone stands for lines that the page leaves out. `…` within a line stands for any characters there.
+A line that is `…` alone stands for lines that the page leaves out. `…` within a line stands for any
+characters there.
 """
 
 from __future__ import annotations
@@ -67,8 +68,11 @@ def _is_line(shown: str, line: str) -> bool:
 
 
 def _behind_a_line(lines: Sequence[str], place: int) -> int:
-    """The place behind the next line that is not empty: where nothing is left out, a page does not say so."""
-    return next((number + 1 for number in range(place, len(lines)) if lines[number]), len(lines) + 1)
+    """The place behind the next line that is not empty: where nothing is left out, a page does not
+    say so."""
+    return next(
+        (number + 1 for number in range(place, len(lines)) if lines[number]), len(lines) + 1
+    )
 
 
 def _lines(text: str) -> list[str]:

@@ -1,4 +1,5 @@
-"""What a reader of each tutorial does in the browser at its end, and has to see. One function for each page."""
+"""What a reader of each tutorial does in the browser at its end, and has to see. One function for
+each page."""
 
 from __future__ import annotations
 
@@ -92,9 +93,14 @@ def subagents(page: Page) -> None:
     say(page, "Plan my day in Lisbon")
     expect(answer(page)).to_contain_text("Both are close to the river.")
     groups = page.locator("#transcript").get_by_role("group")
-    for expert, own, others in (("weather", "get_forecast", "find_sights"), ("sights", "find_sights", "get_forecast")):
+    for expert, own, others in (
+        ("weather", "get_forecast", "find_sights"),
+        ("sights", "find_sights", "get_forecast"),
+    ):
         group = groups.filter(has=page.get_by_text(expert, exact=True)).filter(has_text=own).last
-        expect(group).to_contain_text(re.compile("No umbrella is needed|Both are close to the river"))
+        expect(group).to_contain_text(
+            re.compile("No umbrella is needed|Both are close to the river")
+        )
         expect(group).not_to_contain_text(others)
     page.goto("http://127.0.0.1:8001")
     say(page, "Plan my day in Lisbon")
@@ -109,7 +115,8 @@ def chat(page: Page, text: str) -> None:
 
 
 def rests(page: Page) -> None:
-    """Wait until the run of a tutorial's page has ended: leaving the page before that is an error in the console."""
+    """Wait until the run of a tutorial's page has ended: leaving the page before that is an error
+    in the console."""
     page.get_by_placeholder("Write a message").fill("something")
     expect(page.get_by_role("button", name="Send", exact=True)).to_be_enabled()
 
@@ -118,7 +125,9 @@ def react(page: Page) -> None:
     for address in (PLAYGROUND, "http://127.0.0.1:5173"):
         page.goto(address)
         chat(page, "How is the weather?")
-        expect(page.locator(".assistant p")).to_have_text("The answer is: Sunny in Rome, 21 degrees.")
+        expect(page.locator(".assistant p")).to_have_text(
+            "The answer is: Sunny in Rome, 21 degrees."
+        )
         expect(page.locator(".assistant code")).to_have_text('get_weather {"city": "Rome"}')
         reasoning = page.get_by_text("They ask about the weather. I look it up.")
         expect(reasoning).not_to_be_visible()
@@ -126,7 +135,9 @@ def react(page: Page) -> None:
         expect(reasoning).to_be_visible()
         chat(page, "Send Ada 5 euros")
         page.get_by_role("button", name="Approve").click()
-        expect(page.locator(".assistant p").last).to_have_text("The answer is: Sent 5 euros to Ada.")
+        expect(page.locator(".assistant p").last).to_have_text(
+            "The answer is: Sent 5 euros to Ada."
+        )
         chat(page, "Send Ada 5 euros")
         page.get_by_role("button", name="Reject").click()
         expect(page.locator(".assistant p").last).to_contain_text("rejected")
@@ -135,7 +146,9 @@ def react(page: Page) -> None:
 
 def copilotkit(page: Page) -> None:
     def rests() -> None:
-        expect(page.get_by_test_id("copilot-chat")).to_have_attribute("data-copilot-running", "false")
+        expect(page.get_by_test_id("copilot-chat")).to_have_attribute(
+            "data-copilot-running", "false"
+        )
 
     def send(text: str) -> None:
         rests()
@@ -160,7 +173,9 @@ def cors(page: Page) -> None:
     for text in ("Hello", "Again"):
         page.get_by_placeholder("Write a message").fill(text)
         page.keyboard.press("Enter")
-        expect(page.locator(".assistant").last).to_have_text(f"Hello from another origin! You wrote: {text}")
+        expect(page.locator(".assistant").last).to_have_text(
+            f"Hello from another origin! You wrote: {text}"
+        )
     expect(page.get_by_role("alert")).to_be_empty()
 
 
@@ -172,7 +187,9 @@ def assistant_ui(page: Page) -> None:
     expect(page.get_by_text("They greet me. I greet them back.")).to_be_visible()
     chat(page, "Send Ada 5 euros")
     page.get_by_role("button", name="Approve").click()
-    expect(page.locator(".assistant .text").last).to_have_text("The answer is: Sent 5 euros to Ada.")
+    expect(page.locator(".assistant .text").last).to_have_text(
+        "The answer is: Sent 5 euros to Ada."
+    )
     chat(page, "Send Ada 5 euros")
     page.get_by_role("button", name="Reject").click()
     expect(page.locator(".assistant .text").last).to_contain_text("with reason: No, thank you.")

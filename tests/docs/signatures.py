@@ -1,6 +1,8 @@
-"""An extension of griffe for the API reference: `**options: Unpack[...]` becomes the options that it stands for.
+"""An extension of griffe for the API reference: `**options: Unpack[...]` becomes the options that
+it stands for.
 
-griffe's own `unpack_typeddict` leaves out inherited options, and repeats those that the docstring has.
+griffe's own `unpack_typeddict` leaves out inherited options, and repeats those that the docstring
+has.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from griffe import (
 )
 
 # Where the defaults of options stand.
-_DEFAULTS = {"langgraph_agui.compat.switches.AgentOptions": "langgraph_agui.runs.context.RunSettings"}
+_DEFAULTS = {
+    "langgraph_agui.compat.switches.AgentOptions": "langgraph_agui.runs.context.RunSettings"
+}
 
 
 class UnpackOptions(Extension):
@@ -60,7 +64,10 @@ def _options(pkg: Module, path: str) -> Iterator[Parameter]:
             if isinstance(key, Attribute):
                 default = settings[name].value if name in settings else "..."
                 yield Parameter(
-                    name, annotation=_spelled_out(pkg, key.annotation), kind=ParameterKind.keyword_only, default=default
+                    name,
+                    annotation=_spelled_out(pkg, key.annotation),
+                    kind=ParameterKind.keyword_only,
+                    default=default,
                 )
 
 

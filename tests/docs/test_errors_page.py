@@ -10,4 +10,6 @@ from tests.docs.blocks import ROOT
 
 def test_each_code_is_explained() -> None:
     page = (ROOT / "docs" / "reference" / "errors.md").read_text("utf-8")
-    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == {code.value for code in ErrorCode}
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == {
+        code.value for code in ErrorCode
+    }

@@ -1,4 +1,5 @@
-"""Links of the README into the repository, and links of the pages to files that are no pages, lead somewhere."""
+"""Links of the README into the repository, and links of the pages to files that are no pages, lead
+somewhere."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ def targets(page: Path) -> list[str]:
 def anchors(page: Path) -> set[str]:
     """Return what the headings of a page are linked by, on GitHub as on the site."""
     headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
-    plain = [re.sub(r"[^\w\- ]", "", heading.replace("`", "")).strip().lower() for heading in headings]
+    plain = [
+        re.sub(r"[^\w\- ]", "", heading.replace("`", "")).strip().lower() for heading in headings
+    ]
     return {heading.replace(" ", "-") for heading in plain}
 
 

@@ -1,4 +1,5 @@
-"""A page shows the whole of an output: a line too few or too many is a fault. What a page leaves out is marked."""
+"""A page shows the whole of an output: a line too few or too many is a fault. What a page leaves
+out is marked."""
 
 from __future__ import annotations
 
@@ -51,7 +52,9 @@ def test_not_the_whole_output(shown: str) -> None:
     assert not is_whole(shown, PRINTED)
 
 
-@pytest.mark.parametrize("shown", ["", "\n", "…\n", "…\n\n…\n", "one\n…\n…\n", "one\n…\n\n  …\nthree\n"])
+@pytest.mark.parametrize(
+    "shown", ["", "\n", "…\n", "…\n\n…\n", "one\n…\n…\n", "one\n…\n\n  …\nthree\n"]
+)
 def test_marks_that_say_nothing(shown: str) -> None:
     with pytest.raises(ValueError, match=r"left out|leaves out"):
         is_whole(shown, PRINTED)

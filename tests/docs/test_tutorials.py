@@ -1,4 +1,5 @@
-"""The quickstart and each tutorial, followed as written by a stranger: an empty folder, nothing installed, a browser.
+"""The quickstart and each tutorial, followed as written by a stranger: an empty folder, nothing
+installed, a browser.
 
 `readers.py` says what the reader then does in the browser, and has to see.
 """
@@ -23,7 +24,10 @@ from tests.playground.conftest import ARGUMENTS, chromium
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package as users get it, in a folder where pip finds it."""
     folder = tmp_path_factory.mktemp("wheels")
-    subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", str(ROOT), "-w", str(folder)], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", str(ROOT), "-w", str(folder)],
+        check=True,
+    )
     return folder
 
 
@@ -35,7 +39,10 @@ def browser_page() -> Iterator[Page]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
         page = browser.new_page()
-        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on(
+            "console",
+            lambda message: complaints.append(message.text) if message.type == "error" else None,
+        )
         page.on("pageerror", lambda error: complaints.append(str(error)))
         yield page
         browser.close()

@@ -1,4 +1,5 @@
-"""The faults that tests inject, for the table in the docs: one `Case` for each fault and kind of run."""
+"""The faults that tests inject, for the table in the docs: one `Case` for each fault and kind of
+run."""
 
 from __future__ import annotations
 

@@ -93,7 +93,11 @@ async def _message(world: World) -> Callable[[], Awaitable[RecordedRun]]:
 
 async def _resume(world: World) -> Callable[[], Awaitable[RecordedRun]]:
     questions = await world.client.ask(user(str(world.file), "u1"))
-    return _once(world, *world.client.held, resume=resolved(*((one.id, {"approved": True}) for one in questions)))
+    return _once(
+        world,
+        *world.client.held,
+        resume=resolved(*((one.id, {"approved": True}) for one in questions)),
+    )
 
 
 async def _abandon(world: World) -> Callable[[], Awaitable[RecordedRun]]:
@@ -157,14 +161,22 @@ class Fault(NamedTuple):
     def rows(self) -> list[tuple[str, str, str]]:
         """The rows of a table: the fault, the kind of run, what the client gets."""
         fault = "the checkpointer {} at any of its calls".format
-        slow = "hangs, and the client stops the run," if self.hangs != "nothing until it leaves" else "hangs"
+        slow = (
+            "hangs, and the client stops the run,"
+            if self.hangs != "nothing until it leaves"
+            else "hangs"
+        )
         return [(fault("fails"), self.run, self.fails), (fault(slow), self.run, self.hangs)]
 
 
 FAULTS = [
     Fault("a new message", _message),
     Fault("a new message, an approval of several calls", _message, "batched"),
-    Fault("an answer to an interrupt", _resume, fails="`RUN_ERROR` `state_error`; before the record, nothing has run"),
+    Fault(
+        "an answer to an interrupt",
+        _resume,
+        fails="`RUN_ERROR` `state_error`; before the record, nothing has run",
+    ),
     Fault("an answer, batched", _resume, "batched"),
     Fault("an answer for a subagent", _resume, "tool_batched"),
     Fault("an answer at a breakpoint", _resume, "breakpoint"),
@@ -180,8 +192,12 @@ async def go_on(world: World, file: Path) -> None:
     """Deny what is open, and have something done in the next turn."""
     shown = await world.client.connect()
     world.client.held = shown.messages
-    while ending(shown) == "interrupt":  # a question that could not be stored is asked when the others are answered
+    while (
+        ending(shown) == "interrupt"
+    ):  # a question that could not be stored is asked when the others are answered
         shown = await world.client.send(resume=cancelled(*(one.id for one in asked(shown))))
     questions = await world.client.ask(str(file))
-    recorded = await world.client.send(resume=resolved(*((one.id, {"approved": True}) for one in questions)))
+    recorded = await world.client.send(
+        resume=resolved(*((one.id, {"approved": True}) for one in questions))
+    )
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last

@@ -19,17 +19,31 @@ class Limit(NamedTuple):
 
 
 AGENT = [
-    Limit("total", "seconds of a run, without those in which it waits for its thread", "`RUN_ERROR` `run_timeout`"),
+    Limit(
+        "total",
+        "seconds of a run, without those in which it waits for its thread",
+        "`RUN_ERROR` `run_timeout`",
+    ),
     Limit("idle", "seconds without an event", "`RUN_ERROR` `run_timeout`"),
     Limit("runs", "runs at once, those that wait included", "429 `too_many_runs`"),
-    Limit("waiting", 'runs that wait in one thread (`on_busy="wait"`)', "`RUN_ERROR` `thread_busy`"),
+    Limit(
+        "waiting", 'runs that wait in one thread (`on_busy="wait"`)', "`RUN_ERROR` `thread_busy`"
+    ),
     Limit("readers", "clients that follow one run", "429 `too_many_readers`"),
-    Limit("unread", "bytes that wait for a client which does not read", "`RUN_ERROR` `reader_too_slow`"),
+    Limit(
+        "unread",
+        "bytes that wait for a client which does not read",
+        "`RUN_ERROR` `reader_too_slow`",
+    ),
 ]
 ROUTES = [
     Limit("max_bytes", "bytes of a request", "413"),
     Limit("max_depth", "levels of JSON in a request, also in the arguments of calls", "422"),
-    Limit("max_items", "messages, tools, context items, answers; parts and calls of one message", "422"),
+    Limit(
+        "max_items",
+        "messages, tools, context items, answers; parts and calls of one message",
+        "422",
+    ),
     Limit("max_values", "JSON values in a request", "422"),
 ]
 CLIENT = [
@@ -44,7 +58,10 @@ CLIENT = [
 def rows(where: str, limits: list[Limit], defaults: type[Any]) -> list[str]:
     """The rows of the limits of one class of options."""
     known = {one.name: one.default for one in fields(defaults)}
-    return [line(f"`{where}({one.option}=)`", one.what, shown(known[one.option]), one.beyond) for one in limits]
+    return [
+        line(f"`{where}({one.option}=)`", one.what, shown(known[one.option]), one.beyond)
+        for one in limits
+    ]
 
 
 def shown(value: Any) -> str:
@@ -53,7 +70,10 @@ def shown(value: Any) -> str:
 
 def limits() -> str:
     """The table of limits."""
-    heads = [line("option", "what it bounds", "default", "beyond it"), line("---", "---", "--:", "---")]
+    heads = [
+        line("option", "what it bounds", "default", "beyond it"),
+        line("---", "---", "--:", "---"),
+    ]
     return "\n".join(
         [
             *heads,

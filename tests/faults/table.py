@@ -1,4 +1,5 @@
-"""`python -m tests.faults.table`: write the limits, and the faults that tests inject, into operations/security.md."""
+"""`python -m tests.faults.table`: write the limits, and the faults that tests inject, into
+operations/security.md."""
 
 from __future__ import annotations
 
@@ -25,15 +26,30 @@ def cases() -> list[tuple[Case, str]]:
 
 # Faults that tests elsewhere inject.
 OTHERS = [
-    ("the disk is full", "an approval", "`RUN_ERROR` `state_error`; nothing runs", "approvals/test_records.py"),
+    (
+        "the disk is full",
+        "an approval",
+        "`RUN_ERROR` `state_error`; nothing runs",
+        "approvals/test_records.py",
+    ),
     (
         "the process is killed after the record of an approval, or in its tool",
         "an approval",
         "a closed connection; what is open is asked again under a new id",
         "approvals/test_killed.py",
     ),
-    ("the server is terminated", "any", "`RUN_ERROR` `server_stopping`", "limits/test_life_cycle.py"),
-    ("the client does not read", "any", "`RUN_ERROR` `reader_too_slow`", "limits/test_slow_readers.py"),
+    (
+        "the server is terminated",
+        "any",
+        "`RUN_ERROR` `server_stopping`",
+        "limits/test_life_cycle.py",
+    ),
+    (
+        "the client does not read",
+        "any",
+        "`RUN_ERROR` `reader_too_slow`",
+        "limits/test_slow_readers.py",
+    ),
 ]
 
 

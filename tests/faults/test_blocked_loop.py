@@ -25,8 +25,20 @@ COMMENT = b": keep-alive"
 
 CASES = [
     Case("a node blocks the event loop", "a message", "all of its events, late", "success"),
-    Case("a node blocks the event loop", "of another thread", "all of its events, late", "success", deep=True),
-    Case("a node blocks the event loop", "`connect`", "what there was, then the rest, late", "success", deep=True),
+    Case(
+        "a node blocks the event loop",
+        "of another thread",
+        "all of its events, late",
+        "success",
+        deep=True,
+    ),
+    Case(
+        "a node blocks the event loop",
+        "`connect`",
+        "what there was, then the rest, late",
+        "success",
+        deep=True,
+    ),
     Case("a node blocks the event loop", "`GET path/health`", "200, late", "200", deep=True),
 ]
 

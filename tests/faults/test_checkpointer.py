@@ -1,6 +1,7 @@
 """Each call of the checkpointer fails once, and hangs once, in each kind of run.
 
-After each: one terminal event; what is guarded has run at most once for an approval; the next turn works.
+After each: one terminal event; what is guarded has run at most once for an approval; the next turn
+works.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from tests.waiting import eventually
 
 
 async def calls_of(fault: Fault, home: Path) -> list[int]:
-    """The numbers of the calls of a run that has no trouble; if not deep, of the first read, list, write and so on."""
+    """The numbers of the calls of a run that has no trouble; if not deep, of the first read, list,
+    write and so on."""
     world = World(home / "well", fault.kind)
     world.home.mkdir()
     run = await fault.prepare(world)
@@ -30,7 +32,9 @@ async def calls_of(fault: Fault, home: Path) -> list[int]:
     return [*range(1, len(names) + 1)] if DEPTH else sorted(first)
 
 
-async def prepared(fault: Fault, home: Path, at: int) -> tuple[World, Callable[[], Awaitable[RecordedRun]]]:
+async def prepared(
+    fault: Fault, home: Path, at: int
+) -> tuple[World, Callable[[], Awaitable[RecordedRun]]]:
     world = World(home / f"at{at}", fault.kind)
     world.home.mkdir()
     run = await fault.prepare(world)
@@ -42,7 +46,9 @@ async def prepared(fault: Fault, home: Path, at: int) -> tuple[World, Callable[[
 async def check_after(world: World, fault: Fault) -> None:
     """What was approved once has happened at most once, and the next turn works."""
     world.saver.well()
-    await eventually(lambda: asyncio.all_tasks() == {asyncio.current_task()}, "what the run has left has ended")
+    await eventually(
+        lambda: asyncio.all_tasks() == {asyncio.current_task()}, "what the run has left has ended"
+    )
     ran = happened(world.file)
     assert len(ran) == len(set(ran))
     file = world.home / "next.9"
@@ -51,7 +57,9 @@ async def check_after(world: World, fault: Fault) -> None:
     assert happened(world.file) == ran
 
 
-@pytest.mark.parametrize("fault", representatives(FAULTS, lambda fault: fault.kind), ids=lambda fault: fault.run)
+@pytest.mark.parametrize(
+    "fault", representatives(FAULTS, lambda fault: fault.kind), ids=lambda fault: fault.run
+)
 async def test_a_call_that_fails(fault: Fault, tmp_path: Path) -> None:
     for at in await calls_of(fault, tmp_path):
         world, run = await prepared(fault, tmp_path, at)
@@ -65,7 +73,9 @@ async def test_a_call_that_fails(fault: Fault, tmp_path: Path) -> None:
             raise
 
 
-@pytest.mark.parametrize("fault", representatives(FAULTS, lambda fault: fault.kind), ids=lambda fault: fault.run)
+@pytest.mark.parametrize(
+    "fault", representatives(FAULTS, lambda fault: fault.kind), ids=lambda fault: fault.run
+)
 async def test_a_call_that_hangs(fault: Fault, tmp_path: Path) -> None:
     for at in (await calls_of(fault, tmp_path))[None if DEPTH else -1 :]:
         world, run = await prepared(fault, tmp_path, at)

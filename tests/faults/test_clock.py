@@ -1,7 +1,8 @@
-"""The wall clock jumps: only deadlines of approvals look at it, and they are as late or early as it is.
+"""The wall clock jumps: only deadlines of approvals look at it, and they are as late or early as it
+is.
 
-The clock is the machine's, which a test cannot set: `time.time` and the `datetime` that deadlines are read with are
-shifted.
+The clock is the machine's, which a test cannot set: `time.time` and the `datetime` that deadlines
+are read with are shifted.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ CASES = [
         "`RUN_ERROR`, `interrupt_expired`",
         "interrupt_expired",
     ),
-    Case("the clock jumps a day back", "an approval within its hour", "all of its events", "success"),
+    Case(
+        "the clock jumps a day back", "an approval within its hour", "all of its events", "success"
+    ),
     Case("the clock jumps a day ahead", "a message", "all of its events", "success"),
     Case("the clock jumps a day back", "a message", "all of its events", "success"),
 ]

@@ -1,4 +1,5 @@
-"""Values that JSON does not have, wherever a graph may put one: the stream is in order, and the thread goes on."""
+"""Values that JSON does not have, wherever a graph may put one: the stream is in order, and the
+thread goes on."""
 
 from __future__ import annotations
 
@@ -84,7 +85,11 @@ async def in_result(value: Any) -> None:
 
 
 async def in_message(value: Any) -> Any:
-    return {"messages": [AIMessage("odd", additional_kwargs={"value": value}, response_metadata={"value": value})]}
+    return {
+        "messages": [
+            AIMessage("odd", additional_kwargs={"value": value}, response_metadata={"value": value})
+        ]
+    }
 
 
 PLACES: dict[str, Callable[[Any], Any]] = {

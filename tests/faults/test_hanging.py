@@ -23,7 +23,8 @@ from tests.waiting import PATIENCE, wait_for
 
 
 class Hanging:
-    """An agent whose model or tool hangs until it is let go; `begun` counts how often each tool began."""
+    """An agent whose model or tool hangs until it is let go; `begun` counts how often each tool
+    began."""
 
     def __init__(self, **options: Any) -> None:
         self.begun: list[str] = []
@@ -110,7 +111,9 @@ SHALLOW = {
     ("spend", "`run_timeout`"),
 }
 CASES = [
-    Case(f"{fault}: {what}", run, client, end, (name, act, options), deep=(name, what) not in SHALLOW)
+    Case(
+        f"{fault}: {what}", run, client, end, (name, act, options), deep=(name, what) not in SHALLOW
+    )
     for name, (fault, run) in RUNS.items()
     for what, (act, options, client, end) in ENDS.items()
 ]
@@ -128,7 +131,9 @@ def test_what_hangs_is_ended(case: Case) -> None:
         end(stream, hanging)
         if case.ending != "closed":
             assert ending(visitor.keep(stream.rest())) == case.ending
-        expected = {case.ending, "success"} if end is waits else {"cancelled"}  # who joins may come too late
+        expected = (
+            {case.ending, "success"} if end is waits else {"cancelled"}
+        )  # who joins may come too late
         assert ending(joined.rest()) in expected
         visitor.path = "/patient"
         if in_thread:
@@ -151,5 +156,7 @@ def begun(visitor: Visitor, name: str) -> Stream:
 
 def check_goes_on(visitor: Visitor) -> None:
     """The thread of messages goes on although the tool's thread still hangs."""
-    wait_for(lambda: not any("agui-run" in task for task in visitor.served.tasks()), "the run has ended")
+    wait_for(
+        lambda: not any("agui-run" in task for task in visitor.served.tasks()), "the run has ended"
+    )
     assert ending(visitor.send("hello")) == "success"

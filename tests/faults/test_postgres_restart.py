@@ -79,7 +79,8 @@ class Bank:
         self.pool: AsyncConnectionPool[Any] | None = None
 
     def has_written(self, tasks: list[str]) -> bool:
-        """Whether the tool waits, and nothing is on its way to the database or waits for its turn."""
+        """Whether the tool waits, and nothing is on its way to the database or waits for its
+        turn."""
         assert self.pool is not None
         stats = self.pool.get_stats()
         writes = [task for task in tasks if "_checkpointer_put" in task or "aput" in task]
@@ -113,7 +114,9 @@ class Bank:
             return "seen"
 
         guard = HumanInTheLoopMiddleware({"spend": True})
-        return create_agent(Scripted(script=self.script), [spend, look], middleware=[guard], checkpointer=saver)
+        return create_agent(
+            Scripted(script=self.script), [spend, look], middleware=[guard], checkpointer=saver
+        )
 
     def app(self, dsn: str, patience: float) -> FastAPI:
         """As docs/operations/scaling.md says; the pool waits so many seconds for a connection."""
@@ -136,13 +139,22 @@ class Bank:
         return FastAPI(lifespan=lifespan)
 
 
-GONE, BACK = "Postgres is gone, and comes back after the run", "Postgres restarts in the middle of a run"
+GONE, BACK = (
+    "Postgres is gone, and comes back after the run",
+    "Postgres restarts in the middle of a run",
+)
 
 CASES = [
     Case(BACK, "a message", "all of its events", "success", deep=True),
     Case(BACK, "an approval", "all of its events", "success", deep=True),
     Case(GONE, "a message", "`RUN_ERROR`, `state_error`", "state_error", deep=True),
-    Case(GONE, "an approval", "`RUN_ERROR`, `state_error`; the tool does not run again", "state_error", deep=True),
+    Case(
+        GONE,
+        "an approval",
+        "`RUN_ERROR`, `state_error`; the tool does not run again",
+        "state_error",
+        deep=True,
+    ),
 ]
 
 
@@ -162,7 +174,9 @@ def test_a_run_that_loses_its_database(case: Case, database: Database) -> None:
         recorded = visitor.keep(stream.rest())
         assert ending(recorded) == ending(joined.rest()) == case.ending
         database.start()
-        wait_for(bank.is_connected, "the pool has a connection again")  # it waits longer after each failure
+        wait_for(
+            bank.is_connected, "the pool has a connection again"
+        )  # it waits longer after each failure
         visitor.check_usable(idle=False)  # psycopg's pool has tasks of its own
         wait_for(lambda: not any("agui" in task for task in served.tasks()), "no run is left")
     assert bank.spent == (case.run == "an approval")

@@ -28,7 +28,10 @@ def asked(recorded: RecordedRun) -> list[Interrupt]:
 
 
 def approved(questions: Sequence[Interrupt]) -> list[ResumeEntry]:
-    return [ResumeEntry(interrupt_id=one.id, status="resolved", payload={"approved": True}) for one in questions]
+    return [
+        ResumeEntry(interrupt_id=one.id, status="resolved", payload={"approved": True})
+        for one in questions
+    ]
 
 
 class Stream:
@@ -65,7 +68,9 @@ class Visitor:
 
     def input(self, *new: Message | str, resume: Sequence[ResumeEntry] = ()) -> RunAgentInput:
         new = tuple(user(one) if isinstance(one, str) else one for one in new)
-        return run_input(*self.held, *new, thread=self.thread, state=self.state, resume=list(resume) or None)
+        return run_input(
+            *self.held, *new, thread=self.thread, state=self.state, resume=list(resume) or None
+        )
 
     def begin(self, *new: Message | str, resume: Sequence[ResumeEntry] = ()) -> Stream:
         """Begin a run."""
@@ -87,7 +92,8 @@ class Visitor:
         return self.keep(self.begin(*new, resume=resume).rest())
 
     def check_usable(self, *, idle: bool = True) -> None:
-        """The thread takes the next message, after what it still asks was cancelled; then the server is idle."""
+        """The thread takes the next message, after what it still asks was cancelled; then the
+        server is idle."""
         shown = self.join().rest()
         questions = asked(shown) if ending(shown) == "interrupt" else []
         cancelled = [ResumeEntry(interrupt_id=one.id, status="cancelled") for one in questions]

@@ -1,4 +1,5 @@
-"""Installs and builds the pages of `examples/frontends`, with the Node that the `test` extra brings.
+"""Installs and builds the pages of `examples/frontends`, with the Node that the `test` extra
+brings.
 
 What is there already is kept, unless a page's files have changed. Where npm fails, the tests fail.
 """
@@ -30,11 +31,17 @@ _BINARIES = _WHEEL / "bin"
 def environment() -> dict[str, str]:
     """The environment of Node programs. Nothing is reported to anybody."""
     path = f"{_BINARIES}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "COPILOTKIT_TELEMETRY_DISABLED": "true", "DO_NOT_TRACK": "1"}
+    return {
+        **os.environ,
+        "PATH": path,
+        "COPILOTKIT_TELEMETRY_DISABLED": "true",
+        "DO_NOT_TRACK": "1",
+    }
 
 
 def link_node(folder: Path) -> None:
-    """Put `node`, `npm` and `npx` into a folder. The wheel's own copies of npm and npx do not find their library."""
+    """Put `node`, `npm` and `npx` into a folder. The wheel's own copies of npm and npx do not find
+    their library."""
     folder.mkdir()
     scripts = next(_WHEEL.glob("**/npm/bin/npm-cli.js")).parent
     (folder / "node").symlink_to(_BINARIES / "node")
@@ -47,7 +54,9 @@ def build(page: Path) -> None:
     stamp = page / "node_modules" / ".installed"
     package = (page / "package.json").read_text()
     if not stamp.exists() or stamp.read_text() != package:
-        shutil.rmtree(stamp.parent, ignore_errors=True)  # npm keeps what still fits, a user's first install does not
+        shutil.rmtree(
+            stamp.parent, ignore_errors=True
+        )  # npm keeps what still fits, a user's first install does not
         _npm(page, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
         stamp.write_text(package)
     _bundle(page, page)
@@ -57,7 +66,9 @@ def _bundle(page: Path, root: Path) -> None:
     """Build the page in `root`, which has the packages of `page`, where that has to be."""
     built = root / "dist" / "index.html"
     sources = [page / "node_modules" / ".installed", root / "index.html", *root.glob("page.*")]
-    if not built.exists() or built.stat().st_mtime <= max(source.stat().st_mtime for source in sources):
+    if not built.exists() or built.stat().st_mtime <= max(
+        source.stat().st_mtime for source in sources
+    ):
         _npm(page, "run", "build", *(["--", str(root)] if root != page else []))
 
 
@@ -71,25 +82,35 @@ def build_migrated_page() -> None:
 
 
 def page_with_new_client() -> Path:
-    """Return assistant-ui's page in an application that has the newest `@ag-ui/client` of its own."""
+    """Return assistant-ui's page in an application that has the newest `@ag-ui/client` of its
+    own."""
     NEW_CLIENT_PAGE.mkdir(parents=True, exist_ok=True)
     for source in (PAGES / "assistant-ui").glob("*.*"):
-        _write(NEW_CLIENT_PAGE / source.name, re.sub(r'("@ag-ui/client": )"[^"]+"', r'\1"1.0.0"', source.read_text()))
+        _write(
+            NEW_CLIENT_PAGE / source.name,
+            re.sub(r'("@ag-ui/client": )"[^"]+"', r'\1"1.0.0"', source.read_text()),
+        )
     return NEW_CLIENT_PAGE
 
 
 def runtime_with_new_client() -> str:
-    """Return CopilotKit's runtime with the `HttpAgent` of the newest `@ag-ui/client`, a path in its directory."""
+    """Return CopilotKit's runtime with the `HttpAgent` of the newest `@ag-ui/client`, a path in its
+    directory."""
     text = (PAGES / "copilotkit" / "runtime.mjs").read_text()
-    client = (PAGES / "plain" / "node_modules" / "@ag-ui" / "client" / "dist" / "index.mjs").as_uri()
-    text = text.replace("LangGraphHttpAgent", "HttpAgent").replace("@copilotkit/runtime/langgraph", client)
+    client = (
+        PAGES / "plain" / "node_modules" / "@ag-ui" / "client" / "dist" / "index.mjs"
+    ).as_uri()
+    text = text.replace("LangGraphHttpAgent", "HttpAgent").replace(
+        "@copilotkit/runtime/langgraph", client
+    )
     script = "node_modules/new_client.mjs"
     _write(PAGES / "copilotkit" / script, text.replace('"dist"', '"../dist"'))
     return script
 
 
 def runtime_with_migrated_page() -> str:
-    """Return CopilotKit's runtime that serves the page for migrated graphs, a path in its directory."""
+    """Return CopilotKit's runtime that serves the page for migrated graphs, a path in its
+    directory."""
     text = (PAGES / "copilotkit" / "runtime.mjs").read_text()
     script = "node_modules/migrated.mjs"
     _write(PAGES / "copilotkit" / script, text.replace('"dist"', '".migrated/dist"'))
@@ -104,9 +125,13 @@ def _write(file: Path, text: str) -> None:
 def _npm(page: Path, *arguments: str) -> None:
     npm = next(_WHEEL.glob("**/npm/bin/npm-cli.js"))
     command = [str(_BINARIES / "node"), str(npm), *arguments]
-    done = subprocess.run(command, cwd=page, env=environment(), capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        command, cwd=page, env=environment(), capture_output=True, text=True, timeout=600
+    )
     if done.returncode != 0:
-        raise RuntimeError(f"npm {arguments[0]} failed in {page}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+        raise RuntimeError(
+            f"npm {arguments[0]} failed in {page}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}"
+        )
 
 
 class Runtime:
@@ -123,7 +148,8 @@ class Runtime:
 
 @contextlib.contextmanager
 def runtime(agent_url: str, script: str = "runtime.mjs") -> Iterator[Runtime]:
-    """Run `examples/frontends/copilotkit/runtime.mjs`, or another script, in front of an agent, on a free port."""
+    """Run `examples/frontends/copilotkit/runtime.mjs`, or another script, in front of an agent, on
+    a free port."""
     process = subprocess.Popen(
         [str(_BINARIES / "node"), script],
         cwd=PAGES / "copilotkit",
@@ -142,7 +168,8 @@ def runtime(agent_url: str, script: str = "runtime.mjs") -> Iterator[Runtime]:
 
 
 def main() -> None:
-    """Build all pages: `make test-frontends` does it first, so that no test waits for a registry."""
+    """Build all pages: `make test-frontends` does it first, so that no test waits for a
+    registry."""
     for name in NAMES:
         build(PAGES / name)
     build(page_with_new_client())

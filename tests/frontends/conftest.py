@@ -23,7 +23,8 @@ def kind(request: pytest.FixtureRequest) -> type[FrontEnd]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run each front end's tests in one process, and give them time: the first one may have to build the page."""
+    """Run each front end's tests in one process, and give them time: the first one may have to
+    build the page."""
     for item in items:
         if Path(__file__).parent in item.path.parents and isinstance(item, pytest.Function):
             item.add_marker(pytest.mark.xdist_group(str(item.callspec.params["kind"])))

@@ -30,11 +30,13 @@ if TYPE_CHECKING:
 
 
 class FrontEnd:
-    """A page in a browser. The pages differ in their chat; notes and questions are the same in all."""
+    """A page in a browser. The pages differ in their chat; notes and questions are the same in
+    all."""
 
     name: str
     directory: Path
-    # What the chat shows of assistant messages, of reasoning and of tool calls, an element for each.
+    # What the chat shows of assistant messages, of reasoning and of tool calls, an element for
+    # each.
     answers = ".assistant"
     thoughts = ".reasoning"
     calls = ".call"
@@ -74,7 +76,9 @@ class FrontEnd:
 
     def answer(self, text: str) -> None:
         """Answer the one question that there is."""
-        form = self.page.locator("form", has=self.page.get_by_role("button", name="Answer", exact=True))
+        form = self.page.locator(
+            "form", has=self.page.get_by_role("button", name="Answer", exact=True)
+        )
         form.get_by_role("textbox").fill(text)
         self.press("Answer")
 
@@ -108,7 +112,9 @@ class FrontEnd:
         expect(self.page.locator("form").filter(has_text=text)).to_be_visible()
 
     def shows_no_question(self) -> None:
-        expect(self.page.get_by_role("button", name=re.compile("^(Approve|Answer)$"))).to_have_count(0)
+        expect(
+            self.page.get_by_role("button", name=re.compile("^(Approve|Answer)$"))
+        ).to_have_count(0)
 
 
 class Plain(FrontEnd):
@@ -145,7 +151,9 @@ class CopilotKit(FrontEnd):
         return "runtime.mjs"
 
     def rests(self) -> None:
-        expect(self.page.get_by_test_id("copilot-chat")).to_have_attribute("data-copilot-running", "false")
+        expect(self.page.get_by_test_id("copilot-chat")).to_have_attribute(
+            "data-copilot-running", "false"
+        )
 
     def send(self, text: str) -> None:
         self.rests()
@@ -209,7 +217,10 @@ def site(kind: type[FrontEnd], agent: LangGraphAgent) -> Iterator[Site]:
     with contextlib.ExitStack() as stack:
         app = build_app(agent)
         app.mount(
-            "/new-client", StaticFiles(directory=NewClientAssistantUI.directory / "dist", html=True, check_dir=False)
+            "/new-client",
+            StaticFiles(
+                directory=NewClientAssistantUI.directory / "dist", html=True, check_dir=False
+            ),
         )
         served = stack.enter_context(serving(app))
         if issubclass(kind, CopilotKit):

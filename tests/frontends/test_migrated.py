@@ -1,4 +1,5 @@
-"""Graphs as users of `ag-ui-langgraph` write them, behind a page as users of CopilotKit write it."""
+"""Graphs as users of `ag-ui-langgraph` write them, behind a page as users of CopilotKit write
+it."""
 
 from __future__ import annotations
 
@@ -94,7 +95,9 @@ def test_a_tool_of_the_page(browser: Browser, kind: type[FrontEnd]) -> None:
 
 @pytest.mark.parametrize("answer", ["object", "text"])
 @SWITCHES
-def test_an_interrupt_twice(browser: Browser, kind: type[FrontEnd], switches: dict[str, Any], answer: str) -> None:
+def test_an_interrupt_twice(
+    browser: Browser, kind: type[FrontEnd], switches: dict[str, Any], answer: str
+) -> None:
     with opened("human_in_the_loop", browser, kind, answer, **switches) as page:
         page.front.send("paint the wall")
         expect(page.box("Buy paint")).to_be_checked()
@@ -107,7 +110,9 @@ def test_an_interrupt_twice(browser: Browser, kind: type[FrontEnd], switches: di
         page.front.send("paint the door")
         page.box("Buy paint").uncheck()
         page.front.press("Confirm")
-        page.front.shows_answers("I have a plan.", "Doing: Buy paint", "I have a plan.", "Doing: Paint")
+        page.front.shows_answers(
+            "I have a plan.", "Doing: Buy paint", "I have a plan.", "Doing: Paint"
+        )
         page.shows("steps", "Buy paint: disabled", "Paint: enabled")
     for given in page.sent[1::2]:
         assert bool(given.get("resume")) == (switches is OUTCOME)
@@ -130,7 +135,9 @@ def test_a_message_instead_of_an_answer(browser: Browser, kind: type[FrontEnd]) 
 
 
 @SWITCHES
-def test_an_interrupt_of_a_subgraph(browser: Browser, kind: type[FrontEnd], switches: dict[str, Any]) -> None:
+def test_an_interrupt_of_a_subgraph(
+    browser: Browser, kind: type[FrontEnd], switches: dict[str, Any]
+) -> None:
     with opened("subgraphs", browser, kind, **switches) as page:
         page.front.send("to Rome")
         page.front.shows("form p", "Which flight?")
@@ -208,7 +215,9 @@ def test_state_that_a_tool_call_predicts_twice(browser: Browser, kind: type[Fron
 
 
 def test_state_that_a_node_emits(browser: Browser, kind: type[FrontEnd]) -> None:
-    with opened("agentic_generative_ui", browser, kind, model=lambda model: Held(*model.turns)) as page:
+    with opened(
+        "agentic_generative_ui", browser, kind, model=lambda model: Held(*model.turns)
+    ) as page:
         page.front.send("plant a tree")
         page.shows("steps", "Dig: completed", "Plant: completed")  # before the node returns them
         page.model.release()

@@ -1,7 +1,9 @@
-"""Front ends of before 1.0 in an application that has `@ag-ui/client` 1.0.0, which then speaks for them.
+"""Front ends of before 1.0 in an application that has `@ag-ui/client` 1.0.0, which then speaks for
+them.
 
-`npm install @assistant-ui/react-ag-ui @ag-ui/client` gives that today. The client says that it knows 1.0, but what it
-passes on is read by the front end, which does not. An option of the agent helps.
+`npm install @assistant-ui/react-ag-ui @ag-ui/client` gives that today. The client says that it
+knows 1.0, but what it passes on is read by the front end, which does not. An option of the agent
+helps.
 """
 
 from __future__ import annotations
@@ -20,10 +22,14 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
-@pytest.fixture(scope="module", params=[NewClientAssistantUI, NewClientCopilotKit], ids=lambda kind: kind.name)
+@pytest.fixture(
+    scope="module", params=[NewClientAssistantUI, NewClientCopilotKit], ids=lambda kind: kind.name
+)
 def kind(request: pytest.FixtureRequest) -> type[FrontEnd]:
     build(PAGES / "plain")  # its client
-    build(page_with_new_client() if request.param is NewClientAssistantUI else request.param.directory)
+    build(
+        page_with_new_client() if request.param is NewClientAssistantUI else request.param.directory
+    )
     return request.param  # type: ignore[no-any-return]
 
 

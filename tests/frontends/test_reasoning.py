@@ -1,7 +1,9 @@
-"""Reasoning over two turns that only the front end keeps: the provider gets the request that LangChain alone sends.
+"""Reasoning over two turns that only the front end keeps: the provider gets the request that
+LangChain alone sends.
 
-The page talks to an agent without a checkpointer, on the real package of the provider. What the provider is sent for
-the second question is compared with what it is sent for LangChain's own messages of the first run.
+The page talks to an agent without a checkpointer, on the real package of the provider. What the
+provider is sent for the second question is compared with what it is sent for LangChain's own
+messages of the first run.
 """
 
 from __future__ import annotations
@@ -32,8 +34,23 @@ if TYPE_CHECKING:
 
 SEALED = ReasoningOptions(seal=ReasoningSeal(keys=[b"k" * 32]))
 
-ANTHROPIC = ("thinking-text", "redacted-first", "empty-signed", "tool-loop", "interleaved", "parallel-calls")
-OPENAI = ("summary-parts", "encrypted-only", "tool-loop", "hidden-tool-loop", "parallel-calls", "two-texts", "phases")
+ANTHROPIC = (
+    "thinking-text",
+    "redacted-first",
+    "empty-signed",
+    "tool-loop",
+    "interleaved",
+    "parallel-calls",
+)
+OPENAI = (
+    "summary-parts",
+    "encrypted-only",
+    "tool-loop",
+    "hidden-tool-loop",
+    "parallel-calls",
+    "two-texts",
+    "phases",
+)
 EACH_CASE = [
     *(("anthropic", BY_ID[f"anthropic-{name}"]) for name in ANTHROPIC),
     *(("anthropic-sealed", BY_ID[f"anthropic-{name}"]) for name in ("redacted-first", "tool-loop")),
@@ -46,7 +63,8 @@ DIFFERENCES: dict[tuple[str, str], str] = {
     ("assistant-ui", "anthropic-interleaved"): _TEXT,
     ("assistant-ui", "anthropic-parallel-calls"): _TEXT,
 }
-"""Why a request is another one, by the front end and the case. Nothing else may differ, and no reasoning."""
+"""Why a request is another one, by the front end and the case. Nothing else may differ, and no
+reasoning."""
 
 
 @pytest.fixture(scope="module")
@@ -58,22 +76,29 @@ def providers() -> Iterator[ProviderServer]:
 
 
 class Talk:
-    """A graph on a provider's package without a checkpointer, and the page that keeps its thread."""
+    """A graph on a provider's package without a checkpointer, and the page that keeps its
+    thread."""
 
     def __init__(self, provider: str, providers: ProviderServer, *middleware: Any) -> None:
         self._provider, self._providers = provider, providers
         self._received = ReceivedEvents()
-        self.graph: Any = create_agent(make_model(provider, providers), [get_weather], middleware=middleware)
+        self.graph: Any = create_agent(
+            make_model(provider, providers), [get_weather], middleware=middleware
+        )
 
     def agent(self, reasoning: ReasoningOptions) -> LangGraphAgent:
-        return LangGraphAgent(graph=self.graph, reasoning=reasoning, config={"callbacks": [self._received]})
+        return LangGraphAgent(
+            graph=self.graph, reasoning=reasoning, config={"callbacks": [self._received]}
+        )
 
     def ask(self, front: FrontEnd, text: str, *script: Any) -> dict[str, Any]:
         """Ask on the page; return the first request that the provider got."""
         before, runs = len(self._providers.requests), len(self.runs)
         self._providers.script(self._provider, *script)
         front.send(text)
-        wait_for(lambda: len(self.runs) > runs and not self._providers.unanswered, "the run has ended")
+        wait_for(
+            lambda: len(self.runs) > runs and not self._providers.unanswered, "the run has ended"
+        )
         return sent(self._providers.requests[before])
 
     @property
@@ -130,7 +155,10 @@ def check(candidate: dict[str, Any], reference: dict[str, Any], *left_out: str) 
 def paint(provider: str) -> tuple[Turn, Turn]:
     """Reasoning and a call of the page's tool, then reasoning and the answer."""
     call = Call("set_background", {"color": "red"}, id="call_paint")
-    before, after = ([block for block in turn.blocks if isinstance(block, Reasoning)] for turn in loop(provider, 0))
+    before, after = (
+        [block for block in turn.blocks if isinstance(block, Reasoning)]
+        for turn in loop(provider, 0)
+    )
     return Turn((*before, call)), Turn((*after, Text("It is painted.")))
 
 

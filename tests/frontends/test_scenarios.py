@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def served(kind: type[FrontEnd]) -> Iterator[Site]:
     with site(
-        kind, LangGraphAgent(graph=server.graph, name="assistant", approvals=ApprovalOptions(ask_by="outcome"))
+        kind,
+        LangGraphAgent(
+            graph=server.graph, name="assistant", approvals=ApprovalOptions(ask_by="outcome")
+        ),
     ) as served:
         yield served
 
@@ -78,7 +81,9 @@ def test_an_approval_that_is_refused(front: FrontEnd) -> None:
     expect(front.page.locator(front.answers)).to_contain_text(["Done: User rejected"])
     front.shows_no_question()
     front.send("hello")
-    expect(front.page.locator(front.answers)).to_contain_text(["Done: User rejected", said("hello")])
+    expect(front.page.locator(front.answers)).to_contain_text(
+        ["Done: User rejected", said("hello")]
+    )
     assert [result.status for result in results(front)] == ["error"]
 
 
@@ -103,7 +108,12 @@ def test_a_tool_of_the_page(front: FrontEnd) -> None:
 
 def test_state_both_ways_twice(front: FrontEnd) -> None:
     # Long enough that a change is sent as a patch: CopilotKit's runtime has died of patches.
-    milk, bread, eggs, tea = "three litres of fresh milk", "two loaves of rye bread", "a dozen eggs", "some green tea"
+    milk, bread, eggs, tea = (
+        "three litres of fresh milk",
+        "two loaves of rye bread",
+        "a dozen eggs",
+        "some green tea",
+    )
     front.send(f"note {milk}")
     front.shows_notes(milk)
     front.add_note(bread)
@@ -115,7 +125,10 @@ def test_state_both_ways_twice(front: FrontEnd) -> None:
     front.add_note(tea)
     front.send("notes")
     front.shows_answers(
-        "Done: Noted.", f"Done: {milk}, {bread}", "Done: Noted.", f"Done: {milk}, {bread}, {eggs}, {tea}"
+        "Done: Noted.",
+        f"Done: {milk}, {bread}",
+        "Done: Noted.",
+        f"Done: {milk}, {bread}, {eggs}, {tea}",
     )
     front.shows_notes(milk, bread, eggs, tea)
 
@@ -127,7 +140,9 @@ def test_a_subagent(front: FrontEnd) -> None:
     if isinstance(front, Plain):
         assert front.page.locator(".assistant").first.get_attribute("title") == "researcher"
     front.send("hello")
-    front.shows_answers("Much is known about cats.", "Done: Much is known about cats.", said("hello"))
+    front.shows_answers(
+        "Much is known about cats.", "Done: Much is known about cats.", said("hello")
+    )
 
 
 def test_an_error(front: FrontEnd) -> None:

@@ -1,7 +1,7 @@
 """Every generation of `@ag-ui/client` against the same agents: what each is sent, it takes.
 
-A client is asked over HTTP, holds what it makes of the stream, and sends that in its next turn. 0.0.42 cannot be
-recognised and fails at reasoning, so it gets graphs without.
+A client is asked over HTTP, holds what it makes of the stream, and sends that in its next turn.
+0.0.42 cannot be recognised and fails at reasoning, so it gets graphs without.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ class Front:
     def ask(self, *texts: str, **more: Any) -> ClientRun:
         """One turn, whatever comes of it."""
         self._count += 1
-        new = [{"id": f"u{self._count}-{n}", "role": "user", "content": text} for n, text in enumerate(texts)]
+        new = [
+            {"id": f"u{self._count}-{n}", "role": "user", "content": text}
+            for n, text in enumerate(texts)
+        ]
         given = {
             "url": self._served.url(self.path),
             "agent": self.path,
@@ -97,7 +100,11 @@ def saver(request: Any) -> InMemorySaver | None:
 def shape(run: ClientRun) -> list[Any]:
     """Who says what, without ids and opaque values."""
     return [
-        (one["role"], one.get("content") or "", [made["function"]["name"] for made in one.get("toolCalls") or ()])
+        (
+            one["role"],
+            one.get("content") or "",
+            [made["function"]["name"] for made in one.get("toolCalls") or ()],
+        )
         for one in run.messages
     ]
 
@@ -137,7 +144,9 @@ def test_text_and_tools(front: Front, saver: Any) -> None:
 
 def google(text: str) -> AIMessageChunk:
     """Return a chunk as langchain-google-genai makes it."""
-    return text_chunk(text, 0).model_copy(update={"response_metadata": {"model_provider": "google_genai"}})
+    return text_chunk(text, 0).model_copy(
+        update={"response_metadata": {"model_provider": "google_genai"}}
+    )
 
 
 def test_plain_text_in_blocks(front: Front, saver: Any) -> None:
@@ -165,8 +174,16 @@ def test_reasoning(modern: Front, saver: Any) -> None:
 
 def test_a_frontend_tool(front: Front, saver: Any) -> None:
     model = Scripted([call("paint", "c1", color="red")], ["Painted."])
-    front.use(LangGraphAgent(create_agent(model, middleware=[AGUIMiddleware()], checkpointer=saver)))
-    tools = [{"name": "paint", "description": "Paint", "parameters": {"type": "object", "properties": {"color": {}}}}]
+    front.use(
+        LangGraphAgent(create_agent(model, middleware=[AGUIMiddleware()], checkpointer=saver))
+    )
+    tools = [
+        {
+            "name": "paint",
+            "description": "Paint",
+            "parameters": {"type": "object", "properties": {"color": {}}},
+        }
+    ]
     first = front.run("paint", tools=tools)
     assert shape(first) == [("user", "paint", []), ("assistant", "", ["paint"])]
     assert ("outcome" in (first.last or {})) == (front.generation is None)
@@ -215,17 +232,24 @@ def check_decision(run: ClientRun, *, approved: bool) -> None:
 
 @pytest.mark.parametrize("approved", [True, False])
 def test_an_approval(front: Front, approved: bool) -> None:
-    """Old clients are asked by events and answer by a command, as with `ag-ui-langgraph`; all of them can."""
+    """Old clients are asked by events and answer by a command, as with `ag-ui-langgraph`; all of
+    them can."""
     front.use(LangGraphAgent(transferring()))
     asked = front.run("send 5")
     [question] = questions_of(front, asked)
     if front.generation is None:
-        answer = {"interruptId": interrupts_of(asked)[0]["id"], "status": "resolved", "payload": approved}
+        answer = {
+            "interruptId": interrupts_of(asked)[0]["id"],
+            "status": "resolved",
+            "payload": approved,
+        }
         check_decision(front.run(resume=[answer]), approved=approved)
     else:
         assert [one["args"] for one in question["action_requests"]] == [{"amount": 5}]
         decisions = {"decisions": [{"type": "approve" if approved else "reject"}]}
-        check_decision(front.run(forwardedProps={"command": {"resume": decisions}}), approved=approved)
+        check_decision(
+            front.run(forwardedProps={"command": {"resume": decisions}}), approved=approved
+        )
 
 
 @pytest.mark.parametrize("approved", [True, False])
@@ -246,7 +270,9 @@ def test_an_approval_as_a_tool_call(front: Front, approved: bool) -> None:
     asked = first.messages[-1]["toolCalls"][0]
     assert asked["function"]["name"] == "request_approval"
     content = json.dumps({"approved": approved})
-    second = front.run(add=[{"id": "answer", "role": "tool", "toolCallId": asked["id"], "content": content}])
+    second = front.run(
+        add=[{"id": "answer", "role": "tool", "toolCallId": asked["id"], "content": content}]
+    )
     check_decision(second, approved=approved)
 
 
@@ -259,25 +285,34 @@ def test_a_question(front: Front) -> None:
     asked = front.run("hi")
     assert questions_of(front, asked) == [{"question": "Which?"}]
     if front.generation is None:
-        answer = {"interruptId": interrupts_of(asked)[0]["id"], "status": "resolved", "payload": "that"}
+        answer = {
+            "interruptId": interrupts_of(asked)[0]["id"],
+            "status": "resolved",
+            "payload": "that",
+        }
         second = front.run(resume=[answer])
     else:
         [event] = asked.custom
-        second = front.run(forwardedProps={"command": {"resume": "that", "interruptEvent": event["value"]}})
+        second = front.run(
+            forwardedProps={"command": {"resume": "that", "interruptEvent": event["value"]}}
+        )
     assert shape(second)[-1] == ("assistant", "You said that.", [])
 
 
 def test_a_question_by_the_outcome(answering: Front) -> None:
     answering.use(
         LangGraphAgent(
-            chain_of(ask, state=Board, checkpointer=InMemorySaver()), approvals=ApprovalOptions(ask_by="outcome")
+            chain_of(ask, state=Board, checkpointer=InMemorySaver()),
+            approvals=ApprovalOptions(ask_by="outcome"),
         )
     )
     run = answering.run("hi")
     assert run.custom == []
     [asked] = interrupts_of(run)
     assert asked["message"] == "Which?"
-    second = answering.run(resume=[{"interruptId": asked["id"], "status": "resolved", "payload": "that"}])
+    second = answering.run(
+        resume=[{"interruptId": asked["id"], "status": "resolved", "payload": "that"}]
+    )
     assert shape(second)[-1] == ("assistant", "You said that.", [])
 
 
@@ -303,7 +338,9 @@ def test_an_error(front: Front, saver: Any) -> None:
         raise RuntimeError
 
     front.use(LangGraphAgent(chain_of(fail, state=Board, checkpointer=saver)))
-    run = front._node.run(url=front._served.url(front.path), threadId=front.path, generation=front.generation)
+    run = front._node.run(
+        url=front._served.url(front.path), threadId=front.path, generation=front.generation
+    )
     assert run.runError is None or run.runError["code"] == "graph_error"
 
 

@@ -1,4 +1,5 @@
-"""What servers and clients of before AG-UI 1.0 say in another way is read, with a word in the log."""
+"""What servers and clients of before AG-UI 1.0 say in another way is read, with a word in the
+log."""
 
 from __future__ import annotations
 
@@ -21,16 +22,31 @@ from tests.adapter.streams import RecordedRun, run_input
 from tests.client.servers import Awaiting, Blocking, recording, server
 from tests.http.raw import ask
 from tests.http.serving import Served, serving
-from tests.protocol.streams import Wire, call, event, in_run, message, reasoning, result, snapshot, text
+from tests.protocol.streams import (
+    Wire,
+    call,
+    event,
+    in_run,
+    message,
+    reasoning,
+    result,
+    snapshot,
+    text,
+)
 
 PARTS = [{"type": "text", "text": "Good "}, {"type": "text", "text": "day", "index": 1}]
 ASK = run_input(UserMessage(id="u", content="hi"), thread="t")
 
 
 def old_stream() -> list[Wire]:
-    """What a server of before 1.0 sends: reasoning in the role of an assistant, parts where 1.0 has text."""
+    """What a server of before 1.0 sends: reasoning in the role of an assistant, parts where 1.0 has
+    text."""
     opener, *rest = reasoning("q", "hm")
-    held = [message("user", "u", "hi"), message("reasoning", "q", "hm"), message("assistant", "m", PARTS)]
+    held = [
+        message("user", "u", "hi"),
+        message("reasoning", "q", "hm"),
+        message("assistant", "m", PARTS),
+    ]
     return in_run(
         event("REASONING_START", messageId="q", role="assistant"),
         {**opener, "role": "assistant"},
@@ -80,19 +96,31 @@ HISTORIES: dict[str, tuple[list[Wire], list[Any]]] = {
     "text": ([message("assistant", "m", PARTS)], [("ai", "Good day")]),
     "instructions": ([message("system", "m", PARTS)], [("system", "Good day")]),
     "calls alone": (
-        [message("assistant", "m", [], toolCalls=[CALL]), message("tool", "o", PARTS, toolCallId="c")],
+        [
+            message("assistant", "m", [], toolCalls=[CALL]),
+            message("tool", "o", PARTS, toolCallId="c"),
+        ],
         [("ai", ""), ("tool", "Good day")],
     ),
-    "reasoning": ([message("reasoning", "q", PARTS), message("assistant", "m", PARTS)], [("ai", "Good day")]),
+    "reasoning": (
+        [message("reasoning", "q", PARTS), message("assistant", "m", PARTS)],
+        [("ai", "Good day")],
+    ),
     "blocks of a model": (
-        [message("assistant", "m", [{"type": "thinking", "thinking": "hm", "signature": "S"}, *PARTS])],
+        [
+            message(
+                "assistant", "m", [{"type": "thinking", "thinking": "hm", "signature": "S"}, *PARTS]
+            )
+        ],
         [("ai", "Good day")],
     ),
 }
 
 
 @pytest.mark.parametrize("name", HISTORIES)
-def test_our_server_reads_old_histories(name: str, served: Served, caplog: pytest.LogCaptureFixture) -> None:
+def test_our_server_reads_old_histories(
+    name: str, served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
     held, expected = HISTORIES[name]
     model = Scripted(["Bye."])
     agent = LangGraphAgent(create_agent(model), trust=TrustOptions(instructions="accept"))

@@ -1,4 +1,5 @@
-"""Readers of one run, each of its own generation: who began it, and who joined by `connect`, get their own form of it.
+"""Readers of one run, each of its own generation: who began it, and who joined by `connect`, get
+their own form of it.
 
 All hold the same in the end, though they were not sent the same.
 """
@@ -35,7 +36,11 @@ from tests.waiting import PATIENCE, wait_for
 NEW, OLD = None, "0.0.59"
 GO: dict[str, Any] = {"id": "u1", "role": "user", "content": "go"}
 TITLE = "A draft" * 30  # long enough for a patch to be shorter than the state
-PAINT = {"name": "paint", "description": "Paint", "parameters": {"type": "object", "properties": {}}}
+PAINT = {
+    "name": "paint",
+    "description": "Paint",
+    "parameters": {"type": "object", "properties": {}},
+}
 
 
 class Board(TypedDict, total=False):
@@ -79,8 +84,15 @@ class Stage:
 
     def __init__(self, *last: Any) -> None:
         helper = create_agent(Scripted(["I help."]), name="helper")
-        words = [thinking("Hm.", 0), thinking(index=0, signature="s"), text_chunk("Well", 1), text_chunk(", yes.", 1)]
-        self.model = Waiting([*words, *([] if ask in last else [call("paint", "c1", 2)])], gate=asyncio.Event())
+        words = [
+            thinking("Hm.", 0),
+            thinking(index=0, signature="s"),
+            text_chunk("Well", 1),
+            text_chunk(", yes.", 1),
+        ]
+        self.model = Waiting(
+            [*words, *([] if ask in last else [call("paint", "c1", 2)])], gate=asyncio.Event()
+        )
         nodes = [begin, helper, talker(self.model), finish, *last]
         self.agent = LangGraphAgent(chain_of(*nodes, state=Board, checkpointer=InMemorySaver()))
         app = FastAPI()
@@ -105,14 +117,26 @@ def clients(node_client: NodeClient) -> Iterator[list[NodeClient]]:
 
 
 def read(
-    stage: Stage, served: Served, clients: list[NodeClient], first: str | None, held: list[Any], *, cancel: bool = False
+    stage: Stage,
+    served: Served,
+    clients: list[NodeClient],
+    first: str | None,
+    held: list[Any],
+    *,
+    cancel: bool = False,
 ) -> dict[str, ClientRun]:
-    """Let a client of the generation `first` begin a run, and two join it in the middle of a word."""
+    """Let a client of the generation `first` begin a run, and two join it in the middle of a
+    word."""
     given: dict[str, Any] = {"threadId": "t", "tools": [PAINT]}
     with ThreadPoolExecutor(3) as pool:
         begun = {
             "/first": pool.submit(
-                clients[0].run, url=served.url("/first"), generation=first, runId="live", **given, add=[GO]
+                clients[0].run,
+                url=served.url("/first"),
+                generation=first,
+                runId="live",
+                **given,
+                add=[GO],
             )
         }
         wait_for(stage.model.hung.is_set, "the model speaks")
@@ -120,7 +144,9 @@ def read(
             clients[1:], {"/old/connect": OLD, "/new/connect": NEW}.items(), strict=True
         ):
             url = served.url(path)
-            begun[path] = pool.submit(client.run, url=url, generation=generation, **given, messages=held)
+            begun[path] = pool.submit(
+                client.run, url=url, generation=generation, **given, messages=held
+            )
         wait_for(lambda: len(served_readers(served)) == 3, "both have joined")
         served.loop.call_soon_threadsafe(stage.model.gate.set)
         if cancel:
@@ -139,12 +165,17 @@ def check_form(stream: RecordedRun, generation: str | None, *, subagents: bool) 
         assert "subagentRunId" not in wire
     else:
         assert stream.last.outcome is not None
-        assert ("SUBAGENT_FINISHED" in stream.types, "subagentRunId" in wire) == (subagents, subagents)
+        assert ("SUBAGENT_FINISHED" in stream.types, "subagentRunId" in wire) == (
+            subagents,
+            subagents,
+        )
 
 
 def plain(run: ClientRun) -> list[dict[str, Any]]:
     """What the client holds, without the ids of subagents."""
-    return [{key: value for key, value in one.items() if key != "subagentRunId"} for one in run.messages]
+    return [
+        {key: value for key, value in one.items() if key != "subagentRunId"} for one in run.messages
+    ]
 
 
 def check(stage: Stage, runs: dict[str, ClientRun], first: str | None) -> dict[str, RecordedRun]:
@@ -153,9 +184,12 @@ def check(stage: Stage, runs: dict[str, ClientRun], first: str | None) -> dict[s
     streams = {path: stage.recorded(path, run) for path, run in runs.items()}
     for path, run in runs.items():
         assert (run.error, run.runError, run.warnings) == (None, None, []), path
-        assert [message.model_dump(by_alias=True, mode="json") for message in streams[path].messages] == run.messages
+        assert [
+            message.model_dump(by_alias=True, mode="json") for message in streams[path].messages
+        ] == run.messages
         assert (plain(run), run.state) == (plain(runs["/first"]), runs["/first"].state), path
-        # Who begins a run decides what it tells of subagents; an old client is told nothing in any case.
+        # Who begins a run decides what it tells of subagents; an old client is told nothing in any
+        # case.
         check_form(streams[path], generations[path], subagents=first == NEW)
     return streams
 
@@ -187,7 +221,10 @@ def test_a_question(first: str | None, clients: list[NodeClient]) -> None:
     for path, run in runs.items():
         if path in old:
             [event] = run.custom
-            assert (event["name"], json.loads(event["value"])) == ("on_interrupt", asked.metadata["value"])
+            assert (event["name"], json.loads(event["value"])) == (
+                "on_interrupt",
+                asked.metadata["value"],
+            )
             assert event["rawEvent"]["id"] == asked.id
         else:
             assert run.custom == []

@@ -1,7 +1,8 @@
-"""Reasoning through every generation of `@ag-ui/client`: the provider gets what LangGraph alone would have sent it.
+"""Reasoning through every generation of `@ag-ui/client`: the provider gets what LangGraph alone
+would have sent it.
 
-Two turns with a tool loop each, without a checkpointer: all that the agent knows of the first turn in the second has
-been with the client.
+Two turns with a tool loop each, without a checkpointer: all that the agent knows of the first turn
+in the second has been with the client.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ Json = dict[str, Any]
 
 def scripted(provider: str, server: ProviderServer) -> list[Any]:
     """Let the provider play both turns, and return the arguments of the agent that plays them."""
-    server.script(provider, *(turn for number in range(len(QUESTIONS)) for turn in loop(provider, number)))
+    server.script(
+        provider, *(turn for number in range(len(QUESTIONS)) for turn in loop(provider, number))
+    )
     return [make_model(provider, server), [get_weather]]
 
 
@@ -62,7 +65,9 @@ def alone(served: Served) -> dict[str, list[Json]]:
         graph = create_agent(*scripted(provider, server), checkpointer=InMemorySaver())
         for question in QUESTIONS:
             given: Any = {"messages": [("user", question)]}
-            async for _ in graph.astream(given, {"configurable": {"thread_id": "t"}}, stream_mode="messages"):
+            async for _ in graph.astream(
+                given, {"configurable": {"thread_id": "t"}}, stream_mode="messages"
+            ):
                 pass
         return server.bodies
 
@@ -99,7 +104,9 @@ def provider_server() -> Iterator[ProviderServer]:
 @pytest.mark.parametrize("generation", GENERATIONS, ids=lambda value: value or "1.0.0")
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("mode", OPTIONS)
-@each_value("generation", also=lambda generation, provider, mode: generation in ("0.0.48", "0.0.59", None))
+@each_value(
+    "generation", also=lambda generation, provider, mode: generation in ("0.0.48", "0.0.59", None)
+)
 def test_two_turns(
     generation: str | None,
     provider: str,
@@ -112,7 +119,9 @@ def test_two_turns(
     tape: Tape,
 ) -> None:
     path = f"/{generation}-{provider}-{mode}"
-    agent = LangGraphAgent(create_agent(*scripted(provider, provider_server)), reasoning=OPTIONS[mode])
+    agent = LangGraphAgent(
+        create_agent(*scripted(provider, provider_server)), reasoning=OPTIONS[mode]
+    )
     app.include_router(agui_router(agent, path))
     client = {"url": served.url(path), "agent": path, "threadId": path, "generation": generation}
     held: list[Json] = []
@@ -126,7 +135,12 @@ def test_two_turns(
 
     bodies = provider_server.bodies
     assert len(bodies) == len(alone[provider]) == 4
-    assert [list(differences(*pair)) for pair in zip(bodies, alone[provider], strict=True)] == [[], [], [], []]
+    assert [list(differences(*pair)) for pair in zip(bodies, alone[provider], strict=True)] == [
+        [],
+        [],
+        [],
+        [],
+    ]
     assert sent_back(provider, bodies[-1]) == "words and values"
 
 
@@ -141,7 +155,9 @@ def check_run(run: ClientRun, stream: RecordedRun, sent: list[Json]) -> None:
     assert (run.error, run.runError, run.warnings) == (None, None, [])
     assert run.input is not None
     assert run.input["messages"] == sent
-    assert run.messages == [message.model_dump(by_alias=True, mode="json") for message in stream.messages]
+    assert run.messages == [
+        message.model_dump(by_alias=True, mode="json") for message in stream.messages
+    ]
 
 
 def check_turn(messages: list[Json], number: int, *, shows: bool) -> None:

@@ -18,16 +18,46 @@ from tests.http.raw import Answer
 Json = Any
 Schema = dict[str, Any]
 
-TEXTS = ("", "chat", "spend", "u1", "c1", "a\nb", "\x00", "\ud83d", "\ude00", "\x1b[31m", "é🙂", "https://x.test/a.png")
-KEYS = ("mood", "amount", "messages", "command", "approved", "decisions", "", "\ud800", "a/b~c", "__pregel_tasks")
+TEXTS = (
+    "",
+    "chat",
+    "spend",
+    "u1",
+    "c1",
+    "a\nb",
+    "\x00",
+    "\ud83d",
+    "\ude00",
+    "\x1b[31m",
+    "é🙂",
+    "https://x.test/a.png",
+)
+KEYS = (
+    "mood",
+    "amount",
+    "messages",
+    "command",
+    "approved",
+    "decisions",
+    "",
+    "\ud800",
+    "a/b~c",
+    "__pregel_tasks",
+)
 
 FAULTS = ("internal", "graph_error", "state_error", "model_error", "tool_error", "recursion_limit")
 """Codes of what is no refusal: nothing that a client sends may lead to one."""
 
 texts = st.sampled_from(TEXTS) | st.text(max_size=8)
 anything: st.SearchStrategy[Json] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
@@ -35,7 +65,9 @@ anything: st.SearchStrategy[Json] = st.recursive(
 def body_schema(app: FastAPI, path: str) -> tuple[Schema, Schema]:
     """The schema of a route's body, and what it refers to."""
     described = app.openapi()
-    schema = described["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    schema = described["paths"][path]["post"]["requestBody"]["content"]["application/json"][
+        "schema"
+    ]
     return schema, described
 
 
@@ -60,7 +92,9 @@ class Values:
             # An optional member is left out rather than null.
             return st.one_of(*(self.of(choice) for choice in choices if choice != {"type": "null"}))
         kinds = schema.get("type", [])
-        return st.one_of(*(self._typed(kind, schema) for kind in ([kinds] if isinstance(kinds, str) else kinds)))
+        return st.one_of(
+            *(self._typed(kind, schema) for kind in ([kinds] if isinstance(kinds, str) else kinds))
+        )
 
     def _referred(self, pointer: str) -> st.SearchStrategy[Json]:
         if pointer not in self._made:
@@ -75,7 +109,9 @@ class Values:
             case "object":
                 return self._object(schema)
             case "array":
-                return st.lists(self.of(schema.get("items", True)), max_size=schema.get("maxItems", 4))
+                return st.lists(
+                    self.of(schema.get("items", True)), max_size=schema.get("maxItems", 4)
+                )
             case "string":
                 return texts
             case "integer":
@@ -112,7 +148,11 @@ def damaged(draw: st.DrawFn, values: st.SearchStrategy[Json]) -> Json:
 
 def _places(value: Json) -> list[tuple[Any, Any]]:
     pairs = (
-        list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+        list(value.items())
+        if isinstance(value, dict)
+        else list(enumerate(value))
+        if isinstance(value, list)
+        else []
     )
     return [place for key, inner in pairs for place in [(value, key), *_places(inner)]]
 
@@ -120,7 +160,8 @@ def _places(value: Json) -> list[tuple[Any, Any]]:
 def check_answer(answer: Answer, sent: Json, *, strict: bool = True) -> list[dict[str, Any]]:
     """Check the answer to a request; return the interrupts that are open then.
 
-    `strict` is for a thread of this client alone: else messages of others may have the ids of its own.
+    `strict` is for a thread of this client alone: else messages of others may have the ids of its
+    own.
     """
     assert answer.status < 500, answer.body
     if answer.status != 200:
@@ -129,11 +170,14 @@ def check_answer(answer: Answer, sent: Json, *, strict: bool = True) -> list[dic
         assert answer.json["detail"]
         return []
     assert answer.headers["content-type"].startswith("text/event-stream")
-    return check_stream(answer.body, parse_input(to_jsonable(sent)), strict)  # half pairs come back as U+FFFD
+    return check_stream(
+        answer.body, parse_input(to_jsonable(sent)), strict
+    )  # half pairs come back as U+FFFD
 
 
 def check_stream(body: bytes, given: RunAgentInput, strict: bool) -> list[dict[str, Any]]:
-    """Check a stream, strictly only if the client's own messages are in order; return the interrupts at its end."""
+    """Check a stream, strictly only if the client's own messages are in order; return the
+    interrupts at its end."""
     ids = [message.id for message in given.messages]
     verifier = Verifier(strict=strict and len(ids) == len(set(ids)), input=given)
     events = list(decode([body]))

@@ -31,7 +31,8 @@ class Meter:
 
 
 class Talker(BaseChatModel):
-    """Says `words` words with `pause` seconds before each; then, if `silent`, nothing more, without ending.
+    """Says `words` words with `pause` seconds before each; then, if `silent`, nothing more, without
+    ending.
 
     `said_as` is the id of its message.
     """
@@ -71,7 +72,9 @@ class Talker(BaseChatModel):
 
     def _word(self, number: int) -> ChatGenerationChunk:
         self.meter.produced += 1
-        return ChatGenerationChunk(message=AIMessageChunk(content=f"word{number} ", id=self.said_as))
+        return ChatGenerationChunk(
+            message=AIMessageChunk(content=f"word{number} ", id=self.said_as)
+        )
 
 
 class Caller(BaseChatModel):
@@ -93,7 +96,13 @@ class Caller(BaseChatModel):
         if isinstance(messages[-1], ToolMessage):
             yield ChatGenerationChunk(message=AIMessageChunk(content="done"))
             return
-        call = {"name": "delegate", "args": '{"task": "talk"}', "id": "call-1", "index": 0, "type": "tool_call_chunk"}
+        call = {
+            "name": "delegate",
+            "args": '{"task": "talk"}',
+            "id": "call-1",
+            "index": 0,
+            "type": "tool_call_chunk",
+        }
         yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[call]))
 
 

@@ -33,7 +33,8 @@ class Answer:
 
 
 class Connection:
-    """One request on one connection. `receive_buffer` bounds what the kernel takes in for a slow reader."""
+    """One request on one connection. `receive_buffer` bounds what the kernel takes in for a slow
+    reader."""
 
     def __init__(self, port: int, receive_buffer: int | None = None) -> None:
         self._socket = socket.socket()
@@ -47,15 +48,22 @@ class Connection:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.leave()
 
-    def send(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = JSON) -> None:
+    def send(
+        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = JSON
+    ) -> None:
         self._request(method, path, {**headers, "content-length": str(len(body))})
         self._socket.sendall(body)
 
-    def send_chunked(self, path: str, pieces: Iterable[bytes], headers: Mapping[str, str] = JSON) -> None:
+    def send_chunked(
+        self, path: str, pieces: Iterable[bytes], headers: Mapping[str, str] = JSON
+    ) -> None:
         self._request("POST", path, {**headers, "transfer-encoding": "chunked"})
         for piece in pieces:
             self._socket.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
@@ -87,7 +95,11 @@ class Connection:
         """Read everything."""
         status, headers = self.head()
         chunked = headers.get("transfer-encoding") == "chunked"
-        body = b"".join(self.pieces()) if chunked else self._exactly(int(headers.get("content-length", 0)))
+        body = (
+            b"".join(self.pieces())
+            if chunked
+            else self._exactly(int(headers.get("content-length", 0)))
+        )
         return Answer(status, headers, body)
 
     def leave(self) -> None:
@@ -118,7 +130,9 @@ class Connection:
         self._buffer += data
 
 
-def ask(port: int, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = JSON) -> Answer:
+def ask(
+    port: int, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = JSON
+) -> Answer:
     """Make one request and read its whole answer."""
     with Connection(port) as connection:
         connection.send(method, path, body, headers)

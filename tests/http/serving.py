@@ -20,13 +20,18 @@ T = TypeVar("T")
 
 
 class Served(uvicorn.Server):
-    """A running server. `complaints` are what its loop reports of tasks that nobody looked after."""
+    """A running server. `complaints` are what its loop reports of tasks that nobody looked
+    after."""
 
     def __init__(self, app: ASGIApp, port: int = 0) -> None:
-        super().__init__(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1))
+        super().__init__(
+            uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1)
+        )
         self._socket = socket.create_server(("127.0.0.1", port), backlog=128)
         self._up = threading.Event()
-        self._thread = threading.Thread(target=self.run, args=([self._socket],), name="served", daemon=True)
+        self._thread = threading.Thread(
+            target=self.run, args=([self._socket],), name="served", daemon=True
+        )
         self._own: set[asyncio.Task[Any]] = set()
         self.port: int = self._socket.getsockname()[1]
         self.complaints: list[str] = []
@@ -68,7 +73,11 @@ class Served(uvicorn.Server):
         """The tasks in the server's loop, but for those that an idle server has."""
 
         async def others() -> list[str]:
-            return [repr(task) for task in asyncio.all_tasks() - self._own if task is not asyncio.current_task()]
+            return [
+                repr(task)
+                for task in asyncio.all_tasks() - self._own
+                if task is not asyncio.current_task()
+            ]
 
         return self.call(others())
 

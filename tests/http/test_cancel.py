@@ -32,7 +32,9 @@ def owns(request: Request, thread_id: str) -> bool:
 def app_of(model: Talker) -> FastAPI:
     app = FastAPI()
     agent = LangGraphAgent(flat(model), on_disconnect="continue")
-    app.include_router(agui_router(agent, "/agent", dependencies=[Depends(signed_in)], authorize_thread=owns))
+    app.include_router(
+        agui_router(agent, "/agent", dependencies=[Depends(signed_in)], authorize_thread=owns)
+    )
     return app
 
 
@@ -47,7 +49,11 @@ def test_only_who_may_use_the_thread_stops_its_run() -> None:
         connection.send("POST", "/agent", body_of(given), ADA)
         assert connection.head()[0] == 200
         assert model.meter.begun.wait(PATIENCE)
-        for headers, status in ((JSON, 401), ({**JSON, "x-user": "eve"}, 403), ({"x-user": "ada"}, 415)):
+        for headers, status in (
+            (JSON, 401),
+            ({**JSON, "x-user": "eve"}, 403),
+            ({"x-user": "ada"}, 415),
+        ):
             assert cancel(served, ids, headers).status == status
         assert cancel(served, {"threadId": given.thread_id}).status == 422
         for wrong in ({**ids, "runId": "other"}, {**ids, "threadId": "ada-2"}):
@@ -78,7 +84,9 @@ def test_a_run_without_a_client_is_stopped() -> None:
 def test_openapi_describes_it() -> None:
     graph = StateGraph(MessagesState).add_node("answer", lambda _: {}).add_edge(START, "answer")
     app = FastAPI()
-    app.include_router(agui_router(LangGraphAgent(graph.compile(checkpointer=InMemorySaver())), "/agent"))
+    app.include_router(
+        agui_router(LangGraphAgent(graph.compile(checkpointer=InMemorySaver())), "/agent")
+    )
     operation = app.openapi()["paths"]["/agent/cancel"]["post"]
     assert operation["responses"].keys() == {"204", "400", "404", "413", "415", "422", "503"}
     body = operation["requestBody"]["content"]["application/json"]["schema"]

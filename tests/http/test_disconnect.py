@@ -1,4 +1,5 @@
-"""Clients that leave a stream over a real socket: the work they asked for stops, or (if so told) goes on unread."""
+"""Clients that leave a stream over a real socket: the work they asked for stops, or (if so told)
+goes on unread."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ from tests.providers.server import ProviderServer, Reply
 from tests.waiting import PATIENCE, eventually
 
 AT_ONCE = 10.0
-"""Seconds in which a run that was left has stopped, however busy the machine is; else it goes on for 15 minutes."""
+"""Seconds in which a run that was left has stopped, however busy the machine is; else it goes on
+for 15 minutes."""
 
 
 def app_of(graph: Graph, **options: Any) -> FastAPI:
@@ -69,7 +71,10 @@ def check_stopped(model: Talker, served: Served, left: float, produced: int) -> 
     assert model.meter.produced == quiet
 
 
-LEAVE: dict[str, Callable[[Connection], None]] = {"closed": Connection.leave, "reset": Connection.vanish}
+LEAVE: dict[str, Callable[[Connection], None]] = {
+    "closed": Connection.leave,
+    "reset": Connection.vanish,
+}
 
 
 @pytest.mark.parametrize("leave", LEAVE.values(), ids=LEAVE)
@@ -87,7 +92,9 @@ def test_a_model_that_talks_is_stopped(
         check_stopped(model, served, left, produced)
     noise = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     # Only an exception out of a callback stops a model in a thread; LangChain logs it.
-    assert [line for line in noise if shape != "synchronous" or "on_llm_new_token" not in line] == []
+    assert [
+        line for line in noise if shape != "synchronous" or "on_llm_new_token" not in line
+    ] == []
 
 
 @pytest.mark.parametrize("shape", [name for name in SHAPES if name != "synchronous"])
@@ -106,7 +113,9 @@ def test_the_reference_client_aborts(shape: str, node_client: NodeClient) -> Non
     model = Talker()
     with serving(app_of(SHAPES[shape](model))) as served:
         run = node_client.run(
-            url=served.url("/agent"), messages=[{"id": "1", "role": "user", "content": "go"}], abortAfterEvents=12
+            url=served.url("/agent"),
+            messages=[{"id": "1", "role": "user", "content": "go"}],
+            abortAfterEvents=12,
         )
         left = time.monotonic()
         assert run.error is None
@@ -119,7 +128,9 @@ def test_the_reference_client_aborts_in_silence(node_client: NodeClient) -> None
     model = Talker(words=0, silent=True)
     with serving(app_of(flat(model))) as served:
         node_client.run(
-            url=served.url("/agent"), messages=[{"id": "1", "role": "user", "content": "go"}], abortAfterEvents=1
+            url=served.url("/agent"),
+            messages=[{"id": "1", "role": "user", "content": "go"}],
+            abortAfterEvents=1,
         )
         served.wait_idle(AT_ONCE)
 
@@ -169,7 +180,11 @@ def test_the_provider_sees_its_client_leave(case_id: str, provider_server: Provi
 
 
 @pytest.mark.parametrize(
-    "shape", [name if name in ("nested", "synchronous") else pytest.param(name, marks=deep) for name in SHAPES]
+    "shape",
+    [
+        name if name in ("nested", "synchronous") else pytest.param(name, marks=deep)
+        for name in SHAPES
+    ],
 )
 def test_a_run_may_go_on_unread(shape: str) -> None:
     model = Talker(words=60)
@@ -195,11 +210,17 @@ def test_many_clients_leave_at_random_points(
     graphs = [shape(Talker(words=40, pause=0.002), InMemorySaver()) for shape in SHAPES.values()]
     app = FastAPI()
     for number, graph in enumerate(graphs):
-        app.include_router(agui_router(LangGraphAgent(graph=graph, on_disconnect=mode), f"/agent-{number}"))
+        app.include_router(
+            agui_router(LangGraphAgent(graph=graph, on_disconnect=mode), f"/agent-{number}")
+        )
 
     def visit(number: int, amount: int, leave: Callable[[Connection], None]) -> None:
         with Connection(served.port) as connection:
-            connection.send("POST", f"/agent-{number % len(graphs)}", body_of(run_input("go", thread=str(number))))
+            connection.send(
+                "POST",
+                f"/agent-{number % len(graphs)}",
+                body_of(run_input("go", thread=str(number))),
+            )
             size = 0
             if amount > 0:
                 connection.head()
@@ -215,12 +236,15 @@ def test_many_clients_leave_at_random_points(
         leaves = list(LEAVE.values())
         with ThreadPoolExecutor(50) as pool:
             visits = [
-                pool.submit(visit, number, source.randrange(-300, 6000), source.choice(leaves)) for number in range(50)
+                pool.submit(visit, number, source.randrange(-300, 6000), source.choice(leaves))
+                for number in range(50)
             ]
         for done in visits:
             done.result()
         served.wait_idle()
-    noise = [str(warning.message) for warning in caught] + [record.getMessage() for record in caplog.records]
+    noise = [str(warning.message) for warning in caught] + [
+        record.getMessage() for record in caplog.records
+    ]
     assert not [line for line in noise if "never" in line]
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
@@ -267,5 +291,7 @@ async def test_a_client_that_is_gone_before_the_first_byte() -> None:
 
     body = run_input("go").model_dump(mode="json", by_alias=True, exclude_none=True)
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(gone)) as client:
-        await client.post("http://agent/", json={**body, "unknown": True})  # so that the answer begins with a comment
+        await client.post(
+            "http://agent/", json={**body, "unknown": True}
+        )  # so that the answer begins with a comment
     await eventually(lambda: not agent._running, "the run ends")

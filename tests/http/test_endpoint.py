@@ -75,7 +75,10 @@ class TestStream:
         assert answered(answer.body, given).endswith("word49 ")
 
     def test_the_first_event_does_not_wait_for_the_model(self) -> None:
-        with serving(app_of(talking(words=0, silent=True))) as served, Connection(served.port) as connection:
+        with (
+            serving(app_of(talking(words=0, silent=True))) as served,
+            Connection(served.port) as connection,
+        ):
             connection.send("POST", "/agent", body_of(run_input("go")))
             assert connection.head()[0] == 200
             assert b'"RUN_STARTED"' in next(connection.pieces())
@@ -90,7 +93,9 @@ class TestStream:
 
     def test_many_runs_at_once_do_not_mix(self) -> None:
         with serving(app_of(talking(words=20, pause=0.002))) as served:
-            connections = [(Connection(served.port), run_input(f"go {number}")) for number in range(20)]
+            connections = [
+                (Connection(served.port), run_input(f"go {number}")) for number in range(20)
+            ]
             for connection, given in connections:
                 connection.send("POST", "/agent", body_of(given))
             for connection, given in connections:
@@ -114,13 +119,17 @@ class TestSilence:
         assert answered(answer.body, given) == "word0 word1 word2 "
         assert answered(answer.body.replace(COMMENT, b""), given) == "word0 word1 word2 "
 
-    @pytest.mark.parametrize("keep_alive", [3.0, pytest.param(None, marks=deep)], ids=["busy", "off"])
+    @pytest.mark.parametrize(
+        "keep_alive", [3.0, pytest.param(None, marks=deep)], ids=["busy", "off"]
+    )
     def test_no_comment_otherwise(self, keep_alive: float | None) -> None:
         given = run_input("go")
         with serving(app_of(talking(words=40, pause=0.08), keep_alive=keep_alive)) as served:
             begun = time.monotonic()
             answer = ask(served.port, "POST", "/agent", body_of(given))
-        assert time.monotonic() - begun > 3.0, "the stream was meant to last longer than the allowed silence"
+        assert time.monotonic() - begun > 3.0, (
+            "the stream was meant to last longer than the allowed silence"
+        )
         assert COMMENT not in answer.body
         assert answered(answer.body, given).endswith("word39 ")
 
@@ -138,7 +147,9 @@ class TestSilence:
 
     def test_the_reference_client_does_not_mind(self, node_client: NodeClient) -> None:
         with serving(app_of(talking(pause=0.15), keep_alive=0.02)) as served:
-            run = node_client.run(url=served.url("/agent"), add=[{"id": "1", "role": "user", "content": "go"}])
+            run = node_client.run(
+                url=served.url("/agent"), add=[{"id": "1", "role": "user", "content": "go"}]
+            )
         assert (run.error, run.warnings) == (None, [])
         assert run.messages[-1]["content"] == "word0 word1 word2 "
 
@@ -146,7 +157,10 @@ class TestSilence:
 class TestSlowReader:
     def test_gets_everything_and_holds_up_nobody(self) -> None:
         given = run_input("go")
-        with serving(app_of(talking(words=8000))) as served, Connection(served.port, receive_buffer=4096) as slow:
+        with (
+            serving(app_of(talking(words=8000))) as served,
+            Connection(served.port, receive_buffer=4096) as slow,
+        ):
             slow.send("POST", "/agent", body_of(given))
             assert slow.head()[0] == 200
             body = bytearray()
@@ -222,11 +236,27 @@ def _mounted(app: FastAPI, agent: LangGraphAgent) -> None:
 
 MOUNTS = {
     "endpoint": (_endpoint, "/agent", "/agent"),
-    "endpoint-at-the-root": (lambda app, agent: add_langgraph_fastapi_endpoint(app, agent), "/", ""),
+    "endpoint-at-the-root": (
+        lambda app, agent: add_langgraph_fastapi_endpoint(app, agent),
+        "/",
+        "",
+    ),
     "router-at-the-root": (lambda app, agent: app.include_router(agui_router(agent)), "/", ""),
-    "path-without-slash": (lambda app, agent: add_langgraph_fastapi_endpoint(app, agent, "agent"), "/agent", "/agent"),
-    "path-with-two-slashes": (lambda app, agent: app.include_router(agui_router(agent, "/a/")), "/a/", "/a"),
-    "path-with-parts": (lambda app, agent: app.include_router(agui_router(agent, "/a/b")), "/a/b", "/a/b"),
+    "path-without-slash": (
+        lambda app, agent: add_langgraph_fastapi_endpoint(app, agent, "agent"),
+        "/agent",
+        "/agent",
+    ),
+    "path-with-two-slashes": (
+        lambda app, agent: app.include_router(agui_router(agent, "/a/")),
+        "/a/",
+        "/a",
+    ),
+    "path-with-parts": (
+        lambda app, agent: app.include_router(agui_router(agent, "/a/b")),
+        "/a/b",
+        "/a/b",
+    ),
     "empty-path-with-prefix": (_prefixed, "/agent", "/agent"),
     "prefix": (lambda app, agent: app.include_router(agui_router(agent), prefix="/p"), "/p/", "/p"),
     "nested-routers": (_nested, "/api/v1/agent", "/api/v1/agent"),
@@ -246,27 +276,39 @@ class TestMounting:
             assert ask(served.port, "GET", "/openapi.json").status == 200
 
     @pytest.mark.parametrize("path", ["/p", "/p/"])
-    def test_the_reference_client_finds_it_with_or_without_slash(self, path: str, node_client: NodeClient) -> None:
+    def test_the_reference_client_finds_it_with_or_without_slash(
+        self, path: str, node_client: NodeClient
+    ) -> None:
         app = FastAPI()
         app.include_router(agui_router(talking()), prefix="/p")
         with serving(app) as served:
-            run = node_client.run(url=served.url(path), add=[{"id": "1", "role": "user", "content": "go"}])
+            run = node_client.run(
+                url=served.url(path), add=[{"id": "1", "role": "user", "content": "go"}]
+            )
         assert (run.error, run.warnings) == (None, [])
         assert run.messages[-1]["content"] == "word0 word1 word2 "
 
     def test_several_agents_in_one_app(self) -> None:
         app, given = FastAPI(), run_input("go")
         for number in (1, 2, 3):
-            agent = LangGraphAgent(graph=flat(Talker(words=number, pause=0)), name=f"agent {number}")
+            agent = LangGraphAgent(
+                graph=flat(Talker(words=number, pause=0)), name=f"agent {number}"
+            )
             add_langgraph_fastapi_endpoint(app, agent, f"/agent-{number}")
         with serving(app) as served:
             for number in (1, 2, 3):
                 answer = ask(served.port, "POST", f"/agent-{number}", body_of(given))
-                assert answered(answer.body, given) == "".join(f"word{word} " for word in range(number))
+                assert answered(answer.body, given) == "".join(
+                    f"word{word} " for word in range(number)
+                )
                 health: Answer = ask(served.port, "GET", f"/agent-{number}/health")
                 assert health.json["agent"]["name"] == f"agent {number}"
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             schema = app.openapi()
-        operations = [operation["operationId"] for routes in schema["paths"].values() for operation in routes.values()]
+        operations = [
+            operation["operationId"]
+            for routes in schema["paths"].values()
+            for operation in routes.values()
+        ]
         assert len(set(operations)) == len(operations) == 18

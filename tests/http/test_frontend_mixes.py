@@ -1,7 +1,8 @@
-"""Tools of the server and of the client in one conversation, through a real socket, into the reference client.
+"""Tools of the server and of the client in one conversation, through a real socket, into the
+reference client.
 
-Three questions each. The model calls what a mix says, the client answers what is left to it, until the model has
-made its rounds of calls and speaks.
+Three questions each. The model calls what a mix says, the client answers what is left to it, until
+the model has made its rounds of calls and speaks.
 """
 
 from __future__ import annotations
@@ -39,7 +40,11 @@ def measure(length: int) -> str:
 def wanted(name: str, **properties: Any) -> dict[str, Any]:
     """A client's tool."""
     given = {"name": name, "description": f"Does {name}."}
-    return {**given, "parameters": {"type": "object", "properties": properties}} if properties else given
+    return (
+        {**given, "parameters": {"type": "object", "properties": properties}}
+        if properties
+        else given
+    )
 
 
 TOOLS = [
@@ -94,13 +99,16 @@ MIXES = [
 
 
 class Speaker:
-    """Makes the calls of a mix for each question, then answers. Every other turn begins with a word."""
+    """Makes the calls of a mix for each question, then answers. Every other turn begins with a
+    word."""
 
     def __init__(self, mix: Mix) -> None:
         self.mix = mix
 
     def __call__(self, messages: list[BaseMessage]) -> Turn:
-        questions = [place for place, message in enumerate(messages) if isinstance(message, HumanMessage)]
+        questions = [
+            place for place, message in enumerate(messages) if isinstance(message, HumanMessage)
+        ]
         done = sum(isinstance(message, AIMessage) for message in messages[questions[-1] :])
         number = len(questions)
         if done == len(self.mix.rounds):
@@ -131,7 +139,10 @@ def test_three_questions(mix: Mix, stored: bool, stage: Stage, node_client: Node
     speaker = Speaker(mix)
     model = Offered(script=speaker)
     graph = create_agent(
-        model, [lookup, measure], middleware=[AGUIMiddleware()], checkpointer=InMemorySaver() if stored else None
+        model,
+        [lookup, measure],
+        middleware=[AGUIMiddleware()],
+        checkpointer=InMemorySaver() if stored else None,
     )
     path = stage.add(LangGraphAgent(graph=graph))
     turn = {"agent": path, "url": stage.served.url(path), "threadId": path, "tools": TOOLS}
@@ -143,7 +154,9 @@ def test_three_questions(mix: Mix, stored: bool, stage: Stage, node_client: Node
 
     for number, question in enumerate(QUESTIONS, 1):
         ended = run(user(question, f"question-{number}"))
-        for pending in filter(None, (speaker.pending(number, done) for done in range(len(mix.rounds)))):
+        for pending in filter(
+            None, (speaker.pending(number, done) for done in range(len(mix.rounds)))
+        ):
             assert ended.pendingToolCallIds == pending
             ended = run(*map(answer, pending))
         assert (ended.pendingToolCallIds or []) == []
@@ -151,7 +164,9 @@ def test_three_questions(mix: Mix, stored: bool, stage: Stage, node_client: Node
     node_client.drop(path)
 
     model.check()
-    assert model.names == [["lookup", "measure", *(given["name"] for given in TOOLS)]] * len(model.seen)
+    assert model.names == [["lookup", "measure", *(given["name"] for given in TOOLS)]] * len(
+        model.seen
+    )
     assert len(model.seen) == len(QUESTIONS) * (len(mix.rounds) + 1)
     held = [*model.seen[-1], AIMessage("That is answer 3.")]
     assert compared(shown(held)) == compared(ended.messages)
@@ -162,7 +177,12 @@ def test_three_questions(mix: Mix, stored: bool, stage: Stage, node_client: Node
 
 def answer(call_id: str) -> dict[str, Any]:
     """The client's answer to a call."""
-    return {"id": f"result-{call_id}", "role": "tool", "toolCallId": call_id, **ANSWERS[call_id.rpartition("-")[2]]}
+    return {
+        "id": f"result-{call_id}",
+        "role": "tool",
+        "toolCallId": call_id,
+        **ANSWERS[call_id.rpartition("-")[2]],
+    }
 
 
 Row = tuple[str, Any]
@@ -175,10 +195,20 @@ def shown(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
     for message in messages:
         if isinstance(message, ToolMessage):
             failed = {"error": message.text} if message.status == "error" else {}
-            rows.append({"role": "tool", "toolCallId": message.tool_call_id, "content": message.content, **failed})
+            rows.append(
+                {
+                    "role": "tool",
+                    "toolCallId": message.tool_call_id,
+                    "content": message.content,
+                    **failed,
+                }
+            )
         elif isinstance(message, AIMessage):
             calls = [
-                {"id": made["id"], "function": {"name": made["name"], "arguments": json.dumps(made["args"])}}
+                {
+                    "id": made["id"],
+                    "function": {"name": made["name"], "arguments": json.dumps(made["args"])},
+                }
                 for made in message.tool_calls
             ]
             rows.append({"role": "assistant", "content": message.text, "toolCalls": calls})

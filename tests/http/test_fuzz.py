@@ -1,4 +1,5 @@
-"""Whatever an endpoint is sent, made from its own OpenAPI schema: a clear refusal, or a stream that ends in order."""
+"""Whatever an endpoint is sent, made from its own OpenAPI schema: a clear refusal, or a stream that
+ends in order."""
 
 from __future__ import annotations
 
@@ -88,26 +89,43 @@ def test_the_schema_describes_the_body() -> None:
 @settings(max_examples=example_count(40, 1500))
 @given(
     requests=st.lists(st.tuples(st.sampled_from(PATHS), bodies()), min_size=1, max_size=3),
-    answers=st.lists(st.sampled_from([{"approved": True}, {"approved": False}, None]) | anything, max_size=3),
+    answers=st.lists(
+        st.sampled_from([{"approved": True}, {"approved": False}, None]) | anything, max_size=3
+    ),
     begin=st.sampled_from(["spend", "chat", None]),
 )
 def test_every_request_is_answered_in_order(
     served: Served, requests: list[tuple[str, Any]], answers: list[Any], begin: str | None
 ) -> None:
-    """Requests of one example share a thread, and answer what is open in it, each time with something else."""
+    """Requests of one example share a thread, and answer what is open in it, each time with
+    something else."""
     thread = f"fuzz-{next(numbers)}"
-    first = {"threadId": thread, "runId": "r", "messages": [{"id": "u0", "role": "user", "content": begin}]}
+    first = {
+        "threadId": thread,
+        "runId": "r",
+        "messages": [{"id": "u0", "role": "user", "content": begin}],
+    }
     open_now: list[Any] = []
     for number, (path, body) in enumerate([("/stored", first), *requests] if begin else requests):
         if isinstance(body, dict):
             body["threadId"] = thread
             if open_now and answers and number:
                 payload = answers[number % len(answers)]
-                entries = [{"interruptId": one["id"], "status": "resolved", "payload": payload} for one in open_now]
-                body["resume"] = [*entries, *(body.get("resume") if isinstance(body.get("resume"), list) else ())]
+                entries = [
+                    {"interruptId": one["id"], "status": "resolved", "payload": payload}
+                    for one in open_now
+                ]
+                body["resume"] = [
+                    *entries,
+                    *(body.get("resume") if isinstance(body.get("resume"), list) else ()),
+                ]
         answer = post(served, path, body)
         open_now = check_answer(answer, body) or open_now
-    last = {"threadId": thread, "runId": "last", "messages": [{"id": "u9", "role": "user", "content": "chat"}]}
+    last = {
+        "threadId": thread,
+        "runId": "last",
+        "messages": [{"id": "u9", "role": "user", "content": "chat"}],
+    }
     cancelled = [{"interruptId": one["id"], "status": "cancelled"} for one in open_now]
     answer = post(served, "/stored", {**last, "resume": cancelled})
     check_answer(answer, last)

@@ -49,10 +49,14 @@ class Office:
         self.saver = CountingSaver()
         self.runs = 0
         self.app = FastAPI()
-        add_langgraph_fastapi_endpoint(self.app, LangGraphAgent(graph=self._graph()), "/agent", **options)
+        add_langgraph_fastapi_endpoint(
+            self.app, LangGraphAgent(graph=self._graph()), "/agent", **options
+        )
 
     def _graph(self) -> Any:
-        async def who(state: MessagesState, runtime: Runtime[Identity], config: RunnableConfig) -> Any:
+        async def who(
+            state: MessagesState, runtime: Runtime[Identity], config: RunnableConfig
+        ) -> Any:
             self.runs += 1
             user = runtime.context.user if runtime.context else "nobody"
             configurable = config["configurable"]
@@ -71,7 +75,13 @@ class Office:
 
 
 def post(served: Served, thread: str = "t", **headers: str) -> Answer:
-    return ask(served.port, "POST", "/agent", body_of(run_input("who am I?", thread=thread)), {**JSON, **headers})
+    return ask(
+        served.port,
+        "POST",
+        "/agent",
+        body_of(run_input("who am I?", thread=thread)),
+        {**JSON, **headers},
+    )
 
 
 def first_text(answer: Answer) -> str:
@@ -90,7 +100,8 @@ def signed_in(authorization: str = Header("")) -> str:
 class TestDependencies:
     def test_come_before_everything(self) -> None:
         office = Office(
-            dependencies=[Depends(signed_in)], authorize_thread=lambda request, thread: pytest.fail("too far")
+            dependencies=[Depends(signed_in)],
+            authorize_thread=lambda request, thread: pytest.fail("too far"),
         )
         with serving(office.app) as served:
             answer = post(served)
@@ -200,7 +211,9 @@ class TestFactories:
         with serving(office.app) as served:
             names = [f"user-{number}" for number in range(12)]
             with ThreadPoolExecutor(12) as pool:
-                answers = list(pool.map(lambda name: first_text(post(served, name, user=name)), names))
+                answers = list(
+                    pool.map(lambda name: first_text(post(served, name, user=name)), names)
+                )
         assert answers == [f"{name} of None on {name}" for name in names]
 
     def test_the_thread_is_always_the_authorized_one(self) -> None:

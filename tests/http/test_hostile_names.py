@@ -1,4 +1,5 @@
-"""Names of clients and models with line ends and terminal sequences: no log record, and no answer, has them raw."""
+"""Names of clients and models with line ends and terminal sequences: no log record, and no answer,
+has them raw."""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ def fail(state: State) -> Any:
         interrupt({"question": EVIL})
     call = {"name": EVIL, "args": {EVIL: 1}, "id": EVIL}
     image = {"type": EVIL, "image": 1}
-    return {"messages": [AIMessage([image, {"type": "text", "text": EVIL}], tool_calls=[call], id=EVIL)]}
+    return {
+        "messages": [AIMessage([image, {"type": "text", "text": EVIL}], tool_calls=[call], id=EVIL)]
+    }
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +62,13 @@ def user(content: Any = "hello", message_id: str = EVIL) -> dict[str, Any]:
 
 
 def wire(**changes: Any) -> dict[str, Any]:
-    return {"threadId": EVIL, "runId": EVIL, "protocolVersion": "1.0", "messages": [user()], **changes}
+    return {
+        "threadId": EVIL,
+        "runId": EVIL,
+        "protocolVersion": "1.0",
+        "messages": [user()],
+        **changes,
+    }
 
 
 CALL = {"id": EVIL, "type": "function", "function": {"name": EVIL, "arguments": "{"}}
@@ -68,12 +77,20 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "plain": wire(),
     "fails": wire(messages=[user("fail")]),
     "unknown members": wire(**{EVIL: 1}, messages=[{**user(), EVIL: 1}, {**user(), "role": EVIL}]),
-    "unknown parts": wire(messages=[user([{"type": EVIL}, {"type": "text", "text": "a", EVIL: 1}])]),
-    "old spelling": wire(messages=[{"id": EVIL, "role": "assistant", "content": [{"type": EVIL}]}, user()]),
+    "unknown parts": wire(
+        messages=[user([{"type": EVIL}, {"type": "text", "text": "a", EVIL: 1}])]
+    ),
+    "old spelling": wire(
+        messages=[{"id": EVIL, "role": "assistant", "content": [{"type": EVIL}]}, user()]
+    ),
     "malformed": wire(messages=[{**user(), "content": {EVIL: EVIL}}]),
     "null": wire(messages=[{**user(), "name": None}], tools=[{"name": None}]),
-    "calls": wire(messages=[{"id": EVIL, "role": "assistant", "toolCalls": [CALL]}, user(message_id="u")]),
-    "results": wire(messages=[{"id": f"{EVIL}t", "role": "tool", "toolCallId": EVIL, "content": "x"}, user()]),
+    "calls": wire(
+        messages=[{"id": EVIL, "role": "assistant", "toolCalls": [CALL]}, user(message_id="u")]
+    ),
+    "results": wire(
+        messages=[{"id": f"{EVIL}t", "role": "tool", "toolCallId": EVIL, "content": "x"}, user()]
+    ),
     "state": wire(state={EVIL: EVIL, "value": [EVIL]}),
     "state of the graph": wire(state={"asked": EVIL}),
     "tools": wire(tools=[{"name": EVIL, "description": EVIL, "parameters": {EVIL: EVIL}}]),
@@ -93,7 +110,9 @@ def check(answer: Answer) -> None:
     if answer.status != 200:
         said = [json.loads(answer.body)["detail"]]
     else:
-        frames = [json.loads(line[5:]) for line in answer.body.splitlines() if line.startswith(b"data:")]
+        frames = [
+            json.loads(line[5:]) for line in answer.body.splitlines() if line.startswith(b"data:")
+        ]
         said = [frame["message"] for frame in frames if frame["type"] == "RUN_ERROR"]
     assert all(text.isprintable() and len(text) < 1_100 for text in said), said
 
@@ -103,7 +122,12 @@ def test_requests(path: str, served: Served, caplog: pytest.LogCaptureFixture) -
     with caplog.at_level(logging.DEBUG, "langgraph_agui"):
         for name, body in REQUESTS.items():
             check(
-                ask(served.port, "POST", path, json.dumps({**body, "threadId": f"{body['threadId']}{name}"}).encode())
+                ask(
+                    served.port,
+                    "POST",
+                    path,
+                    json.dumps({**body, "threadId": f"{body['threadId']}{name}"}).encode(),
+                )
             )
     check_log(caplog, at_least=3)
 
@@ -120,9 +144,15 @@ def check_log(caplog: pytest.LogCaptureFixture, at_least: int) -> None:
 def test_approvals(status: str, served: Served, caplog: pytest.LogCaptureFixture) -> None:
     asked = {**wire(messages=[user("ask")]), "threadId": f"{EVIL}{status}"}
     answer = ask(served.port, "POST", "/saved", json.dumps(asked).encode())
-    (last,) = [json.loads(line[5:]) for line in answer.body.splitlines() if b'"RUN_FINISHED"' in line]
+    (last,) = [
+        json.loads(line[5:]) for line in answer.body.splitlines() if b'"RUN_FINISHED"' in line
+    ]
     (interrupt_id,) = (one["id"] for one in last["outcome"]["interrupts"])
-    entry = {"interruptId": interrupt_id, "status": status, **({"payload": EVIL} if status == "resolved" else {})}
+    entry = {
+        "interruptId": interrupt_id,
+        "status": status,
+        **({"payload": EVIL} if status == "resolved" else {}),
+    }
     with caplog.at_level(logging.DEBUG, "langgraph_agui"):
         check(ask(served.port, "POST", "/saved", json.dumps({**asked, "resume": [entry]}).encode()))
     assert any("decisions" in record.name for record in caplog.records)

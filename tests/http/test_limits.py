@@ -1,4 +1,5 @@
-"""How much a request may hold: what is more is refused by the name of the limit, before anything runs."""
+"""How much a request may hold: what is more is refused by the name of the limit, before anything
+runs."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def served() -> Iterator[Served]:
     keeping.add_edge(START, "answer")
     keeping.add_edge("answer", END)
     app = FastAPI()
-    app.include_router(agui_router(LangGraphAgent(keeping.compile(checkpointer=InMemorySaver())), "/kept"))
+    app.include_router(
+        agui_router(LangGraphAgent(keeping.compile(checkpointer=InMemorySaver())), "/kept")
+    )
     app.include_router(agui_router(LangGraphAgent(builder.compile()), "/small", limits=LIMITS))
     app.include_router(agui_router(LangGraphAgent(builder.compile()), "/default"))
     with serving(app) as served:
@@ -61,7 +64,13 @@ def nested(levels: int) -> Any:
 
 
 def wire(**changes: Any) -> dict[str, Any]:
-    return {"threadId": "t", "runId": "r", "protocolVersion": "1.0", "messages": [user()], **changes}
+    return {
+        "threadId": "t",
+        "runId": "r",
+        "protocolVersion": "1.0",
+        "messages": [user()],
+        **changes,
+    }
 
 
 def post(served: Served, path: str, body: object) -> Answer:
@@ -74,22 +83,42 @@ TOO_MUCH: dict[str, tuple[dict[str, Any], str]] = {
     "depth of state": (wire(state={"x": nested(19)}), "max_depth"),
     "depth of props": (wire(forwardedProps=nested(20)), "max_depth"),
     "depth of an answer": (
-        wire(resume=[{"interruptId": "i", "status": "resolved", "payload": {"editedArgs": {"x": nested(16)}}}]),
+        wire(
+            resume=[
+                {
+                    "interruptId": "i",
+                    "status": "resolved",
+                    "payload": {"editedArgs": {"x": nested(16)}},
+                }
+            ]
+        ),
         "max_depth",
     ),
-    "depth of a tool": (wire(tools=[{"name": "f", "description": "", "parameters": {"x": nested(18)}}]), "max_depth"),
-    "depth of arguments": (wire(messages=[calling(1, '{"x":' + "[" * 20 + "]" * 20 + "}"), user()]), "max_depth"),
+    "depth of a tool": (
+        wire(tools=[{"name": "f", "description": "", "parameters": {"x": nested(18)}}]),
+        "max_depth",
+    ),
+    "depth of arguments": (
+        wire(messages=[calling(1, '{"x":' + "[" * 20 + "]" * 20 + "}"), user()]),
+        "max_depth",
+    ),
     "messages": (wire(messages=[user(number=i) for i in range(31)]), "`messages` has 31"),
     "tools": (
         wire(tools=[{"name": f"f{i}", "description": "", "parameters": {}} for i in range(31)]),
         "`tools` has 31",
     ),
     "context": (wire(context=[{"description": "d", "value": "v"}] * 31), "`context` has 31"),
-    "answers": (wire(resume=[{"interruptId": f"{i}", "status": "cancelled"} for i in range(31)]), "`resume` has 31"),
+    "answers": (
+        wire(resume=[{"interruptId": f"{i}", "status": "cancelled"} for i in range(31)]),
+        "`resume` has 31",
+    ),
     "parts": (wire(messages=[user([TEXT] * 31)]), "`content` of a message has 31"),
     "calls": (wire(messages=[calling(31), user()]), "`toolCalls` of a message has 31"),
     "values": (wire(state={"x": [0] * 3_000}), "max_values"),
-    "values in arguments": (wire(messages=[calling(2, json.dumps({"x": [0] * 1_500})), user()]), "max_values"),
+    "values in arguments": (
+        wire(messages=[calling(2, json.dumps({"x": [0] * 1_500})), user()]),
+        "max_values",
+    ),
 }
 
 
@@ -113,7 +142,8 @@ def test_a_hundred_levels_are_too_many(levels: int, served: Served) -> None:
     answer = post(served, "/default", body)
     assert answer.status == 422
     assert (
-        answer.json["detail"] == f"The input is nested {levels + 1} levels deep; at most 100 are allowed (max_depth)."
+        answer.json["detail"]
+        == f"The input is nested {levels + 1} levels deep; at most 100 are allowed (max_depth)."
     )
 
 
@@ -147,7 +177,8 @@ def test_a_large_input_is_read_in_a_thread_and_told_in_one_warning(
     """What is wrong is told where it is found, so the record names the thread."""
     unknown = {f"unknown{i}\n\x1b[31m": 1 for i in range(2_000)}
     history = [
-        {"id": f"a{i}", "role": "assistant", "content": "hi", "encryptedValue": "eyJ2IjoxfQ"} for i in range(6_000)
+        {"id": f"a{i}", "role": "assistant", "content": "hi", "encryptedValue": "eyJ2IjoxfQ"}
+        for i in range(6_000)
     ]
     with caplog.at_level(logging.WARNING):
         answer = post(served, "/default", wire(messages=[*history, {**user(), **unknown}]))
@@ -156,10 +187,14 @@ def test_a_large_input_is_read_in_a_thread_and_told_in_one_warning(
     assert [record.name.rpartition(".")[2] for record in ours] == ["schema", "to_langchain"]
     assert all((record.threadName or "").startswith("langgraph-agui-input") for record in ours)
     assert "(2000 in all)" in ours[0].getMessage()
-    assert all(record.getMessage().isprintable() and len(record.getMessage()) < 2_000 for record in ours)
+    assert all(
+        record.getMessage().isprintable() and len(record.getMessage()) < 2_000 for record in ours
+    )
 
 
-@pytest.mark.parametrize("number", ["1" * 20, "-" + "1" * 20, "9" * 300, str(2**64 - 1), str(-(2**63))])
+@pytest.mark.parametrize(
+    "number", ["1" * 20, "-" + "1" * 20, "9" * 300, str(2**64 - 1), str(-(2**63))]
+)
 def test_integers_are_stored(number: str, served: Served) -> None:
     """Checkpointers take 64 bits. Other integers become doubles, as they are for JavaScript."""
     body = json.dumps(wire(threadId=number, state={"number": "?"})).replace('"?"', number)
@@ -191,4 +226,7 @@ def test_json_in_texts_is_limited_too(text: str) -> None:
 def test_envelopes_are_limited_too(name: str) -> None:
     inner = TEXTS[name].replace(",0", ",0" * 5)
     value = urlsafe_b64encode(('{"v":1,"x":' + inner + "}").encode()).decode().rstrip("=")
-    assert EncryptedValueCodec(ReasoningOptions(), "t").decode("assistant", "a", value) is RejectReason.MALFORMED
+    assert (
+        EncryptedValueCodec(ReasoningOptions(), "t").decode("assistant", "a", value)
+        is RejectReason.MALFORMED
+    )

@@ -36,7 +36,10 @@ def test_routes_describe_their_body(path: str, schema: dict[str, Any]) -> None:
     assert "$ref" not in json.dumps(content)
     Draft202012Validator.check_schema(content["schema"])
     validator = Draft202012Validator(content["schema"])
-    image = {"type": "image", "source": {"type": "url", "value": "https://e.com/a", "mimeType": "image/png"}}
+    image = {
+        "type": "image",
+        "source": {"type": "url", "value": "https://e.com/a", "mimeType": "image/png"},
+    }
     messages = [{"id": "u", "role": "user", "content": [image]}]
     given = {"threadId": "t", "runId": "r", "messages": messages, "state": None}
     assert validator.is_valid(given)

@@ -1,4 +1,5 @@
-"""The package without its extras: it imports, and says what to install when something of an extra is asked for."""
+"""The package without its extras: it imports, and says what to install when something of an extra
+is asked for."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ sys.meta_path.insert(0, Missing())
 def run_without(blocked: list[str], code: str) -> object:
     """Run `code`, which prints JSON, in a Python that cannot import `blocked`."""
     script = f"BLOCKED = {blocked!r}\n{WITHOUT}\n{code}"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, timeout=50)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, timeout=50
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -51,7 +54,12 @@ def test_imports_and_names_the_extra_that_is_missing() -> None:
     answers = run_without(EXTRAS, TOUCH)
     assert isinstance(answers, dict)
     assert answers.pop("no_such_name")[0] == "AttributeError"
-    for name in ("LangGraphAgent", "AGUICallbackHandler", "agui_messages_to_langchain", "langchain_messages_to_agui"):
+    for name in (
+        "LangGraphAgent",
+        "AGUICallbackHandler",
+        "agui_messages_to_langchain",
+        "langchain_messages_to_agui",
+    ):
         assert answers.pop(name) is None
     for name in ("agui_router", "add_langgraph_fastapi_endpoint"):
         kind, message = answers.pop(name)

@@ -1,7 +1,7 @@
 """Every provider's own package, through the adapter and a real socket, into the reference client.
 
-Two turns each: what the client holds is what the stream said, what its snapshot said and what Python folds; the
-second turn sends all of it back, reasoning and opaque values included.
+Two turns each: what the client holds is what the stream said, what its snapshot said and what
+Python folds; the second turn sends all of it back, reasoning and opaque values included.
 """
 
 from __future__ import annotations
@@ -99,12 +99,15 @@ def test_two_turns(
 def texts_of(case: Case) -> Iterator[str]:
     """The texts that the provider gets back in the next turn."""
     for turn in case.turns:
-        if not (turn.calls and case.provider == "mistral"):  # its package sends no text beside calls
+        if not (
+            turn.calls and case.provider == "mistral"
+        ):  # its package sends no text beside calls
             yield from (block.text for block in turn.blocks if isinstance(block, Text))
 
 
 def check_run(recorded: RecordedRun, run: ClientRun) -> None:
-    """The client took the stream without a word, and holds what the stream, its snapshot and our fold say."""
+    """The client took the stream without a word, and holds what the stream, its snapshot and our
+    fold say."""
     assert run.error is None
     assert run.runError is None, recorded.events[-1]
     assert run.warnings == []
@@ -128,9 +131,9 @@ def check_messages(messages: list[dict[str, Any]], seen: tuple[Seen, ...]) -> No
     thoughts = [message["content"] for message in messages if message["role"] == "reasoning"]
     assert "".join(thoughts) == "".join("".join(turn.reasoning) for turn in seen)
     calls = [call for message in answers for call in message.get("toolCalls", ())]
-    assert [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in calls] == [
-        call for turn in seen for call in turn.calls
-    ]
+    assert [
+        (call["function"]["name"], json.loads(call["function"]["arguments"])) for call in calls
+    ] == [call for turn in seen for call in turn.calls]
     results = [message["toolCallId"] for message in messages if message["role"] == "tool"]
     assert sorted(results) == sorted(call["id"] for call in calls)
 
@@ -162,14 +165,24 @@ def envelopes(provider: str, block: Block, messages: list[dict[str, Any]]) -> st
     holders: list[Mapping[str, Any]]
     if isinstance(block, Call):
         calls = [call for message in assistants for call in message.get("toolCalls", ())]
-        holders = [call for call in calls if json.loads(call["function"]["arguments"]) == block.dict_args]
+        holders = [
+            call for call in calls if json.loads(call["function"]["arguments"]) == block.dict_args
+        ]
     elif isinstance(block, Text):
-        holders = [message for message in assistants if block.text in message.get("content", "")] + thoughts
+        holders = [
+            message for message in assistants if block.text in message.get("content", "")
+        ] + thoughts
     elif provider == "openrouter":
         holders = assistants + thoughts
     else:
-        holders = [message for message in thoughts if message["content"] in (block.joined, *block.summaries)]
-    return " ".join(opened(holder["encryptedValue"]) for holder in holders if "encryptedValue" in holder)
+        holders = [
+            message
+            for message in thoughts
+            if message["content"] in (block.joined, *block.summaries)
+        ]
+    return " ".join(
+        opened(holder["encryptedValue"]) for holder in holders if "encryptedValue" in holder
+    )
 
 
 def opened(value: str) -> str:

@@ -1,7 +1,8 @@
-"""Hidden reasoning, with every provider's own package over real HTTP: no byte of it reaches a client in clear.
+"""Hidden reasoning, with every provider's own package over real HTTP: no byte of it reaches a
+client in clear.
 
-The provider's answers hold a canary in their reasoning, whole in every delta. The client gets it in no form that it
-could read; on the next turn it is back in what the provider is sent.
+The provider's answers hold a canary in their reasoning, whole in every delta. The client gets it in
+no form that it could read; on the next turn it is back in what the provider is sent.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ ways = pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"]
 
 def thought(number: int) -> Reasoning:
     signature = b64encode(f"signature {number}".encode()).decode()
-    return Reasoning(f"{CANARY} number {number}", signature=signature, encrypted=f"gAAAAABcipher{number}")
+    return Reasoning(
+        f"{CANARY} number {number}", signature=signature, encrypted=f"gAAAAABcipher{number}"
+    )
 
 
 def answer() -> Turn:
@@ -60,7 +63,10 @@ def answer() -> Turn:
 
 def loop() -> list[Turn]:
     """A tool loop with reasoning in both calls of the model."""
-    return [turn(thought(1), Call("get_weather", {"city": "Paris"}, id="callParis"), chunk=1000), answer()]
+    return [
+        turn(thought(1), Call("get_weather", {"city": "Paris"}, id="callParis"), chunk=1000),
+        answer(),
+    ]
 
 
 class Stage:
@@ -126,7 +132,9 @@ def test_two_turns_of_a_stateless_agent(
     provider: str, whole: bool, stage: Stage, provider_server: ProviderServer
 ) -> None:
     provider_server.script(provider, *loop(), MORE)
-    path = stage.add(create_agent(make_model(provider, provider_server, disable_streaming=whole), [get_weather]))
+    path = stage.add(
+        create_agent(make_model(provider, provider_server, disable_streaming=whole), [get_weather])
+    )
     first = stage.quiet(path, run_input("What should I wear?", thread="t"))
     first.check_snapshot()
     assert [message.content for message in hidden_thoughts(first.messages)] == ["", ""]
@@ -147,7 +155,9 @@ def test_without_a_seal_a_message_comes_back_plain(
     provider: str, whole: bool, stage: Stage, provider_server: ProviderServer
 ) -> None:
     provider_server.script(provider, *loop(), MORE)
-    graph = create_agent(make_model(provider, provider_server, disable_streaming=whole), [get_weather])
+    graph = create_agent(
+        make_model(provider, provider_server, disable_streaming=whole), [get_weather]
+    )
     path = stage.add(graph, UNSEALED)
     first = stage.quiet(path, run_input("What should I wear?", thread="t"))
     stage.quiet(path, run_input(*first.messages, "Anything else?", thread="t"))
@@ -157,12 +167,16 @@ def test_without_a_seal_a_message_comes_back_plain(
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "openrouter"])
-def test_a_thread_on_the_server(provider: str, stage: Stage, provider_server: ProviderServer) -> None:
+def test_a_thread_on_the_server(
+    provider: str, stage: Stage, provider_server: ProviderServer
+) -> None:
     """Another process, for a client that holds nothing: its snapshot tells the whole thread."""
     saver = InMemorySaver()
 
     def process() -> str:
-        return stage.add(create_agent(make_model(provider, provider_server), [get_weather], checkpointer=saver))
+        return stage.add(
+            create_agent(make_model(provider, provider_server), [get_weather], checkpointer=saver)
+        )
 
     provider_server.script(provider, *loop(), MORE, MORE)
     first = stage.quiet(process(), run_input("What should I wear?", thread="t"))
@@ -184,7 +198,9 @@ def test_the_reference_client_in_between(
     held: list[dict[str, Any]] = []
     for number in range(2):
         question = {"id": f"question-{number}", "role": "user", "content": "What should I wear?"}
-        run = node_client.run(url=stage.served.url(path), threadId="t", messages=held, add=[question])
+        run = node_client.run(
+            url=stage.served.url(path), threadId="t", messages=held, add=[question]
+        )
         assert run.error is None
         assert run.runError is None
         held = run.messages
@@ -194,12 +210,16 @@ def test_the_reference_client_in_between(
     assert f"{CANARY} number 2" in asked(provider_server)
 
 
-@pytest.mark.parametrize("failing", [{"error_after": 5}, {"drop_after": 5}], ids=["error", "dropped"])
+@pytest.mark.parametrize(
+    "failing", [{"error_after": 5}, {"drop_after": 5}], ids=["error", "dropped"]
+)
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
 def test_a_failure_after_the_reasoning(
     provider: str, failing: dict[str, int], stage: Stage, provider_server: ProviderServer
 ) -> None:
-    provider_server.script(provider, Reply(answer(), **failing, error=f"overloaded while thinking {CANARY}"))
+    provider_server.script(
+        provider, Reply(answer(), **failing, error=f"overloaded while thinking {CANARY}")
+    )
     path = stage.add(create_agent(make_model(provider, provider_server), []))
     recorded = stage.quiet(path, run_input("hi"), "RUN_ERROR")
     assert recorded.last.code == "model_error"
@@ -216,14 +236,21 @@ class Kept(Chat):
 @ways
 @shapes
 @each_value()
-def test_a_message_in_other_channels(provider: str, whole: bool, stage: Stage, provider_server: ProviderServer) -> None:
+def test_a_message_in_other_channels(
+    provider: str, whole: bool, stage: Stage, provider_server: ProviderServer
+) -> None:
     provider_server.script(provider, answer())
     model = make_model(provider, provider_server, disable_streaming=whole)
 
     async def node(state: Kept) -> Any:
         reply = await model.ainvoke(state["messages"])
         dumps = [message_to_dict(reply), dumpd(reply), reply.model_dump(), reply.content_blocks]
-        return {"messages": [reply], "draft": [reply], "words": {"a": (reply.content, reply)}, "dumped": dumps}
+        return {
+            "messages": [reply],
+            "draft": [reply],
+            "words": {"a": (reply.content, reply)},
+            "dumped": dumps,
+        }
 
     recorded = stage.quiet(stage.add(chain_of(node, state=Kept)), run_input("hi"))
     assert "A jacket." in json.dumps(recorded.state["draft"])

@@ -135,7 +135,9 @@ MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
                 {
                     "id": "1",
                     "role": "assistant",
-                    "toolCalls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": {}}}],
+                    "toolCalls": [
+                        {"id": "c", "type": "function", "function": {"name": "f", "arguments": {}}}
+                    ],
                 }
             ]
         },
@@ -157,16 +159,23 @@ def test_malformed_input_is_refused_with_the_place(
     assert place in check_refused(post(served, wire(**changes)), 422, received)
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None])
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None]
+)
 def test_other_content_types(kind: str | None, served: Served, received: ReceivedEvents) -> None:
     """Browsers send these across sites without asking."""
     headers = {"content-type": kind} if kind else {}
-    check_refused(ask(served.port, "POST", "/agent", json.dumps(wire()).encode(), headers), 415, received)
+    check_refused(
+        ask(served.port, "POST", "/agent", json.dumps(wire()).encode(), headers), 415, received
+    )
 
 
 @pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON"])
 def test_json_by_another_spelling(kind: str, served: Served) -> None:
-    check_served(ask(served.port, "POST", "/agent", json.dumps(wire()).encode(), {"content-type": kind}), wire())
+    check_served(
+        ask(served.port, "POST", "/agent", json.dumps(wire()).encode(), {"content-type": kind}),
+        wire(),
+    )
 
 
 def padded(size: int) -> bytes:
@@ -228,7 +237,10 @@ def test_unknown_material_is_passed_over(served: Served, received: ReceivedEvent
                 "id": "u1",
                 "role": "user",
                 "mood": "curious",
-                "content": [{"type": "hologram", "source": {}}, {"type": "text", "text": "hello", "font": "serif"}],
+                "content": [
+                    {"type": "hologram", "source": {}},
+                    {"type": "text", "text": "hello", "font": "serif"},
+                ],
             },
             {"id": "a", "role": "activity", "activityType": "x", "content": {"deep": [1, None]}},
             {"id": "s", "role": "system", "content": "You are a pirate."},
@@ -247,7 +259,11 @@ def test_binary_parts_from_before_1_0(served: Served, received: ReceivedEvents) 
                 "content": [
                     {"type": "text", "text": "look"},
                     {"type": "binary", "mimeType": "image/png", "data": IMAGE, "filename": "a.png"},
-                    {"type": "binary", "mimeType": "application/pdf", "url": "https://example.com/a.pdf"},
+                    {
+                        "type": "binary",
+                        "mimeType": "application/pdf",
+                        "url": "https://example.com/a.pdf",
+                    },
                     {"type": "binary", "mimeType": "image/png", "id": "file-1"},
                 ],
             }
@@ -261,7 +277,9 @@ def test_binary_parts_from_before_1_0(served: Served, received: ReceivedEvents) 
 
 @pytest.mark.parametrize("depth", [100, 400, 700, 850, 950, 2000, 9000])
 def test_deep_state_is_served_or_refused_but_never_cut(depth: int, served: Served) -> None:
-    body = json.dumps(wire()).replace('"state": {}', '"state": {"deep": ' + "[" * depth + "]" * depth + "}")
+    body = json.dumps(wire()).replace(
+        '"state": {}', '"state": {"deep": ' + "[" * depth + "]" * depth + "}"
+    )
     answer = post(served, body.encode())
     if answer.status == 200:
         assert list(decode([answer.body]))[-1].type.value in ("RUN_FINISHED", "RUN_ERROR")

@@ -25,7 +25,13 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
 from pydantic import BaseModel, ValidationError
 
-from langgraph_agui.client import AGUIChatModel, AGUIClient, AGUISession, RemoteAgent, open_interrupts
+from langgraph_agui.client import (
+    AGUIChatModel,
+    AGUIClient,
+    AGUISession,
+    RemoteAgent,
+    open_interrupts,
+)
 from langgraph_agui.client.session import Turn
 from langgraph_agui.protocol import Fold
 from tests.interop.player import Wire
@@ -46,7 +52,8 @@ class Shared(BaseModel):
 
 
 class Chat(ABC):
-    """A conversation. What the agent did in the last turn is in the attributes; `sent` has the body of each request."""
+    """A conversation. What the agent did in the last turn is in the attributes; `sent` has the body
+    of each request."""
 
     misfits = 0
     """How often the agent's state did not fit a type."""
@@ -127,7 +134,9 @@ class Session(Chat):
         super().__init__(url)
         self._http = httpx2.Client(event_hooks={"request": [self._note]})
         self.session = AGUISession[Shared](
-            AGUIClient(url, http_client=self._http), tools=[get_user_location], on_invalid_state=self._misfit
+            AGUIClient(url, http_client=self._http),
+            tools=[get_user_location],
+            on_invalid_state=self._misfit,
         )
 
     def __exit__(self, *error: object) -> None:
@@ -146,9 +155,13 @@ class Session(Chat):
         return None if found is None else found.model_dump()
 
     def open_call(self) -> str:
-        answered = {one.tool_call_id for one in self.session.messages if isinstance(one, ToolMessage)}
+        answered = {
+            one.tool_call_id for one in self.session.messages if isinstance(one, ToolMessage)
+        }
         spoken = [one for one in self.session.messages if isinstance(one, AssistantMessage)]
-        return [call.id for one in spoken for call in one.tool_calls or () if call.id not in answered][-1]
+        return [
+            call.id for one in spoken for call in one.tool_calls or () if call.id not in answered
+        ][-1]
 
     def say(self, text: str) -> None:
         self._receive(self.session.send(text))
@@ -157,7 +170,11 @@ class Session(Chat):
         self._receive(self.session.resume(dict.fromkeys(self.waits_for, payload)))
 
     def answer(self, call_id: str, content: str) -> None:
-        self._receive(self.session.send(ToolMessage(id=f"for-{call_id}", tool_call_id=call_id, content=content)))
+        self._receive(
+            self.session.send(
+                ToolMessage(id=f"for-{call_id}", tool_call_id=call_id, content=content)
+            )
+        )
 
     def command(self, resume: object) -> None:
         self.session.forwarded_props = {"command": {"resume": resume}}
@@ -183,7 +200,9 @@ class Session(Chat):
                 elif isinstance(event, ReasoningMessageContentEvent):
                     self.thoughts += event.delta
         finally:
-            self.tokens = sum(entry.total_tokens or entry.output_tokens or 0 for entry in turn.usage)
+            self.tokens = sum(
+                entry.total_tokens or entry.output_tokens or 0 for entry in turn.usage
+            )
             messages = [message for message in self.session.messages if message.id not in known]
             spoken = [one for one in messages if isinstance(one, AssistantMessage)]
             self.calls = [call.function.name for one in spoken for call in one.tool_calls or ()]
@@ -213,9 +232,16 @@ class Model(Chat):
         return self._fold.state["recipe"]
 
     def open_call(self) -> str:
-        blocks = [block for message in self.messages if isinstance(message, AIMessage) for block in message.content]
+        blocks = [
+            block
+            for message in self.messages
+            if isinstance(message, AIMessage)
+            for block in message.content
+        ]
         kinds = [block for block in blocks if isinstance(block, dict)]
-        answered = {block["tool_call_id"] for block in kinds if block["type"] == "server_tool_result"}
+        answered = {
+            block["tool_call_id"] for block in kinds if block["type"] == "server_tool_result"
+        }
         calls = [block["id"] for block in kinds if block["type"].startswith("server_tool_call")]
         return next(call for call in reversed(calls) if call not in answered)
 
@@ -225,7 +251,9 @@ class Model(Chat):
     def say_with_tools(self, text: str) -> None:
         self._begin()
         agent = create_agent(self._model, tools=[get_user_location])
-        self.messages = agent.invoke({"messages": [*self.messages, HumanMessage(text, id=str(uuid4()))]})["messages"]
+        self.messages = agent.invoke(
+            {"messages": [*self.messages, HumanMessage(text, id=str(uuid4()))]}
+        )["messages"]
         self.pieces = [self.messages[-1].text]
 
     def resume(self, payload: object) -> None:
@@ -255,9 +283,13 @@ class Model(Chat):
         assert answer is not None
         blocks = answer.content_blocks
         self.tokens = answer.usage_metadata["total_tokens"] if answer.usage_metadata else 0
-        self.thoughts = "".join(block["reasoning"] for block in blocks if block["type"] == "reasoning")
+        self.thoughts = "".join(
+            block["reasoning"] for block in blocks if block["type"] == "reasoning"
+        )
         self.calls = [block["name"] for block in blocks if block["type"] == "server_tool_call"]
-        self.results = [str(block["output"]) for block in blocks if block["type"] == "server_tool_result"]
+        self.results = [
+            str(block["output"]) for block in blocks if block["type"] == "server_tool_result"
+        ]
         assert not answer.tool_calls
         assert not answer.invalid_tool_calls
         self.messages = [*asked, answer]
@@ -280,7 +312,13 @@ class Graph(Chat):
 
     def _compiled(self, props: Mapping[str, object]) -> Any:
         client = AGUIClient(self.url, http_client=self._http)
-        expert = RemoteAgent(client, name="expert", state=["recipe"], tools=[get_user_location], forwarded_props=props)
+        expert = RemoteAgent(
+            client,
+            name="expert",
+            state=["recipe"],
+            tools=[get_user_location],
+            forwarded_props=props,
+        )
         builder = StateGraph(_State)
         builder.add_node("expert", expert)
         builder.add_edge(START, "expert")
@@ -311,7 +349,9 @@ class Graph(Chat):
         return self._snapshot().values["recipe"]
 
     def open_call(self) -> str:
-        calls = [call for one in self.messages if isinstance(one, AIMessage) for call in one.tool_calls]
+        calls = [
+            call for one in self.messages if isinstance(one, AIMessage) for call in one.tool_calls
+        ]
         return str(calls[-1]["id"])
 
     def say(self, text: str) -> None:
@@ -322,7 +362,11 @@ class Graph(Chat):
 
     def answer(self, call_id: str, content: str) -> None:
         # In the place of the message that a graph has for a call without a result.
-        stands = next(one for one in self.messages if isinstance(one, LCToolMessage) and one.tool_call_id == call_id)
+        stands = next(
+            one
+            for one in self.messages
+            if isinstance(one, LCToolMessage) and one.tool_call_id == call_id
+        )
         self._receive({"messages": [LCToolMessage(content, tool_call_id=call_id, id=stands.id)]})
 
     def command(self, resume: object) -> None:
@@ -346,17 +390,26 @@ class Graph(Chat):
         self._runner.run(self._read(given))
 
     async def _read(self, given: object) -> None:
-        known = {message.id for message in (await self._graph.aget_state(self._config)).values.get("messages", ())}
+        known = {
+            message.id
+            for message in (await self._graph.aget_state(self._config)).values.get("messages", ())
+        }
         async for chunk in self._chunks(given):
             if isinstance(chunk, AIMessageChunk):
                 self.pieces += [chunk.text] if chunk.text else []
                 blocks = chunk.content_blocks
-                self.thoughts += "".join(block.get("reasoning", "") for block in blocks if block["type"] == "reasoning")
+                self.thoughts += "".join(
+                    block.get("reasoning", "") for block in blocks if block["type"] == "reasoning"
+                )
         new: Sequence[Any] = [message for message in self.messages if message.id not in known]
-        self.calls = [call["name"] for one in new if isinstance(one, AIMessage) for call in one.tool_calls]
+        self.calls = [
+            call["name"] for one in new if isinstance(one, AIMessage) for call in one.tool_calls
+        ]
         self.results = [one.text for one in new if isinstance(one, LCToolMessage)]
         spoken = [one for one in new if isinstance(one, AIMessage)]
-        self.tokens = sum(one.usage_metadata["total_tokens"] for one in spoken if one.usage_metadata)
+        self.tokens = sum(
+            one.usage_metadata["total_tokens"] for one in spoken if one.usage_metadata
+        )
 
     async def _chunks(self, given: object) -> AsyncIterator[BaseMessage]:
         stream = self._graph.astream(given, self._config, stream_mode="messages", subgraphs=True)

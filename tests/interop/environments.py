@@ -1,7 +1,9 @@
-"""The Python environments of peers: made once with pip, kept in `.venv-interop/` until their packages change.
+"""The Python environments of peers: made once with pip, kept in `.venv-interop/` until their
+packages change.
 
-Microsoft's cannot live in ours: it needs `ag-ui-protocol<0.2`. The other frameworks could, today; apart, no release of
-theirs changes what the other tests run with. `python -m tests.interop.environments` makes them all.
+Microsoft's cannot live in ours: it needs `ag-ui-protocol<0.2`. The other frameworks could, today;
+apart, no release of theirs changes what the other tests run with. `python -m
+tests.interop.environments` makes them all.
 """
 
 from __future__ import annotations
@@ -51,16 +53,28 @@ def _install(peer: str, place: Path) -> None:
     began = monotonic()
     shutil.rmtree(place, ignore_errors=True)
     _run(peer, sys.executable, "-m", "venv", str(place))
-    pip = [str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip = [
+        str(place / "bin" / "python"),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]
     _run(peer, *pip, "--requirement", str(_requirements(peer)))
     sys.stderr.write(f"installed {peer} in {monotonic() - began:.0f} s\n")
 
 
 def _run(peer: str, *command: str) -> None:
     quiet = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(command, capture_output=True, text=True, env=quiet, timeout=600, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=quiet, timeout=600, check=False
+    )
     if done.returncode:
-        raise RuntimeError(f"cannot make the environment of {peer}: {' '.join(command)}\n{done.stdout}{done.stderr}")
+        raise RuntimeError(
+            f"cannot make the environment of {peer}: "
+            f"{' '.join(command)}\n{done.stdout}{done.stderr}"
+        )
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ START = 50.0
 
 @contextlib.contextmanager
 def running(peer: str) -> Iterator[str]:
-    """Run the server of `peer` and give the URL of its agent. What it logs meanwhile is in the file `LOGS[peer]`.
+    """Run the server of `peer` and give the URL of its agent. What it logs meanwhile is in the file
+    `LOGS[peer]`.
 
     Raises `RuntimeError` with the log if the server ends, or does not listen in time.
     """
@@ -33,7 +34,12 @@ def running(peer: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as place, Path(place, "log").open("w") as log:
         LOGS[peer] = Path(log.name)
         server = subprocess.Popen(
-            [python(peer), str(script)], stdout=subprocess.PIPE, stderr=log, text=True, env=env, cwd=place
+            [python(peer), str(script)],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env=env,
+            cwd=place,
         )
         try:
             yield _url(server, peer)

@@ -1,4 +1,5 @@
-"""A plain client for looking at servers: one request at a time, everything it is told is verified and folded."""
+"""A plain client for looking at servers: one request at a time, everything it is told is verified
+and folded."""
 
 from __future__ import annotations
 
@@ -40,12 +41,16 @@ class Player:
 
     def answer(self, call_id: str, content: str) -> list[Wire]:
         """Answer a call with a tool message."""
-        self.messages.append({"id": str(uuid4()), "role": "tool", "toolCallId": call_id, "content": content})
+        self.messages.append(
+            {"id": str(uuid4()), "role": "tool", "toolCallId": call_id, "content": content}
+        )
         return self.run()
 
     def resume(self, **entry: Any) -> list[Wire]:
         """Answer all interrupts of the last run alike."""
-        return self.run(resume=[{"interruptId": interrupt["id"], **entry} for interrupt in self.interrupts])
+        return self.run(
+            resume=[{"interruptId": interrupt["id"], **entry} for interrupt in self.interrupts]
+        )
 
     def run(self, **fields: Any) -> list[Wire]:
         body = {
@@ -60,7 +65,9 @@ class Player:
             **fields,
         }
         decoder = SSEDecoder()
-        with httpx2.stream("POST", self.url, json=body, headers={"accept": "text/event-stream"}) as response:
+        with httpx2.stream(
+            "POST", self.url, json=body, headers={"accept": "text/event-stream"}
+        ) as response:
             response.raise_for_status()
             self.content_type = response.headers["content-type"]
             self.events = [event for chunk in response.iter_raw() for event in decoder.feed(chunk)]

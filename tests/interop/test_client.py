@@ -1,5 +1,5 @@
-"""Our clients against every server: one set of tests. In what the servers differ for a user of the client is in
-`PECULIAR`, and in docs/guides/client.md ("Other servers")."""
+"""Our clients against every server: one set of tests. In what the servers differ for a user of the
+client is in `PECULIAR`, and in docs/guides/client.md ("Other servers")."""
 
 from __future__ import annotations
 
@@ -51,13 +51,16 @@ class Peculiar:
     usage: bool = True
     """Whether tokens are told."""
     own_history: bool = False
-    """Whether the agent knows only what it has heard itself, and not the rest of the conversation that it is sent."""
+    """Whether the agent knows only what it has heard itself, and not the rest of the conversation
+    that it is sent."""
     misfits: bool = False
     """Whether a state comes first that lacks what it is made for."""
     forgets_approved: bool = False
-    """Whether the agent no longer sees the result of an approved call, because its snapshot moves the result."""
+    """Whether the agent no longer sees the result of an approved call, because its snapshot moves
+    the result."""
     doubles: bool = False
-    """Whether an approved call is in the history twice: in a session with its arguments one behind the other."""
+    """Whether an approved call is in the history twice: in a session with its arguments one behind
+    the other."""
     left: str | None = "left"
     """What becomes of a run that its client leaves; None if nobody can tell."""
     code: str | None = None
@@ -77,7 +80,9 @@ PECULIAR = {
         doubles=True,
         code="RuntimeError",
     ),
-    "microsoft": Peculiar(knows_thoughts=False, usage=False, misfits=True, forgets_approved=True, code="RuntimeError"),
+    "microsoft": Peculiar(
+        knows_thoughts=False, usage=False, misfits=True, forgets_approved=True, code="RuntimeError"
+    ),
 }
 
 
@@ -118,7 +123,9 @@ def test_tool_here(chat: Chat) -> None:
     assert chat.text == "You are in Rome"
     asked, recorded = chat.sent
     assert [tool["name"] for tool in asked["tools"]] == [LOCATION_TOOL]
-    assert [message["content"] for message in recorded["messages"] if message["role"] == "tool"] == ["Rome"]
+    assert [
+        message["content"] for message in recorded["messages"] if message["role"] == "tool"
+    ] == ["Rome"]
     assert asked["threadId"] == recorded["threadId"]
 
 
@@ -158,7 +165,11 @@ def test_approval(chat: Chat, peculiar: Peculiar, approved: bool) -> None:
     chat.say("how much was said")
     forgets = peculiar.forgets_approved and isinstance(chat, Session)
     assert chat.text == ("2 questions, 0 results" if forgets else "2 questions, 1 results")
-    calls = [call["function"] for message in chat.sent[-1]["messages"] for call in message.get("toolCalls", ())]
+    calls = [
+        call["function"]
+        for message in chat.sent[-1]["messages"]
+        for call in message.get("toolCalls", ())
+    ]
     once = '{"amount": 100, "to": "Ada"}'
     twice = [once + once] if isinstance(chat, Session) else [once, once]
     recorded = [call["arguments"] for call in calls if call["name"] == "transfer"]
@@ -191,10 +202,15 @@ def test_memory(chat: Chat) -> None:
 
 
 def test_history_from_elsewhere(session: Session, peculiar: Peculiar) -> None:
-    said = [UserMessage(id="u", content="good morning"), AssistantMessage(id="a", content="Good morning.")]
+    said = [
+        UserMessage(id="u", content="good morning"),
+        AssistantMessage(id="a", content="Good morning."),
+    ]
     session.session.messages.extend(said)
     session.say("what did I say")
-    assert session.text == "You said: " + ("what did I say" if peculiar.own_history else "good morning")
+    assert session.text == "You said: " + (
+        "what did I say" if peculiar.own_history else "good morning"
+    )
 
 
 def test_leaving(chat: Chat, peculiar: Peculiar) -> None:
@@ -207,7 +223,9 @@ def test_leaving(chat: Chat, peculiar: Peculiar) -> None:
 
 
 def test_activities_stay_here(session: Session) -> None:
-    session.session.messages.append(ActivityMessage(id="a", activity_type="PLAN", content={"steps": []}))
+    session.session.messages.append(
+        ActivityMessage(id="a", activity_type="PLAN", content={"steps": []})
+    )
     session.say("hello")
     assert session.text == "Hello, world."
     assert [message["role"] for message in session.sent[-1]["messages"]] == ["user"]

@@ -1,4 +1,5 @@
-"""Schemathesis against an endpoint, from the schema that it serves; every answer is checked as in `test_fuzz`."""
+"""Schemathesis against an endpoint, from the schema that it serves; every answer is checked as in
+`test_fuzz`."""
 
 from __future__ import annotations
 
@@ -53,7 +54,9 @@ class Recorder:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 exchange.status = message["status"]
-                exchange.headers = {key.decode().lower(): value.decode() for key, value in message["headers"]}
+                exchange.headers = {
+                    key.decode().lower(): value.decode() for key, value in message["headers"]
+                }
             else:
                 exchange.received += message.get("body", b"")
                 exchange.complete = not message.get("more_body")
@@ -68,7 +71,13 @@ def test_what_schemathesis_sends(tmp_path: Path) -> None:
     with serving(recorder) as served:
         done = subprocess.run(
             [
-                *(str(python("schemathesis")), "-m", "schemathesis.cli", "run", served.url("/openapi.json")),
+                *(
+                    str(python("schemathesis")),
+                    "-m",
+                    "schemathesis.cli",
+                    "run",
+                    served.url("/openapi.json"),
+                ),
                 *("--checks", "not_a_server_error,unsupported_method,content_type_conformance"),
                 *("--max-examples", examples, "--request-timeout", timeout),
                 *("--generation-deterministic", "--no-color"),
@@ -89,6 +98,8 @@ def test_what_schemathesis_sends(tmp_path: Path) -> None:
         assert exchange.complete, exchange
         if exchange.method == "POST" and exchange.path in PATHS:
             answer = Answer(exchange.status, exchange.headers, exchange.received)
-            check_answer(answer, json.loads(exchange.sent) if exchange.status == 200 else None, strict=False)
+            check_answer(
+                answer, json.loads(exchange.sent) if exchange.status == 200 else None, strict=False
+            )
             streams += exchange.status == 200
     assert streams > 50

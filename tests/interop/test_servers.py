@@ -1,4 +1,5 @@
-"""What other servers say, as a plain client hears it: the facts that the page about interoperability lists."""
+"""What other servers say, as a plain client hears it: the facts that the page about
+interoperability lists."""
 
 from __future__ import annotations
 
@@ -61,7 +62,13 @@ FACTS = {
         leaks=True,
     ),
     "agno": Facts(
-        version=None, pending=False, usage=False, approve=_tool_message, asks=False, restreams=True, leaks=True
+        version=None,
+        pending=False,
+        usage=False,
+        approve=_tool_message,
+        asks=False,
+        restreams=True,
+        leaks=True,
     ),
     "microsoft": Facts(version=None, pending=False, usage=False, remembers_thoughts=False),
 }
@@ -85,7 +92,11 @@ def _result(player: Player) -> Wire:
 def test_words(player: Player, facts: Facts) -> None:
     player.say("hello")
     assert player.content_type == "text/event-stream; charset=utf-8"
-    assert [event["delta"] for event in player.of("TEXT_MESSAGE_CONTENT")] == ["Hel", "lo, ", "world."]
+    assert [event["delta"] for event in player.of("TEXT_MESSAGE_CONTENT")] == [
+        "Hel",
+        "lo, ",
+        "world.",
+    ]
     assert player.of("RUN_STARTED")[0].get("protocolVersion") == facts.version
     assert bool(player.last.get("usage")) == facts.usage
     player.say("what did I say")
@@ -98,7 +109,8 @@ def test_backend_tool(player: Player, facts: Facts) -> None:
     assert "sunny in Rome" in _result(player)["content"]
     assert player.text == "The weather: sunny in Rome"
     calls = [role for role in player.roles if role != "user"]
-    # Whoever renames a result in the snapshot has it moved to the end: that is how the reference client applies one.
+    # Whoever renames a result in the snapshot has it moved to the end: that is how the reference
+    # client applies one.
     assert (calls.index("tool") < len(calls) - 1) == facts.ordered
     player.say("what did I say")
     assert player.text == "You said: weather"
@@ -117,10 +129,14 @@ def test_frontend_tool(player: Player, facts: Facts) -> None:
 
 def test_reasoning(player: Player, facts: Facts) -> None:
     player.say("think")
-    assert "Let me think." in "".join(event["delta"] for event in player.of("REASONING_MESSAGE_CONTENT"))
+    assert "Let me think." in "".join(
+        event["delta"] for event in player.of("REASONING_MESSAGE_CONTENT")
+    )
     assert player.text == "I thought of it."
     player.say("what did you think")
-    assert player.text == "I thought: " + ("Let me think." if facts.remembers_thoughts else "nothing")
+    assert player.text == "I thought: " + (
+        "Let me think." if facts.remembers_thoughts else "nothing"
+    )
 
 
 def test_state(player: Player, facts: Facts) -> None:

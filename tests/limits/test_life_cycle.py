@@ -58,7 +58,10 @@ def made_in_the_lifespan(agent: LangGraphAgent) -> FastAPI:
 @pytest.mark.parametrize("app_of", [mounted, made_in_the_lifespan])
 def test_a_server_that_stops_ends_its_streams(app_of: Any) -> None:
     model = Talker(words=1, silent=True)
-    with serving(app_of(LangGraphAgent(flat(model, InMemorySaver())))) as served, Connection(served.port) as connection:
+    with (
+        serving(app_of(LangGraphAgent(flat(model, InMemorySaver())))) as served,
+        Connection(served.port) as connection,
+    ):
         given = begin(served, connection)
         assert model.meter.begun.wait(PATIENCE)
         served.end()

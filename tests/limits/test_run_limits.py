@@ -53,7 +53,11 @@ async def test_a_run_that_takes_too_long_is_stopped(limit: float | timedelta) ->
 async def test_models_of_every_graph_are_stopped(shape: str) -> None:
     model = Talker()
     assert (
-        end_of(await record_run(LangGraphAgent(SHAPES[shape](model), limits=RunLimits(total=0.2)), run_input("go")))
+        end_of(
+            await record_run(
+                LangGraphAgent(SHAPES[shape](model), limits=RunLimits(total=0.2)), run_input("go")
+            )
+        )
         == TIMED_OUT
     )
     await eventually(model.meter.ended.is_set, "the model stops")
@@ -66,16 +70,25 @@ async def test_a_node_that_hangs_in_a_thread_ends_its_run() -> None:
         release.wait(PATIENCE)
         return {}
 
-    graph = StateGraph(MessagesState).add_node(hang).add_edge(START, "hang").compile(checkpointer=InMemorySaver())
+    graph = (
+        StateGraph(MessagesState)
+        .add_node(hang)
+        .add_edge(START, "hang")
+        .compile(checkpointer=InMemorySaver())
+    )
     try:
-        recorded = await record_run(LangGraphAgent(graph, limits=RunLimits(total=0.1)), run_input("go"))
+        recorded = await record_run(
+            LangGraphAgent(graph, limits=RunLimits(total=0.1)), run_input("go")
+        )
     finally:
         release.set()
     assert end_of(recorded) == TIMED_OUT
 
 
 async def test_silence_ends_a_run() -> None:
-    agent = LangGraphAgent(flat(Talker(words=3, silent=True)), limits=RunLimits(idle=timedelta(seconds=0.2)))
+    agent = LangGraphAgent(
+        flat(Talker(words=3, silent=True)), limits=RunLimits(idle=timedelta(seconds=0.2))
+    )
     recorded = await record_run(agent, run_input("go"))
     assert end_of(recorded) == TIMED_OUT
     assert len(recorded.of("TEXT_MESSAGE_CONTENT")) == 3
@@ -89,8 +102,12 @@ async def test_a_run_that_is_never_silent_for_so_long_goes_on() -> None:
 
 async def test_waiting_for_the_thread_is_no_part_of_the_run() -> None:
     model = Talker(words=1, silent=True)
-    agent = LangGraphAgent(flat(model, InMemorySaver()), on_busy="wait", limits=RunLimits(total=0.5, idle=0.5))
-    first, second = (asyncio.create_task(collect(agent.run(run_input("go", thread="t")))) for _ in range(2))
+    agent = LangGraphAgent(
+        flat(model, InMemorySaver()), on_busy="wait", limits=RunLimits(total=0.5, idle=0.5)
+    )
+    first, second = (
+        asyncio.create_task(collect(agent.run(run_input("go", thread="t")))) for _ in range(2)
+    )
     assert (await first)[-1].type.value == "RUN_ERROR"
     assert not second.done()
     assert [event.type.value for event in await second].count("TEXT_MESSAGE_CONTENT") == 1
@@ -105,10 +122,15 @@ async def test_no_more_runs_than_the_agent_may_have() -> None:
             assert end_of(refused) == ("RUN_ERROR", "too_many_runs")
             assert refused.types == ["RUN_STARTED", "RUN_ERROR"]
         model.silent = False
-        assert end_of(await record_run(agent, run_input("go", thread="c"))) == ("RUN_FINISHED", None)
+        assert end_of(await record_run(agent, run_input("go", thread="c"))) == (
+            "RUN_FINISHED",
+            None,
+        )
 
 
-async def test_no_more_runs_than_the_agent_may_have_where_locks_take_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_more_runs_than_the_agent_may_have_where_locks_take_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """As the locks in a database do."""
     acquire = ThreadLocks.acquire
 
@@ -119,11 +141,16 @@ async def test_no_more_runs_than_the_agent_may_have_where_locks_take_time(monkey
     monkeypatch.setattr(ThreadLocks, "acquire", slow)
     agent = LangGraphAgent(flat(Talker(words=1), InMemorySaver()), limits=RunLimits(runs=2))
     ends = await asyncio.gather(*(record_run(agent, run_input("go")) for _ in range(5)))
-    assert sorted(map(end_of, ends), key=str) == [("RUN_ERROR", "too_many_runs")] * 3 + [("RUN_FINISHED", None)] * 2
+    assert (
+        sorted(map(end_of, ends), key=str)
+        == [("RUN_ERROR", "too_many_runs")] * 3 + [("RUN_FINISHED", None)] * 2
+    )
 
 
 async def test_no_more_runs_wait_than_may() -> None:
-    agent = LangGraphAgent(flat(Talker(silent=True), InMemorySaver()), on_busy="wait", limits=RunLimits(waiting=1))
+    agent = LangGraphAgent(
+        flat(Talker(silent=True), InMemorySaver()), on_busy="wait", limits=RunLimits(waiting=1)
+    )
     async with going_on(agent):
         waiting = asyncio.create_task(collect(agent.run(run_input("go", thread="t"))))
         await asyncio.sleep(0)
@@ -152,12 +179,16 @@ async def test_a_thread_that_nobody_keeps_is_joined_by_the_id_of_its_run_only() 
     stranger = RecordedRun(await collect(agent.connect(given := run_input(thread="t"))), given)
     assert stranger.messages == []
     assert end_of(stranger) == ("RUN_FINISHED", None)
-    owner = RecordedRun(await collect(agent.connect(given := run_input(thread="t", run="r"))), given)
+    owner = RecordedRun(
+        await collect(agent.connect(given := run_input(thread="t", run="r"))), given
+    )
     assert [message.content for message in owner.messages] == ["go", "word0 word1 word2 "]
     await collect(events)
 
 
-@pytest.mark.parametrize(("option", "value"), [("total", 0), ("idle", -1), ("runs", 0), ("unread", 0)])
+@pytest.mark.parametrize(
+    ("option", "value"), [("total", 0), ("idle", -1), ("runs", 0), ("unread", 0)]
+)
 def test_a_limit_is_more_than_nothing(option: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"RunLimits.{option} must be more than 0"):
         RunLimits(**{option: value})

@@ -44,11 +44,17 @@ LET_GO = [("RUN_ERROR", "reader_too_slow")]
 
 
 @pytest.mark.parametrize("on_disconnect", ["cancel", "continue"])
-def test_a_client_that_does_not_read_is_let_go(on_disconnect: Literal["cancel", "continue"]) -> None:
-    model = loud(20_000)  # more in the whole than the buffers of kernel and server hold for a reader, by far
+def test_a_client_that_does_not_read_is_let_go(
+    on_disconnect: Literal["cancel", "continue"],
+) -> None:
+    model = loud(
+        20_000
+    )  # more in the whole than the buffers of kernel and server hold for a reader, by far
     app, given = FastAPI(), run_input("go", thread="t")
     agent = LangGraphAgent(
-        flat(model, InMemorySaver()), limits=RunLimits(unread=1_000_000), on_disconnect=on_disconnect
+        flat(model, InMemorySaver()),
+        limits=RunLimits(unread=1_000_000),
+        on_disconnect=on_disconnect,
     )
     app.include_router(agui_router(agent, "/agent"))
     with serving(app) as served, Connection(served.port, receive_buffer=65_536) as connection:
@@ -80,7 +86,9 @@ async def test_who_joins_and_does_not_read_disturbs_nobody() -> None:
 
 async def test_a_program_that_does_not_read_is_let_go() -> None:
     model = loud()
-    events = LangGraphAgent(flat(model), limits=RunLimits(unread=100_000)).run(given := run_input("go"))
+    events = LangGraphAgent(flat(model), limits=RunLimits(unread=100_000)).run(
+        given := run_input("go")
+    )
     received = [await anext(events)]
     await eventually(model.meter.ended.is_set, "the run stops")
     assert model.meter.produced < WORDS
@@ -100,6 +108,7 @@ async def test_what_waits_is_counted_anew_for_who_reads() -> None:
     """A reader gets more in the whole than may wait for it."""
     given = run_input("go")
     recorded = RecordedRun(
-        await collect(LangGraphAgent(flat(loud()), limits=RunLimits(unread=100_000)).run(given)), given
+        await collect(LangGraphAgent(flat(loud()), limits=RunLimits(unread=100_000)).run(given)),
+        given,
     )
     assert left(recorded.events) == [("RUN_FINISHED", None)]

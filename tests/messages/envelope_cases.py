@@ -1,4 +1,5 @@
-"""Messages of every provider, and what comes back of them: the cases of `test_envelope_bytes.py` and its files."""
+"""Messages of every provider, and what comes back of them: the cases of `test_envelope_bytes.py`
+and its files."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ HIDDEN = ReasoningOptions(seal=ReasoningSeal([KEY]), visibility="hidden")
 
 
 class Case(NamedTuple):
-    """LangChain messages, the options under which the files have them, and what comes back if that is less."""
+    """LangChain messages, the options under which the files have them, and what comes back if that
+    is less."""
 
     messages: list[BaseMessage]
     options: ReasoningOptions = PLAIN
@@ -30,16 +32,24 @@ class Case(NamedTuple):
         return self.messages if self.less is None else self.less
 
 
-PLAN = {"stops": [{"city": "Tromsø", "days": 3}, {"city": "Oslo", "days": 1.5}], "budget": 10**21, "alone": False}
+PLAN = {
+    "stops": [{"city": "Tromsø", "days": 3}, {"city": "Oslo", "days": 1.5}],
+    "budget": 10**21,
+    "alone": False,
+}
 
 
 def call(call_id: str, city: str) -> Json:
     return {"name": "get_weather", "args": {"city": city}, "id": call_id}
 
 
-def answer(message_id: str, provider: str, content: Any, *calls: Json, metadata: Any = None, **more: Any) -> AIMessage:
+def answer(
+    message_id: str, provider: str, content: Any, *calls: Json, metadata: Any = None, **more: Any
+) -> AIMessage:
     metadata = {"model_provider": provider, **(metadata or {})}
-    return AIMessage(content, id=message_id, response_metadata=metadata, tool_calls=list(calls), **more)
+    return AIMessage(
+        content, id=message_id, response_metadata=metadata, tool_calls=list(calls), **more
+    )
 
 
 # What comes back without a seal of what follows.
@@ -76,7 +86,11 @@ MEDIA = HumanMessage(
             "mime_type": "image/png",
             "extras": {"agui": {"metadata": {"$t": 1}}},
         },
-        {"type": "image", "url": "https://example.com/a.png", "extras": {"agui": {"metadata": {"detail": "high"}}}},
+        {
+            "type": "image",
+            "url": "https://example.com/a.png",
+            "extras": {"agui": {"metadata": {"detail": "high"}}},
+        },
         {"type": "file", "file_id": "file-1"},
     ],
     id="u1",
@@ -90,7 +104,12 @@ RESULTS = [
         name="get_weather",
         id="t1",
     ),
-    ToolMessage([{"type": "text", "text": "There is no such city."}], tool_call_id="call_2", status="error", id="t2"),
+    ToolMessage(
+        [{"type": "text", "text": "There is no such city."}],
+        tool_call_id="call_2",
+        status="error",
+        id="t2",
+    ),
 ]
 
 CASES: dict[str, Case] = {
@@ -100,12 +119,22 @@ CASES: dict[str, Case] = {
                 "msg_1",
                 "anthropic",
                 [
-                    {"type": "thinking", "thinking": "The weather first.", "signature": "EqQBsig", "index": 0},
+                    {
+                        "type": "thinking",
+                        "thinking": "The weather first.",
+                        "signature": "EqQBsig",
+                        "index": 0,
+                    },
                     {"type": "redacted_thinking", "data": "EmwKred"},
                     {"type": "text", "text": "Let me look that up.", "index": 2},
                     {"type": "server_tool_use", "id": "srv_1", "input": ["$t", 0]},
                     {"type": "text", "text": "Rome, then Oslo.", "index": 4},
-                    {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Rome"}},
+                    {
+                        "type": "tool_use",
+                        "id": "toolu_1",
+                        "name": "get_weather",
+                        "input": {"city": "Rome"},
+                    },
                 ],
                 call("toolu_1", "Rome"),
                 metadata={"container": {"id": "container_1"}},
@@ -118,8 +147,15 @@ CASES: dict[str, Case] = {
                 "msg_1",
                 "anthropic",
                 [
-                    {"type": "reasoning", "reasoning": "The weather first.", "extras": {"signature": "EqQBsig"}},
-                    {"type": "non_standard", "value": {"type": "redacted_thinking", "data": "EmwKred"}},
+                    {
+                        "type": "reasoning",
+                        "reasoning": "The weather first.",
+                        "extras": {"signature": "EqQBsig"},
+                    },
+                    {
+                        "type": "non_standard",
+                        "value": {"type": "redacted_thinking", "data": "EmwKred"},
+                    },
                     {"type": "text", "text": "Sunny, 24 °C in Rome ☀️"},
                 ],
                 metadata={"output_version": "v1"},
@@ -200,7 +236,12 @@ CASES: dict[str, Case] = {
                 additional_kwargs={
                     "reasoning_content": "It is cold up there.",
                     "reasoning_details": [
-                        {"type": "reasoning.text", "text": "It is cold up there.", "signature": "EqQBsig", "index": 0},
+                        {
+                            "type": "reasoning.text",
+                            "text": "It is cold up there.",
+                            "signature": "EqQBsig",
+                            "index": 0,
+                        },
                         {"type": "reasoning.encrypted", "data": "gAAAAB", "index": 1},
                     ],
                 },
@@ -218,7 +259,11 @@ CASES: dict[str, Case] = {
         ],
     ),
     "ollama": Case(
-        [answer("lc_run--3", "ollama", "Föhn ☀️", additional_kwargs={"reasoning_content": "Schön?"})],
+        [
+            answer(
+                "lc_run--3", "ollama", "Föhn ☀️", additional_kwargs={"reasoning_content": "Schön?"}
+            )
+        ],
     ),
     "mistral": Case(
         [
@@ -226,7 +271,10 @@ CASES: dict[str, Case] = {
                 "lc_run--4",
                 "mistralai",
                 [
-                    {"type": "thinking", "thinking": [{"type": "text", "text": "How strong is the wind?"}]},
+                    {
+                        "type": "thinking",
+                        "thinking": [{"type": "text", "text": "How strong is the wind?"}],
+                    },
                     {"type": "text", "text": "A light breeze."},
                 ],
             )
@@ -258,9 +306,21 @@ CASES: dict[str, Case] = {
         [
             HumanMessage(
                 [
-                    {"type": "text", "text": "What is on these?", "cache_control": {"type": "ephemeral"}},
-                    {"type": "image", "base64": "aGVsbG8gd29ybGQh", "mime_type": "image/png", "extras": {"$t": 1}},
-                    {"type": "image_url", "image_url": {"url": "https://example.com/a.png", "detail": "high"}},
+                    {
+                        "type": "text",
+                        "text": "What is on these?",
+                        "cache_control": {"type": "ephemeral"},
+                    },
+                    {
+                        "type": "image",
+                        "base64": "aGVsbG8gd29ybGQh",
+                        "mime_type": "image/png",
+                        "extras": {"$t": 1},
+                    },
+                    {
+                        "type": "image_url",
+                        "image_url": {"url": "https://example.com/a.png", "detail": "high"},
+                    },
                     {"type": "file", "file_id": "file-1"},
                 ],
                 id="u1",
@@ -272,7 +332,9 @@ CASES: dict[str, Case] = {
     ),
     "tool results": Case(
         [
-            AIMessage("", id="msg_1", tool_calls=[call("call_1", "Rome"), call("call_2", "Atlantis")]),
+            AIMessage(
+                "", id="msg_1", tool_calls=[call("call_1", "Rome"), call("call_2", "Atlantis")]
+            ),
             ToolMessage(
                 ["Sunny, 24 °C in Rome", {"type": "image", "url": "https://example.com/a.png"}],
                 tool_call_id="call_1",
@@ -281,7 +343,10 @@ CASES: dict[str, Case] = {
                 additional_kwargs={"cache_control": {"type": "ephemeral"}},
             ),
             ToolMessage(
-                [{"type": "text", "text": "There is no such city."}], tool_call_id="call_2", status="error", id="t2"
+                [{"type": "text", "text": "There is no such city."}],
+                tool_call_id="call_2",
+                status="error",
+                id="t2",
             ),
         ],
         less=RESULTS,
@@ -290,7 +355,10 @@ CASES: dict[str, Case] = {
 
 
 CONVERSATION: list[BaseMessage] = [
-    HumanMessage([{"type": "text", "text": "Weather in Rome?", "cache_control": {"type": "ephemeral"}}], id="u1"),
+    HumanMessage(
+        [{"type": "text", "text": "Weather in Rome?", "cache_control": {"type": "ephemeral"}}],
+        id="u1",
+    ),
     answer(
         "msg_1",
         "google_genai",

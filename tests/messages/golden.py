@@ -82,7 +82,12 @@ GEMINI = {
     "id": "lc_run--1",
     "role": "assistant",
     "toolCalls": [
-        call("call_1", "get_weather", '{"city": "Oslo"}', "eyJ2IjoxLCJwIjoiZ29vZ2xlX2dlbmFpIiwicyI6IlEybHIifQ")
+        call(
+            "call_1",
+            "get_weather",
+            '{"city": "Oslo"}',
+            "eyJ2IjoxLCJwIjoiZ29vZ2xlX2dlbmFpIiwicyI6IlEybHIifQ",
+        )
     ],
     "encryptedValue": (
         "eyJ2IjoxLCJwIjoiZ29vZ2xlX2dlbmFpIiwiayI6eyJmdW5jdGlvbl9jYWxsIjp7Im5hbWUiOiJnZXRfd2VhdGhlciIsImFy"

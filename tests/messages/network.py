@@ -9,7 +9,8 @@ REDIRECTED: Final = "what-only-the-redirect-leads-to"
 
 
 class Network:
-    """A server at `url`, where `/start` redirects to `/end`. It knows the paths that it was asked for."""
+    """A server at `url`, where `/start` redirects to `/end`. It knows the paths that it was asked
+    for."""
 
     def __init__(self) -> None:
         asked = self.asked = list[str]()

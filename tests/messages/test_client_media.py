@@ -1,4 +1,5 @@
-"""A client's media: inline data reach a graph only as we have encoded them, and nothing is a path of the server."""
+"""A client's media: inline data reach a graph only as we have encoded them, and nothing is a path
+of the server."""
 
 from __future__ import annotations
 
@@ -37,15 +38,22 @@ from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
 from tests.providers.turns import Text, turn
 
-POLICIES: list[Any] = ["public", "none", "any", lambda url: url.startswith("https://mine.example.com/")]
+POLICIES: list[Any] = [
+    "public",
+    "none",
+    "any",
+    lambda url: url.startswith("https://mine.example.com/"),
+]
 NAMES = ["public", "none", "any", "a function"]
 CALL = {"name": "look", "args": {}, "id": "c1"}
 
 
-# -- what a client sends -------------------------------------------------------------------------------------------
+# -- what a client sends -------------------------------------------------------------------------
 
 
-def media(kind: str, form: str, value: str, mime: str | None = None, name: str | None = None) -> dict[str, Any]:
+def media(
+    kind: str, form: str, value: str, mime: str | None = None, name: str | None = None
+) -> dict[str, Any]:
     mime = OF_KIND[kind][1] if mime is None else mime
     more = {"metadata": {"filename": name}} if name else {}
     return {"type": kind, "source": {"type": form, "value": value, "mimeType": mime}, **more}
@@ -58,13 +66,28 @@ def user(*parts: dict[str, Any], message_id: str = "u1") -> dict[str, Any]:
 def answered(*parts: dict[str, Any]) -> list[dict[str, Any]]:
     """A call of a client's tool, and the result that the client sends."""
     function = {"name": "look", "arguments": "{}"}
-    asked = {"id": "a1", "role": "assistant", "toolCalls": [{"id": "c1", "type": "function", "function": function}]}
-    result = {"id": "t1", "role": "tool", "toolCallId": "c1", "content": [{"type": "text", "text": "seen"}, *parts]}
+    asked = {
+        "id": "a1",
+        "role": "assistant",
+        "toolCalls": [{"id": "c1", "type": "function", "function": function}],
+    }
+    result = {
+        "id": "t1",
+        "role": "tool",
+        "toolCallId": "c1",
+        "content": [{"type": "text", "text": "seen"}, *parts],
+    }
     return [{"id": "u1", "role": "user", "content": "look"}, asked, result]
 
 
 def sent(*messages: dict[str, Any], **more: Any) -> RunAgentInput:
-    wire = {"threadId": "t", "runId": "r", "protocolVersion": "1.0", "messages": [*messages], **more}
+    wire = {
+        "threadId": "t",
+        "runId": "r",
+        "protocolVersion": "1.0",
+        "messages": [*messages],
+        **more,
+    }
     return parse_input(wire)
 
 
@@ -77,7 +100,9 @@ def forms_of(path: str, kind: str) -> dict[str, dict[str, Any]]:
         "octets": media(kind, "data", path, "application/octet-stream"),
         "a data URL": media(kind, "url", f"data:{mime};base64,{path}"),
         "a data URL as data": media(kind, "data", f"data:{mime};base64,{path}"),
-        "a data URL with two commas": media(kind, "url", f'data:{mime};a=",{path},";base64,{OF_KIND[kind][0]}'),
+        "a data URL with two commas": media(
+            kind, "url", f'data:{mime};a=",{path},";base64,{OF_KIND[kind][0]}'
+        ),
         "url": media(kind, "url", path),
         "a file URL": media(kind, "url", f"file://{path}"),
         "space before": media(kind, "url", f" {path}"),
@@ -90,10 +115,12 @@ def forms_of(path: str, kind: str) -> dict[str, dict[str, Any]]:
 FORMS = [*forms_of("", "image")]
 
 
-# -- the whole way -------------------------------------------------------------------------------------------------
+# -- the whole way -------------------------------------------------------------------------------
 
 
-def seeing(server: ProviderServer, saver: InMemorySaver | None, provider: str = "ollama", **options: Any) -> Any:
+def seeing(
+    server: ProviderServer, saver: InMemorySaver | None, provider: str = "ollama", **options: Any
+) -> Any:
     model = make_model(provider, server)
 
     async def answer(state: MessagesState) -> Any:
@@ -101,7 +128,12 @@ def seeing(server: ProviderServer, saver: InMemorySaver | None, provider: str = 
             return {"messages": [AIMessage("", tool_calls=[CALL], id="a1")]}
         return {"messages": [await model.ainvoke(state["messages"])]}
 
-    builder = StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer").add_edge("answer", END)
+    builder = (
+        StateGraph(MessagesState)
+        .add_node("answer", answer)
+        .add_edge(START, "answer")
+        .add_edge("answer", END)
+    )
     return LangGraphAgent(builder.compile(checkpointer=saver), **options)
 
 
@@ -117,7 +149,11 @@ def leaked(server: ProviderServer) -> bool:
 @pytest.mark.parametrize("policy", POLICIES, ids=NAMES)
 @pytest.mark.parametrize("form", FORMS)
 async def test_no_path_reaches_a_package(
-    form: str, policy: Any, provider_server: ProviderServer, secret: str, monkeypatch: pytest.MonkeyPatch
+    form: str,
+    policy: Any,
+    provider_server: ProviderServer,
+    secret: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(Path(secret).parent)
     provider_server.respond("ollama", lambda _: turn(Text("seen")))
@@ -125,23 +161,40 @@ async def test_no_path_reaches_a_package(
     Path(relative).write_text(SECRET)
     for path in (secret, relative):
         for kind in OF_KIND:
-            if (form, path) == ("file", relative) or (form, kind) == ("a data URL with two commas", "document"):
-                continue  # an id of a file may be such a name; the other is a text with a path in it
+            if (form, path) == ("file", relative) or (form, kind) == (
+                "a data URL with two commas",
+                "document",
+            ):
+                # an id of a file may be such a name; the other is a text with a path in it
+                continue
             part = forms_of(path, kind)[form]
             refused = [
                 await last_of(seeing(provider_server, None, media_urls=policy), sent(user(part))),
-                await last_of(seeing(provider_server, None, media_urls=policy), sent(*answered(part))),
-                await last_of(seeing(provider_server, InMemorySaver(), media_urls=policy), sent(user(part))),
-                await last_of(seeing(provider_server, InMemorySaver(), media_urls=policy), sent(*answered(part))),
+                await last_of(
+                    seeing(provider_server, None, media_urls=policy), sent(*answered(part))
+                ),
+                await last_of(
+                    seeing(provider_server, InMemorySaver(), media_urls=policy), sent(user(part))
+                ),
+                await last_of(
+                    seeing(provider_server, InMemorySaver(), media_urls=policy),
+                    sent(*answered(part)),
+                ),
             ]
             for number, event in enumerate(refused):
-                assert (event.type.value, event.code) == ("RUN_ERROR", "invalid_input"), (event, path, kind)
+                assert (event.type.value, event.code) == ("RUN_ERROR", "invalid_input"), (
+                    event,
+                    path,
+                    kind,
+                )
                 assert event.message.startswith(f"messages[{2 if number % 2 else 0}].content[1]")
     assert provider_server.requests == []
     assert not leaked(provider_server)
 
 
-async def test_the_result_of_a_call_that_the_thread_holds(provider_server: ProviderServer, secret: str) -> None:
+async def test_the_result_of_a_call_that_the_thread_holds(
+    provider_server: ProviderServer, secret: str
+) -> None:
     agent = seeing(provider_server, InMemorySaver())
     look, _, result = answered(media("image", "data", secret))
     assert (await last_of(agent, sent(look))).type.value == "RUN_FINISHED"
@@ -165,14 +218,19 @@ async def test_a_file_arrives(saved: bool, provider_server: ProviderServer) -> N
     if saved:
         thread = {"configurable": {"thread_id": "t"}}
         stored = (await agent.graph.aget_state(thread)).values["messages"][0]
-        assert (stored.content[1]["base64"], stored.content[1]["mime_type"]) == (encoded(PNG), "image/png")
+        assert (stored.content[1]["base64"], stored.content[1]["mime_type"]) == (
+            encoded(PNG),
+            "image/png",
+        )
         await last_of(agent, asked)  # the same again is no edit
         again = (await agent.graph.aget_state(thread)).values["messages"]
         assert again[0] == stored
         assert len(again) == 2
 
 
-async def test_an_edit_is_refused_and_the_thread_stays(provider_server: ProviderServer, secret: str) -> None:
+async def test_an_edit_is_refused_and_the_thread_stays(
+    provider_server: ProviderServer, secret: str
+) -> None:
     saver = InMemorySaver()
     agent = seeing(provider_server, saver)
     provider_server.script("ollama", turn(Text("seen")))
@@ -184,18 +242,23 @@ async def test_an_edit_is_refused_and_the_thread_stays(provider_server: Provider
 
 
 def asking() -> tuple[LangGraphAgent, list[Any]]:
-    """An agent that asks before it answers, and the list of the answers with which it has gone on."""
+    """An agent that asks before it answers, and the list of the answers with which it has gone
+    on."""
     ran: list[Any] = []
 
     def ask(state: MessagesState) -> Any:
         ran.append(interrupt("go?"))
         return {"messages": [("ai", "gone")]}
 
-    builder = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask").add_edge("ask", END)
+    builder = (
+        StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask").add_edge("ask", END)
+    )
     return LangGraphAgent(builder.compile(checkpointer=InMemorySaver())), ran
 
 
-async def test_nothing_of_a_pause_runs_if_what_comes_with_the_answer_is_refused(secret: str) -> None:
+async def test_nothing_of_a_pause_runs_if_what_comes_with_the_answer_is_refused(
+    secret: str,
+) -> None:
     agent, ran = asking()
     first = await record_run(agent, sent(user()))
     (pending,) = first.last.outcome.interrupts
@@ -219,7 +282,7 @@ async def test_a_late_answer_runs_nothing_whatever_the_pictures_call_themselves(
     assert not (await agent.graph.aget_state({"configurable": {"thread_id": "t"}})).next
 
 
-# -- what the converter of a client's messages does ----------------------------------------------------------------
+# -- what the converter of a client's messages does ----------------------------------------------
 
 
 def admitted(part: dict[str, Any], policy: Any = "public") -> Any:
@@ -239,7 +302,11 @@ REAL: dict[str, tuple[bytes, str, str]] = {
     "heic": (files.mpeg4(b"heic"), "image", "image/heic"),
     "avif": (files.mpeg4(b"avif"), "image", "image/avif"),
     "icon": (b"\0\0\1\0\1\0\x10\x10", "image", "image/vnd.microsoft.icon"),
-    "svg": (b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"/>', "image", "image/svg+xml"),
+    "svg": (
+        b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"/>',
+        "image",
+        "image/svg+xml",
+    ),
     "mp3": (files.MP3, "audio", "audio/mpeg"),
     "mp3 without a tag": (files.MP3_FRAMES, "audio", "audio/mp3"),
     "wav": (files.wav(), "audio", "audio/x-wav"),
@@ -298,11 +365,16 @@ def test_real_files_are_taken_as_they_are(name: str) -> None:
     assert back.model_dump(by_alias=True) == part  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("spell", [lambda s: s.rstrip("="), lambda s: s + "\n", lambda s: f"  {s[:8]}\r\n{s[8:]}"])
+@pytest.mark.parametrize(
+    "spell", [lambda s: s.rstrip("="), lambda s: s + "\n", lambda s: f"  {s[:8]}\r\n{s[8:]}"]
+)
 def test_other_spellings_of_base64_become_ours(spell: Any) -> None:
     data = files.png("??>>~~??")
     for value in (spell(encoded(data)), spell(urlsafe_b64encode(data).decode())):
-        for part in (media("image", "data", value), media("image", "url", f"data:image/png;base64,{value}")):
+        for part in (
+            media("image", "data", value),
+            media("image", "url", f"data:image/png;base64,{value}"),
+        ):
             assert admitted(part)["base64"] == encoded(data)
 
 
@@ -312,20 +384,40 @@ def test_other_spellings_of_base64_become_ours(spell: Any) -> None:
         (media("image", "data", encoded(files.JPEG), "image/png"), "image", "image/jpeg"),
         (media("image", "data", encoded(files.PNG), "image/jpeg"), "image", "image/png"),
         (media("image", "data", encoded(files.WEBP), ""), "image", "image/webp"),
-        (media("image", "data", encoded(files.GIF), "application/octet-stream", "a.png"), "image", "image/gif"),
+        (
+            media("image", "data", encoded(files.GIF), "application/octet-stream", "a.png"),
+            "image",
+            "image/gif",
+        ),
         (media("image", "data", encoded(files.PDF), "application/pdf"), "file", "application/pdf"),
         (media("audio", "data", encoded(files.wav()), "audio/mpeg"), "audio", "audio/wav"),
         (media("audio", "data", encoded(files.MP4), "audio/webm"), "audio", "audio/mp4"),
         (media("video", "data", encoded(files.WEBM), "video/mp4"), "video", "video/webm"),
         (media("document", "data", encoded(files.PDF), ""), "file", "application/pdf"),
-        (media("document", "data", encoded(files.PNG), "application/octet-stream"), "image", "image/png"),
+        (
+            media("document", "data", encoded(files.PNG), "application/octet-stream"),
+            "image",
+            "image/png",
+        ),
         (media("document", "data", encoded(files.MP3), ""), "audio", "audio/mp3"),
-        (media("document", "data", encoded(b"a,b"), "application/octet-stream", "a.csv"), "file", "text/csv"),
+        (
+            media("document", "data", encoded(b"a,b"), "application/octet-stream", "a.csv"),
+            "file",
+            "text/csv",
+        ),
         (media("document", "data", encoded(b"hello"), ""), "file", "text/plain"),
         (media("document", "data", encoded(b"hello"), "application/pdf"), "file", "text/plain"),
         (media("document", "data", encoded(b"<svg/>"), "text/plain"), "file", "text/plain"),
-        ({"type": "binary", "mimeType": "image/png", "data": encoded(files.JPEG)}, "image", "image/jpeg"),
-        ({"type": "binary", "mimeType": "application/octet-stream", "data": encoded(PNG)}, "image", "image/png"),
+        (
+            {"type": "binary", "mimeType": "image/png", "data": encoded(files.JPEG)},
+            "image",
+            "image/jpeg",
+        ),
+        (
+            {"type": "binary", "mimeType": "application/octet-stream", "data": encoded(PNG)},
+            "image",
+            "image/png",
+        ),
     ],
 )
 def test_the_media_type_is_that_of_the_bytes(part: dict[str, Any], kind: str, mime: str) -> None:
@@ -336,7 +428,10 @@ def test_the_media_type_is_that_of_the_bytes(part: dict[str, Any], kind: str, mi
 @pytest.mark.parametrize(
     ("part", "text"),
     [
-        (media("image", "data", "not base64!"), "must be an image, such as PNG, JPEG, GIF or WebP, as base64; what it"),
+        (
+            media("image", "data", "not base64!"),
+            "must be an image, such as PNG, JPEG, GIF or WebP, as base64; what it",
+        ),
         (media("image", "data", "https://example.com/a.png"), "what it holds is not base64"),
         (media("image", "data", "aGk"), "its bytes are text/plain"),
         (media("image", "data", encoded(files.PDF)), "its bytes are application/pdf"),
@@ -345,22 +440,42 @@ def test_the_media_type_is_that_of_the_bytes(part: dict[str, Any], kind: str, mi
             media("audio", "data", encoded(files.PNG)),
             "must be a recording, such as MP3, WAV, Ogg or FLAC, as base64;",
         ),
-        (media("video", "data", encoded(files.wav())), "must be a film, such as MP4 or WebM, as base64; its bytes are"),
-        (media("document", "data", encoded(PNG)), "must be a document, such as PDF, an Office file, or text in UTF-8"),
+        (
+            media("video", "data", encoded(files.wav())),
+            "must be a film, such as MP4 or WebM, as base64; its bytes are",
+        ),
+        (
+            media("document", "data", encoded(PNG)),
+            "must be a document, such as PDF, an Office file, or text in UTF-8",
+        ),
         (media("document", "data", encoded(PNG), "text/plain"), "its bytes are image/png"),
-        (media("document", "data", "/etc/crontab", "text/plain"), "its bytes are of no known format"),
-        (media("document", "data", encoded(b"\xfcber"), "text/plain"), "its bytes are of no known format"),
-        (media("document", "data", encoded(bytes(range(256))), ""), "its bytes are of no known format"),
+        (
+            media("document", "data", "/etc/crontab", "text/plain"),
+            "its bytes are of no known format",
+        ),
+        (
+            media("document", "data", encoded(b"\xfcber"), "text/plain"),
+            "its bytes are of no known format",
+        ),
+        (
+            media("document", "data", encoded(bytes(range(256))), ""),
+            "its bytes are of no known format",
+        ),
         (media("audio", "data", "//var/log/syslog"), "its bytes are of no known format"),
         (media("audio", "data", "//lib/secrets/aa"), "its bytes are of no known format"),
-        (media("image", "url", "data:image/png;base64,%2Fetc%2Fcrontab"), "its bytes are of no known format"),
+        (
+            media("image", "url", "data:image/png;base64,%2Fetc%2Fcrontab"),
+            "its bytes are of no known format",
+        ),
         (media("image", "url", "data:image/png,hello"), "its bytes are text/plain"),
     ],
 )
 def test_what_is_refused_and_why(part: dict[str, Any], text: str) -> None:
     for policy in POLICIES:
         with pytest.raises(RunInputError, match=re.escape(text)) as raised:
-            agui_messages_to_langchain([{"id": "u0", "role": "user", "content": "a"}, user(part)], media_urls=policy)
+            agui_messages_to_langchain(
+                [{"id": "u0", "role": "user", "content": "a"}, user(part)], media_urls=policy
+            )
         assert raised.value.code.value == "invalid_input"
         assert str(raised.value).startswith("messages[1].content[1] ")
         assert part["source"]["value"] not in str(raised.value)  # nothing of the data
@@ -378,13 +493,24 @@ NO_URLS = [
     "~/a",
     " https://a.co/",
 ]
-NO_URLS += ["https://a.co/ ", "https://a.co/\n", "file:///etc/passwd", "FILE:/etc/passwd", "\0https://a.co/", "?a", "#"]
+NO_URLS += [
+    "https://a.co/ ",
+    "https://a.co/\n",
+    "file:///etc/passwd",
+    "FILE:/etc/passwd",
+    "\0https://a.co/",
+    "?a",
+    "#",
+]
 
 
 @pytest.mark.parametrize("url", NO_URLS)
 @pytest.mark.parametrize("policy", POLICIES, ids=NAMES)
 def test_what_is_no_url_is_held_by_the_policy(url: str, policy: Any) -> None:
-    for part in (media("image", "url", url), {"type": "binary", "mimeType": "image/png", "url": url}):
+    for part in (
+        media("image", "url", url),
+        {"type": "binary", "mimeType": "image/png", "url": url},
+    ):
         for messages in ([user(part)], answered(part)):
             with pytest.raises(RunInputError, match="media_urls"):
                 agui_messages_to_langchain(messages, media_urls=policy)
@@ -407,7 +533,9 @@ def test_a_function_is_asked_about_everything_that_is_no_data() -> None:
     assert asked == ["/uploads/1.png", "gs://bucket/a"]
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1/a", "gs://bucket/a", "s3://bucket/a", "ftp://a.co/"])
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1/a", "gs://bucket/a", "s3://bucket/a", "ftp://a.co/"]
+)
 def test_any_takes_urls(url: str) -> None:
     assert admitted(media("image", "url", url), "any")["url"] == url
 
@@ -419,7 +547,9 @@ def test_ids_of_files_are_the_providers(file_id: str) -> None:
         assert admitted(part, policy)["file_id"] == file_id
 
 
-@pytest.mark.parametrize("file_id", ["/etc/passwd", "../a", "~/a", "C:\\x", "\\\\host\\a", "file:///a", " /etc/passwd"])
+@pytest.mark.parametrize(
+    "file_id", ["/etc/passwd", "../a", "~/a", "C:\\x", "\\\\host\\a", "file:///a", " /etc/passwd"]
+)
 def test_a_path_is_no_id_of_a_file(file_id: str) -> None:
     part = {"type": "document", "source": {"type": "file", "value": file_id}}
     for policy in POLICIES:
@@ -434,7 +564,9 @@ def test_an_older_image_url_is_left_out_as_any_unknown_part(secret: str) -> None
 
 
 def test_messages_that_no_client_has_sent_stay_as_they_are() -> None:
-    (message,) = agui_messages_to_langchain([user(media("image", "url", "/a.png"))], media_urls=None)
+    (message,) = agui_messages_to_langchain(
+        [user(media("image", "url", "/a.png"))], media_urls=None
+    )
     assert message.content[1] == {"type": "image", "url": "/a.png", "mime_type": "image/png"}  # type: ignore[index]
 
 
@@ -450,7 +582,10 @@ def test_what_is_taken_is_canonical_and_known(data: bytes, kind: str) -> None:
         assert recognise(data) is not None
 
 
-@given(st.text("abcdefghijklmnopqrstuvwxyz/", min_size=3, max_size=60), st.sampled_from(["/", "//", "/var/", "//lib/"]))
+@given(
+    st.text("abcdefghijklmnopqrstuvwxyz/", min_size=3, max_size=60),
+    st.sampled_from(["/", "//", "/var/", "//lib/"]),
+)
 def test_no_path_of_words_is_a_file(rest: str, root: str) -> None:
     path = root + rest
     path = path[: len(path) // 4 * 4]
@@ -458,7 +593,7 @@ def test_no_path_of_words_is_a_file(rest: str, root: str) -> None:
     assert found is None or path.startswith("/v/")  # a mark of UTF-16, which begins a document
 
 
-# -- opaque values -------------------------------------------------------------------------------------------------
+# -- opaque values -------------------------------------------------------------------------------
 
 RESTORED: list[dict[str, Any]] = [
     {"type": "image", "base64": "/etc/crontab"},
@@ -471,7 +606,10 @@ RESTORED: list[dict[str, Any]] = [
     {"type": "image_url", "image_url": "/etc/crontab"},
     {"type": "image_url", "image_url": {"url": "/etc/passwd"}},
     {"type": "image_url", "image_url": {"url": "data:image/png;base64,/etc/crontab"}},
-    {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{encoded(PNG)},/etc/passwd"}},
+    {
+        "type": "image_url",
+        "image_url": {"url": f"data:image/png;base64,{encoded(PNG)},/etc/passwd"},
+    },
     {"type": "image_url", "image_url": {"url": f"a,/etc/passwd;{encoded(PNG)}"}},
     {"type": "image_url", "image_url": {"url": "https://example.com/a,/etc/passwd"}},
     {"type": "image_url", "image_url": "https://example.com/a,/etc/passwd"},
@@ -480,7 +618,10 @@ RESTORED: list[dict[str, Any]] = [
     {"type": "file", "file_id": "/etc/passwd"},
     {"type": "media", "mime_type": "image/png", "data": "/etc/crontab"},
     {"type": "media", "file_uri": "/etc/passwd"},
-    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "/etc/crontab"}},
+    {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": "/etc/crontab"},
+    },
     {"type": "document", "source": {"type": "url", "url": "/etc/passwd"}},
     {"image": {"format": "png", "source": {"bytes": b"\xfd\xeb\\\xfd\xca\xe8\x9e\xd6\x9b"}}},
     {"type": "non_standard", "value": {"type": "image_url", "image_url": "/etc/crontab"}},
@@ -524,29 +665,66 @@ def test_a_comma_in_a_users_url_is_fine() -> None:
     [
         {"type": "image", "base64": encoded(PNG), "mime_type": "image/png", "id": "ig_1"},
         {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{encoded(PNG)}"}},
-        {"type": "audio", "base64": encoded(files.wav()), "mime_type": "audio/wav", "extras": {"signature": "/etc"}},
-        {"type": "image_generation_call", "id": "ig_1", "result": "anything", "status": "completed"},
-        {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "A page of the web."}},
-        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": encoded(files.PDF)}},
-        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": encoded(PNG)}},
+        {
+            "type": "audio",
+            "base64": encoded(files.wav()),
+            "mime_type": "audio/wav",
+            "extras": {"signature": "/etc"},
+        },
+        {
+            "type": "image_generation_call",
+            "id": "ig_1",
+            "result": "anything",
+            "status": "completed",
+        },
+        {
+            "type": "document",
+            "source": {"type": "text", "media_type": "text/plain", "data": "A page of the web."},
+        },
+        {
+            "type": "document",
+            "source": {
+                "type": "base64",
+                "media_type": "application/pdf",
+                "data": encoded(files.PDF),
+            },
+        },
+        {
+            "type": "image",
+            "source": {"type": "base64", "media_type": "image/png", "data": encoded(PNG)},
+        },
         {"image": {"format": "png", "source": {"bytes": PNG}}},
         {"type": "file", "file_id": "file-1"},
     ],
 )
 def test_what_a_model_has_made_comes_back(block: dict[str, Any]) -> None:
     message = AIMessage([{"type": "text", "text": "Here."}, block], id="a1")
-    assert agui_messages_to_langchain(restored(message), thread_id="t", media_urls="none")[1] == message
+    assert (
+        agui_messages_to_langchain(restored(message), thread_id="t", media_urls="none")[1]
+        == message
+    )
 
 
 def test_a_sealed_result_in_a_packages_own_form_comes_back() -> None:
     options = ReasoningOptions(seal=ReasoningSeal(keys=[bytes(32)]))
-    native = [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{encoded(PNG)}", "detail": "low"}}]
-    messages = [AIMessage("", tool_calls=[CALL], id="a1"), ToolMessage(native, tool_call_id="c1", name="look", id="t1")]
+    native = [
+        {
+            "type": "image_url",
+            "image_url": {"url": f"data:image/png;base64,{encoded(PNG)}", "detail": "low"},
+        }
+    ]
+    messages = [
+        AIMessage("", tool_calls=[CALL], id="a1"),
+        ToolMessage(native, tool_call_id="c1", name="look", id="t1"),
+    ]
     held = langchain_messages_to_agui(messages, reasoning=options, thread_id="t")
-    assert agui_messages_to_langchain(held, reasoning=options, thread_id="t", media_urls="none") == messages
+    assert (
+        agui_messages_to_langchain(held, reasoning=options, thread_id="t", media_urls="none")
+        == messages
+    )
 
 
-# -- work ----------------------------------------------------------------------------------------------------------
+# -- work ----------------------------------------------------------------------------------------
 
 
 def test_a_large_file_is_decoded_once_and_held_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,10 @@
-"""The envelope format, byte by byte: clients keep `encryptedValue` strings, so every release must read and write them.
+"""The envelope format, byte by byte: clients keep `encryptedValue` strings, so every release must
+read and write them.
 
-`envelopes.json` (as written today), `envelopes_v2.json` (as written before calls were bound) and `envelopes_v1.json`
-(as written before version 2) hold, for each case, the messages as a client keeps them and the envelopes in their values
-by holder, `<role>:<id>`. Never change an entry; add new ones. The docs describe the
-format (`reference/reasoning-format.md`).
+`envelopes.json` (as written today), `envelopes_v2.json` (as written before calls were bound) and
+`envelopes_v1.json` (as written before version 2) hold, for each case, the messages as a client
+keeps them and the envelopes in their values by holder, `<role>:<id>`. Never change an entry; add
+new ones. The docs describe the format (`reference/reasoning-format.md`).
 """
 
 from __future__ import annotations
@@ -42,16 +43,22 @@ FILES: dict[int, dict[str, Json]] = {
 def to_client(messages: list[BaseMessage], options: ReasoningOptions = PLAIN) -> list[Json]:
     """Return the messages as the client's JSON."""
     converted = langchain_messages_to_agui(messages, reasoning=options, thread_id=THREAD)
-    return [json.loads(message.model_dump_json(by_alias=True, exclude_none=True)) for message in converted]
+    return [
+        json.loads(message.model_dump_json(by_alias=True, exclude_none=True))
+        for message in converted
+    ]
 
 
 def from_client(messages: list[Json], options: ReasoningOptions = PLAIN) -> list[BaseMessage]:
     # The entries are from before media were judged, and their pictures are none.
-    return agui_messages_to_langchain(messages, reasoning=options, thread_id=THREAD, media_urls=None)
+    return agui_messages_to_langchain(
+        messages, reasoning=options, thread_id=THREAD, media_urls=None
+    )
 
 
 def values(messages: list[Json]) -> dict[str, str]:
-    """Return the values of messages and tool calls by their holder, `<role>:<id>`, as the seal names it."""
+    """Return the values of messages and tool calls by their holder, `<role>:<id>`, as the seal
+    names it."""
     found: dict[str, str] = {}
     for message in messages:
         for holder in (message, *message.get("toolCalls", ())):
@@ -88,11 +95,14 @@ def envelopes(name: str, version: int = 3) -> dict[str, str]:
     """Return the JSON text of each envelope of a case by its holder."""
     stored: dict[str, object] = FILES[version][name]["envelopes"]
     return {
-        holder: json.dumps(envelope, ensure_ascii=False, separators=(",", ":")) for holder, envelope in stored.items()
+        holder: json.dumps(envelope, ensure_ascii=False, separators=(",", ":"))
+        for holder, envelope in stored.items()
     }
 
 
-def check_rebuilt(client: list[Json], messages: list[BaseMessage], options: ReasoningOptions = PLAIN) -> None:
+def check_rebuilt(
+    client: list[Json], messages: list[BaseMessage], options: ReasoningOptions = PLAIN
+) -> None:
     rebuilt = from_client(client, options)
     assert rebuilt == messages
     assert [*map(repr, rebuilt)] == [*map(repr, messages)]  # compares the order of keys too
@@ -106,7 +116,9 @@ def test_messages_are_written_as_stored(name: str) -> None:
         assert made == stored
     assert without_values(made) == without_values(stored)
     made_values, stored_values = values(made), values(stored)
-    assert {holder: opened(value, holder) for holder, value in made_values.items()} == envelopes(name)
+    assert {holder: opened(value, holder) for holder, value in made_values.items()} == envelopes(
+        name
+    )
     assert {holder: len(value) for holder, value in made_values.items()} == {
         holder: len(value) for holder, value in stored_values.items()
     }
@@ -120,13 +132,18 @@ def test_stored_messages_are_read(name: str, version: int) -> None:
     case, stored = CASES[name], FILES[version][name]["messages"]
     check_rebuilt(stored, case.back, case.options)
     stored_values = values(stored)
-    assert {holder: opened(value, holder) for holder, value in stored_values.items()} == envelopes(name, version)
+    assert {holder: opened(value, holder) for holder, value in stored_values.items()} == envelopes(
+        name, version
+    )
 
 
 @pytest.mark.parametrize("name", ["sealed", "sealed and hidden"])
 def test_sealed_values_have_the_documented_layout(name: str) -> None:
     case = CASES[name]
-    first, second = values(to_client(case.messages, case.options)), values(to_client(case.messages, case.options))
+    first, second = (
+        values(to_client(case.messages, case.options)),
+        values(to_client(case.messages, case.options)),
+    )
     assert [*first] == [*envelopes(name)]
     for holder, text in envelopes(name).items():
         one, two = decoded(first[holder]), decoded(second[holder])
@@ -137,7 +154,15 @@ def test_sealed_values_have_the_documented_layout(name: str) -> None:
 
 
 def test_the_values_of_golden_become_those_of_today() -> None:
-    client = [golden.USER, golden.THOUGHT, golden.REDACTED, golden.CLAUDE, golden.RESULT, golden.ITEM, golden.GPT]
+    client = [
+        golden.USER,
+        golden.THOUGHT,
+        golden.REDACTED,
+        golden.CLAUDE,
+        golden.RESULT,
+        golden.ITEM,
+        golden.GPT,
+    ]
     client += [golden.GEMINI, golden.RAW_THOUGHT, golden.BEDROCK]
     messages = from_client(client)
     today = to_client(messages)
@@ -146,9 +171,12 @@ def test_the_values_of_golden_become_those_of_today() -> None:
 
 
 def test_messages_of_subagents_are_read() -> None:
-    """`t: 1` keeps a message for the agent's model, `t: 0` does not. Without `t`, a `subagentRunId` means 0."""
+    """`t: 1` keeps a message for the agent's model, `t: 0` does not. Without `t`, a `subagentRunId`
+    means 0."""
     stored = FILES[1]["subagents"]["messages"]
-    assert {holder: opened(value, holder) for holder, value in values(stored).items()} == envelopes("subagents", 1)
+    assert {holder: opened(value, holder) for holder, value in values(stored).items()} == envelopes(
+        "subagents", 1
+    )
     check_rebuilt(
         stored,
         [
@@ -166,9 +194,12 @@ def test_messages_of_subagents_are_read() -> None:
 
 
 def test_ids_that_the_client_knows_another_for_are_read() -> None:
-    """`i` is LangChain's id of an assistant message, and the id of the call that a result answers."""
+    """`i` is LangChain's id of an assistant message, and the id of the call that a result
+    answers."""
     stored = FILES[1]["other ids"]["messages"]
-    assert {holder: opened(value, holder) for holder, value in values(stored).items()} == envelopes("other ids", 1)
+    assert {holder: opened(value, holder) for holder, value in values(stored).items()} == envelopes(
+        "other ids", 1
+    )
     check_rebuilt(
         stored,
         [

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
 
 from langgraph_agui import agui_messages_to_langchain, for_provider
 from langgraph_agui.kernel.seal import ReasoningSeal
@@ -30,9 +37,15 @@ Json = dict[str, Any]
 FIRST, SECOND = "c2lnbmF0dXJlIDE=", "c2lnbmF0dXJlIDI="
 
 
-def conversation(*thoughts: Json, value: str | None = None, on_call: str | None = None) -> list[Json]:
+def conversation(
+    *thoughts: Json, value: str | None = None, on_call: str | None = None
+) -> list[Json]:
     """A turn with a tool call, as another adapter's client sends it."""
-    call: Json = {"id": "c", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Rome"}'}}
+    call: Json = {
+        "id": "c",
+        "type": "function",
+        "function": {"name": "get_weather", "arguments": '{"city": "Rome"}'},
+    }
     answer: Json = {"id": "m", "role": "assistant", "content": "Let me look.", "toolCalls": [call]}
     for entity, its_value in ((answer, value), (call, on_call)):
         if its_value is not None:
@@ -71,7 +84,12 @@ ITEMS: list[Json] = [
         "role": "assistant",
         "content": [{"type": "output_text", "text": "Let me look.", "annotations": []}],
     },
-    {"type": "function_call", "name": "get_weather", "arguments": '{"city": "Rome"}', "call_id": "c"},
+    {
+        "type": "function_call",
+        "name": "get_weather",
+        "arguments": '{"city": "Rome"}',
+        "call_id": "c",
+    },
 ]
 ENCRYPTED = conversation(thought("First.", FIRST, "rs_1"), thought("", SECOND, "r2"))
 
@@ -92,7 +110,10 @@ def test_encrypted_content_is_sent_in_its_place(
     ],
 )
 def test_values_of_an_unknown_maker_are_not_sent(
-    options: ReasoningOptions, why: str, provider_server: ProviderServer, caplog: pytest.LogCaptureFixture
+    options: ReasoningOptions,
+    why: str,
+    provider_server: ProviderServer,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     sent = json.dumps(sent_by(provider_server, ENCRYPTED, reasoning=options))
     assert not [value for value in (FIRST, SECOND, "First.") if value in sent]
@@ -118,7 +139,9 @@ def test_only_values_of_reasoning_are_used(held: list[Json], used: bool) -> None
     assert (FIRST in repr(rebuilt)) == used
     assert SECOND not in repr(rebuilt)
     assert rebuilt.response_metadata == ({"model_provider": "openai"} if used else {})
-    assert FIRST not in repr(agui_messages_to_langchain(held, reasoning=OPENAI, provider="mistralai"))
+    assert FIRST not in repr(
+        agui_messages_to_langchain(held, reasoning=OPENAI, provider="mistralai")
+    )
 
 
 def test_reasoning_of_a_subagent_is_not_the_agents() -> None:
@@ -128,7 +151,9 @@ def test_reasoning_of_a_subagent_is_not_the_agents() -> None:
         thought("b", SECOND, "r2"),
     )
     _, main, _ = agui_messages_to_langchain(held, reasoning=OPENAI)
-    thoughts = [block for block in main.content if isinstance(block, dict) and block["type"] == "reasoning"]
+    thoughts = [
+        block for block in main.content if isinstance(block, dict) and block["type"] == "reasoning"
+    ]
     assert [block["encrypted_content"] for block in thoughts] == [SECOND]
 
 
@@ -145,10 +170,14 @@ OTHER: list[BaseMessage] = [
 
 @given(
     said=st.data(),
-    target=st.sampled_from(["anthropic", "openai", "google_genai", "bedrock_converse", "mistralai", "acme"]),
+    target=st.sampled_from(
+        ["anthropic", "openai", "google_genai", "bedrock_converse", "mistralai", "acme"]
+    ),
 )
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape not in ("tagged", "any")])
-def test_what_is_left_of_one_providers_message_for_another(shape: str, said: st.DataObject, target: str) -> None:
+def test_what_is_left_of_one_providers_message_for_another(
+    shape: str, said: st.DataObject, target: str
+) -> None:
     message = said.draw(answers(shape))
     [left, *others] = for_provider([message, *OTHER], target)
     assert all(one is other for one, other in zip(others, OTHER, strict=True))
@@ -160,10 +189,16 @@ def test_what_is_left_of_one_providers_message_for_another(shape: str, said: st.
     assert isinstance(left.content, str)
     assert left.content == "".join(texts(message))
     assert (left.additional_kwargs, left.response_metadata) == ({}, {})
-    assert (left.tool_calls, left.invalid_tool_calls) == (message.tool_calls, message.invalid_tool_calls)
+    assert (left.tool_calls, left.invalid_tool_calls) == (
+        message.tool_calls,
+        message.invalid_tool_calls,
+    )
     assert (left.id, left.name) == (message.id, message.name)
     assert not [mark for mark in (MARK, OPAQUE) if mark in repr(left)]
-    for allowed in (for_provider([message], target, str(source)), for_provider([message], str(source))):
+    for allowed in (
+        for_provider([message], target, str(source)),
+        for_provider([message], str(source)),
+    ):
         assert allowed[0] is message
 
 
@@ -181,14 +216,16 @@ def texts(message: AIMessage) -> Iterator[str]:
 
 def test_without_a_name_nobody_made_it() -> None:
     message = AIMessage(
-        [{"type": "thinking", "thinking": "a", "signature": OPAQUE}], response_metadata={"model_provider": "openai"}
+        [{"type": "thinking", "thinking": "a", "signature": OPAQUE}],
+        response_metadata={"model_provider": "openai"},
     )
     assert for_provider([message])[0].content == ""
     assert for_provider([], "openai") == []
 
 
 @pytest.mark.parametrize(
-    "blocks", [[{"type": []}], [{"type": "text", "text": 1}], [{"type": "reasoning", "summary": [1]}]]
+    "blocks",
+    [[{"type": []}], [{"type": "text", "text": 1}], [{"type": "reasoning", "summary": [1]}]],
 )
 def test_malformed_blocks_are_left_out(blocks: Any) -> None:
     for message_type in (AIMessage, AIMessageChunk):
@@ -196,11 +233,16 @@ def test_malformed_blocks_are_left_out(blocks: Any) -> None:
         assert for_provider([message], "anthropic")[0].content == ""
 
 
-CASES = [next(case.id for case in BY_ID.values() if case.provider == name and case.uses_tools) for name in PROVIDERS]
+CASES = [
+    next(case.id for case in BY_ID.values() if case.provider == name and case.uses_tools)
+    for name in PROVIDERS
+]
 
 
 @pytest.mark.parametrize("source", CASES)
-async def test_nothing_opaque_of_a_real_message_is_left(source: str, provider_server: ProviderServer) -> None:
+async def test_nothing_opaque_of_a_real_message_is_left(
+    source: str, provider_server: ProviderServer
+) -> None:
     case = BY_ID[source]
     made = await run_case(case, provider_server)
     for message, recorded in zip(made, case.seen, strict=True):

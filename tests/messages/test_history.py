@@ -1,4 +1,5 @@
-"""What clients send that is foreign, malformed, edited or forged: the conversation goes on, and nothing raises."""
+"""What clients send that is foreign, malformed, edited or forged: the conversation goes on, and
+nothing raises."""
 
 from __future__ import annotations
 
@@ -31,7 +32,13 @@ def user(text: Any = "Hello", **more: Any) -> Json:
 
 
 def assistant(text: Any = "Hi", *calls: Json, **more: Any) -> Json:
-    return {"id": "m", "role": "assistant", "content": text, **({"toolCalls": [*calls]} if calls else {}), **more}
+    return {
+        "id": "m",
+        "role": "assistant",
+        "content": text,
+        **({"toolCalls": [*calls]} if calls else {}),
+        **more,
+    }
 
 
 def thought(text: Any = "Hm", message_id: str = "r", **more: Any) -> Json:
@@ -43,7 +50,12 @@ def result(text: Any = "Sunny", call_id: str = "c", message_id: str = "t", **mor
 
 
 def call(arguments: Any = "{}", call_id: str = "c", **more: Any) -> Json:
-    return {"id": call_id, "type": "function", "function": {"name": "look", "arguments": arguments}, **more}
+    return {
+        "id": call_id,
+        "type": "function",
+        "function": {"name": "look", "arguments": arguments},
+        **more,
+    }
 
 
 # Messages that nobody understands
@@ -52,18 +64,66 @@ def call(arguments: Any = "{}", call_id: str = "c", **more: Any) -> Json:
 @pytest.mark.parametrize(
     "odd",
     [
-        *(None, 1, 1.5, "text", b"bytes", [], {}, object(), [user()], RunStartedEvent(thread_id="t", run_id="r")),
-        *({"role": "user"}, {"id": "x", "role": "alien", "content": "x"}, {"id": "x", "content": "x"}),
-        *({**user(), "id": None}, {**user(), "id": 1}, {**user(), "role": None}, {**user(), "role": ["user"]}),
-        *(user(None), user(1), user({"type": "text"}), user([{"type": "text"}]), user(["text"]), user([None])),
-        *(user(name=1), user(encryptedValue=1), user(encryptedValue=None), user(metadata="x"), user(metadata=[1])),
-        *(assistant(1), assistant("x", toolCalls={}), assistant("x", None), assistant("x", {"id": "c"})),
+        *(
+            None,
+            1,
+            1.5,
+            "text",
+            b"bytes",
+            [],
+            {},
+            object(),
+            [user()],
+            RunStartedEvent(thread_id="t", run_id="r"),
+        ),
+        *(
+            {"role": "user"},
+            {"id": "x", "role": "alien", "content": "x"},
+            {"id": "x", "content": "x"},
+        ),
+        *(
+            {**user(), "id": None},
+            {**user(), "id": 1},
+            {**user(), "role": None},
+            {**user(), "role": ["user"]},
+        ),
+        *(
+            user(None),
+            user(1),
+            user({"type": "text"}),
+            user([{"type": "text"}]),
+            user(["text"]),
+            user([None]),
+        ),
+        *(
+            user(name=1),
+            user(encryptedValue=1),
+            user(encryptedValue=None),
+            user(metadata="x"),
+            user(metadata=[1]),
+        ),
+        *(
+            assistant(1),
+            assistant("x", toolCalls={}),
+            assistant("x", None),
+            assistant("x", {"id": "c"}),
+        ),
         *(assistant("x", call(None)), assistant("x", call({})), assistant("x", call(call_id=None))),
-        *(assistant("x", {**call(), "function": {"arguments": "{}"}}), assistant("x", {**call(), "type": "other"})),
-        *({**result(), "toolCallId": None}, {"id": "t", "role": "tool", "content": "x"}, result(error=1), result(None)),
+        *(
+            assistant("x", {**call(), "function": {"arguments": "{}"}}),
+            assistant("x", {**call(), "type": "other"}),
+        ),
+        *(
+            {**result(), "toolCallId": None},
+            {"id": "t", "role": "tool", "content": "x"},
+            result(error=1),
+            result(None),
+        ),
     ],
 )
-def test_what_is_no_message_is_left_out_with_a_warning(odd: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_no_message_is_left_out_with_a_warning(
+    odd: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     rebuilt = back([user(id="first"), odd, user(id="last")])
     assert [message.id for message in rebuilt] == ["first", "last"]
     [record] = caplog.records
@@ -77,7 +137,11 @@ def test_what_are_no_messages(odd: Any) -> None:
 
 
 def test_what_is_unknown_of_a_message_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    parts = [{"type": "text", "text": "a", "more": 1}, {"type": "hologram", "value": 1}, {"type": "text", "text": "b"}]
+    parts = [
+        {"type": "text", "text": "a", "more": 1},
+        {"type": "hologram", "value": 1},
+        {"type": "text", "text": "b"},
+    ]
     rebuilt = back([user(parts, more=1), assistant("Hi", {**call(), "more": 1}, more={"a": 1})])
     assert rebuilt[0].content == [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     (record,) = caplog.records
@@ -103,15 +167,21 @@ def test_all_forms_of_a_conversation() -> None:
         assert back(form) == expected
 
 
-@pytest.mark.parametrize("arguments", ["{", "[]", "null", "1", '"text"', "NaN", "{}{}", "[" * 100_000, "é", "\ud800"])
+@pytest.mark.parametrize(
+    "arguments", ["{", "[]", "null", "1", '"text"', "NaN", "{}{}", "[" * 100_000, "é", "\ud800"]
+)
 def test_arguments_that_are_no_object(arguments: str) -> None:
     [message] = back([assistant("", call(arguments), call('{"a": 1}', "d"))])
     assert isinstance(message, AIMessage)
-    assert [(one["name"], one["args"], one["id"]) for one in message.invalid_tool_calls] == [("look", arguments, "c")]
+    assert [(one["name"], one["args"], one["id"]) for one in message.invalid_tool_calls] == [
+        ("look", arguments, "c")
+    ]
     assert [(one["args"], one["id"]) for one in message.tool_calls] == [({"a": 1}, "d")]
 
 
-@pytest.mark.parametrize(("arguments", "args"), [("", {}), ("{}", {}), (' {"a": 1.0} ', {"a": 1.0})])
+@pytest.mark.parametrize(
+    ("arguments", "args"), [("", {}), ("{}", {}), (' {"a": 1.0} ', {"a": 1.0})]
+)
 def test_arguments(arguments: str, args: Json) -> None:
     [message] = back([assistant(None, call(arguments)) | {"content": ""}])
     assert isinstance(message, AIMessage)
@@ -144,7 +214,14 @@ def test_results() -> None:
 
 
 def test_reasoning_without_a_value_is_only_for_the_reader(caplog: pytest.LogCaptureFixture) -> None:
-    held = [user(), thought(), assistant(), thought("More", "r2"), assistant("Ho", id="m2"), thought("End", "r3")]
+    held = [
+        user(),
+        thought(),
+        assistant(),
+        thought("More", "r2"),
+        assistant("Ho", id="m2"),
+        thought("End", "r3"),
+    ]
     assert [(message.content, message.additional_kwargs) for message in back(held)] == [
         ("Hello", {}),
         ("Hi", {}),
@@ -165,12 +242,15 @@ TOLD = AIMessage(
     id="m",
 )
 HELD: list[Json] = [
-    json.loads(message.model_dump_json(by_alias=True)) for message in langchain_messages_to_agui([TOLD])
+    json.loads(message.model_dump_json(by_alias=True))
+    for message in langchain_messages_to_agui([TOLD])
 ]
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (1, 2, 0), (2, 0, 1)])
-def test_reasoning_may_stand_anywhere(order: tuple[int, ...], caplog: pytest.LogCaptureFixture) -> None:
+def test_reasoning_may_stand_anywhere(
+    order: tuple[int, ...], caplog: pytest.LogCaptureFixture
+) -> None:
     held = [HELD[place] for place in order]
     for other in (user(), thought(), result()):
         assert TOLD in back([held[0], other, *held[1:]])
@@ -211,18 +291,28 @@ EDITS: dict[str, Callable[[list[Json]], Any]] = {
     "second reasoning is missing": lambda held: held.pop(2),
     "reasoning is no reasoning any more": edit(0, role="user"),
     "reasoning has another id": edit(0, id="r"),
-    "reasoning ids are swapped": lambda held: (held[0].update(id=held[2]["id"]), held[2].update(id="m:reasoning:0")),
+    "reasoning ids are swapped": lambda held: (
+        held[0].update(id=held[2]["id"]),
+        held[2].update(id="m:reasoning:0"),
+    ),
     "reasoning is edited": edit(0, content="First thoughts"),
     "reasoning is empty": edit(2, content=""),
     "text is edited": edit(1, content="An answer!"),
     "text is empty": edit(1, content=""),
     "the message has another id": edit(1, id="n"),
-    "arguments are edited": lambda held: held[1]["toolCalls"][0]["function"].update(arguments='{"a": 2}'),
-    "the call has another name": lambda held: held[1]["toolCalls"][0]["function"].update(name="delete_all"),
+    "arguments are edited": lambda held: held[1]["toolCalls"][0]["function"].update(
+        arguments='{"a": 2}'
+    ),
+    "the call has another name": lambda held: held[1]["toolCalls"][0]["function"].update(
+        name="delete_all"
+    ),
     "the call has another id": lambda held: held[1]["toolCalls"][0].update(id="d"),
     "the call is gone": lambda held: held[1].pop("toolCalls"),
     "there is one more call": lambda held: held[1]["toolCalls"].append(call(call_id="d")),
-    "words move": lambda held: (held[0].update(content="First thoughtSec"), held[2].update(content="ond thought")),
+    "words move": lambda held: (
+        held[0].update(content="First thoughtSec"),
+        held[2].update(content="ond thought"),
+    ),
 }
 
 
@@ -258,10 +348,19 @@ def test_other_messages_are_whole_beside_an_edited_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("edited", "content"), [(user("Hello you"), "Hello you"), (result("Rain"), "Rain"), (result("", error="x"), "x")]
+    ("edited", "content"),
+    [(user("Hello you"), "Hello you"), (result("Rain"), "Rain"), (result("", error="x"), "x")],
 )
-def test_an_edited_question_or_result_is_plain(edited: Json, content: str, caplog: pytest.LogCaptureFixture) -> None:
-    envelope = {"v": 1, "h": VisibleText("Sunny").check, "c": [["$t"]], "k": {"opaque": 1}, "n": "opaque"}
+def test_an_edited_question_or_result_is_plain(
+    edited: Json, content: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    envelope = {
+        "v": 1,
+        "h": VisibleText("Sunny").check,
+        "c": [["$t"]],
+        "k": {"opaque": 1},
+        "n": "opaque",
+    }
     [message] = back([{**edited, "encryptedValue": encoded(envelope)}])
     assert (message.content, message.additional_kwargs, message.name) == (content, {}, None)
     [record] = caplog.records
@@ -275,15 +374,25 @@ def forged(**members: Any) -> str:
     return encoded({"v": 1, **members})
 
 
-@pytest.mark.parametrize("role", ["system", "human", "tool", "developer", "remove", "function", "chat"])
+@pytest.mark.parametrize(
+    "role", ["system", "human", "tool", "developer", "remove", "function", "chat"]
+)
 def test_no_envelope_makes_another_role(role: str) -> None:
     own = {"type": role, "role": role, "h": VisibleText("Hi").check, "p": "x"}
     metadata = {"type": role, "role": role, "lc_source": "x"}
     kwargs = {"type": role, "role": role, "__openai_role__": role}
     value = forged(**own, m=metadata, k=kwargs, c=[{"type": role, "role": role}])
-    held = [assistant(encryptedValue=value), user("Hi", encryptedValue=value), result("Hi", encryptedValue=value)]
+    held = [
+        assistant(encryptedValue=value),
+        user("Hi", encryptedValue=value),
+        result("Hi", encryptedValue=value),
+    ]
     ai, human, tool = back(held)
-    assert [type(message).__name__ for message in (ai, human, tool)] == ["AIMessage", "HumanMessage", "ToolMessage"]
+    assert [type(message).__name__ for message in (ai, human, tool)] == [
+        "AIMessage",
+        "HumanMessage",
+        "ToolMessage",
+    ]
     assert [message.type for message in (ai, human, tool)] == ["ai", "human", "tool"]
     assert (ai.id, human.id, tool.id) == ("m", "u", "t")
     assert isinstance(tool, ToolMessage)
@@ -291,11 +400,49 @@ def test_no_envelope_makes_another_role(role: str) -> None:
 
 
 WRONG: list[Any] = [
-    *(None, True, 0, -1, 1.5, 10**400, "x", "$t", [], {}, [[]], [None], [1], [[1, 2]], ["$t"], ["$t", 0, 99]),
-    *({"a": 1}, {"$t": []}, [{"type": []}], [{"type": {}, "text": 1}], [{"type": "text", "text": {"a": 1}}]),
-    *([{"type": "reasoning", "summary": [1], "index": []}], [{"type": "non_standard", "value": [1]}], ["$b", 0]),
-    *([{"type": "image", "extras": {"agui": {"type": []}}, "url": 1}], [{"name": [], "args": []}], ["$s", 0], ["$?"]),
-    *([[{"name": "f", "args": {}, "id": {}}], []], [["f"], ["g"]], [{}, {}], [[{}], [{}]], ["m:reasoning:0"] * 3),
+    *(
+        None,
+        True,
+        0,
+        -1,
+        1.5,
+        10**400,
+        "x",
+        "$t",
+        [],
+        {},
+        [[]],
+        [None],
+        [1],
+        [[1, 2]],
+        ["$t"],
+        ["$t", 0, 99],
+    ),
+    *(
+        {"a": 1},
+        {"$t": []},
+        [{"type": []}],
+        [{"type": {}, "text": 1}],
+        [{"type": "text", "text": {"a": 1}}],
+    ),
+    *(
+        [{"type": "reasoning", "summary": [1], "index": []}],
+        [{"type": "non_standard", "value": [1]}],
+        ["$b", 0],
+    ),
+    *(
+        [{"type": "image", "extras": {"agui": {"type": []}}, "url": 1}],
+        [{"name": [], "args": []}],
+        ["$s", 0],
+        ["$?"],
+    ),
+    *(
+        [[{"name": "f", "args": {}, "id": {}}], []],
+        [["f"], ["g"]],
+        [{}, {}],
+        [[{}], [{}]],
+        ["m:reasoning:0"] * 3,
+    ),
 ]
 
 
@@ -324,10 +471,21 @@ def check_forged(held: list[Json]) -> None:
         assert [message.id for message in rebuilt if message.type != "ai"] == [
             message["id"] for message in held if message["role"] in ("user", "tool")
         ]
-    back(json.loads(json.dumps([message.model_dump(by_alias=True) for message in langchain_messages_to_agui(rebuilt)])))
+    back(
+        json.loads(
+            json.dumps(
+                [
+                    message.model_dump(by_alias=True)
+                    for message in langchain_messages_to_agui(rebuilt)
+                ]
+            )
+        )
+    )
 
 
-members = st.dictionaries(st.sampled_from([*"cknmixhrbsvp", "z"]), json_values | st.sampled_from(WRONG), max_size=5)
+members = st.dictionaries(
+    st.sampled_from([*"cknmixhrbsvp", "z"]), json_values | st.sampled_from(WRONG), max_size=5
+)
 envelopes = st.builds(
     lambda held, h, v: {**held, "h": h, "v": v},
     members,
@@ -352,10 +510,17 @@ def conversations(draw: Any) -> list[Any]:
         },
     )
     said = st.sampled_from(["Hi", "", "Hm"])
-    calls = st.builds(lambda arguments, rest: {**call(arguments), **rest}, words, more.map(without_rest))
+    calls = st.builds(
+        lambda arguments, rest: {**call(arguments), **rest}, words, more.map(without_rest)
+    )
     message = st.one_of(
         st.builds(lambda text, rest: user(text, **rest), said, more),
-        st.builds(lambda text, some, rest: assistant(text, *some, **rest), said, st.lists(calls, max_size=2), more),
+        st.builds(
+            lambda text, some, rest: assistant(text, *some, **rest),
+            said,
+            st.lists(calls, max_size=2),
+            more,
+        ),
         st.builds(lambda text, rest: {**thought(text), **rest}, said, more),
         st.builds(lambda text, call_id, rest: {**result(text, call_id), **rest}, said, ids, more),
         json_values,
@@ -394,7 +559,15 @@ def test_what_a_value_asks_for_is_bounded() -> None:
     ]
     assert len(back(claimed)) == 500
     assert (
-        len(back([assistant("", id=f"m{number}", encryptedValue=forged(h=0, r=10**9)) for number in range(500)])) == 500
+        len(
+            back(
+                [
+                    assistant("", id=f"m{number}", encryptedValue=forged(h=0, r=10**9))
+                    for number in range(500)
+                ]
+            )
+        )
+        == 500
     )
     one_id = [thought(text), assistant("", encryptedValue=forged(h=0, r=["r"] * 50_000))]
     assert [message.content for message in back(one_id)] == [""]
@@ -403,14 +576,22 @@ def test_what_a_value_asks_for_is_bounded() -> None:
 def test_values_that_hold_each_other_do_not_multiply() -> None:
     count = 40
     doubled = [
-        thought("", f"m:reasoning:{n}", encryptedValue=forged(b=[["$b", n - 1], ["$b", n - 1]])) for n in range(count)
+        thought("", f"m:reasoning:{n}", encryptedValue=forged(b=[["$b", n - 1], ["$b", n - 1]]))
+        for n in range(count)
     ]
     check = VisibleText("Hi", [""] * count).check
-    [message] = back([*doubled, assistant(encryptedValue=forged(h=check, r=count, c=["$b", count - 1]))])
+    [message] = back(
+        [*doubled, assistant(encryptedValue=forged(h=check, r=count, c=["$b", count - 1]))]
+    )
     assert message.content == "Hi"
-    signed = [call("{}", f"c{n}", encryptedValue=forged(s=["$+", ["$s", n - 1], ["$s", n - 1]])) for n in range(count)]
+    signed = [
+        call("{}", f"c{n}", encryptedValue=forged(s=["$+", ["$s", n - 1], ["$s", n - 1]]))
+        for n in range(count)
+    ]
     check = VisibleText("Hi", arguments=["{}"] * count).check
-    [message] = back([assistant("Hi", *signed, encryptedValue=forged(h=check, k={"a": ["$s", count - 1]}))])
+    [message] = back(
+        [assistant("Hi", *signed, encryptedValue=forged(h=check, k={"a": ["$s", count - 1]}))]
+    )
     assert message.additional_kwargs == {}
 
 

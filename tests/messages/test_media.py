@@ -7,7 +7,16 @@ import re
 from typing import Any
 
 import pytest
-from ag_ui.core import AudioPart, DataSource, DocumentPart, FileSource, ImagePart, TextPart, UrlSource, VideoPart
+from ag_ui.core import (
+    AudioPart,
+    DataSource,
+    DocumentPart,
+    FileSource,
+    ImagePart,
+    TextPart,
+    UrlSource,
+    VideoPart,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages.content import create_file_block, create_plaintext_block
@@ -16,7 +25,12 @@ from langgraph_agui.messages.blocks import warn_left_out
 from langgraph_agui.messages.media import OCTETS, content_blocks, content_parts
 
 PARTS = {"image": ImagePart, "audio": AudioPart, "video": VideoPart, "document": DocumentPart}
-MIMES = {"image": "image/png", "audio": "audio/wav", "video": "video/mp4", "document": "application/pdf"}
+MIMES = {
+    "image": "image/png",
+    "audio": "audio/wav",
+    "video": "video/mp4",
+    "document": "application/pdf",
+}
 HELLO = "aGVsbG8="  # "hello"
 
 
@@ -45,24 +59,44 @@ def given_to_model(one: Any) -> dict[str, Any]:
 # There and back
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=6,
 )
 named = st.fixed_dictionaries(
-    {}, optional={key: st.text() | json_values for key in ("filename", "fileName", "name", "title", "context", "agui")}
+    {},
+    optional={
+        key: st.text() | json_values
+        for key in ("filename", "fileName", "name", "title", "context", "agui")
+    },
 )
-odd_mimes = ("", OCTETS, "image/jpg", "audio/mpeg", "AUDIO/X-WAV", "text/plain;charset=utf-8", "audio/webm;codecs=opus")
+odd_mimes = (
+    "",
+    OCTETS,
+    "image/jpg",
+    "audio/mpeg",
+    "AUDIO/X-WAV",
+    "text/plain;charset=utf-8",
+    "audio/webm;codecs=opus",
+)
 mimes = st.sampled_from([*MIMES.values(), *odd_mimes]) | st.text(max_size=12)
 values = st.text(min_size=1).filter(lambda value: not value.lower().startswith("data:"))
 sources = (
     st.builds(DataSource, value=values, mimeType=mimes)
     | st.builds(UrlSource, value=values, mimeType=st.none() | mimes)
-    | st.builds(FileSource, value=values, mimeType=st.none() | mimes, provider=st.none() | st.text())
+    | st.builds(
+        FileSource, value=values, mimeType=st.none() | mimes, provider=st.none() | st.text()
+    )
 )
 media = st.one_of(
     *(
-        st.builds(kind, id=st.none() | st.text(), source=sources, metadata=st.none() | named | json_values)
+        st.builds(
+            kind, id=st.none() | st.text(), source=sources, metadata=st.none() | named | json_values
+        )
         for kind in PARTS.values()
     )
 )
@@ -104,8 +138,13 @@ def test_the_blocks_are_standard_ones(kind: str, source: Any, member: str) -> No
 def test_text_alone() -> None:
     assert content_blocks("Hello") == "Hello"
     assert content_parts("Hello") == "Hello"
-    assert content_parts([{"type": "text", "text": "Hel"}, "lo", {"type": "input_text", "text": "!"}]) == "Hello!"
-    assert content_blocks([TextPart(text="a", id="t", metadata={"b": 1})]) == [{"type": "text", "text": "a"}]
+    assert (
+        content_parts([{"type": "text", "text": "Hel"}, "lo", {"type": "input_text", "text": "!"}])
+        == "Hello!"
+    )
+    assert content_blocks([TextPart(text="a", id="t", metadata={"b": 1})]) == [
+        {"type": "text", "text": "a"}
+    ]
 
 
 def test_empty_text_is_not_sent_beside_media() -> None:
@@ -113,7 +152,9 @@ def test_empty_text_is_not_sent_beside_media() -> None:
     assert [block["type"] for block in blocks if isinstance(block, dict)] == ["image"]
     assert content_blocks([TextPart(text="")]) == ""
     image = {"type": "image", "url": "https://example.com/a"}
-    assert [one["type"] for one in plain(content_parts(["", {"type": "text", "text": ""}, image]))] == ["image"]
+    assert [
+        one["type"] for one in plain(content_parts(["", {"type": "text", "text": ""}, image]))
+    ] == ["image"]
 
 
 # What the model is told
@@ -122,13 +163,21 @@ SPOKEN = {
     "a PDF sent as an image": (part("image", HELLO, "application/pdf"), "file", "application/pdf"),
     "a PDF sent as audio": (part("audio", HELLO, "application/x-pdf"), "file", "application/pdf"),
     "an image sent as a document": (part("document", HELLO, "image/webp"), "image", "image/webp"),
-    "a recording in a film's container": (part("audio", HELLO, "video/webm"), "audio", "video/webm"),
+    "a recording in a film's container": (
+        part("audio", HELLO, "video/webm"),
+        "audio",
+        "video/webm",
+    ),
     "MP3": (part("audio", HELLO, "audio/mpeg"), "audio", "audio/mp3"),
     "WAV": (part("audio", HELLO, "audio/x-wav"), "audio", "audio/wav"),
     "a codec": (part("audio", HELLO, "audio/webm;codecs=opus"), "audio", "audio/webm"),
     "JPEG": (part("image", HELLO, "image/jpg"), "image", "image/jpeg"),
     "a charset": (part("document", HELLO, "text/plain; charset=utf-8"), "file", "text/plain"),
-    "an unknown type with a name": (part("document", HELLO, "", filename="a.PDF"), "file", "application/pdf"),
+    "an unknown type with a name": (
+        part("document", HELLO, "", filename="a.PDF"),
+        "file",
+        "application/pdf",
+    ),
     "octets with a name": (part("image", HELLO, OCTETS, filename="a.gif"), "image", "image/gif"),
     "a name of another kind": (part("image", HELLO, "", filename="a.pdf"), "image", "image/png"),
     "an unknown type": (part("document", HELLO, ""), "file", OCTETS),
@@ -169,11 +218,18 @@ def test_data_urls_become_data(url: str, value: str, mime: str) -> None:
 
 @pytest.mark.parametrize("key", ["filename", "fileName", "name", "title"])
 def test_names_of_files(key: str) -> None:
-    extras = given_to_model(part("document", HELLO, "application/pdf", **{key: "Q3 r\u00e9port.v2.pdf"}))["extras"]
+    extras = given_to_model(
+        part("document", HELLO, "application/pdf", **{key: "Q3 r\u00e9port.v2.pdf"})
+    )["extras"]
     assert (extras["filename"], extras["title"]) == ("Q3 r\u00e9port.v2.pdf",) * 2
     assert re.fullmatch(r"Q3 r port v2-[0-9a-f]{8}", extras["name"])
-    assert given_to_model(part("image", HELLO, "image/png", **{key: "a.png"}))["extras"]["filename"] == "a.png"
-    assert "title" not in given_to_model(part("image", HELLO, "image/png", **{key: "a.png"}))["extras"]
+    assert (
+        given_to_model(part("image", HELLO, "image/png", **{key: "a.png"}))["extras"]["filename"]
+        == "a.png"
+    )
+    assert (
+        "title" not in given_to_model(part("image", HELLO, "image/png", **{key: "a.png"}))["extras"]
+    )
 
 
 def test_names_of_documents_are_distinct() -> None:
@@ -182,7 +238,9 @@ def test_names_of_documents_are_distinct() -> None:
     said = [document, document, other]
     blocks = [*content_blocks(said, message_id="m1"), *content_blocks(said, message_id="m2")]
     assert len({block["extras"]["name"] for block in blocks}) == 6
-    long = given_to_model(part("document", HELLO, "application/pdf", filename="\u5206\u671f  x" * 200))
+    long = given_to_model(
+        part("document", HELLO, "application/pdf", filename="\u5206\u671f  x" * 200)
+    )
     assert re.fullmatch(r"[A-Za-z0-9]+(?:[ -][A-Za-z0-9]+)*", long["extras"]["name"])
     assert len(long["extras"]["name"]) <= 200
 
@@ -200,7 +258,9 @@ def url(kind: str, mime: str | None = None, metadata: Any = None) -> dict[str, A
     return {"type": kind, "source": source, **({"metadata": metadata} if metadata else {})}
 
 
-def file(kind: str, provider: str | None = None, mime: str | None = None, metadata: Any = None) -> dict[str, Any]:
+def file(
+    kind: str, provider: str | None = None, mime: str | None = None, metadata: Any = None
+) -> dict[str, Any]:
     source = {"type": "file", "value": "id1", "provider": provider, "mimeType": mime}
     source = {key: value for key, value in source.items() if value}
     return {"type": kind, "source": source, **({"metadata": metadata} if metadata else {})}
@@ -214,7 +274,10 @@ _ANTHROPIC_PDF = {"type": "base64", "media_type": "application/pdf", "data": HEL
 
 SHAPES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "v1": [
-        ({"type": "image", "base64": HELLO, "mime_type": "image/gif", "index": 0}, data("image", "image/gif")),
+        (
+            {"type": "image", "base64": HELLO, "mime_type": "image/gif", "index": 0},
+            data("image", "image/gif"),
+        ),
         ({"type": "image", "base64": b"hello"}, data("image", "image/png")),
         ({"type": "audio", "base64": HELLO}, data("audio", "audio/wav")),
         ({"type": "video", "url": URL}, url("video")),
@@ -227,23 +290,47 @@ SHAPES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
         ({"type": "file", "base64": HELLO, "extras": {"a": b"\0"}}, data("document", OCTETS)),
         ({"type": "non_standard", "value": {"type": "video", "file_id": "id1"}}, file("video")),
         (
-            {"type": "text-plain", "text": "hello", "mime_type": "text/plain", "title": "T", "context": "C"},
+            {
+                "type": "text-plain",
+                "text": "hello",
+                "mime_type": "text/plain",
+                "title": "T",
+                "context": "C",
+            },
             data("document", "text/plain", {"filename": "T", "context": "C"}),
         ),
         ({"type": "text-plain", "text": "hello"}, data("document", "text/plain")),
-        (dict(create_plaintext_block("hello", id="p")), {**data("document", "text/plain"), "id": "p"}),
         (
-            dict(create_file_block(base64=HELLO, mime_type="application/pdf", id="p", filename="a.pdf")),
+            dict(create_plaintext_block("hello", id="p")),
+            {**data("document", "text/plain"), "id": "p"},
+        ),
+        (
+            dict(
+                create_file_block(
+                    base64=HELLO, mime_type="application/pdf", id="p", filename="a.pdf"
+                )
+            ),
             {**data("document", "application/pdf", PDF), "id": "p"},
         ),
     ],
     "v0": [
         (
-            {"type": "file", "source_type": "base64", "data": HELLO, "mime_type": "text/csv", "filename": "a.csv"},
+            {
+                "type": "file",
+                "source_type": "base64",
+                "data": HELLO,
+                "mime_type": "text/csv",
+                "filename": "a.csv",
+            },
             data("document", "text/csv", {"filename": "a.csv"}),
         ),
         (
-            {"type": "image", "source_type": "url", "url": URL, "metadata": {"name": "n", "b": [1]}},
+            {
+                "type": "image",
+                "source_type": "url",
+                "url": URL,
+                "metadata": {"name": "n", "b": [1]},
+            },
             url("image", None, {"filename": "n", "b": [1]}),
         ),
         ({"type": "audio", "source_type": "id", "id": "id1"}, file("audio")),
@@ -251,27 +338,54 @@ SHAPES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
         ({"type": "file", "source_type": "text", "url": "hello"}, data("document", "text/plain")),
     ],
     "openai": [
-        ({"type": "image_url", "image_url": {"url": URL, "detail": "low"}}, url("image", None, {"detail": "low"})),
+        (
+            {"type": "image_url", "image_url": {"url": URL, "detail": "low"}},
+            url("image", None, {"detail": "low"}),
+        ),
         ({"type": "image_url", "image_url": URL}, url("image")),
-        ({"type": "image_url", "image_url": {"url": "data:image/webp;base64,aGVsbG8="}}, data("image", "image/webp")),
+        (
+            {"type": "image_url", "image_url": {"url": "data:image/webp;base64,aGVsbG8="}},
+            data("image", "image/webp"),
+        ),
         ({"type": "image_url", "image_url": {"url": PDF_URL}}, data("document", "application/pdf")),
-        ({"type": "input_audio", "input_audio": {"data": HELLO, "format": "mp3"}}, data("audio", "audio/mpeg")),
-        ({"type": "input_audio", "input_audio": {"data": HELLO, "format": "wav"}}, data("audio", "audio/wav")),
-        ({"type": "file", "file": {"file_data": PDF_URL, **PDF}}, data("document", "application/pdf", PDF)),
+        (
+            {"type": "input_audio", "input_audio": {"data": HELLO, "format": "mp3"}},
+            data("audio", "audio/mpeg"),
+        ),
+        (
+            {"type": "input_audio", "input_audio": {"data": HELLO, "format": "wav"}},
+            data("audio", "audio/wav"),
+        ),
+        (
+            {"type": "file", "file": {"file_data": PDF_URL, **PDF}},
+            data("document", "application/pdf", PDF),
+        ),
         ({"type": "file", "file": {"file_id": "id1"}}, file("document", "openai")),
-        ({"type": "input_image", "image_url": URL, "detail": "high"}, url("image", None, {"detail": "high"})),
+        (
+            {"type": "input_image", "image_url": URL, "detail": "high"},
+            url("image", None, {"detail": "high"}),
+        ),
         ({"type": "input_image", "file_id": "id1"}, file("image", "openai")),
-        ({"type": "input_file", "file_data": PDF_URL, **PDF}, data("document", "application/pdf", PDF)),
+        (
+            {"type": "input_file", "file_data": PDF_URL, **PDF},
+            data("document", "application/pdf", PDF),
+        ),
         ({"type": "input_file", "file_url": URL}, url("document")),
         ({"type": "input_file", "file_id": "id1"}, file("document", "openai")),
     ],
     "anthropic": [
         (
-            {"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": HELLO}},
+            {
+                "type": "image",
+                "source": {"type": "base64", "media_type": "image/jpeg", "data": HELLO},
+            },
             data("image", "image/jpeg"),
         ),
         ({"type": "image", "source": {"type": "url", "url": URL}}, url("image")),
-        ({"type": "image", "source": {"type": "file", "file_id": "id1"}}, file("image", "anthropic")),
+        (
+            {"type": "image", "source": {"type": "file", "file_id": "id1"}},
+            file("image", "anthropic"),
+        ),
         (
             {
                 "type": "document",
@@ -283,22 +397,37 @@ SHAPES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
             data("document", "application/pdf", {"filename": "T", "context": "C"}),
         ),
         ({"type": "document", "source": {"type": "url", "url": URL}}, url("document")),
-        ({"type": "document", "source": {"type": "file", "file_id": "id1"}}, file("document", "anthropic")),
         (
-            {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "hello"}},
+            {"type": "document", "source": {"type": "file", "file_id": "id1"}},
+            file("document", "anthropic"),
+        ),
+        (
+            {
+                "type": "document",
+                "source": {"type": "text", "media_type": "text/plain", "data": "hello"},
+            },
             data("document", "text/plain"),
         ),
     ],
     "gemini": [
-        ({"type": "media", "mime_type": "application/pdf", "data": b"hello"}, data("document", "application/pdf")),
+        (
+            {"type": "media", "mime_type": "application/pdf", "data": b"hello"},
+            data("document", "application/pdf"),
+        ),
         ({"type": "media", "mime_type": "audio/ogg", "data": HELLO}, data("audio", "audio/ogg")),
-        ({"type": "media", "mime_type": "video/mp4", "file_uri": "id1"}, file("video", "google", "video/mp4")),
+        (
+            {"type": "media", "mime_type": "video/mp4", "file_uri": "id1"},
+            file("video", "google", "video/mp4"),
+        ),
         ({"type": "media", "file_uri": "id1"}, file("document", "google")),
     ],
     "bedrock": [
         ({"image": {"format": "jpeg", "source": {"bytes": b"hello"}}}, data("image", "image/jpeg")),
         (
-            {"type": "document", "document": {"format": "docx", "name": "n", "source": {"bytes": b"hello"}}},
+            {
+                "type": "document",
+                "document": {"format": "docx", "name": "n", "source": {"bytes": b"hello"}},
+            },
             data("document", DOCX, {"filename": "n"}),
         ),
         (
@@ -317,15 +446,25 @@ SHAPES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "others": [
         ({"type": "document_url", "document_url": URL}, url("document")),  # Mistral
         ({"type": "video_url", "video_url": {"url": URL}}, url("video")),  # OpenRouter
-        ({"type": "image", "data": HELLO, "mimeType": "image/gif"}, data("image", "image/gif")),  # MCP
-        ({"type": "image", "base64": HELLO, "mime_type": "application/pdf"}, data("document", "application/pdf")),
+        (
+            {"type": "image", "data": HELLO, "mimeType": "image/gif"},
+            data("image", "image/gif"),
+        ),  # MCP
+        (
+            {"type": "image", "base64": HELLO, "mime_type": "application/pdf"},
+            data("document", "application/pdf"),
+        ),
     ],
 }
 
 
 @pytest.mark.parametrize(
     ("block", "expected"),
-    [pytest.param(*pair, id=f"{name}-{at}") for name, pairs in SHAPES.items() for at, pair in enumerate(pairs)],
+    [
+        pytest.param(*pair, id=f"{name}-{at}")
+        for name, pairs in SHAPES.items()
+        for at, pair in enumerate(pairs)
+    ],
 )
 def test_every_shape_is_understood(block: dict[str, Any], expected: dict[str, Any]) -> None:
     assert shown(block) == expected
@@ -338,7 +477,14 @@ UNUSABLE: dict[str, Any] = {
     "type is a list": {"type": ["image"]},
     "no source": {"type": "image"},
     "empty": {"type": "image", "base64": "", "url": ""},
-    "nulls": {"type": "file", "base64": None, "url": None, "file_id": None, "mime_type": None, "extras": None},
+    "nulls": {
+        "type": "file",
+        "base64": None,
+        "url": None,
+        "file_id": None,
+        "mime_type": None,
+        "extras": None,
+    },
     "numbers": {"type": "audio", "base64": 1, "url": 2, "file_id": 3},
     "no text": {"type": "text", "text": None},
     "inner is a list": {"type": "image_url", "image_url": [URL]},
@@ -348,14 +494,18 @@ UNUSABLE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", UNUSABLE)
-def test_what_cannot_be_shown_is_left_out_with_one_warning(name: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_cannot_be_shown_is_left_out_with_one_warning(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
     warn_left_out.cache_clear()
     assert content_parts([UNUSABLE[name], "text", UNUSABLE[name]]) == "text"
     assert len(caplog.records) == 1
 
 
 @pytest.mark.parametrize("value", ["", "data:image/png;base64,", "data:nothing"])
-def test_what_cannot_be_sent_is_left_out_with_one_warning(value: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_cannot_be_sent_is_left_out_with_one_warning(
+    value: str, caplog: pytest.LogCaptureFixture
+) -> None:
     warn_left_out.cache_clear()
     assert content_blocks([part("image", value), part("image", value, "image/png")]) == ""
     assert len(caplog.records) == 1
@@ -364,7 +514,14 @@ def test_what_cannot_be_sent_is_left_out_with_one_warning(value: str, caplog: py
 
 
 def test_members_of_wrong_types_are_as_none() -> None:
-    block = {"type": "file", "base64": HELLO, "mime_type": 5, "id": 6, "metadata": [7], "extras": {"agui": {"type": 8}}}
+    block = {
+        "type": "file",
+        "base64": HELLO,
+        "mime_type": 5,
+        "id": 6,
+        "metadata": [7],
+        "extras": {"agui": {"type": 8}},
+    }
     assert shown(block) == data("document", OCTETS)
     own = {"type": "image", "mime_type": [], "provider": 1, "metadata": {"a": object()}}
     assert shown({"type": "file", "file_id": "id1", "extras": {"agui": own}}) == file("document")
@@ -373,17 +530,42 @@ def test_members_of_wrong_types_are_as_none() -> None:
     assert shown(named) == url("document", None, PDF)
 
 
-_members = ["type", "base64", "data", "url", "file_id", "id", "mime_type", "format", "source", "source_type", "extras"]
+_members = [
+    "type",
+    "base64",
+    "data",
+    "url",
+    "file_id",
+    "id",
+    "mime_type",
+    "format",
+    "source",
+    "source_type",
+    "extras",
+]
 _members += ["metadata", "file", "image_url", "document", "text", "name", "agui", "media_type"]
-_words = st.sampled_from([*SHAPES, "text", "image", "file", "media", "base64", "id", "image_url", "document", "data:,"])
+_words = st.sampled_from(
+    [*SHAPES, "text", "image", "file", "media", "base64", "id", "image_url", "document", "data:,"]
+)
 _anything = st.recursive(
-    st.none() | st.integers() | st.binary(max_size=4) | _words | st.text(max_size=4) | st.just(PDF_URL),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(_members), inner, max_size=5),
+    st.none()
+    | st.integers()
+    | st.binary(max_size=4)
+    | _words
+    | st.text(max_size=4)
+    | st.just(PDF_URL),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(_members), inner, max_size=5)
+    ),
     max_leaves=12,
 )
 
 
-@given(st.lists(st.dictionaries(st.sampled_from(_members), _anything, max_size=8) | _anything, max_size=3))
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from(_members), _anything, max_size=8) | _anything, max_size=3
+    )
+)
 def test_nothing_raises(blocks: list[Any]) -> None:
     parts = content_parts(blocks)
     json.dumps(plain(parts))

@@ -1,7 +1,9 @@
-"""What each provider package does with each form of media that we hand over, and that a client's forms stay harmless.
+"""What each provider package does with each form of media that we hand over, and that a client's
+forms stay harmless.
 
-The packages get the forms as a client would have them without the adapter's checks: a path where data belong, a path as
-a URL, a URL in the server's network that redirects. docs/operations/security.md has the table.
+The packages get the forms as a client would have them without the adapter's checks: a path where
+data belong, a path as a URL, a URL in the server's network that redirects.
+docs/operations/security.md has the table.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ from tests.providers.turns import Text, turn
 PAGE = Path(__file__).parents[2] / "docs" / "operations" / "security.md"
 KINDS = ("image", "audio", "video", "document")
 
-# What a package does at most with one form, in the words of the table: with any kind of media, in a user's message or a
-# tool's result.
+# What a package does at most with one form, in the words of the table: with any kind of media, in a
+# user's message or a tool's result.
 OPENED, FETCHED, FOLLOWED = "**opens the file**", "fetches it", "**fetches it, follows redirects**"
 HANDED_ON, REFUSED = "hands it on", "sends nothing"
 WORST = (OPENED, FOLLOWED, FETCHED, HANDED_ON, REFUSED)
@@ -53,7 +55,11 @@ PACKAGES = {
 def part(kind: str, form: str, value: str) -> dict[str, Any]:
     mime = OF_KIND[kind][1]
     sources = {"data": {"mimeType": mime}, "url": {"mimeType": mime}, "file": {}}
-    return {"type": kind, "source": {"type": form, "value": value, **sources[form]}, "metadata": {"filename": "a"}}
+    return {
+        "type": kind,
+        "source": {"type": form, "value": value, **sources[form]},
+        "metadata": {"filename": "a"},
+    }
 
 
 def forms(secret: str, network: Network) -> dict[str, tuple[str, str]]:
@@ -68,11 +74,19 @@ def forms(secret: str, network: Network) -> dict[str, tuple[str, str]]:
 CALL = {"name": "look", "args": {}, "id": "c1"}
 
 
-def sent_alone(server: ProviderServer, provider: str, sent: dict[str, Any], *, in_result: bool) -> str:
+def sent_alone(
+    server: ProviderServer, provider: str, sent: dict[str, Any], *, in_result: bool
+) -> str:
     """Let a package send a part that no check has seen; return all that the provider got."""
-    (message,) = known_messages([{"id": "u", "role": "user", "content": [{"type": "text", "text": "see"}, sent]}])
+    (message,) = known_messages(
+        [{"id": "u", "role": "user", "content": [{"type": "text", "text": "see"}, sent]}]
+    )
     content: Any = content_blocks(message.content)  # type: ignore[arg-type]  # a user's
-    result = [HumanMessage("look"), AIMessage("", tool_calls=[CALL]), ToolMessage(content, tool_call_id="c1")]
+    result = [
+        HumanMessage("look"),
+        AIMessage("", tool_calls=[CALL]),
+        ToolMessage(content, tool_call_id="c1"),
+    ]
     server.script(provider, turn(Text("ok")))
     before = len(server.bodies)
     with warnings.catch_warnings():
@@ -95,18 +109,29 @@ def done(got: str, network: Network, value: str) -> str:
 
 
 @pytest.mark.parametrize("provider", PACKAGES)
-def test_what_a_package_does(provider: str, provider_server: ProviderServer, secret: str, network: Network) -> None:
+def test_what_a_package_does(
+    provider: str, provider_server: ProviderServer, secret: str, network: Network
+) -> None:
     found: dict[str, str] = {}
     for name, (form, value) in forms(secret, network).items():
         outcomes = set()
         for kind in KINDS:
             for in_result in (False, True):
                 network.asked.clear()
-                got = sent_alone(provider_server, provider, part(kind, form, value), in_result=in_result)
+                got = sent_alone(
+                    provider_server, provider, part(kind, form, value), in_result=in_result
+                )
                 outcomes.add(done(got, network, value))
         found[name] = min(outcomes, key=WORST.index)
-    row = next(line for line in PAGE.read_text("utf-8").splitlines() if line.startswith(f"| {PACKAGES[provider]} |"))
-    assert [cell.strip() for cell in row.strip("|").split("|")] == [PACKAGES[provider], *found.values()]
+    row = next(
+        line
+        for line in PAGE.read_text("utf-8").splitlines()
+        if line.startswith(f"| {PACKAGES[provider]} |")
+    )
+    assert [cell.strip() for cell in row.strip("|").split("|")] == [
+        PACKAGES[provider],
+        *found.values(),
+    ]
 
 
 @pytest.mark.parametrize("provider", PACKAGES)
@@ -119,7 +144,12 @@ async def test_what_a_client_reaches_with_it(
     async def answer(state: MessagesState) -> Any:
         return {"messages": [await model.ainvoke(state["messages"])]}
 
-    builder = StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer").add_edge("answer", END)
+    builder = (
+        StateGraph(MessagesState)
+        .add_node("answer", answer)
+        .add_edge(START, "answer")
+        .add_edge("answer", END)
+    )
     agent = LangGraphAgent(builder.compile())
     for form, value in forms(secret, network).values():
         for kind in KINDS:

@@ -10,7 +10,16 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from ag_ui.core import AudioPart, DataSource, DocumentPart, FileSource, ImagePart, TextPart, UrlSource, VideoPart
+from ag_ui.core import (
+    AudioPart,
+    DataSource,
+    DocumentPart,
+    FileSource,
+    ImagePart,
+    TextPart,
+    UrlSource,
+    VideoPart,
+)
 from langchain_core.messages import HumanMessage
 
 from langgraph_agui.messages.media import content_blocks
@@ -26,8 +35,18 @@ if TYPE_CHECKING:
 PARTS = {"image": ImagePart, "audio": AudioPart, "video": VideoPart, "document": DocumentPart}
 HELLO = "aGVsbG8="  # "hello"
 URL = "https://e.com/a"
-MIMES = {"image": "image/jpg", "audio": "audio/mpeg", "video": "video/mp4", "document": "application/pdf"}
-SPOKEN = {"image": "image/jpeg", "audio": "audio/mp3", "video": "video/mp4", "document": "application/pdf"}
+MIMES = {
+    "image": "image/jpg",
+    "audio": "audio/mpeg",
+    "video": "video/mp4",
+    "document": "application/pdf",
+}
+SPOKEN = {
+    "image": "image/jpeg",
+    "audio": "audio/mp3",
+    "video": "video/mp4",
+    "document": "application/pdf",
+}
 CANARY = "canary"
 
 
@@ -39,7 +58,9 @@ def _data_url(kind: str) -> str:
     return f"data:{SPOKEN[kind]};base64,{HELLO}"
 
 
-def _chat(image: Any = lambda address: {"type": "image_url", "image_url": {"url": address}}) -> dict[Any, Any]:
+def _chat(
+    image: Any = lambda address: {"type": "image_url", "image_url": {"url": address}},
+) -> dict[Any, Any]:
     """OpenAI's Chat Completions, which several packages speak."""
     return {
         **_everywhere("image", "Only 'url' and 'base64' are supported", "file"),
@@ -48,7 +69,10 @@ def _chat(image: Any = lambda address: {"type": "image_url", "image_url": {"url"
         ("image", "data"): image(_data_url("image")),
         ("image", "url"): image(URL),
         ("audio", "data"): {"type": "input_audio", "input_audio": {"data": HELLO, "format": "mp3"}},
-        ("document", "data"): {"type": "file", "file": {"file_data": _data_url("document"), "filename": "a b.pdf"}},
+        ("document", "data"): {
+            "type": "file",
+            "file": {"file_data": _data_url("document"), "filename": "a b.pdf"},
+        },
         ("document", "url"): "does not support file URLs",
         ("document", "file"): {"type": "file", "file": {"file_id": "file-1"}},
     }
@@ -60,25 +84,39 @@ def _anthropic(kind: str, **more: str) -> dict[Any, Any]:
         "url": {"type": "url", "url": URL},
         "file": {"type": "file", "file_id": "file-1"},
     }
-    return {(kind, name): {"type": kind, "source": source, **more} for name, source in sources.items()}
+    return {
+        (kind, name): {"type": kind, "source": source, **more} for name, source in sources.items()
+    }
 
 
 def _gemini() -> dict[Any, Any]:
-    """It takes every kind, and fetches what is at a URL itself (`hello`, from the test's own server)."""
+    """It takes every kind, and fetches what is at a URL itself (`hello`, from the test's own
+    server)."""
     inline = {kind: {"inlineData": {"data": HELLO, "mime_type": SPOKEN[kind]}} for kind in PARTS}
     return {
         **{(kind, source): inline[kind] for kind in PARTS for source in ("data", "url")},
-        **{(kind, "file"): {"fileData": {"file_uri": "file-1", "mime_type": SPOKEN[kind]}} for kind in PARTS},
+        **{
+            (kind, "file"): {"fileData": {"file_uri": "file-1", "mime_type": SPOKEN[kind]}}
+            for kind in PARTS
+        },
     }
 
 
 _CHAT = _chat()
-# For each package, kind and source: the part in the request's body, or the error that the package raises.
+# For each package, kind and source: the part in the request's body, or the error that the package
+# raises.
 BODIES: dict[str, dict[tuple[str, str], Any]] = {
     "openai": {
         **_chat(lambda address: {"type": "input_image", "image_url": address}),
-        ("audio", "data"): None,  # ChatOpenAI drops it without a word: the Responses API has no audio
-        ("document", "data"): {"type": "input_file", "file_data": _data_url("document"), "filename": "a b.pdf"},
+        (
+            "audio",
+            "data",
+        ): None,  # ChatOpenAI drops it without a word: the Responses API has no audio
+        ("document", "data"): {
+            "type": "input_file",
+            "file_data": _data_url("document"),
+            "filename": "a b.pdf",
+        },
         ("document", "url"): {"type": "input_file", "file_url": URL},
         ("document", "file"): {"type": "input_file", "file_id": "file-1"},
     },
@@ -105,7 +143,9 @@ BODIES: dict[str, dict[tuple[str, str], Any]] = {
     "bedrock": {
         ("image", "data"): {"image": {"format": "jpeg", "source": {"bytes": HELLO}}},
         ("video", "data"): {"video": {"format": "mp4", "source": {"bytes": HELLO}}},
-        ("document", "data"): {"document": {"format": "pdf", "source": {"bytes": HELLO}, "name": "a b-*"}},
+        ("document", "data"): {
+            "document": {"format": "pdf", "source": {"bytes": HELLO}, "name": "a b-*"}
+        },
         **_everywhere("audio", "Unsupported data content block type: 'audio'"),
         **_everywhere("image video document", "only supported through in-line base64", "url file"),
     },
@@ -145,7 +185,9 @@ def _send(server: ProviderServer, provider: str, *parts: Any) -> list[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of a missing file name
         warnings.filterwarnings("ignore", message="The model|Pydantic|.*deprecated|.*experimental")
-        make_model(provider, server).invoke([HumanMessage(content_blocks([TextPart(text="Look"), *parts]))])  # type: ignore[arg-type]
+        make_model(provider, server).invoke(
+            [HumanMessage(content_blocks([TextPart(text="Look"), *parts]))]
+        )  # type: ignore[arg-type]
     body = server.bodies[-1]
     assert CANARY not in json.dumps(body)
     message = next(body[key] for key in ("messages", "input", "contents") if key in body)[-1]
@@ -155,7 +197,8 @@ def _send(server: ProviderServer, provider: str, *parts: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("provider", "kind", "source"), [(name, *cell) for name, cells in BODIES.items() for cell in sorted(cells)]
+    ("provider", "kind", "source"),
+    [(name, *cell) for name, cells in BODIES.items() for cell in sorted(cells)],
 )
 def test_what_providers_are_sent(
     provider_server: ProviderServer, hello: str, provider: str, kind: str, source: str
@@ -167,9 +210,19 @@ def test_what_providers_are_sent(
         "file": FileSource(value="file-1", mime_type=mime, provider="openai"),
     }
     # Names by which packages send extras, and one of the client's own.
-    metadata: dict[str, Any] = {"cache_control": {"type": CANARY}, "context": CANARY, "citations": {CANARY: True}}
-    metadata |= {"signature": CANARY, "prompt_cache_breakpoint": {"mode": CANARY}, "private": CANARY}
-    one = PARTS[kind](id=CANARY, source=made[source], metadata={**metadata, "filename": f"a b.{mime[-3:]}"})
+    metadata: dict[str, Any] = {
+        "cache_control": {"type": CANARY},
+        "context": CANARY,
+        "citations": {CANARY: True},
+    }
+    metadata |= {
+        "signature": CANARY,
+        "prompt_cache_breakpoint": {"mode": CANARY},
+        "private": CANARY,
+    }
+    one = PARTS[kind](
+        id=CANARY, source=made[source], metadata={**metadata, "filename": f"a b.{mime[-3:]}"}
+    )
     expected = BODIES[provider][kind, source]
     if isinstance(expected, str) and expected != HELLO:
         with pytest.raises(ValueError, match=re.escape(expected)):
@@ -177,7 +230,9 @@ def test_what_providers_are_sent(
         return
     sent = _send(provider_server, provider, one)
     for block in sent:
-        if "document" in block and provider == "bedrock":  # a part of the name is to tell documents apart
+        if (
+            "document" in block and provider == "bedrock"
+        ):  # a part of the name is to tell documents apart
             block["document"]["name"] = re.sub(r"-[0-9a-f]{8}$", "-*", block["document"]["name"])
     assert sent == ([] if expected is None else [expected])
 
@@ -202,7 +257,9 @@ PDF_AS = {
         DocumentPart(source=DataSource(value=HELLO, mime_type="APPLICATION/PDF; version=1.7")),
     ],
 )
-def test_a_pdf_is_never_an_image(provider_server: ProviderServer, provider: str, sent_as: Any) -> None:
+def test_a_pdf_is_never_an_image(
+    provider_server: ProviderServer, provider: str, sent_as: Any
+) -> None:
     kind, detail = PDF_AS[provider]
     (sent,) = _send(provider_server, provider, sent_as)
     text = json.dumps(sent, separators=(",", ":"))

@@ -1,4 +1,5 @@
-"""URLs in a client's media: provider packages fetch them on the server, so only public ones are taken by default."""
+"""URLs in a client's media: provider packages fetch them on the server, so only public ones are
+taken by default."""
 
 from __future__ import annotations
 
@@ -21,17 +22,65 @@ from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
 from tests.providers.turns import Text, turn
 
-PUBLIC = ["https://example.com/a.png", "https://a.example.co:8443/x?y#z", "HTTPS://8.8.8.8/", "https://[2606:4700::1]/"]
+PUBLIC = [
+    "https://example.com/a.png",
+    "https://a.example.co:8443/x?y#z",
+    "HTTPS://8.8.8.8/",
+    "https://[2606:4700::1]/",
+]
 
 NOT_PUBLIC = [
-    *("http://example.com/a", "ftp://example.com/a", "file:///etc/passwd", "gs://bucket/a", "s3://bucket/a", "//a.com"),
-    *("https://localhost/", "https://LOCALHOST./", "https://a.localhost/", "https://printer.local/", "https://router/"),
-    *("https://a.test/", "https://a.invalid/", "https://a.onion/", "https://a.box/", "https://db.service.consul/"),
+    *(
+        "http://example.com/a",
+        "ftp://example.com/a",
+        "file:///etc/passwd",
+        "gs://bucket/a",
+        "s3://bucket/a",
+        "//a.com",
+    ),
+    *(
+        "https://localhost/",
+        "https://LOCALHOST./",
+        "https://a.localhost/",
+        "https://printer.local/",
+        "https://router/",
+    ),
+    *(
+        "https://a.test/",
+        "https://a.invalid/",
+        "https://a.onion/",
+        "https://a.box/",
+        "https://db.service.consul/",
+    ),
     *("https://kubernetes.default.svc/", "https://localhost6.localdomain6/", "https://a.EXAMPLE./"),
-    *("https://metadata.google.internal/", "https://x.home.arpa/", "https:///x", "https://", "https://."),
-    *("https://127.0.0.1/", "https://127.1/", "https://0x7f.1/", "https://2130706433/", "https://017700000001/"),
-    *("https://10.0.0.1/", "https://172.16.0.1/", "https://192.168.1.1/", "https://169.254.169.254/", "https://0/"),
-    *("https://100.64.0.1/", "https://224.0.0.1/", "https://255.255.255.255/", "https://1.2.3.4.5/", "https://a.0x7f/"),
+    *(
+        "https://metadata.google.internal/",
+        "https://x.home.arpa/",
+        "https:///x",
+        "https://",
+        "https://.",
+    ),
+    *(
+        "https://127.0.0.1/",
+        "https://127.1/",
+        "https://0x7f.1/",
+        "https://2130706433/",
+        "https://017700000001/",
+    ),
+    *(
+        "https://10.0.0.1/",
+        "https://172.16.0.1/",
+        "https://192.168.1.1/",
+        "https://169.254.169.254/",
+        "https://0/",
+    ),
+    *(
+        "https://100.64.0.1/",
+        "https://224.0.0.1/",
+        "https://255.255.255.255/",
+        "https://1.2.3.4.5/",
+        "https://a.0x7f/",
+    ),
     *(
         "https://[::1]/",
         "https://[::]/",
@@ -46,9 +95,24 @@ NOT_PUBLIC = [
         "https://[ff02::1]/",
         "https://[v1.x]/",
     ),
-    *("https://user@example.com/", "https://example.com:x/", "https://example.com:99999/", "https://[::1"),
-    *("https://%31%32%37.0.0.1/", "https://127。0。0.1/", "https://１２７.0.0.1/", "https://example.com\\@localhost/"),
-    *(" https://localhost/", "https://exam\tple.com/", "https://example.com/\n", "javascript:alert(1)"),
+    *(
+        "https://user@example.com/",
+        "https://example.com:x/",
+        "https://example.com:99999/",
+        "https://[::1",
+    ),
+    *(
+        "https://%31%32%37.0.0.1/",
+        "https://127。0。0.1/",
+        "https://１２７.0.0.1/",
+        "https://example.com\\@localhost/",
+    ),
+    *(
+        " https://localhost/",
+        "https://exam\tple.com/",
+        "https://example.com/\n",
+        "javascript:alert(1)",
+    ),
 ]
 
 
@@ -75,11 +139,16 @@ BLOCKS: list[dict[str, Any]] = [
     {"type": "document", "source": {"type": "url", "url": LOCAL}},
     {"document": {"source": {"s3Location": {"uri": "s3://bucket/a"}}}},
     {"type": "non_standard", "value": {"type": "image_url", "image_url": {"url": LOCAL}}},
-    {"type": "tool_result", "content": [{"type": "image", "source": {"type": "url", "url": LOCAL}}]},
+    {
+        "type": "tool_result",
+        "content": [{"type": "image", "source": {"type": "url", "url": LOCAL}}],
+    },
 ]
 
 
-@pytest.mark.parametrize("url", ["//169.254.169.254/x", " //a.com/", "\x01http://a.com/", "\ufeffhttps://127.0.0.1/"])
+@pytest.mark.parametrize(
+    "url", ["//169.254.169.254/x", " //a.com/", "\x01http://a.com/", "\ufeffhttps://127.0.0.1/"]
+)
 def test_addresses_that_do_not_begin_as_urls(url: str) -> None:
     for policy in ("public", "none"):
         with pytest.raises(RunInputError, match="media_urls"):
@@ -93,7 +162,9 @@ def test_media_blocks_of_any_package(block: dict[str, Any]) -> None:
             with pytest.raises(RunInputError, match="media_urls"):
                 ClientMedia(policy, []).check([message])  # type: ignore[arg-type]  # a list of all kinds
         ClientMedia("any", []).check([message])
-        ClientMedia(lambda url: url.startswith(("http://127.0.0.1/", "gs://", "s3://")), []).check([message])
+        ClientMedia(lambda url: url.startswith(("http://127.0.0.1/", "gs://", "s3://")), []).check(
+            [message]
+        )
 
 
 @pytest.mark.parametrize(
@@ -120,7 +191,9 @@ def image(url: str) -> dict[str, Any]:
     return {"type": "image", "source": {"type": "url", "value": url, "mimeType": "image/png"}}
 
 
-def make_agent(server: ProviderServer, saver: InMemorySaver | None = None, **options: Any) -> LangGraphAgent:
+def make_agent(
+    server: ProviderServer, saver: InMemorySaver | None = None, **options: Any
+) -> LangGraphAgent:
     model = make_model("google", server)
 
     async def answer(state: MessagesState) -> Any:
@@ -139,7 +212,11 @@ async def run(agent: LangGraphAgent, *messages: dict[str, Any]) -> Any:
 
 
 def user(number: int, *content: dict[str, Any]) -> dict[str, Any]:
-    return {"id": f"u{number}", "role": "user", "content": [{"type": "text", "text": "see"}, *content]}
+    return {
+        "id": f"u{number}",
+        "role": "user",
+        "content": [{"type": "text", "text": "see"}, *content],
+    }
 
 
 @pytest.mark.parametrize("saved", [True, False])
@@ -159,8 +236,11 @@ async def test_gemini_fetches_nothing_in_the_servers_network(
             assert f"{network.url}/secret" in last.message
 
 
-async def test_what_the_server_has_is_not_asked_again(provider_server: ProviderServer, network: Network) -> None:
-    """A client sends the whole history each time. What the thread holds was taken before, by another rule."""
+async def test_what_the_server_has_is_not_asked_again(
+    provider_server: ProviderServer, network: Network
+) -> None:
+    """A client sends the whole history each time. What the thread holds was taken before, by
+    another rule."""
     saver = InMemorySaver()
     first = user(1, image(f"{network.url}/secret"))
     provider_server.script("google", turn(Text("seen")), turn(Text("yes")))
@@ -174,5 +254,7 @@ async def test_what_the_server_has_is_not_asked_again(provider_server: ProviderS
 
 
 def test_an_unknown_policy(provider_server: ProviderServer) -> None:
-    with pytest.raises(ValueError, match="media_urls must be one of 'public', 'any', 'none', not 'local'"):
+    with pytest.raises(
+        ValueError, match="media_urls must be one of 'public', 'any', 'none', not 'local'"
+    ):
         make_agent(provider_server, trust=TrustOptions(media_urls="local"))

@@ -1,4 +1,5 @@
-"""Whose reasoning a graph's models may be sent: what is found in the graph, and what its runs have shown."""
+"""Whose reasoning a graph's models may be sent: what is found in the graph, and what its runs have
+shown."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ CLAUDE = ChatAnthropic(model="claude-sonnet-4-5", api_key="none")  # type: ignor
 
 def thought(provider: str) -> AIMessage:
     block = {"type": "reasoning", "reasoning": "hm", "extras": {"signature": "sig"}}
-    return AIMessage([block, {"type": "text", "text": "a"}], response_metadata={"model_provider": provider})
+    return AIMessage(
+        [block, {"type": "text", "text": "a"}], response_metadata={"model_provider": provider}
+    )
 
 
 def filter_of(model: Any) -> ProviderFilter:
@@ -42,6 +45,8 @@ def test_a_provider_that_has_spoken_is_one_of_the_graphs() -> None:
 
 
 def test_nothing_is_held_back_where_a_model_is_unknown_or_chosen_later() -> None:
-    chosen = init_chat_model("claude-sonnet-4-5", model_provider="anthropic", configurable_fields="any", api_key="none")
+    chosen = init_chat_model(
+        "claude-sonnet-4-5", model_provider="anthropic", configurable_fields="any", api_key="none"
+    )
     for model in (Scripted(["a"]), chosen):
         assert admitted(filter_of(model), "openai") == [thought("openai").content]

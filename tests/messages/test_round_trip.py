@@ -1,4 +1,5 @@
-"""A conversation that a client has held comes back as what a provider is sent: the same, to the byte."""
+"""A conversation that a client has held comes back as what a provider is sent: the same, to the
+byte."""
 
 from __future__ import annotations
 
@@ -10,7 +11,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+)
 
 from langgraph_agui import agui_messages_to_langchain, langchain_messages_to_agui
 from langgraph_agui.kernel.seal import ReasoningSeal
@@ -52,7 +59,8 @@ def back(held: list[dict[str, Any]], options: ReasoningOptions = FULL) -> list[B
 
 
 def sent(message: BaseMessage) -> dict[str, str]:
-    """All of a message that a provider is sent: as JSON text, which tells `1` from `True` and keeps the order of keys.
+    """All of a message that a provider is sent: as JSON text, which tells `1` from `True` and keeps
+    the order of keys.
 
     Raw bytes are told from text; tuples are lists in JSON, and other keys than strings are strings.
     """
@@ -61,16 +69,27 @@ def sent(message: BaseMessage) -> dict[str, str]:
         "id": message.id,
         "name": message.name or None,
         "content": message.content,
-        "kwargs": {key: value for key, value in message.additional_kwargs.items() if value is not None},
+        "kwargs": {
+            key: value for key, value in message.additional_kwargs.items() if value is not None
+        },
     }
     if isinstance(message, AIMessage):
-        for key in ("parsed", *(("function_call",) if message.tool_calls else ())):  # packages send the calls instead
+        for key in (
+            "parsed",
+            *(("function_call",) if message.tool_calls else ()),
+        ):  # packages send the calls instead
             seen["kwargs"].pop(key, None)
         seen["calls"] = [[call["name"], call["args"], call["id"]] for call in message.tool_calls]
-        seen["invalid"] = [[call["name"], call["args"], call["id"]] for call in message.invalid_tool_calls]
+        seen["invalid"] = [
+            [call["name"], call["args"], call["id"]] for call in message.invalid_tool_calls
+        ]
         recorded = message.response_metadata
         if recorded.get("model_provider") in ("google_genai", "bedrock_converse") and not (
-            seen["kwargs"] or seen["name"] or seen["calls"] or seen["invalid"] or recorded.get("output_version")
+            seen["kwargs"]
+            or seen["name"]
+            or seen["calls"]
+            or seen["invalid"]
+            or recorded.get("output_version")
         ):
             seen["content"] = one_text(message.content)
         is_plain = isinstance(seen["content"], str) and not seen["kwargs"]
@@ -82,7 +101,8 @@ def sent(message: BaseMessage) -> dict[str, str]:
 
 
 def one_text(content: Any) -> Any:
-    """A single block of text as its text: these packages send the same for both (tests/reasoning)."""
+    """A single block of text as its text: these packages send the same for both
+    (tests/reasoning)."""
     match content:
         case [{"type": "text", "text": str(text), **more}] if text and more.keys() <= {"index"}:
             return text
@@ -99,7 +119,9 @@ def is_empty(message: BaseMessage) -> bool:
     return isinstance(message, AIMessage) and sent(message) == sent(AIMessage("", id=message.id))
 
 
-def check_same(messages: list[BaseMessage], options: ReasoningOptions = FULL) -> list[dict[str, Any]]:
+def check_same(
+    messages: list[BaseMessage], options: ReasoningOptions = FULL
+) -> list[dict[str, Any]]:
     held = wire(messages, options)
     kept = [sent(message) for message in messages if not is_empty(message)]
     assert [sent(message) for message in back(held, options)] == kept
@@ -124,8 +146,12 @@ def test_answers(shape: str, data: st.DataObject) -> None:
 def test_without_a_seal_a_model_is_told_what_the_client_sees(messages: list[BaseMessage]) -> None:
     held = wire(messages, PLAIN)
     rebuilt = back(held, PLAIN)
-    assert [without_value(message) for message in wire(rebuilt, PLAIN)] == [without_value(message) for message in held]
-    shown = {message.id: message for message in back([without_value(message) for message in held], PLAIN)}
+    assert [without_value(message) for message in wire(rebuilt, PLAIN)] == [
+        without_value(message) for message in held
+    ]
+    shown = {
+        message.id: message for message in back([without_value(message) for message in held], PLAIN)
+    }
     for message in rebuilt:
         if isinstance(message, AIMessage):
             assert not message.additional_kwargs.keys() - RETURNED
@@ -190,7 +216,9 @@ OPTIONS = {
 @few
 @given(data=st.data())
 @pytest.mark.parametrize("name", OPTIONS)
-def test_options_change_what_is_shown_and_not_what_comes_back(name: str, data: st.DataObject) -> None:
+def test_options_change_what_is_shown_and_not_what_comes_back(
+    name: str, data: st.DataObject
+) -> None:
     held = check_same(data.draw(turns(tagged=name != "hidden")), OPTIONS[name])
     if "hidden" in name:
         assert not thoughts_in(held)
@@ -213,22 +241,32 @@ def test_without_a_seal_hidden_reasoning_stays_and_its_message_is_plain(
             continue  # any text with tags in it may be what a model said
         seen, whole = sent(rebuilt), messages[rebuilt.id]
         kwargs = {key: value for key, value in whole.additional_kwargs.items() if key in RETURNED}
-        is_plain = (rebuilt.content, seen["kwargs"], seen.get("told", "{}")) == (shown[rebuilt.id or ""], "{}", "{}")
+        is_plain = (rebuilt.content, seen["kwargs"], seen.get("told", "{}")) == (
+            shown[rebuilt.id or ""],
+            "{}",
+            "{}",
+        )
         assert seen == sent(whole.model_copy(update={"additional_kwargs": kwargs})) or is_plain
 
 
 @few
 @given(data=st.data())
 @pytest.mark.parametrize("shape", NO_SUMMARIES)
-def test_what_is_no_summary_is_hidden_where_summaries_are_shown(shape: str, data: st.DataObject) -> None:
-    assert not thoughts_in(wire([data.draw(answers(shape))], ReasoningOptions(visibility="summary")))
+def test_what_is_no_summary_is_hidden_where_summaries_are_shown(
+    shape: str, data: st.DataObject
+) -> None:
+    assert not thoughts_in(
+        wire([data.draw(answers(shape))], ReasoningOptions(visibility="summary"))
+    )
 
 
 def thoughts_in(held: list[dict[str, Any]], mark: str = MARK) -> list[str]:
     """Where reasoning can be read in a client's copy, with all opaque values decoded."""
     said = [json.dumps(message, ensure_ascii=False) for message in held]
     holders = [*held, *(call for message in held for call in message.get("toolCalls", ()))]
-    said += [decoded(holder.get("encryptedValue", "")).decode("utf-8", "replace") for holder in holders]
+    said += [
+        decoded(holder.get("encryptedValue", "")).decode("utf-8", "replace") for holder in holders
+    ]
     return [text for text in said if mark in text or json.dumps(mark)[1:-1] in text]
 
 
@@ -251,7 +289,10 @@ class Silent:
         (b"\xff\x00", b"\xff\x00"),
         (bytearray(b"a"), b"a"),
         ((1, (True, 1.0)), [1, [True, 1.0]]),
-        ({1: "a", False: "b", None: "c", 0.5: "d"}, {"1": "a", "false": "b", "null": "c", "0.5": "d"}),
+        (
+            {1: "a", False: "b", None: "c", 0.5: "d"},
+            {"1": "a", "false": "b", "null": "c", "0.5": "d"},
+        ),
         ({2}, [2]),
         (datetime(2026, 1, 2, tzinfo=UTC), "2026-01-02T00:00:00Z"),
         (Thing(), {"__type__": "object", "class": f"{Thing.__module__}.Thing"}),
@@ -287,7 +328,10 @@ def test_what_is_too_deep_or_too_big_is_left_out(caplog: pytest.LogCaptureFixtur
         answer = AIMessage("hi", additional_kwargs={"a": value}, id="m")
         result = ToolMessage("yes", additional_kwargs={"a": value}, id="t", tool_call_id="c")
         rebuilt = back(wire([answer, result]))
-        assert [(message.content, message.additional_kwargs) for message in rebuilt] == [("hi", {}), ("yes", {})]
+        assert [(message.content, message.additional_kwargs) for message in rebuilt] == [
+            ("hi", {}),
+            ("yes", {}),
+        ]
         assert len(caplog.records) == 2
 
 
@@ -300,11 +344,18 @@ def test_one_block_of_text_needs_no_value(provider: str) -> None:
         [
             AIMessage(blocks, response_metadata=metadata, id="a"),
             AIMessage(blocks, response_metadata=metadata, id="b", name="guide"),
-            AIMessage([{**blocks[0], "extras": {"signature": OPAQUE}}], response_metadata=metadata, id="c"),
+            AIMessage(
+                [{**blocks[0], "extras": {"signature": OPAQUE}}], response_metadata=metadata, id="c"
+            ),
             AIMessage(blocks * 2, response_metadata=metadata, id="d"),
         ]
     )
-    assert ["encryptedValue" in one for one in (plain, named, signed, two)] == [False, True, True, True]
+    assert ["encryptedValue" in one for one in (plain, named, signed, two)] == [
+        False,
+        True,
+        True,
+        True,
+    ]
 
 
 def test_arguments_on_the_wire_are_json_whatever_they_are() -> None:
@@ -330,14 +381,20 @@ def test_values_are_small_where_the_client_holds_the_words() -> None:
     }
     tags = f"<think>\n{long['thought']}\n</think>\n\n{long['text']}"
     recorded = [
-        AIMessage(content, tool_calls=calls, response_metadata={"model_provider": "anthropic"}, id="a"),
+        AIMessage(
+            content, tool_calls=calls, response_metadata={"model_provider": "anthropic"}, id="a"
+        ),
         AIMessage(long["text"], additional_kwargs=flat, id="b"),
         AIMessage("", additional_kwargs={"reasoning": item}, id="c"),
-        AIMessage([item, {"type": "text", "text": long["text"][:5000]}, long["text"][5000:]], id="d"),
+        AIMessage(
+            [item, {"type": "text", "text": long["text"][:5000]}, long["text"][5000:]], id="d"
+        ),
         AIMessage(tags, id="e"),
         ToolMessage([{"type": "text", "text": long["text"]}], tool_call_id="none", id="f"),
     ]
-    held = check_same(recorded, ReasoningOptions(think_tags=True))  # without a seal: these go without
+    held = check_same(
+        recorded, ReasoningOptions(think_tags=True)
+    )  # without a seal: these go without
     values = [entity["encryptedValue"] for entity in held if "encryptedValue" in entity]
     assert len(values) == 7
     assert max(map(len, values)) < 700
@@ -347,7 +404,9 @@ def test_ids_that_are_none() -> None:
     ids: list[Any] = ["", None, 1, [], "a\nb", "\ud800", "msg_1", "lc_1"]
     content = [{"type": "thinking", "thinking": MARK, "id": block_id} for block_id in ids]
     held = check_same([AIMessage(content, id="msg_1"), AIMessage(content, id="msg_2")])
-    thoughts = [[f"msg_{number}:reasoning:{place}" for place in range(len(ids))] for number in (1, 2)]
+    thoughts = [
+        [f"msg_{number}:reasoning:{place}" for place in range(len(ids))] for number in (1, 2)
+    ]
     assert [message["id"] for message in held] == [*thoughts[0], "msg_1", *thoughts[1], "msg_2"]
 
 
@@ -357,10 +416,16 @@ def test_words_on_the_wire_are_whole_characters() -> None:
         [
             HumanMessage("a\ud800", name="\ud800", id="a"),
             AIMessage("b\ud83d\ude00\ud83d", tool_calls=calls, id="b"),
-            ToolMessage(["c\ude00", {"type": "text", "text": "\ud83d"}, "\ude00"], tool_call_id="c", id="c"),
+            ToolMessage(
+                ["c\ude00", {"type": "text", "text": "\ud83d"}, "\ude00"], tool_call_id="c", id="c"
+            ),
         ]
     )
-    assert [message["content"] for message in held] == ["a\ufffd", "b😀\ufffd", "c\ufffd\ufffd\ufffd"]
+    assert [message["content"] for message in held] == [
+        "a\ufffd",
+        "b😀\ufffd",
+        "c\ufffd\ufffd\ufffd",
+    ]
     assert (held[0]["name"], held[1]["toolCalls"][0]["function"]["name"]) == ("\ufffd", "\ufffd")
 
 
@@ -376,14 +441,26 @@ def test_chunks_are_messages_too() -> None:
 
 @pytest.mark.parametrize("options", [PLAIN, FULL], ids=["clear", "sealed"])
 def test_a_message_that_says_nothing_is_left_out(options: ReasoningOptions) -> None:
-    assert wire([AIMessage("", id="a"), AIMessage("", additional_kwargs={"refusal": None}, id="b")], options) == []
-    check_same([AIMessage([], id="a"), AIMessage("", additional_kwargs={"refusal": ""}, id="b")], options)
+    assert (
+        wire(
+            [AIMessage("", id="a"), AIMessage("", additional_kwargs={"refusal": None}, id="b")],
+            options,
+        )
+        == []
+    )
+    check_same(
+        [AIMessage([], id="a"), AIMessage("", additional_kwargs={"refusal": ""}, id="b")], options
+    )
 
 
 @few
 @given(message=answers())
 def test_every_call_is_shown_as_one(message: AIMessage) -> None:
     calls = [call for held in wire([message]) for call in held.get("toolCalls", ())]
-    assert len({call["id"] for call in calls}) == len(message.tool_calls) + len(message.invalid_tool_calls)
+    assert len({call["id"] for call in calls}) == len(message.tool_calls) + len(
+        message.invalid_tool_calls
+    )
     recorded = [call["function"]["arguments"] for call in calls]
-    assert {json.dumps(to_jsonable(call["args"]), ensure_ascii=False) for call in message.tool_calls} <= {*recorded}
+    assert {
+        json.dumps(to_jsonable(call["args"]), ensure_ascii=False) for call in message.tool_calls
+    } <= {*recorded}

@@ -42,18 +42,28 @@ def test_what_is_sealed_opens_with_its_context(data: bytes, context: bytes) -> N
 
 
 @given(data=st.binary(max_size=40), context=st.binary(max_size=8), draw=st.data())
-def test_a_flipped_bit_is_noticed_wherever_it_is(data: bytes, context: bytes, draw: st.DataObject) -> None:
+def test_a_flipped_bit_is_noticed_wherever_it_is(
+    data: bytes, context: bytes, draw: st.DataObject
+) -> None:
     sealed = bytearray(SEAL.seal(data, context))
     bit = draw.draw(st.integers(0, len(sealed) * 8 - 1))
     sealed[bit // 8] ^= 1 << bit % 8
-    expected = RejectReason.MALFORMED if bit < 8 else RejectReason.UNKNOWN_KEY if bit < 40 else RejectReason.ALTERED
+    expected = (
+        RejectReason.MALFORMED
+        if bit < 8
+        else RejectReason.UNKNOWN_KEY
+        if bit < 40
+        else RejectReason.ALTERED
+    )
     assert fault(SEAL, bytes(sealed), context) == expected
 
 
 @given(size=st.integers(0, 40))
 def test_what_was_cut_off_is_noticed(size: int) -> None:
     sealed = SEAL.seal(b"12345678", b"")
-    assert fault(SEAL, sealed[:size], b"") == (RejectReason.MALFORMED if size < 33 else RejectReason.ALTERED)
+    assert fault(SEAL, sealed[:size], b"") == (
+        RejectReason.MALFORMED if size < 33 else RejectReason.ALTERED
+    )
 
 
 @given(context=st.binary(), other=st.binary())
@@ -63,7 +73,9 @@ def test_another_context_does_not_open(context: bytes, other: bytes) -> None:
         assert fault(SEAL, sealed, other) == RejectReason.ALTERED
 
 
-@pytest.mark.parametrize("data", [b"", b"\x01", b'{"v":1,"provider":"anthropic","block":{}}', b"\x02" + bytes(60)])
+@pytest.mark.parametrize(
+    "data", [b"", b"\x01", b'{"v":1,"provider":"anthropic","block":{}}', b"\x02" + bytes(60)]
+)
 def test_what_is_not_sealed_is_malformed(data: bytes) -> None:
     assert fault(SEAL, data, b"") == RejectReason.MALFORMED
 
@@ -157,9 +169,13 @@ def test_a_bad_key_is_refused_and_not_shown(bad: bytes | str) -> None:
     assert e.value.__context__ is None
 
 
-@pytest.mark.parametrize("keys", [[], (), iter(()), ONE, "A" * 43], ids=["list", "tuple", "iterator", "bytes", "text"])
+@pytest.mark.parametrize(
+    "keys", [[], (), iter(()), ONE, "A" * 43], ids=["list", "tuple", "iterator", "bytes", "text"]
+)
 def test_at_least_one_key_in_a_sequence(keys: list[bytes | str]) -> None:
-    with pytest.raises(ValueError, match=r"^ReasoningSeal (needs at least one key|takes a sequence of keys)") as e:
+    with pytest.raises(
+        ValueError, match=r"^ReasoningSeal (needs at least one key|takes a sequence of keys)"
+    ) as e:
         ReasoningSeal(keys)
     assert not keys or str(keys) not in str(e.value)
 

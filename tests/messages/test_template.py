@@ -1,4 +1,5 @@
-"""Templates: what is packed is filled again exactly, in little space, and nothing else is ever filled."""
+"""Templates: what is packed is filled again exactly, in little space, and nothing else is ever
+filled."""
 
 from __future__ import annotations
 
@@ -30,15 +31,31 @@ def parts_of(said: st.DataObject, of: list[str]) -> str:
     made = ""
     for piece in said.draw(st.lists(st.sampled_from([*of, ""]), max_size=3)):
         start = said.draw(st.integers(0, len(piece)))
-        made += piece[start : said.draw(st.integers(start, len(piece)))] if said.draw(st.booleans()) else piece
+        made += (
+            piece[start : said.draw(st.integers(start, len(piece)))]
+            if said.draw(st.booleans())
+            else piece
+        )
     return made
 
 
 @given(
-    text=words, reasoning=sources, arguments=sources, media=sources, value=json_values, more=json_values, said=st.data()
+    text=words,
+    reasoning=sources,
+    arguments=sources,
+    media=sources,
+    value=json_values,
+    more=json_values,
+    said=st.data(),
 )
 def test_any_value_comes_back(
-    text: str, reasoning: Any, arguments: Any, media: Any, value: Any, more: Any, said: st.DataObject
+    text: str,
+    reasoning: Any,
+    arguments: Any,
+    media: Any,
+    value: Any,
+    more: Any,
+    said: st.DataObject,
 ) -> None:
     all_words = [text, *reasoning, *arguments, *media]
     value = [value, parts_of(said, all_words), {"more": more, **{word: word for word in all_words}}]
@@ -63,7 +80,10 @@ def test_any_value_comes_back(
         ({"days": [1, True, 1.0], "city": "Paris"}, {"days": [1, True, 1.0], "city": "Paris"}),
         ({}, {}),
         ("data:image/png;base64,AAAA", ["$m", 0]),
-        (f"<think>A long thought.</think>\n{LONG}!", ["$+", "<think>", ["$r", 1], "</think>\n", ["$t"], "!"]),
+        (
+            f"<think>A long thought.</think>\n{LONG}!",
+            ["$+", "<think>", ["$r", 1], "</think>\n", ["$t"], "!"],
+        ),
         (f"{LONG}A long thought.", ["$+", ["$t"], ["$r", 1], ""]),
         ("Sunny in", "Sunny in"),
         (b"\x00\xff", ["$x", "AP8="]),
@@ -80,12 +100,16 @@ def test_any_value_comes_back(
 def test_templates(value: object, template: object) -> None:
     def words_seen() -> VisibleText:
         return seen(
-            reasoning=["", "A long thought."], arguments=[ARGUMENTS, "not JSON"], media=["data:image/png;base64,AAAA"]
+            reasoning=["", "A long thought."],
+            arguments=[ARGUMENTS, "not JSON"],
+            media=["data:image/png;base64,AAAA"],
         )
 
     packed = words_seen().to_template(value)
     assert repr(packed) == repr(template)
-    assert json.dumps(words_seen().to_template(words_seen().from_template(packed))) == json.dumps(packed)
+    assert json.dumps(words_seen().to_template(words_seen().from_template(packed))) == json.dumps(
+        packed
+    )
 
 
 def test_positions_count_code_points() -> None:
@@ -114,12 +138,67 @@ def test_a_repeated_text_is_a_hole_only_so_often() -> None:
 
 
 DAMAGED: list[Any] = [
-    *(["$"], ["$?", 1], ["$t", 1], ["$t", 1, 2, 3], ["$t", 2, 1], ["$t", -1, 2], ["$t", 0, 99], ["$t", "0", 1]),
-    *(["$t", 0.0, 1], ["$t", True, 2], ["$t", None], ["$r"], ["$r", 9], ["$r", -1], ["$r", "0"], ["$r", True]),
-    *(["$r", 0, 1], ["$r", 0, 0, 99], ["$r", 0, 0, 1, 2], ["$a"], ["$a", 9], ["$a", 0, 0, 1], ["$a", -1], ["$a", []]),
-    *(["$j"], ["$j", 1], ["$j", 9], ["$j", 2], ["$m", 9], ["$m", 0, 1, 2], ["$b"], ["$b", 9], ["$b", None], ["$s", 9]),
-    *(["$s", [0]], ["$b", "0"], ["$x"], ["$x", 1], ["$x", "!"], ["$x", "A"], ["$x", "é"], ["$x", "AA==", 1]),
-    *(["$+", 1], ["$+", ["$j", 0]], ["$+", "a", None], ["$+", ["$x", "AA=="]], ["$+", {}], ["$="], ["$=", 1]),
+    *(
+        ["$"],
+        ["$?", 1],
+        ["$t", 1],
+        ["$t", 1, 2, 3],
+        ["$t", 2, 1],
+        ["$t", -1, 2],
+        ["$t", 0, 99],
+        ["$t", "0", 1],
+    ),
+    *(
+        ["$t", 0.0, 1],
+        ["$t", True, 2],
+        ["$t", None],
+        ["$r"],
+        ["$r", 9],
+        ["$r", -1],
+        ["$r", "0"],
+        ["$r", True],
+    ),
+    *(
+        ["$r", 0, 1],
+        ["$r", 0, 0, 99],
+        ["$r", 0, 0, 1, 2],
+        ["$a"],
+        ["$a", 9],
+        ["$a", 0, 0, 1],
+        ["$a", -1],
+        ["$a", []],
+    ),
+    *(
+        ["$j"],
+        ["$j", 1],
+        ["$j", 9],
+        ["$j", 2],
+        ["$m", 9],
+        ["$m", 0, 1, 2],
+        ["$b"],
+        ["$b", 9],
+        ["$b", None],
+        ["$s", 9],
+    ),
+    *(
+        ["$s", [0]],
+        ["$b", "0"],
+        ["$x"],
+        ["$x", 1],
+        ["$x", "!"],
+        ["$x", "A"],
+        ["$x", "é"],
+        ["$x", "AA==", 1],
+    ),
+    *(
+        ["$+", 1],
+        ["$+", ["$j", 0]],
+        ["$+", "a", None],
+        ["$+", ["$x", "AA=="]],
+        ["$+", {}],
+        ["$="],
+        ["$=", 1],
+    ),
     *(["$=", [], 1], ["$=", ["a", ["$"]]], {"a": {"b": [1, ["$r", 9]]}}, [["$b", 0], ["$b", 0]]),
     *([["$s", 0], ["$s", 0]], ["$b", 1], [["$t", 0, 30]] * 99),
 ]
@@ -127,7 +206,9 @@ DAMAGED: list[Any] = [
 
 @pytest.mark.parametrize("template", DAMAGED, ids=lambda template: json.dumps(template)[:40])
 def test_templates_that_do_not_fit(template: object) -> None:
-    words_seen = VisibleText("x" * 40, ["r"], ['{"a": 1}', "no JSON", "[1"], ["m"], {0: 1, 1: ["$b", 1]}, {0: "s"})
+    words_seen = VisibleText(
+        "x" * 40, ["r"], ['{"a": 1}', "no JSON", "[1"], ["m"], {0: 1, 1: ["$b", 1]}, {0: "s"}
+    )
     with pytest.raises(InvalidEnvelope):
         words_seen.from_template(template)
 
@@ -154,8 +235,14 @@ def test_holes_in_holes_do_not_multiply() -> None:
         seen(blocks={0: "twice as long", **twice}).from_template(["$b", 63])
 
 
-marks = st.sampled_from(["$t", "$r", "$a", "$j", "$m", "$b", "$s", "$x", "$+", "$=", "$", "$?", "a"])
-holes = st.builds(lambda mark, rest: [mark, *rest], marks, st.lists(st.integers(-1, 3) | words | marks, max_size=3))
+marks = st.sampled_from(
+    ["$t", "$r", "$a", "$j", "$m", "$b", "$s", "$x", "$+", "$=", "$", "$?", "a"]
+)
+holes = st.builds(
+    lambda mark, rest: [mark, *rest],
+    marks,
+    st.lists(st.integers(-1, 3) | words | marks, max_size=3),
+)
 templates = st.recursive(
     json_values | holes,
     lambda inner: (
@@ -201,6 +288,14 @@ def test_the_checksum_is_the_documented_one() -> None:
 
 def test_of_arguments_only_the_value_counts() -> None:
     given = seen(arguments=['{"a": [1, 2.0, 18446744073709551617], "b": null}']).check
-    assert seen(arguments=['{"b":null,  "a":[1.0,2,18446744073709552000]}']).check == given  # as JavaScript writes it
-    for other in ('{"a": [1, 3], "b": null}', '{"a": [2.0, 1], "b": null}', '{"a": [1, 2.0]}', "", "{"):
+    assert (
+        seen(arguments=['{"b":null,  "a":[1.0,2,18446744073709552000]}']).check == given
+    )  # as JavaScript writes it
+    for other in (
+        '{"a": [1, 3], "b": null}',
+        '{"a": [2.0, 1], "b": null}',
+        '{"a": [1, 2.0]}',
+        "",
+        "{",
+    ):
         assert seen(arguments=[other]).check != given

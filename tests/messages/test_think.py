@@ -1,4 +1,5 @@
-"""What is text and what is reasoning when a model writes both into one text, however that is cut."""
+"""What is text and what is reasoning when a model writes both into one text, however that is
+cut."""
 
 from __future__ import annotations
 
@@ -48,7 +49,10 @@ def reasoning(words: str) -> tuple[str, str]:
 EXAMPLES = {
     "reasoning and answer": ("<think>\nhm\n</think>\n\nyes", [reasoning("hm"), text("yes")]),
     "no tags": (" a < b\n\n> c </b> ", [text(" a < b\n\n> c </b> ")]),
-    "text before an opening tag is kept exactly": ("\n a \n<think>b</think>", [text("\n a \n"), reasoning("b")]),
+    "text before an opening tag is kept exactly": (
+        "\n a \n<think>b</think>",
+        [text("\n a \n"), reasoning("b")],
+    ),
     "whitespace after a tag": (
         "<think> \t\n\u00a0a\n b </think> \u2003\nc\n d\n",
         [reasoning("a\n b"), text("c\n d\n")],
@@ -57,20 +61,29 @@ EXAMPLES = {
         "<think>a</think>b<think>c</think>d",
         [reasoning("a"), text("b"), reasoning("c"), text("d")],
     ),
-    "closed and opened at once": ("<think>a</think>\n<think>b</think>", [reasoning("a"), reasoning("b")]),
+    "closed and opened at once": (
+        "<think>a</think>\n<think>b</think>",
+        [reasoning("a"), reasoning("b")],
+    ),
     "unclosed": ("<think>a b \n", [reasoning("a b")]),
     "unclosed, with the beginning of a tag": ("<think>a </thi", [reasoning("a </thi")]),
     "ends with the beginning of a tag": ("a <thin", [text("a <thin")]),
     "closing tag outside": ("a </think> b", [text("a </think> b")]),
     "closing tag twice": ("<think>a</think> </think> b", [reasoning("a"), text("</think> b")]),
-    "opening tag inside": ("<think> <think> a</think>b</think>", [reasoning("<think> a"), text("b</think>")]),
+    "opening tag inside": (
+        "<think> <think> a</think>b</think>",
+        [reasoning("<think> a"), text("b</think>")],
+    ),
     "only whitespace inside": ("<think>\n\n</think>\n\na", [text("a")]),
     "nothing inside": ("a<think></think>b", [text("ab")]),
     "white space before the first tag": (" \n<think>a</think>b", [reasoning("a"), text("b")]),
     "only whitespace": (" \n", [text(" \n")]),
     "nothing inside is not counted": ("<think> </think><think>a</think>", [reasoning("a")]),
     "only whitespace inside, unclosed": ("<think> \n", []),
-    "a false start": ("<<think>a<</think></</think>b", [text("<"), reasoning("a<"), text("</</think>b")]),
+    "a false start": (
+        "<<think>a<</think></</think>b",
+        [text("<"), reasoning("a<"), text("</</think>b")],
+    ),
     "nothing": ("", []),
 }
 
@@ -138,19 +151,33 @@ def test_the_end_flushes_once() -> None:
 @pytest.mark.parametrize(
     ("opening", "closing", "said", "expected"),
     [
-        ("[THINK]", "[/THINK]", "[THINK] a [/THINK] b <think>", [reasoning("a"), text("b <think>")]),
+        (
+            "[THINK]",
+            "[/THINK]",
+            "[THINK] a [/THINK] b <think>",
+            [reasoning("a"), text("b <think>")],
+        ),
         ("aab", "aba", "aaaabxababy", [text("aa"), reasoning("x"), text("by")]),
-        ("<|a b|>", "<|/a b|>", "<|a <|a b|> x <|/a <|/a b|>y", [text("<|a "), reasoning("x <|/a"), text("y")]),
+        (
+            "<|a b|>",
+            "<|/a b|>",
+            "<|a <|a b|> x <|/a <|/a b|>y",
+            [text("<|a "), reasoning("x <|/a"), text("y")],
+        ),
         ("<", "<<", "a<b<c<<d", [text("a"), reasoning("b<c"), text("d")]),
         ("<<", "<", "a<b<<c<d", [text("a<b"), reasoning("c"), text("d")]),
     ],
 )
-def test_tags_may_be_others(opening: str, closing: str, said: str, expected: list[tuple[str, str]]) -> None:
+def test_tags_may_be_others(
+    opening: str, closing: str, said: str, expected: list[tuple[str, str]]
+) -> None:
     assert joined(TagSplitter(ThinkTags(opening, closing)), said) == expected
     assert joined(TagSplitter(ThinkTags(opening, closing)), *said) == expected
 
 
-@pytest.mark.parametrize("tags", [("", "b"), ("a", ""), ("a", "a"), (" a", "b"), ("a", "b\n"), ("\n", "b")])
+@pytest.mark.parametrize(
+    "tags", [("", "b"), ("a", ""), ("a", "a"), (" a", "b"), ("a", "b\n"), ("\n", "b")]
+)
 def test_bad_tags_are_refused(tags: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match="tag"):
         ThinkTags(*tags)
@@ -196,6 +223,9 @@ def test_reasoning_has_no_whitespace_around_it(said: str, opened: bool) -> None:
     assert all(words == words.strip() for kind, words in stretches if kind == "reasoning")
 
 
-@given(said=TEXTS.filter(lambda said: "<think>" not in said), places=st.lists(st.integers(0, 200), max_size=20))
+@given(
+    said=TEXTS.filter(lambda said: "<think>" not in said),
+    places=st.lists(st.integers(0, 200), max_size=20),
+)
 def test_text_without_an_opening_tag_comes_out_as_it_is(said: str, places: list[int]) -> None:
     assert joined(TagSplitter(ThinkTags()), *cut(said, places)) == ([text(said)] if said else [])

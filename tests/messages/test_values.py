@@ -1,4 +1,5 @@
-"""Opaque values: old versions are read for ever, and one that is not ours, whole and in its place is not used."""
+"""Opaque values: old versions are read for ever, and one that is not ours, whole and in its place
+is not used."""
 
 from __future__ import annotations
 
@@ -28,22 +29,31 @@ PLAIN = ReasoningOptions()
 SEALED = ReasoningOptions(seal=ReasoningSeal([ONE]))
 
 
-def back(held: list[Json], options: ReasoningOptions = PLAIN, thread: str = "t") -> list[BaseMessage]:
+def back(
+    held: list[Json], options: ReasoningOptions = PLAIN, thread: str = "t"
+) -> list[BaseMessage]:
     return agui_messages_to_langchain(held, reasoning=options, thread_id=thread)
 
 
 def test_version_1_is_read_for_ever() -> None:
     claude_says = [golden.THOUGHT, golden.REDACTED, golden.CLAUDE]
     others_say = [golden.ITEM, golden.GPT, golden.GEMINI, golden.RAW_THOUGHT, golden.BEDROCK]
-    user, claude, result, gpt, gemini, bedrock = back([golden.USER, *claude_says, golden.RESULT, *others_say])
-    assert user.content == golden.USER["content"]  # what else it had, and the result's kwargs, came without a seal
+    user, claude, result, gpt, gemini, bedrock = back(
+        [golden.USER, *claude_says, golden.RESULT, *others_say]
+    )
+    assert (
+        user.content == golden.USER["content"]
+    )  # what else it had, and the result's kwargs, came without a seal
     assert claude.content == [
         {"type": "thinking", "thinking": "The weather first.", "signature": "EqQBsig"},
         {"type": "redacted_thinking", "data": "EmwKred"},
         {"type": "text", "text": "Let me look that up."},
         {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Rome"}},
     ]
-    assert claude.response_metadata == {"model_provider": "anthropic", "container": {"id": "container_1"}}
+    assert claude.response_metadata == {
+        "model_provider": "anthropic",
+        "container": {"id": "container_1"},
+    }
     assert (result.content, result.name) == (["Sunny, 24 °C in Rome"], "get_weather")
     assert result.additional_kwargs == {}
     summary = [{"type": "summary_text", "text": "**Planning** the answer"}]
@@ -57,7 +67,10 @@ def test_version_1_is_read_for_ever() -> None:
         {"type": "reasoning_content", "reasoning_content": {"redacted_content": b"\x00\xff"}},
         {"type": "text", "text": "Rain."},
     ]
-    assert bedrock.response_metadata == {"model_provider": "bedrock_converse", "model_name": "anthropic.claude"}
+    assert bedrock.response_metadata == {
+        "model_provider": "bedrock_converse",
+        "model_name": "anthropic.claude",
+    }
     assert bedrock.name == "weather"
 
 
@@ -86,7 +99,9 @@ TOLD: list[BaseMessage] = [
         id="msg_1",
     ),
     ToolMessage(["Sunny"], tool_call_id="call_1", name="look", id="tool_1"),
-    AIMessage("Sunny.", response_metadata={"model_provider": "anthropic", "container": OPAQUE}, id="msg_2"),
+    AIMessage(
+        "Sunny.", response_metadata={"model_provider": "anthropic", "container": OPAQUE}, id="msg_2"
+    ),
 ]
 HOLDERS = ("user_1", "msg_1:reasoning:0", "call_1", "tool_1", "msg_2")
 
@@ -109,7 +124,8 @@ def check_plain(
     why: RejectReason | None = None,
     thread: str = "t",
 ) -> None:
-    """The message that the damaged value belongs to is plain, the others are whole, and there is one warning."""
+    """The message that the damaged value belongs to is plain, the others are whole, and there is
+    one warning."""
     caplog.clear()
     rebuilt = back(held, options, thread)
     damaged = "msg_1" if entity_id in HOLDERS[1:3] else entity_id
@@ -129,9 +145,13 @@ def check_plain(
 
 
 @pytest.mark.parametrize("options", [PLAIN, SEALED], ids=["clear", "sealed"])
-def test_undamaged_values_are_used(options: ReasoningOptions, caplog: pytest.LogCaptureFixture) -> None:
+def test_undamaged_values_are_used(
+    options: ReasoningOptions, caplog: pytest.LogCaptureFixture
+) -> None:
     held = held_by_client(options)
-    assert [entity(held, holder)["encryptedValue"][:7] == "eyJ2Ijo" for holder in HOLDERS] == [options is PLAIN] * 5
+    assert [entity(held, holder)["encryptedValue"][:7] == "eyJ2Ijo" for holder in HOLDERS] == [
+        options is PLAIN
+    ] * 5
     assert back(held, options) == TOLD
     assert not caplog.records
 
@@ -149,7 +169,9 @@ def test_one_character_of_a_sealed_value_is_another(
     value = entity(held, holder)["encryptedValue"]
     place = said.draw(st.integers(0, len(value) - 1))
     drawn = said.draw(st.sampled_from("ABCXYZabcxyz0189-_+/ \n!é\ud800"))
-    other = drawn if drawn != value[place] else "~"  # not a filter: a sealed value is another each time
+    other = (
+        drawn if drawn != value[place] else "~"
+    )  # not a filter: a sealed value is another each time
     entity(held, holder)["encryptedValue"] = value[:place] + other + value[place + 1 :]
     check_plain(held, holder, caplog)
 
@@ -165,35 +187,54 @@ def test_one_bit_of_a_sealed_value_is_another(
     bit = said.draw(st.integers(0, len(data) * 8 - 1))
     data[bit // 8] ^= 1 << bit % 8
     entity(held, holder)["encryptedValue"] = encoded(bytes(data))
-    why = RejectReason.UNSEALED if bit < 8 else RejectReason.UNKNOWN_KEY if bit < 40 else RejectReason.ALTERED
+    why = (
+        RejectReason.UNSEALED
+        if bit < 8
+        else RejectReason.UNKNOWN_KEY
+        if bit < 40
+        else RejectReason.ALTERED
+    )
     check_plain(held, holder, caplog, why=why)
 
 
 @anywhere
 @given(said=st.data())
 @pytest.mark.parametrize("holder", HOLDERS)
-def test_a_sealed_value_is_cut_or_longer(holder: str, said: st.DataObject, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_sealed_value_is_cut_or_longer(
+    holder: str, said: st.DataObject, caplog: pytest.LogCaptureFixture
+) -> None:
     held = held_by_client()
     value = entity(held, holder)["encryptedValue"]
     cut = value[: said.draw(st.integers(1, len(value) - 1))]
-    entity(held, holder)["encryptedValue"] = said.draw(st.sampled_from([cut, value + "A", "A" + value, value * 2]))
+    entity(held, holder)["encryptedValue"] = said.draw(
+        st.sampled_from([cut, value + "A", "A" + value, value * 2])
+    )
     check_plain(held, holder, caplog)
 
 
 def of_another_thread(held: list[Json], holder: str) -> None:
-    entity(held, holder)["encryptedValue"] = entity(held_by_client(thread="u"), holder)["encryptedValue"]
+    entity(held, holder)["encryptedValue"] = entity(held_by_client(thread="u"), holder)[
+        "encryptedValue"
+    ]
 
 
 def of_another_message(held: list[Json], holder: str) -> None:
     found = entity(held, holder)
     envelope = json.loads(decoded(entity(held_by_client(PLAIN), holder)["encryptedValue"]))
-    found["encryptedValue"] = EncryptedValueCodec(SEALED, "t").encode(found.get("role", "call"), f"{holder}x", envelope)
+    found["encryptedValue"] = EncryptedValueCodec(SEALED, "t").encode(
+        found.get("role", "call"), f"{holder}x", envelope
+    )
 
 
 def of_another_kind(held: list[Json], holder: str) -> None:
     found = entity(held, holder)
     envelope = json.loads(decoded(entity(held_by_client(PLAIN), holder)["encryptedValue"]))
-    others: dict[str, Holder] = {"user": "assistant", "assistant": "tool", "tool": "user", "reasoning": "assistant"}
+    others: dict[str, Holder] = {
+        "user": "assistant",
+        "assistant": "tool",
+        "tool": "user",
+        "reasoning": "assistant",
+    }
     other = others.get(found.get("role", "call"), "reasoning")
     found["encryptedValue"] = EncryptedValueCodec(SEALED, "t").encode(other, holder, envelope)
 
@@ -225,7 +266,9 @@ def sealed_nonsense(held: list[Json], holder: str) -> None:
 
 def sealed_as(held: list[Json], holder: str, envelope: Any) -> None:
     found = entity(held, holder)
-    found["encryptedValue"] = EncryptedValueCodec(SEALED, "t").encode(found.get("role", "call"), holder, envelope)
+    found["encryptedValue"] = EncryptedValueCodec(SEALED, "t").encode(
+        found.get("role", "call"), holder, envelope
+    )
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
@@ -244,7 +287,10 @@ def sealed_as(held: list[Json], holder: str, envelope: Any) -> None:
     ],
 )
 def test_a_seal_takes_only_its_own(
-    damage: Callable[[list[Json], str], None], why: RejectReason, holder: str, caplog: pytest.LogCaptureFixture
+    damage: Callable[[list[Json], str], None],
+    why: RejectReason,
+    holder: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     held = held_by_client()
     damage(held, holder)
@@ -262,7 +308,9 @@ def test_thread_and_message_do_not_run_into_each_other() -> None:
     value = EncryptedValueCodec(SEALED, "a").encode("user", "b/user:c", {"v": 1})
     assert value is not None
     assert EncryptedValueCodec(SEALED, "a").decode("user", "b/user:c", value) == {"v": 1}
-    assert EncryptedValueCodec(SEALED, "auser:b/").decode("user", "c", value) is RejectReason.ALTERED
+    assert (
+        EncryptedValueCodec(SEALED, "auser:b/").decode("user", "c", value) is RejectReason.ALTERED
+    )
 
 
 def test_keys_are_rotated(caplog: pytest.LogCaptureFixture) -> None:
@@ -314,7 +362,10 @@ def longer(value: str) -> str:
     ],
 )
 def test_a_clear_value_is_another(
-    change: Callable[[str], str], why: RejectReason | None, holder: str, caplog: pytest.LogCaptureFixture
+    change: Callable[[str], str],
+    why: RejectReason | None,
+    holder: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     held = held_by_client(PLAIN)
     value = change(entity(held, holder)["encryptedValue"])
@@ -326,7 +377,9 @@ def test_a_clear_value_is_another(
 
 @pytest.mark.parametrize("holder", HOLDERS[1:3])
 @pytest.mark.parametrize("options", [PLAIN, SEALED], ids=["clear", "sealed"])
-def test_a_value_is_missing(holder: str, options: ReasoningOptions, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_value_is_missing(
+    holder: str, options: ReasoningOptions, caplog: pytest.LogCaptureFixture
+) -> None:
     for empty in (None, ""):
         held = held_by_client(options)
         entity(held, holder)["encryptedValue"] = empty
@@ -336,7 +389,9 @@ def test_a_value_is_missing(holder: str, options: ReasoningOptions, caplog: pyte
 
 
 @pytest.mark.parametrize("holder", ["user_1", "tool_1", "msg_2"])
-def test_a_message_that_is_whole_without_its_value(holder: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_message_that_is_whole_without_its_value(
+    holder: str, caplog: pytest.LogCaptureFixture
+) -> None:
     held = held_by_client()
     del entity(held, holder)["encryptedValue"]
     rebuilt = {message.id: message for message in back(held, SEALED)}
@@ -345,7 +400,9 @@ def test_a_message_that_is_whole_without_its_value(holder: str, caplog: pytest.L
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
-def test_padding_is_taken_and_no_other_spelling(holder: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_padding_is_taken_and_no_other_spelling(
+    holder: str, caplog: pytest.LogCaptureFixture
+) -> None:
     held = held_by_client(PLAIN)
     for one in HOLDERS:
         data = decoded(entity(held, one)["encryptedValue"])
@@ -353,7 +410,9 @@ def test_padding_is_taken_and_no_other_spelling(holder: str, caplog: pytest.LogC
     assert back(held) == TOLD
     assert not caplog.records
     found = entity(held, holder)
-    data = decoded(found["encryptedValue"]).replace(OPAQUE.encode(), "\U0001f000\u00ff\u00be".encode())
+    data = decoded(found["encryptedValue"]).replace(
+        OPAQUE.encode(), "\U0001f000\u00ff\u00be".encode()
+    )
     standard = b64encode(data).decode()
     if "+" not in standard and "/" not in standard:
         standard = b64encode(data[:-1] + b',"\xc3\xbb\xc3\xbf\xef\xbf\xbf":1}').decode()
@@ -366,14 +425,18 @@ def test_spare_bits_are_refused() -> None:
     assert EncryptedValueCodec().decode("user", "u", "eyJ2IjoxfQ") == {"v": 1}
     assert EncryptedValueCodec().decode("user", "u", "eyJ2IjoxfQ==") == {"v": 1}
     for last in "RSTUVWXYZabcdef":
-        assert EncryptedValueCodec().decode("user", "u", f"eyJ2Ijoxf{last}") is RejectReason.MALFORMED
+        assert (
+            EncryptedValueCodec().decode("user", "u", f"eyJ2Ijoxf{last}") is RejectReason.MALFORMED
+        )
 
 
 def test_members_that_are_new_are_ignored() -> None:
     held = held_by_client(PLAIN)
     for holder in HOLDERS:
         found = entity(held, holder)
-        found["encryptedValue"] = encoded({"zz": [], **json.loads(decoded(found["encryptedValue"])), "new": ["$?"]})
+        found["encryptedValue"] = encoded(
+            {"zz": [], **json.loads(decoded(found["encryptedValue"])), "new": ["$?"]}
+        )
     assert back(held) == TOLD
 
 
@@ -414,7 +477,9 @@ def test_a_value_that_is_too_long_to_go_out(
 def test_the_limit_is_exact() -> None:
     value = EncryptedValueCodec().encode("user", "u", {"v": 1, "c": "x" * 100})
     assert value is not None
-    exact, less = (EncryptedValueCodec(ReasoningOptions(max_bytes=len(value) - by)) for by in (0, 1))
+    exact, less = (
+        EncryptedValueCodec(ReasoningOptions(max_bytes=len(value) - by)) for by in (0, 1)
+    )
     assert exact.encode("user", "u", {"v": 1, "c": "x" * 100}) == value
     assert less.encode("user", "u", {"v": 1, "c": "x" * 100}) is None
     assert exact.decode("user", "u", value) == {"v": 1, "c": "x" * 100}
@@ -422,10 +487,14 @@ def test_the_limit_is_exact() -> None:
 
 
 @given(
-    envelope=st.dictionaries(st.text(), st.integers() | st.text(), max_size=3), entity_id=st.text(), thread=st.text()
+    envelope=st.dictionaries(st.text(), st.integers() | st.text(), max_size=3),
+    entity_id=st.text(),
+    thread=st.text(),
 )
 @pytest.mark.parametrize("options", [PLAIN, SEALED], ids=["clear", "sealed"])
-def test_what_is_written_is_read(options: ReasoningOptions, envelope: Any, entity_id: str, thread: str) -> None:
+def test_what_is_written_is_read(
+    options: ReasoningOptions, envelope: Any, entity_id: str, thread: str
+) -> None:
     values = EncryptedValueCodec(options, thread)
     whole = {**envelope, "v": 1}
     value = values.encode("call", entity_id, whole)
@@ -435,7 +504,11 @@ def test_what_is_written_is_read(options: ReasoningOptions, envelope: Any, entit
     assert values.decode("call", entity_id, value) == whole
 
 
-@given(value=st.text() | st.text("ABCDEFeyJ2Ijox-_=+/0123", max_size=40) | st.binary(max_size=60).map(encoded))
+@given(
+    value=st.text()
+    | st.text("ABCDEFeyJ2Ijox-_=+/0123", max_size=40)
+    | st.binary(max_size=60).map(encoded)
+)
 @pytest.mark.parametrize("options", [PLAIN, SEALED], ids=["clear", "sealed"])
 def test_any_string_is_read(options: ReasoningOptions, value: str) -> None:
     read = EncryptedValueCodec(options).decode("reasoning", "r", value)

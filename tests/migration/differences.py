@@ -21,7 +21,8 @@ RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class Played:
-    """What came of a scenario: what failed, what the client holds at the end, and what it was sent."""
+    """What came of a scenario: what failed, what the client holds at the end, and what it was
+    sent."""
 
     failures: list[str]
     turns: int
@@ -47,9 +48,14 @@ def play(scenario: Scenario, front: MigratedFront) -> Played:
         failures.append(reason(error, front))
     last, wire = front.runs[-1], b"".join(front.wire())
     frames = [json.loads(frame.removeprefix(b"data: ")) for frame in wire.split(b"\n\n") if frame]
-    types = {f"{frame['type']} {frame['name']}" if frame["type"] == "CUSTOM" else frame["type"] for frame in frames}
+    types = {
+        f"{frame['type']} {frame['name']}" if frame["type"] == "CUSTOM" else frame["type"]
+        for frame in frames
+    }
     turns = sum(run.error is None and run.runError is None for run in front.runs)
-    return Played(failures, turns, last.messages, last.state, growth(frames), sorted(types), len(wire))
+    return Played(
+        failures, turns, last.messages, last.state, growth(frames), sorted(types), len(wire)
+    )
 
 
 def growth(frames: Iterable[Mapping[str, Any]]) -> dict[str, int]:
@@ -74,10 +80,13 @@ def reason(error: Exception, front: MigratedFront) -> str:
         return f"the client raises “{short(last.error, 2 * LONGEST)}”"
     if last and last.runError:
         return f"the run ends with the error “{short(last.runError['message'], 2 * LONGEST)}”"
-    return short(str(error).partition("\n")[0] if isinstance(error, AssertionError) else repr(error), 2 * LONGEST)
+    return short(
+        str(error).partition("\n")[0] if isinstance(error, AssertionError) else repr(error),
+        2 * LONGEST,
+    )
 
 
-# -- values and messages --------------------------------------------------------------------------------------------
+# -- values and messages -------------------------------------------------------------------------
 
 
 def short(text: str, longest: int = LONGEST) -> str:
@@ -102,8 +111,15 @@ def described(message: Message, messages: Sequence[Message]) -> str:
     """Say which of the messages one is."""
     calls = message.get("toolCalls") or ()
     if message["role"] != "tool":
-        return said((message["role"], message.get("content"), [call["function"]["name"] for call in calls]))
-    made = [call for one in messages for call in one.get("toolCalls") or () if call["id"] == message["toolCallId"]]
+        return said(
+            (message["role"], message.get("content"), [call["function"]["name"] for call in calls])
+        )
+    made = [
+        call
+        for one in messages
+        for call in one.get("toolCalls") or ()
+        if call["id"] == message["toolCallId"]
+    ]
     return f"the result of {listed([call['function']['name'] for call in made])}"
 
 
@@ -111,7 +127,7 @@ def listed(names: Iterable[str], between: str = ", ") -> str:
     return between.join(f"`{name}`" for name in names)
 
 
-# -- what differs ---------------------------------------------------------------------------------------------------
+# -- what differs --------------------------------------------------------------------------------
 
 
 class Differences(NamedTuple):
@@ -137,18 +153,24 @@ def differences(there: Played, here: Played) -> Differences:
         for key, count in there.growth.items()
         if key in here.state and here.growth.get(key, count) != count
     ]
-    return Differences([*message_differences(there.messages, here.messages), *changed, *grown], alone)
+    return Differences(
+        [*message_differences(there.messages, here.messages), *changed, *grown], alone
+    )
 
 
 def merged(found: Mapping[str, Differences]) -> Differences:
     """Return what differs for any client; what does not for all is followed by their versions."""
     places = {place for one in found.values() for place in one.alone}
-    alone = {place: for_all({client: one.alone[place] for client, one in found.items()}) for place in sorted(places)}
+    alone = {
+        place: for_all({client: one.alone[place] for client, one in found.items()})
+        for place in sorted(places)
+    }
     return Differences(for_all({client: one.messages for client, one in found.items()}), alone)
 
 
 def for_all(items: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the items of any client; those that not all have are followed by the clients' versions."""
+    """Return the items of any client; those that not all have are followed by the clients'
+    versions."""
     found = []
     for item in dict.fromkeys(item for own in items.values() for item in own):
         clients = [client for client, own in items.items() if item in own]
@@ -170,7 +192,11 @@ def message_differences(there: Sequence[Message], here: Sequence[Message]) -> li
     left, right = list(map(plain, there)), list(map(plain, here))
     found = [f"{len(there)} messages there, {len(here)} here"] if len(there) != len(here) else []
     for side, held, own, others in (("there", there, left, right), ("here", here, right, left)):
-        only = [described(message, held) for message, one in zip(held, own, strict=True) if one not in others]
+        only = [
+            described(message, held)
+            for message, one in zip(held, own, strict=True)
+            if one not in others
+        ]
         found += [f"{', '.join(only)} {side} alone"] if only else []
     late = {"there": late_results(there), "here": late_results(here)}
     if late["there"] != late["here"]:

@@ -25,7 +25,9 @@ Expectations = Iterator[Expectation]
 
 
 def last_message(turn: int, front: MigratedFront, *expected: Any) -> Expectation:
-    return Expectation(f"the last message of turn {turn}", shape(front.runs[turn - 1])[-1], expected)
+    return Expectation(
+        f"the last message of turn {turn}", shape(front.runs[turn - 1])[-1], expected
+    )
 
 
 def tools(*names: str) -> list[dict[str, Any]]:
@@ -56,8 +58,12 @@ def tool_based_generative_ui(front: MigratedFront) -> Expectations:
 
 def agentic_generative_ui(front: MigratedFront) -> Expectations:
     run = front.run("plant a tree")
-    yield Expectation("the steps", [step["status"] for step in run.state["steps"]], ["completed", "completed"])
-    yield Expectation("the messages", shape(run), [("user", "plant a tree", []), ("assistant", "All done.", [])])
+    yield Expectation(
+        "the steps", [step["status"] for step in run.state["steps"]], ["completed", "completed"]
+    )
+    yield Expectation(
+        "the messages", shape(run), [("user", "plant a tree", []), ("assistant", "All done.", [])]
+    )
     yield Expectation("`tools` in the state", "tools" in run.state, False)
 
 
@@ -72,15 +78,23 @@ def predictive_state_updates(front: MigratedFront) -> Expectations:
 
 def shared_state(front: MigratedFront) -> Expectations:
     first = front.run("a soup", state={"recipe": {"minutes": 20}}, tools=[])
-    yield Expectation("the recipe after turn 1", first.state["recipe"], {"minutes": 20, "title": "Soup"})
+    yield Expectation(
+        "the recipe after turn 1", first.state["recipe"], {"minutes": 20, "title": "Soup"}
+    )
     second = front.run("hotter", state={"recipe": {"minutes": 5, "title": "Soup"}}, tools=[])
-    yield Expectation("the recipe after turn 2", second.state["recipe"], {"minutes": 5, "title": "Hot soup"})
+    yield Expectation(
+        "the recipe after turn 2", second.state["recipe"], {"minutes": 5, "title": "Hot soup"}
+    )
 
 
 def human_in_the_loop(front: MigratedFront, way: str) -> Expectations:
     first = front.run("paint", state={})
-    yield Expectation("the steps", [step["status"] for step in first.state["steps"]], ["enabled", "enabled"])
-    chosen = {"steps": [{**first.state["steps"][0]}, {**first.state["steps"][1], "status": "disabled"}]}
+    yield Expectation(
+        "the steps", [step["status"] for step in first.state["steps"]], ["enabled", "enabled"]
+    )
+    chosen = {
+        "steps": [{**first.state["steps"][0]}, {**first.state["steps"][1], "status": "disabled"}]
+    }
     front.answer(first, chosen, way)
     yield last_message(2, front, "assistant", "Doing: Buy paint", [])
 
@@ -93,7 +107,10 @@ def subgraphs(front: MigratedFront, way: str) -> Expectations:
 
 
 def multimodal(front: MigratedFront) -> Expectations:
-    picture = {"type": "image", "source": {"type": "data", "value": encoded(PNG), "mimeType": "image/png"}}
+    picture = {
+        "type": "image",
+        "source": {"type": "data", "value": encoded(PNG), "mimeType": "image/png"},
+    }
     content = [{"type": "text", "text": "What is it?"}, picture]
     front.run(add=[{"id": "u", "role": "user", "content": content}])
     yield last_message(1, front, "assistant", "I see: image, text", [])
@@ -101,20 +118,27 @@ def multimodal(front: MigratedFront) -> Expectations:
 
 def reasoning(front: MigratedFront) -> Expectations:
     run = front.run("why?")
-    expected: list[Any] = [("user", "why?", []), ("reasoning", "Let me think.", []), ("assistant", "42", [])]
+    expected: list[Any] = [
+        ("user", "why?", []),
+        ("reasoning", "Let me think.", []),
+        ("assistant", "42", []),
+    ]
     yield Expectation("the messages", shape(run), expected)
 
 
 def a2ui(front: MigratedFront) -> Expectations:
     run = front.run("draw")
     yield last_message(1, front, "assistant", "Here it is.", [])
-    surfaces = ["a2ui_operations" in one["content"] for one in run.messages if one["role"] == "tool"]
+    surfaces = [
+        "a2ui_operations" in one["content"] for one in run.messages if one["role"] == "tool"
+    ]
     yield Expectation("a surface in each result", surfaces, [True])
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A conversation with a graph. Those with interrupts are answered in one `way`, of an agent with `switches`.
+    """A conversation with a graph. Those with interrupts are answered in one `way`, of an agent
+    with `switches`.
 
     `clients` are those whose pages answer so under ours.
     """
@@ -154,7 +178,8 @@ COMMANDS = ("command", "command with event")
 SWITCHED = [*((way, NO_OUTCOME) for way in COMMANDS), ("resume", OUTCOME)]
 
 BY_COMMAND = [Scenario(graph, way, clients=[OLD]) for graph in ASKING for way in COMMANDS]
-"""Old clients are asked by events alone. 1.0.0 is asked by the outcome, and refuses to answer that by a command."""
+"""Old clients are asked by events alone. 1.0.0 is asked by the outcome, and refuses to answer that
+by a command."""
 
 BY_RESUME = [Scenario(graph, "resume", clients=[NEW]) for graph in ASKING]
 """The other way round: events do not say what `resume` would answer."""

@@ -28,7 +28,11 @@ CLIENTS: dict[str, str | None] = {OLD: OLD, NEW: None}
 
 def load(name: str, package: str) -> ModuleType:
     """Return a graph's module, made anew, on this package."""
-    source = (GRAPHS / f"{name}.py").read_text("utf-8").replace("from ag_ui_langgraph import", f"from {package} import")
+    source = (
+        (GRAPHS / f"{name}.py")
+        .read_text("utf-8")
+        .replace("from ag_ui_langgraph import", f"from {package} import")
+    )
     module = ModuleType(f"migrated_{name}_{uuid4().hex}")
     sys.modules[module.__name__] = module
     exec(compile(source, name, "exec"), module.__dict__)
@@ -56,7 +60,14 @@ def serving_graphs() -> Iterator[Served]:
 class MigratedFront(Front):
     """A client, and a graph behind the endpoint of a package. `runs` are the turns so far."""
 
-    def __init__(self, node: NodeClient, served: Served, generation: str | None, package: str, **switches: Any) -> None:
+    def __init__(
+        self,
+        node: NodeClient,
+        served: Served,
+        generation: str | None,
+        package: str,
+        **switches: Any,
+    ) -> None:
         super().__init__(node, served, generation)
         self.package = package
         self.runs: list[ClientRun] = []
@@ -65,8 +76,16 @@ class MigratedFront(Front):
     def serve(self, name: str, **switches: Any) -> MigratedFront:
         """Serve a graph: the agent of its own module, or one with switches."""
         self.path = f"/{name}-{uuid4()}"
-        package, module, switches = import_module(self.package), load(name, self.package), self._switches | switches
-        agent = module.agent if not switches else package.LangGraphAgent(name=name, graph=module.graph, **switches)
+        package, module, switches = (
+            import_module(self.package),
+            load(name, self.package),
+            self._switches | switches,
+        )
+        agent = (
+            module.agent
+            if not switches
+            else package.LangGraphAgent(name=name, graph=module.graph, **switches)
+        )
         package.add_langgraph_fastapi_endpoint(self._served.config.app, agent, self.path)
         return self
 
@@ -76,7 +95,8 @@ class MigratedFront(Front):
         return run
 
     def answer(self, asked: ClientRun, payload: Any, way: str) -> ClientRun:
-        """Answer the one interrupt: as pages of before AG-UI 1.0 do, or by `resume`, or by what the run offers.
+        """Answer the one interrupt: as pages of before AG-UI 1.0 do, or by `resume`, or by what the
+        run offers.
 
         The last is what CopilotKit's `useInterrupt` does.
         """
@@ -84,7 +104,9 @@ class MigratedFront(Front):
         if way == "resume" or (way == OFFERED and outcome):
             assert outcome, "the run ends without an outcome, which `resume` would answer"
             [interrupt] = outcome["interrupts"]
-            return self.run(resume=[{"interruptId": interrupt["id"], "status": "resolved", "payload": payload}])
+            return self.run(
+                resume=[{"interruptId": interrupt["id"], "status": "resolved", "payload": payload}]
+            )
         event = next((one["value"] for one in asked.custom if one["name"] == "on_interrupt"), None)
         more = {"interruptEvent": event} if way == "command with event" else {}
         return self.run(forwardedProps={"command": {"resume": payload, **more}})

@@ -1,4 +1,5 @@
-"""`python -m tests.migration.table`: play all scenarios under both packages, and write docs/migrating.md's table."""
+"""`python -m tests.migration.table`: play all scenarios under both packages, and write
+docs/migrating.md's table."""
 
 from __future__ import annotations
 
@@ -10,7 +11,15 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tests.http.serving import Served
-from tests.migration.differences import Differences, Played, differences, for_all, listed, merged, play
+from tests.migration.differences import (
+    Differences,
+    Played,
+    differences,
+    for_all,
+    listed,
+    merged,
+    play,
+)
 from tests.migration.scenarios import ALL, Scenario
 from tests.migration.serving import CLIENTS, HERE, THERE, MigratedFront, serving_graphs
 from tests.node_client import NodeClient
@@ -19,7 +28,14 @@ from tests.tables import BEGIN, END, line, written
 PAGE = Path(__file__).parents[2] / "docs" / "migrating.md"
 PACKAGES = ["ag-ui-langgraph", "langgraph", "langchain-core", "langchain"]
 SIDES = ["there", "here"]
-HEADS = ["graph", "`ag-ui-langgraph`", "here", "what the client holds at the end", "types of events", "kB"]
+HEADS = [
+    "graph",
+    "`ag-ui-langgraph`",
+    "here",
+    "what the client holds at the end",
+    "types of events",
+    "kB",
+]
 
 
 @dataclass(frozen=True)
@@ -40,7 +56,9 @@ class Row:
     @property
     def found(self) -> Differences:
         clients = self.scenario.clients
-        return merged({client: differences(self.there[client], self.here[client]) for client in clients})
+        return merged(
+            {client: differences(self.there[client], self.here[client]) for client in clients}
+        )
 
     @property
     def sizes(self) -> list[int]:
@@ -62,7 +80,10 @@ def played(node: NodeClient, served: Served) -> Iterator[Row]:
     """Play all scenarios."""
     for scenario in ALL:
         there, here = (
-            {client: play(scenario, MigratedFront(node, served, value, package)) for client, value in CLIENTS.items()}
+            {
+                client: play(scenario, MigratedFront(node, served, value, package))
+                for client, value in CLIENTS.items()
+            }
             for package in (THERE, HERE)
         )
         front = MigratedFront(node, served, CLIENTS[newest(scenario)], THERE, emit_raw_events=False)
@@ -73,11 +94,12 @@ def shared(found: Sequence[Row]) -> dict[tuple[str, str], list[str]]:
     """Return what is on one side alone in all rows."""
     alone = [row.found.alone for row in found]
     return {
-        place: [item for item in items if all(item in one[place] for one in alone)] for place, items in alone[0].items()
+        place: [item for item in items if all(item in one[place] for one in alone)]
+        for place, items in alone[0].items()
     }
 
 
-# -- cells ----------------------------------------------------------------------------------------------------------
+# -- cells ---------------------------------------------------------------------------------------
 
 
 def name(scenario: Scenario) -> str:
@@ -93,7 +115,9 @@ def verdict(by_client: Mapping[str, Played]) -> str:
     if not failures:
         return "passes"
     passing = [client for client, one in by_client.items() if not one.failures]
-    return "; ".join([*(f"passes ({client})" for client in passing), f"fails: {'; '.join(failures)}"])
+    return "; ".join(
+        [*(f"passes ({client})" for client in passing), f"fails: {'; '.join(failures)}"]
+    )
 
 
 def held(found: Differences, common: Mapping[tuple[str, str], list[str]]) -> str:
@@ -115,7 +139,9 @@ def events(found: Differences, common: Mapping[tuple[str, str], list[str]]) -> s
 
 def places(items: Sequence[str]) -> str:
     """Return items, in code but for the versions after them."""
-    return ", ".join(listed([item.partition(" (")[0]]) + "".join(item.partition(" (")[1:]) for item in items)
+    return ", ".join(
+        listed([item.partition(" (")[0]]) + "".join(item.partition(" (")[1:]) for item in items
+    )
 
 
 def lines(found: Sequence[Row]) -> list[str]:
@@ -124,9 +150,16 @@ def lines(found: Sequence[Row]) -> list[str]:
     for row in found:
         first = [name(row.scenario), verdict(row.there), verdict(row.here)]
         if row.turns[0] == row.turns[1]:
-            table.append(line(*first, held(row.found, common), events(row.found, common), kilobytes(row.sizes)))
+            table.append(
+                line(
+                    *first, held(row.found, common), events(row.found, common), kilobytes(row.sizes)
+                )
+            )
         else:
-            turns = [f"{count} turn{'s' * (count != 1)} {side}" for count, side in zip(row.turns, SIDES, strict=True)]
+            turns = [
+                f"{count} turn{'s' * (count != 1)} {side}"
+                for count, side in zip(row.turns, SIDES, strict=True)
+            ]
             table.append(line(*first, ", ".join(turns), "", ""))
     return table
 
@@ -137,7 +170,11 @@ def kilobytes(sizes: Iterable[int]) -> str:
 
 def common_words(found: Sequence[Row]) -> str:
     """Say what is common to all rows."""
-    common = [f"{places(items)} in {place} {side} alone" for (place, side), items in shared(found).items() if items]
+    common = [
+        f"{places(items)} in {place} {side} alone"
+        for (place, side), items in shared(found).items()
+        if items
+    ]
     return f"In all rows: {'; '.join(common)}. Beside that:"
 
 

@@ -39,6 +39,8 @@ def test_a_client_of_1_0_refuses_commands_itself(front: MigratedFront, scenario:
 
 
 @pytest.mark.parametrize(("client", "scenario"), [(OLD, one) for one in BY_RESUME], ids=str)
-def test_an_old_client_that_answers_by_resume_needs_a_switch(front: MigratedFront, scenario: Scenario) -> None:
+def test_an_old_client_that_answers_by_resume_needs_a_switch(
+    front: MigratedFront, scenario: Scenario
+) -> None:
     with pytest.raises(AssertionError, match="without an outcome"):
         list(scenario.play(front))

@@ -13,7 +13,11 @@ from tests.migration.table import PAGE, common_words, lines, played, verdict
 from tests.node_client import NodeClient
 from tests.tables import rows
 
-CALL = {"id": "a", "role": "assistant", "toolCalls": [{"id": "c", "function": {"name": "look", "arguments": "{}"}}]}
+CALL = {
+    "id": "a",
+    "role": "assistant",
+    "toolCalls": [{"id": "c", "function": {"name": "look", "arguments": "{}"}}],
+}
 RESULT = {"id": "r", "role": "tool", "toolCallId": "c", "content": "found"}
 ANSWER = {"id": "b", "role": "assistant", "content": "Found | it."}
 
@@ -23,8 +27,12 @@ def test_the_page_has_the_table(node_client: NodeClient) -> None:
     """What is sent may grow a little with the packages."""
     with serving_graphs() as served:
         found = list(played(node_client, served))
-    made, written = ([one.split(" | ") for one in table] for table in (lines(found), rows(PAGE.read_text())))
-    assert [cells[:-1] for cells in written] == [cells[:-1] for cells in made], "`make results` writes it anew"
+    made, written = (
+        [one.split(" | ") for one in table] for table in (lines(found), rows(PAGE.read_text()))
+    )
+    assert [cells[:-1] for cells in written] == [cells[:-1] for cells in made], (
+        "`make results` writes it anew"
+    )
     assert common_words(found) in PAGE.read_text()
     for old, new in zip(written[2:], made[2:], strict=True):
         assert sizes(old[-1]) == pytest.approx(sizes(new[-1]), rel=0.2, abs=0.2), old[0]
@@ -40,7 +48,9 @@ def client(*messages: dict[str, Any], events: list[str] | None = None, **state: 
 
 
 def test_ids_are_no_difference() -> None:
-    found = differences(client(CALL, RESULT, ANSWER), client(CALL, {**RESULT, "id": "s"}, {**ANSWER, "id": "x"}))
+    found = differences(
+        client(CALL, RESULT, ANSWER), client(CALL, {**RESULT, "id": "s"}, {**ANSWER, "id": "x"})
+    )
     assert found.messages == []
     assert not any(found.alone.values())
 
@@ -48,10 +58,26 @@ def test_ids_are_no_difference() -> None:
 @pytest.mark.parametrize(
     ("there", "here", "said"),
     [
-        ([CALL, ANSWER, RESULT], [CALL, RESULT, ANSWER], ["the result of `look` comes after “Found \\| it.” there"]),
-        ([CALL, RESULT], [CALL, ANSWER, RESULT], ["2 messages there, 3 here", "“Found \\| it.” here alone"]),
-        ([ANSWER, CALL], [CALL, ANSWER], ["the order is “Found \\| it.”, the call of `look` there"]),
-        ([CALL, RESULT], [CALL, {**RESULT, "content": "else"}], ["the result of `look` there alone"]),
+        (
+            [CALL, ANSWER, RESULT],
+            [CALL, RESULT, ANSWER],
+            ["the result of `look` comes after “Found \\| it.” there"],
+        ),
+        (
+            [CALL, RESULT],
+            [CALL, ANSWER, RESULT],
+            ["2 messages there, 3 here", "“Found \\| it.” here alone"],
+        ),
+        (
+            [ANSWER, CALL],
+            [CALL, ANSWER],
+            ["the order is “Found \\| it.”, the call of `look` there"],
+        ),
+        (
+            [CALL, RESULT],
+            [CALL, {**RESULT, "content": "else"}],
+            ["the result of `look` there alone"],
+        ),
     ],
     ids=["order of results", "number", "order", "text"],
 )

@@ -1,4 +1,5 @@
-"""The classes that give reasoning back, pointed at a `ProviderServer`, and conversations played with them."""
+"""The classes that give reasoning back, pointed at a `ProviderServer`, and conversations played
+with them."""
 
 from __future__ import annotations
 
@@ -16,12 +17,17 @@ if TYPE_CHECKING:
 
     from tests.providers.server import ProviderServer
 
-# The provider whose package forgets reasoning: our class, what it is made with, and the field on the wire.
+# The provider whose package forgets reasoning: our class, what it is made with, and the field on
+# the wire.
 REPLAYING: dict[str, tuple[str, dict[str, Any], str]] = {
     "deepseek": ("ReasoningChatDeepSeek", {"model": "deepseek-v4-pro"}, "reasoning_content"),
     "openai-chat": ("ReasoningChatOpenAI", {"model": "qwen3.6"}, "reasoning_content"),
     "xai": ("ReasoningChatXAI", {"model": "grok-3-mini"}, "reasoning_content"),
-    "groq": ("ReasoningChatGroq", {"model": "qwen/qwen3-32b", "reasoning_format": "parsed"}, "reasoning"),
+    "groq": (
+        "ReasoningChatGroq",
+        {"model": "qwen/qwen3-32b", "reasoning_format": "parsed"},
+        "reasoning",
+    ),
 }
 _PATHS = {"groq": ""}
 
@@ -29,7 +35,9 @@ _PATHS = {"groq": ""}
 def make_replaying(provider: str, server: ProviderServer, **overrides: Any) -> BaseChatModel:
     name, options, _ = REPLAYING[provider]
     url = f"{server.url(provider)}{_PATHS.get(provider, '/v1')}"
-    return getattr(models, name)(**{"base_url": url, "api_key": KEY, "max_retries": 0, **options, **overrides})
+    return getattr(models, name)(
+        **{"base_url": url, "api_key": KEY, "max_retries": 0, **options, **overrides}
+    )
 
 
 async def ask(model: Any, history: list[BaseMessage], *, stream: bool) -> AIMessage:
@@ -45,7 +53,10 @@ async def play(model: BaseChatModel, turns: int, *, stream: bool) -> list[AIMess
         answer = await ask(bound, history, stream=stream)
         answers.append(answer)
         history.append(answer)
-        history.extend(ToolMessage("Sunny", tool_call_id=call["id"], name=call["name"]) for call in answer.tool_calls)
+        history.extend(
+            ToolMessage("Sunny", tool_call_id=call["id"], name=call["name"])
+            for call in answer.tool_calls
+        )
     return answers
 
 

@@ -1,4 +1,5 @@
-"""What is said of a model is what it does: judgements against the requests of real packages, and setting by setting."""
+"""What is said of a model is what it does: judgements against the requests of real packages, and
+setting by setting."""
 
 from __future__ import annotations
 
@@ -47,21 +48,32 @@ def judged(model: BaseChatModel) -> tuple[bool | None, bool | None]:
 async def test_judgements_are_what_the_packages_do(
     provider: str, stream: bool, provider_server: ProviderServer
 ) -> None:
-    """Each package in a tool loop: does its message say reasoning, does the next request bring it back?"""
+    """Each package in a tool loop: does its message say reasoning, does the next request bring it
+    back?"""
     case = BY_ID[f"{provider}-tool-loop"]
     finding = check_reasoning(make_model(provider, provider_server))
 
     first = (await run_case(case, provider_server, stream=stream))[0]
 
-    thought = [part.text for part in read_blocks(first, whole=not stream) if part.kind == "reasoning"]
+    thought = [
+        part.text for part in read_blocks(first, whole=not stream) if part.kind == "reasoning"
+    ]
     sent = provider_server.bodies[1]
-    traces = [*case.seen[0].opaque, *(compact(text)[1:-1] for text in thought), compact(case.turns[0].reasoning)[1:-1]]
+    traces = [
+        *case.seen[0].opaque,
+        *(compact(text)[1:-1] for text in thought),
+        compact(case.turns[0].reasoning)[1:-1],
+    ]
     assert finding.out in (bool(thought), None)
     assert finding.back in (any(trace in compact(sent) for trace in traces), None)
 
 
 def test_few_are_not_known(provider_server: ProviderServer) -> None:
-    unsure = {provider for provider in (*PROVIDERS, *VARIANTS) if None in judged(make_model(provider, provider_server))}
+    unsure = {
+        provider
+        for provider in (*PROVIDERS, *VARIANTS)
+        if None in judged(make_model(provider, provider_server))
+    }
     assert unsure == {"xai", "xai-v1", "xai-responses", "bedrock-oss"}
 
 
@@ -84,7 +96,9 @@ def test_the_classes_that_replay(provider: str, provider_server: ProviderServer)
         ("mistral", "ReasoningChatMistralAI"),
     ],
 )
-def test_a_class_that_loses_reasoning_is_told_ours(provider: str, name: str, provider_server: ProviderServer) -> None:
+def test_a_class_that_loses_reasoning_is_told_ours(
+    provider: str, name: str, provider_server: ProviderServer
+) -> None:
     finding = check_reasoning(make_model(provider, provider_server))
     assert finding.wrong
     assert any(f"{name} from langgraph_agui.chat_models" in advice for advice in finding.advice)
@@ -95,7 +109,10 @@ def openai(**options: Any) -> ChatOpenAI:
     return ChatOpenAI(**{"model": "gpt-5.1", "api_key": KEY, **options})
 
 
-RESPONSES: dict[str, Any] = {"use_responses_api": True, "reasoning": {"effort": "low", "summary": "auto"}}
+RESPONSES: dict[str, Any] = {
+    "use_responses_api": True,
+    "reasoning": {"effort": "low", "summary": "auto"},
+}
 ENCRYPTED = ["reasoning.encrypted_content"]
 CLAUDE, NEW_CLAUDE = "claude-sonnet-4-5", "claude-opus-4-7"
 
@@ -120,7 +137,9 @@ def openrouter(**options: Any) -> ChatOpenRouter:
     return ChatOpenRouter(**{"model": "anthropic/claude-sonnet-4.5", "api_key": KEY, **options})
 
 
-def bedrock(model: str = "us.anthropic.claude-sonnet-4-5-20250929-v1:0", **options: Any) -> BaseChatModel:
+def bedrock(
+    model: str = "us.anthropic.claude-sonnet-4-5-20250929-v1:0", **options: Any
+) -> BaseChatModel:
     from langchain_aws import ChatBedrockConverse
 
     keys = {"aws_access_key_id": KEY, "aws_secret_access_key": KEY, "region_name": "us-east-1"}
@@ -138,12 +157,19 @@ SETTINGS: list[tuple[Any, tuple[bool | None, bool | None], str]] = [
     (openai(**RESPONSES), (True, True), ""),
     (openai(**RESPONSES, store=False), (True, False), 'include=["reasoning.encrypted_content"]'),
     (openai(**RESPONSES, store=False, include=ENCRYPTED), (True, True), ""),
-    (openai(**RESPONSES, store=False, base_url="http://gpu:8000/v1", include=ENCRYPTED), (True, True), ""),
+    (
+        openai(**RESPONSES, store=False, base_url="http://gpu:8000/v1", include=ENCRYPTED),
+        (True, True),
+        "",
+    ),
     (openai(base_url="https://eu.api.openai.com/v1"), (False, False), "use_responses_api=True"),
     (
         openai(base_url="http://gpu:8000/v1", model="qwen3.6"),
         (False, False),
-        "(gpu), both ways. Use the class of this provider's own package, or else ReasoningChatOpenAI",
+        (
+            "(gpu), both ways. Use the class of this provider's own package, or else "
+            "ReasoningChatOpenAI"
+        ),
     ),
     (
         openai(base_url="https://api.deepseek.com", model="x"),
@@ -151,19 +177,40 @@ SETTINGS: list[tuple[Any, tuple[bool | None, bool | None], str]] = [
         "(api.deepseek.com), both ways. Use the class of",
     ),
     (openai(model="gpt-4o"), (None, None), "gpt-4o does not reason"),
-    (models.ReasoningChatOpenAI(model="gpt-5.1", api_key=KEY), (False, False), "use_responses_api=True"),
     (
-        AzureChatOpenAI(api_key=KEY, azure_endpoint="https://x.example", api_version="1", azure_deployment="gpt-5.1"),
+        models.ReasoningChatOpenAI(model="gpt-5.1", api_key=KEY),
+        (False, False),
+        "use_responses_api=True",
+    ),
+    (
+        AzureChatOpenAI(
+            api_key=KEY,
+            azure_endpoint="https://x.example",
+            api_version="1",
+            azure_deployment="gpt-5.1",
+        ),
         (False, False),
         "use_responses_api=True",
     ),
     (claude(), (False, True), 'thinking={"type": "enabled", "budget_tokens": 2048}'),
     (claude(thinking={"type": "disabled"}), (False, True), "No reasoning is requested"),
     (claude(thinking=ENABLED), (True, True), ""),
-    (claude(thinking={**ENABLED, "display": "omitted"}), (False, True), "without saying its thoughts"),
+    (
+        claude(thinking={**ENABLED, "display": "omitted"}),
+        (False, True),
+        "without saying its thoughts",
+    ),
     (claude(model="claude-in-disguise", thinking=ENABLED), (True, True), ""),
-    (claude(model=NEW_CLAUDE), (False, True), 'thinking={"type": "adaptive", "display": "summarized"}'),
-    (claude(model=NEW_CLAUDE, thinking={"type": "adaptive"}), (False, True), "without saying its thoughts"),
+    (
+        claude(model=NEW_CLAUDE),
+        (False, True),
+        'thinking={"type": "adaptive", "display": "summarized"}',
+    ),
+    (
+        claude(model=NEW_CLAUDE, thinking={"type": "adaptive"}),
+        (False, True),
+        "without saying its thoughts",
+    ),
     (claude(model=NEW_CLAUDE, thinking=ADAPTIVE), (True, True), ""),
     (claude(model=NEW_CLAUDE, effort="high"), (True, True), ""),
     (gemini(), (False, True), "include_thoughts=True"),
@@ -185,9 +232,15 @@ SETTINGS: list[tuple[Any, tuple[bool | None, bool | None], str]] = [
     (openrouter(reasoning={"effort": "none"}), (False, True), "excludes it"),
     (ChatXAI(model="grok-4.5", api_key=KEY), (None, False), "use_responses_api=True"),
     (ChatXAI(model="grok-4.5", api_key=KEY, use_responses_api=True), (None, True), ""),
-    (ChatXAI(model="grok-4.5", api_key=KEY, use_responses_api=True, store=False), (None, False), "include="),
     (
-        models.ReasoningChatDeepSeek(model="x", api_key=KEY, extra_body={"thinking": {"type": "disabled"}}),
+        ChatXAI(model="grok-4.5", api_key=KEY, use_responses_api=True, store=False),
+        (None, False),
+        "include=",
+    ),
+    (
+        models.ReasoningChatDeepSeek(
+            model="x", api_key=KEY, extra_body={"thinking": {"type": "disabled"}}
+        ),
         (False, True),
         "switches thinking off",
     ),
@@ -198,7 +251,9 @@ SETTINGS: list[tuple[Any, tuple[bool | None, bool | None], str]] = [
 
 
 @pytest.mark.parametrize(("model", "judgement", "advice"), SETTINGS)
-def test_settings(model: BaseChatModel, judgement: tuple[bool | None, bool | None], advice: str) -> None:
+def test_settings(
+    model: BaseChatModel, judgement: tuple[bool | None, bool | None], advice: str
+) -> None:
     assert judged(model) == judgement
     said = " ".join(check_reasoning(model).advice)
     assert advice in said
@@ -229,7 +284,10 @@ class Mended(ChatOpenAI):
     [
         (Unknown(messages=iter(())), "Unknown is not known here. It is taken to be right"),
         (Together(model="x", api_key=KEY), "Together is not known here."),
-        (Mended(model="x", api_key=KEY, base_url="http://gpu"), "Mended has its own _get_request_payload()"),
+        (
+            Mended(model="x", api_key=KEY, base_url="http://gpu"),
+            "Mended has its own _get_request_payload()",
+        ),
     ],
 )
 def test_classes_that_are_not_known(model: BaseChatModel, advice: str) -> None:
@@ -245,7 +303,9 @@ def test_a_subclass_is_judged_like_its_base() -> None:
 @pytest.mark.parametrize("model", [groq(), groq(reasoning_format="raw"), ChatOllama(model="qwen3")])
 def test_think_tags_are_no_loss_where_they_are_split(model: BaseChatModel) -> None:
     assert check_reasoning(model).wrong
-    assert check_reasoning(model, splits=True) == Finding(model, models.provider_of(model), out=True, back=True)
+    assert check_reasoning(model, splits=True) == Finding(
+        model, models.provider_of(model), out=True, back=True
+    )
 
 
 def test_think_tags_are_of_no_use_elsewhere() -> None:

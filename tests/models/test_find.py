@@ -16,7 +16,12 @@ from langchain.agents.middleware import (
 )
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel, GenericFakeChatModel
-from langchain_core.runnables import ConfigurableField, RunnableBranch, RunnableLambda, RunnableParallel
+from langchain_core.runnables import (
+    ConfigurableField,
+    RunnableBranch,
+    RunnableLambda,
+    RunnableParallel,
+)
 from langchain_core.tools import BaseTool, tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
@@ -106,7 +111,10 @@ NODES: dict[str, tuple[Any, list[str]]] = {
     "partial-keyword": (functools.partial(takes_model, model=fake("partial")), ["partial"]),
     "method": (Service(fake("bound")).answer, ["bound"]),
     "callable": (Callee().__call__, ["in a list"]),
-    "sequence": (RunnableLambda(nothing) | fake("sequence") | RunnableLambda(nothing), ["sequence"]),
+    "sequence": (
+        RunnableLambda(nothing) | fake("sequence") | RunnableLambda(nothing),
+        ["sequence"],
+    ),
     "parallel": (RunnableParallel(a=fake("a"), b=fake("b")), ["a", "b"]),
     "branch": (RunnableBranch((lambda _: True, fake("then")), fake("else")), ["else", "then"]),
     "fallbacks": (fake("first").with_fallbacks([fake("second")]), ["first", "second"]),
@@ -134,7 +142,9 @@ def test_a_plain_runnable_and_a_model_itself() -> None:
 
 def test_each_once_and_the_nearest_first() -> None:
     shared = fake("shared")
-    graph = graph_of(shared, RunnableLambda(nothing) | fake("b"), closed(), shared.with_retry(), fake("a"))
+    graph = graph_of(
+        shared, RunnableLambda(nothing) | fake("b"), closed(), shared.with_retry(), fake("a")
+    )
 
     assert names(graph) == ["shared", "a", "b", "closure"]
     assert [found.where for found in places(graph)] == [("n0",), ("n4",), ("n1",), ("n2",)]
@@ -196,7 +206,10 @@ AGENTS: dict[str, tuple[Callable[[], Any], list[str]]] = {
         lambda: create_agent(fake("main"), [], middleware=[ModelFallbackMiddleware(fake("b"))]),
         ["main", "b"],
     ),
-    "own-middleware": (lambda: create_agent(fake("main"), [], middleware=[Fallback(fake("b"))]), ["main", "b"]),
+    "own-middleware": (
+        lambda: create_agent(fake("main"), [], middleware=[Fallback(fake("b"))]),
+        ["main", "b"],
+    ),
     "react": (lambda: create_react_agent(fake("main"), []), ["main"]),
     "tool-node": (lambda: graph_of(ToolNode([subagent_tool()])), ["subagent"]),
     "agent": (lambda: LangGraphAgent(create_agent(fake("main"), [])), ["main"]),
@@ -212,7 +225,9 @@ def test_an_agent(agent: str) -> None:
 
 def test_the_place_of_a_subagent_names_its_tool() -> None:
     tools = ToolNode([subagent_tool()])
-    assert [found.where for found in places(graph_of(nothing, tools))] == [("n1", "delegate", "model")]
+    assert [found.where for found in places(graph_of(nothing, tools))] == [
+        ("n1", "delegate", "model")
+    ]
 
 
 def test_helpers_are_auxiliary_unless_they_answer_too() -> None:

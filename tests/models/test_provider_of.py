@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("provider", [*PROVIDERS, *VARIANTS])
-async def test_the_provider_is_the_one_that_the_messages_name(provider: str, provider_server: ProviderServer) -> None:
+async def test_the_provider_is_the_one_that_the_messages_name(
+    provider: str, provider_server: ProviderServer
+) -> None:
     provider_server.script(provider, *[turn(Text("hello"))] * 2)
     model = make_model(provider, provider_server)
 
@@ -48,7 +50,10 @@ class Named(GenericFakeChatModel):
 
 def test_other_classes() -> None:
     azure = AzureChatOpenAI(
-        api_key=KEY, azure_endpoint="https://x.openai.azure.com", api_version="1", azure_deployment="gpt-5.1"
+        api_key=KEY,
+        azure_endpoint="https://x.openai.azure.com",
+        api_version="1",
+        azure_deployment="gpt-5.1",
     )
     assert provider_of(azure) == "openai"
     assert provider_of(MyDeepSeek(model="deepseek-v4-pro", api_key=KEY)) == "deepseek"

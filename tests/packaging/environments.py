@@ -27,12 +27,22 @@ def run(*command: str | Path, cwd: Path | None = None, timeout: float = 120) -> 
 
     It sees nothing of the clone: neither this environment nor `PYTHONPATH`.
     """
-    hidden = {"PYTHONPATH", "VIRTUAL_ENV", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_CURRENT_TEST"}
+    hidden = {
+        "PYTHONPATH",
+        "VIRTUAL_ENV",
+        "PYTEST_ADDOPTS",
+        "PYTEST_XDIST_WORKER",
+        "PYTEST_CURRENT_TEST",
+    }
     variables = {name: value for name, value in os.environ.items() if name not in hidden}
     words = [str(word) for word in command]
-    done = subprocess.run(words, capture_output=True, text=True, env=variables, cwd=cwd, timeout=timeout, check=False)
+    done = subprocess.run(
+        words, capture_output=True, text=True, env=variables, cwd=cwd, timeout=timeout, check=False
+    )
     if done.returncode:
-        raise CommandError(f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        raise CommandError(
+            f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        )
     return done.stdout
 
 
@@ -55,7 +65,17 @@ class Environment:
 
     def install(self, *words: str | Path) -> None:
         """Install with `uv pip install`. What is there stays, unless its version is refused."""
-        run(uv.find_uv_bin(), "pip", "install", "--quiet", "--no-config", "--python", self.python, *words, timeout=600)
+        run(
+            uv.find_uv_bin(),
+            "pip",
+            "install",
+            "--quiet",
+            "--no-config",
+            "--python",
+            self.python,
+            *words,
+            timeout=600,
+        )
 
     def use(self, program: str, *words: str) -> str:
         """Run one of our programs, which sees the environment's packages only."""
@@ -69,7 +89,8 @@ class Environment:
 
 @cache
 def interpreter(version: str) -> Path | None:
-    """Return the interpreter of this Python, from pyenv's versions or the PATH; None if there is none that runs."""
+    """Return the interpreter of this Python, from pyenv's versions or the PATH; None if there is
+    none that runs."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     kept = (path / "bin" / "python" for path in pyenv.glob(f"{version}.*"))
     found = shutil.which(f"python{version}")

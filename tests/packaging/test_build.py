@@ -1,4 +1,5 @@
-"""What is uploaded: the files in the wheel and in the sdist, and what the package index shows of them."""
+"""What is uploaded: the files in the wheel and in the sdist, and what the package index shows of
+them."""
 
 from __future__ import annotations
 
@@ -49,14 +50,18 @@ def test_the_sdist_has_what_the_wheel_is_made_of(sdist: list[str]) -> None:
     assert places == {"langgraph_agui", "docs"} | files
 
 
-def test_the_wheel_is_the_same_from_the_sdist_and_from_the_clone(wheel: Path, tmp_path: Path) -> None:
+def test_the_wheel_is_the_same_from_the_sdist_and_from_the_clone(
+    wheel: Path, tmp_path: Path
+) -> None:
     run(sys.executable, *BUILD, "--wheel", "--outdir", tmp_path, ROOT)
     assert (tmp_path / wheel.name).read_bytes() == wheel.read_bytes()
 
 
 def test_the_changelog_has_the_version_with_its_day(metadata: Message) -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    assert re.search(rf"^## {re.escape(metadata['Version'])} \(20\d\d-\d\d-\d\d\)$", changelog, re.MULTILINE)
+    assert re.search(
+        rf"^## {re.escape(metadata['Version'])} \(20\d\d-\d\d-\d\d\)$", changelog, re.MULTILINE
+    )
 
 
 def test_all_addresses_have_the_same_base(metadata: Message, project: dict[str, Any]) -> None:
@@ -71,13 +76,17 @@ def test_all_addresses_have_the_same_base(metadata: Message, project: dict[str, 
     assert all(link.startswith((f"{repository}/", documentation)) for link in ours), ours
 
 
-def test_links_of_the_readme_lead_to_files_of_the_release(metadata: Message, project: dict[str, Any]) -> None:
+def test_links_of_the_readme_lead_to_files_of_the_release(
+    metadata: Message, project: dict[str, Any]
+) -> None:
     text = shown(metadata)
     assert [link for link in links(text) if not re.match(r"https?://", link)] == []
     base = re.escape(project["urls"]["Repository"])
     to_files = rf"{base}/(?:blob|raw)/v{re.escape(metadata['Version'])}/([^#]*)"
     given, found = links(README), [re.match(to_files, link) for link in links(text)]
-    wanted = {link.partition("#")[0] or "README.md" for link in given if not re.match(r"https?://", link)}
+    wanted = {
+        link.partition("#")[0] or "README.md" for link in given if not re.match(r"https?://", link)
+    }
     assert {match[1] for match in found if match} == wanted
     assert [name for name in sorted(wanted) if not (ROOT / name).exists()] == []
 

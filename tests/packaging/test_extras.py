@@ -34,17 +34,24 @@ SERVERS = {"postgres": "postgres_server", "redis": "redis_url"}
 def packages(metadata: Message, extra: str) -> set[str]:
     """What an extra installs besides the core's own dependencies."""
     lines = [line.split(";") for line in metadata.get_all("Requires-Dist", [])]
-    names = {re.split(r"[<>=!~ ]", line[0])[0] for line in lines if line[1:] and f"'{extra}'" in line[1]}
+    names = {
+        re.split(r"[<>=!~ ]", line[0])[0] for line in lines if line[1:] and f"'{extra}'" in line[1]
+    }
     return {name.partition("[")[0] for name in names}
 
 
-@pytest.fixture(scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in USED])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in USED],
+)
 def extra(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def environment(extra: str, wheel: Path, oldest: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+def environment(
+    extra: str, wheel: Path, oldest: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Environment:
     made = Environment.make(tmp_path_factory.mktemp(extra) / "venv", oldest)
     made.install(wheel if extra == "core" else f"langgraph-agui[{extra}] @ {wheel.as_uri()}")
     return made
@@ -64,7 +71,9 @@ def test_the_readme_lists_every_extra(project: dict[str, Any]) -> None:
     assert sorted(listed) == sorted(set(project["optional-dependencies"]) - INTERNAL)
 
 
-def test_what_it_is_for(extra: str, environment: Environment, request: pytest.FixtureRequest) -> None:
+def test_what_it_is_for(
+    extra: str, environment: Environment, request: pytest.FixtureRequest
+) -> None:
     words = [request.getfixturevalue(SERVERS[extra])] if extra in SERVERS else []
     environment.use(f"use_{extra}", *words)
 

@@ -1,4 +1,5 @@
-"""Tests of the clone against the wheel: with the lowest and the newest dependencies, on each Python that is here."""
+"""Tests of the clone against the wheel: with the lowest and the newest dependencies, on each Python
+that is here."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ COMMANDS = [
     "tests/cli/test_chat_plain.py",
 ]
 
-# Providers' packages and `ag-ui-langgraph` have versions of their own, and wishes for that of langchain-core.
+# Providers' packages and `ag-ui-langgraph` have versions of their own, and wishes for that of
+# langchain-core.
 NEED_PROVIDERS = [
     "adapter/test_frontend_tools.py::test_every_chat_model_takes_them",
     "adapter/test_middleware.py::test_a_fallback_model_is_filtered_for_by_itself",
@@ -78,7 +80,8 @@ NEED_PROVIDERS = [
     "messages/test_media_urls.py",
     "messages/test_provider_filter.py",
 ]
-# They blame nothing on a version: starting and killing processes, reading a clone, what `make test` sees often enough.
+# They blame nothing on a version: starting and killing processes, reading a clone, what `make test`
+# sees often enough.
 SLOW = [
     "approvals/test_example.py",
     "approvals/test_killed.py",
@@ -119,14 +122,33 @@ def run_tests(environment: Environment, clone: Path, tests: list[str]) -> None:
     clone.mkdir()
     for name in ("tests", "examples", "pyproject.toml", "README.md"):
         (clone / name).symlink_to(ROOT / name)
-    options = ["-p", "no:cacheprovider", "-n", "0", "-o", "timeout=120", "--maxfail=20", "--tb=short"]
-    left_out = [f"--{'deselect' if '::' in name else 'ignore'}=tests/{name}" for name in [*NEED_PROVIDERS, *SLOW]]
-    said = run(environment.python, "-m", "pytest", *options, *left_out, *tests, cwd=clone, timeout=600)
+    options = [
+        "-p",
+        "no:cacheprovider",
+        "-n",
+        "0",
+        "-o",
+        "timeout=120",
+        "--maxfail=20",
+        "--tb=short",
+    ]
+    left_out = [
+        f"--{'deselect' if '::' in name else 'ignore'}=tests/{name}"
+        for name in [*NEED_PROVIDERS, *SLOW]
+    ]
+    said = run(
+        environment.python, "-m", "pytest", *options, *left_out, *tests, cwd=clone, timeout=600
+    )
     passed = re.search(r"(\d+) passed", said)
     assert passed, said
     assert int(passed[1]) > 50, said
     assert "skipped" not in said, said
-    where = run(environment.python, "-c", "import langgraph_agui as package; print(package.__file__)", cwd=clone)
+    where = run(
+        environment.python,
+        "-c",
+        "import langgraph_agui as package; print(package.__file__)",
+        cwd=clone,
+    )
     assert Path(where).is_relative_to(environment.place)
 
 

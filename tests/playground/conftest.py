@@ -29,11 +29,14 @@ def chromium() -> str | None:
     return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 
 
-# Playwright's own event loop runs as long as it does: it must be gone before other packages' async tests.
+# Playwright's own event loop runs as long as it does: it must be gone before other packages' async
+# tests.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """A real Chromium."""
-    expect.set_options(timeout=60_000)  # a limit for failures only: each check ends as soon as it holds
+    expect.set_options(
+        timeout=60_000
+    )  # a limit for failures only: each check ends as soon as it holds
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
         yield browser
@@ -48,7 +51,8 @@ def site() -> Iterator[str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the page's tests in one process, which starts one browser, and give them time on a slow machine."""
+    """Run the page's tests in one process, which starts one browser, and give them time on a slow
+    machine."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.xdist_group("playground"))

@@ -43,7 +43,12 @@ def opened(browser: Browser, url: str) -> Iterator[Page]:
     origins: set[str] = set()
     page.on("console", lambda message: logged.append(message.text))
     page.on("pageerror", lambda error: logged.append(str(error)))
-    page.on("request", lambda request: origins.add(str(httpx2.URL(request.url).copy_with(path="/", fragment=None))))
+    page.on(
+        "request",
+        lambda request: origins.add(
+            str(httpx2.URL(request.url).copy_with(path="/", fragment=None))
+        ),
+    )
     page.goto(url)
     yield page
     context.close()
@@ -73,7 +78,8 @@ def ask(page: Page, text: str = "hello", status: str = "Finished") -> None:
 
 
 def outline(page: Page) -> list[Any]:
-    """Return what the conversation shows: texts, (reasoning), [tool(), state, subagents], [subagent, state, items]."""
+    """Return what the conversation shows: texts, (reasoning), [tool(), state, subagents],
+    [subagent, state, items]."""
     found: list[Any] = page.evaluate(OUTLINE)
     return found
 

@@ -21,13 +21,18 @@ def text_events(message_id: str, *deltas: str) -> list[dict[str, Any]]:
     """Return the events of an assistant's text."""
     about = {"messageId": message_id}
     contents = [{"type": "TEXT_MESSAGE_CONTENT", **about, "delta": delta} for delta in deltas]
-    return [{"type": "TEXT_MESSAGE_START", **about}, *contents, {"type": "TEXT_MESSAGE_END", **about}]
+    return [
+        {"type": "TEXT_MESSAGE_START", **about},
+        *contents,
+        {"type": "TEXT_MESSAGE_END", **about},
+    ]
 
 
 def answer(
     page: Page, body: str, *, content_type: str = "text/event-stream", status: int = 200
 ) -> list[dict[str, Any]]:
-    """Let the agent answer every input with `body`; return the list that the inputs are put into."""
+    """Let the agent answer every input with `body`; return the list that the inputs are put
+    into."""
     inputs: list[dict[str, Any]] = []
 
     def fulfill(route: Any) -> None:
@@ -39,6 +44,7 @@ def answer(
 
 
 def answer_with(page: Page, *interrupts: dict[str, Any]) -> list[dict[str, Any]]:
-    """Let the agent answer every input with these interrupts; return the list that the inputs are put into."""
+    """Let the agent answer every input with these interrupts; return the list that the inputs are
+    put into."""
     end = {**END, "outcome": {"type": "interrupt", "interrupts": list(interrupts)}}
     return answer(page, frames(START_EVENT, end))

@@ -1,4 +1,5 @@
-"""The conversation in a real browser: Markdown, code, reasoning, results and the buttons of messages."""
+"""The conversation in a real browser: Markdown, code, reasoning, results and the buttons of
+messages."""
 
 from __future__ import annotations
 
@@ -71,20 +72,29 @@ def chunk(kind: bytes, data: bytes) -> bytes:
 def png() -> str:
     """One pixel."""
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0))
-    data = b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0\xff\0\0")) + chunk(b"IEND", b"")
+    data = (
+        b"\x89PNG\r\n\x1a\n"
+        + header
+        + chunk(b"IDAT", zlib.compress(b"\0\xff\0\0"))
+        + chunk(b"IEND", b"")
+    )
     return base64.b64encode(data).decode()
 
 
 def test_markdown_is_rendered_block_by_block_and_as_a_whole_at_the_end(browser: Browser) -> None:
     gate = threading.Event()
     before, after = ANSWER.split("| a |")
-    with shown(browser, create_agent(paused(gate, [*lines(before), "| a |"], lines(after)), [])) as page:
+    with shown(
+        browser, create_agent(paused(gate, [*lines(before), "| a |"], lines(after)), [])
+    ) as page:
         ask(page, status="Running")
         answer = page.locator(".text[data-role=assistant]")
         expect(answer.locator(".heading.h1")).to_have_text("Plan")
         expect(answer.locator(".code-block .hl-k").first).to_have_text("def")
         expect(answer.locator(".tail")).to_have_text("| a |")
-        expect(answer.get_by_role("button")).to_have_count(1)  # that of the code: the message is not complete
+        expect(answer.get_by_role("button")).to_have_count(
+            1
+        )  # that of the code: the message is not complete
         gate.set()
         expect(page.locator("#status")).to_have_text("Finished")
         expect(answer.locator("td.right")).to_have_text("1")
@@ -107,7 +117,9 @@ def test_code_and_messages_are_copied(browser: Browser) -> None:
         page.get_by_role("button", name="Copy code").click()
         expect(page.get_by_role("button", name="Copied")).to_have_count(1)
         assert page.evaluate("navigator.clipboard.readText()") == 'def f():\n    return "<b>"'
-        page.locator(".text[data-role=assistant]").get_by_role("button", name="Copy", exact=True).click()
+        page.locator(".text[data-role=assistant]").get_by_role(
+            "button", name="Copy", exact=True
+        ).click()
         expect(page.get_by_role("button", name="Copied")).to_have_count(2)
         assert page.evaluate("navigator.clipboard.readText()") == ANSWER
 
@@ -117,7 +129,9 @@ def test_without_the_servers_answer_plain_text_stays(browser: Browser) -> None:
     with shown(browser, create_agent(Scripted(lines(ANSWER)), [])) as page:
         page.route("**/markdown", lambda route: route.fulfill(status=200, body="nonsense"))
         ask(page)
-        expect(page.locator(".text[data-role=assistant] .body")).to_contain_text("Read **this** and [that]")
+        expect(page.locator(".text[data-role=assistant] .body")).to_contain_text(
+            "Read **this** and [that]"
+        )
         assert page.locator(".markdown").count() == 0
 
 
@@ -125,30 +139,42 @@ def test_only_known_tags_and_links_are_copied(browser: Browser) -> None:
     """A server that is not ours may send any HTML."""
     html = (
         '<p id="status" class="pill hl-k">a<script>x()</script></p>'
-        '<a href="javascript:alert(1)">b</a><a href="https://c.example"></a><iframe src="/"></iframe><b>d</b><h2>e</h2>'
+        '<a href="javascript:alert(1)">b</a><a href="https://c.example"></a><iframe '
+        'src="/"></iframe><b>d</b><h2>e</h2>'
     )
     with shown(browser, create_agent(Scripted(["x"]), [])) as page:
         body = json.dumps({"html": [html]})
-        page.route("**/markdown", lambda route: route.fulfill(status=200, content_type="application/json", body=body))
+        page.route(
+            "**/markdown",
+            lambda route: route.fulfill(status=200, content_type="application/json", body=body),
+        )
         ask(page)
         block = page.locator(".markdown")
         expect(block).to_contain_text("e")
         assert block.inner_html() == '<p class="hl-k">a</p>bd<p class="heading h2">e</p>'
 
 
-@pytest.mark.parametrize("seal", [None, ReasoningSeal([ReasoningSeal.new_key()])], ids=["hidden", "sealed"])
+@pytest.mark.parametrize(
+    "seal", [None, ReasoningSeal([ReasoningSeal.new_key()])], ids=["hidden", "sealed"]
+)
 @pytest.mark.parametrize("visibility", ["full", "hidden"])
-def test_reasoning_that_cannot_be_read_is_marked(browser: Browser, visibility: Any, seal: Any) -> None:
+def test_reasoning_that_cannot_be_read_is_marked(
+    browser: Browser, visibility: Any, seal: Any
+) -> None:
     graph = create_agent(Scripted([thinking("Because.", signature="c2ln"), text_chunk("Yes")]), [])
-    with shown(browser, graph, reasoning=ReasoningOptions(visibility=visibility, seal=seal)) as page:
+    with shown(
+        browser, graph, reasoning=ReasoningOptions(visibility=visibility, seal=seal)
+    ) as page:
         ask(page)
         thought = page.locator(".reasoning")
         label = thought.locator("summary > span").first
-        expect(label).to_have_text(re.compile(r"^Thought( for [\d.]+ s)?$" if visibility == "full" else r"not shown"))
+        expect(label).to_have_text(
+            re.compile(r"^Thought( for [\d.]+ s)?$" if visibility == "full" else r"not shown")
+        )
         expect(thought).not_to_have_attribute("open", "")
         thought.locator("summary").click()
-        # Reasoning that the provider has signed or the server has sealed can be read all the same. Without a seal,
-        # nothing of hidden reasoning leaves the server.
+        # Reasoning that the provider has signed or the server has sealed can be read all the same.
+        # Without a seal, nothing of hidden reasoning leaves the server.
         if visibility == "hidden" and seal:
             expect(thought.locator(".seal")).to_have_text("sealed")
             expect(thought.locator(".seal-note")).to_contain_text("Only an encrypted form")
@@ -163,15 +189,22 @@ def look(what: str) -> Any:
     picture = png()
     return {
         "json": json.dumps({"found": [1, 2], "long": "x" * 100}),
-        "parts": [{"type": "text", "text": "Here:"}, {"type": "image", "base64": picture, "mime_type": "image/png"}],
-        "url": json.dumps([{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}]),
+        "parts": [
+            {"type": "text", "text": "Here:"},
+            {"type": "image", "base64": picture, "mime_type": "image/png"},
+        ],
+        "url": json.dumps(
+            [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}]
+        ),
         "elsewhere": [{"type": "image", "url": "https://elsewhere.example/p.png"}],
     }[what]
 
 
 def test_results_are_text_json_and_pictures(browser: Browser) -> None:
     kinds = ("json", "parts", "url", "elsewhere")
-    model = Scripted([call("look", f"c{at}", at, what=what) for at, what in enumerate(kinds)], ["Done"])
+    model = Scripted(
+        [call("look", f"c{at}", at, what=what) for at, what in enumerate(kinds)], ["Done"]
+    )
     with shown(browser, create_agent(model, [look])) as page:
         ask(page)
         results = page.locator(".tool .result")
@@ -182,16 +215,23 @@ def test_results_are_text_json_and_pictures(browser: Browser) -> None:
             picture = results.nth(at).get_by_role("img")
             expect(picture).to_be_visible()
             assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 1
-        expect(results.nth(3).get_by_role("link")).to_have_attribute("href", "https://elsewhere.example/p.png")
+        expect(results.nth(3).get_by_role("link")).to_have_attribute(
+            "href", "https://elsewhere.example/p.png"
+        )
         assert page.locator("#transcript :is(h1, h2, h3)").count() == 0
 
 
 def test_a_message_is_edited_in_its_place_and_an_answer_written_anew(browser: Browser) -> None:
     numbers = count(1)
-    model = Scripted(script=lambda messages: [f"You wrote {messages[-1].text} as message {next(numbers)}."])
+    model = Scripted(
+        script=lambda messages: [f"You wrote {messages[-1].text} as message {next(numbers)}."]
+    )
     with shown(browser, create_agent(model, [])) as page:
         ask(page, "one")
-        mine, answer = page.locator(".text[data-role=user]"), page.locator(".text[data-role=assistant]")
+        mine, answer = (
+            page.locator(".text[data-role=user]"),
+            page.locator(".text[data-role=assistant]"),
+        )
         edit = mine.get_by_role("button", name="Edit")
         edit.click()
         box = page.get_by_label("Edit your message")

@@ -33,7 +33,9 @@ WIDE = [
     {"type": "SUBAGENT_ERROR", "subagentRunId": "s", "message": LONG},
     {"type": "STATE_SNAPSHOT", "snapshot": {LONG: {LONG: LONG}}},
     {"type": "ACTIVITY_SNAPSHOT", "messageId": "a", "activityType": LONG, "content": {LONG: LONG}},
-    *text_events("t", f"# {LONG}\n\n`{LONG}` [{LONG}](https://{LONG}.example)\n\n|{LONG}|\n|-|\n|{LONG}|\n"),
+    *text_events(
+        "t", f"# {LONG}\n\n`{LONG}` [{LONG}](https://{LONG}.example)\n\n|{LONG}|\n|-|\n|{LONG}|\n"
+    ),
     {"type": "RUN_ERROR", "message": LONG, "code": LONG, "metadata": {LONG: LONG}},
 ]
 OVERFLOW = """() => ["html", "main", "#transcript", "#details-panel"].map((name) => {
@@ -56,7 +58,10 @@ def test_long_names_widen_nothing(page: Page, width: int) -> None:
     page.get_by_label("Files to attach").set_input_files([plan])  # type: ignore[list-item]
     expect(page.get_by_label("Attachments")).to_contain_text(LONG)
     assert (
-        page.evaluate("() => document.querySelector('main').scrollWidth - document.querySelector('main').clientWidth")
+        page.evaluate(
+            "() => document.querySelector('main').scrollWidth - "
+            "document.querySelector('main').clientWidth"
+        )
         <= 0
     )
     ask(page, LONG, "Failed")
@@ -85,7 +90,14 @@ def test_text_from_right_to_left(page: Page) -> None:
 @deep
 def test_many_messages_are_rendered_together(page: Page) -> None:
     many = 400
-    answer(page, frames(START_EVENT, *(event for at in range(many) for event in text_events(f"m{at}", f"*{at}*")), END))
+    answer(
+        page,
+        frames(
+            START_EVENT,
+            *(event for at in range(many) for event in text_events(f"m{at}", f"*{at}*")),
+            END,
+        ),
+    )
     page.evaluate("""() => {
         const found = Object.getOwnPropertyDescriptor(Element.prototype, "scrollHeight");
         window.measured = 0;

@@ -1,4 +1,5 @@
-"""The inspector of the page: events, findings, timing, messages, steps through a run, and files of runs."""
+"""The inspector of the page: events, findings, timing, messages, steps through a run, and files of
+runs."""
 
 from __future__ import annotations
 
@@ -25,7 +26,15 @@ if TYPE_CHECKING:
 RUN = {"threadId": "t", "runId": "r"}
 START: dict[str, Any] = {"type": "RUN_STARTED", **RUN, "protocolVersion": "1.0"}
 END: dict[str, Any] = {"type": "RUN_FINISHED", **RUN, "outcome": {"type": "success"}}
-INPUT = {**RUN, "protocolVersion": "1.0", "messages": [], "tools": [], "context": [], "state": {}, "forwardedProps": {}}
+INPUT = {
+    **RUN,
+    "protocolVersion": "1.0",
+    "messages": [],
+    "tools": [],
+    "context": [],
+    "state": {},
+    "forwardedProps": {},
+}
 
 
 @pytest.fixture
@@ -36,19 +45,28 @@ def page(browser: Browser, site: str) -> Iterator[Page]:
 
 def text(message_id: str, *deltas: str) -> list[dict[str, Any]]:
     """The events of an assistant message."""
-    contents = [{"type": "TEXT_MESSAGE_CONTENT", "messageId": message_id, "delta": delta} for delta in deltas]
+    contents = [
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": message_id, "delta": delta}
+        for delta in deltas
+    ]
     start = {"type": "TEXT_MESSAGE_START", "messageId": message_id, "role": "assistant"}
     return [start, *contents, {"type": "TEXT_MESSAGE_END", "messageId": message_id}]
 
 
 def rows(page: Page, type_: str = "") -> Locator:
     found = page.locator(".insp-rows > li")
-    return found.filter(has=page.locator(f"xpath=.//*[@class='insp-type' and .='{type_}']")) if type_ else found
+    return (
+        found.filter(has=page.locator(f"xpath=.//*[@class='insp-type' and .='{type_}']"))
+        if type_
+        else found
+    )
 
 
 def open_text(page: Page, content: str, name: str = "file.jsonl") -> None:
     """Open a file in the inspector."""
-    page.locator(".insp-file").set_input_files({"name": name, "mimeType": "text/plain", "buffer": content.encode()})
+    page.locator(".insp-file").set_input_files(
+        {"name": name, "mimeType": "text/plain", "buffer": content.encode()}
+    )
 
 
 def open_events(page: Page, events: list[dict[str, Any]], **first: Any) -> None:
@@ -128,7 +146,9 @@ def test_a_stream_that_cannot_be_verified(browser: Browser, site: str) -> None:
     context = browser.new_context()  # the browser logs the refusal
     page = context.new_page()
     page.goto(site)
-    open_text(page, "".join(f"{json.dumps(line)}\n" for line in ({"input": {"threadId": 1}}, START, END)))
+    open_text(
+        page, "".join(f"{json.dumps(line)}\n" for line in ({"input": {"threadId": 1}}, START, END))
+    )
     expect(page.locator(".insp-verdict").first).to_contain_text("The stream was not checked")
     context.close()
 
@@ -137,11 +157,16 @@ def test_the_folded_messages_are_compared_with_the_snapshot(page: Page) -> None:
     ask(page, "What is the weather in Rome?")
     page.get_by_role("tab", name="Messages").click()
     expect(page.locator("#insp-messages .insp-verdict")).to_have_text("Equal")
-    sent = [{"id": "m", "role": "assistant", "content": "two"}, {"id": "n", "role": "user", "content": "new"}]
+    sent = [
+        {"id": "m", "role": "assistant", "content": "two"},
+        {"id": "n", "role": "user", "content": "new"},
+    ]
     snapshot = {"type": "MESSAGES_SNAPSHOT", "messages": sent}
     open_events(page, [START, *text("m", "one"), *text("gone", "x"), snapshot, END], input=INPUT)
     expect(page.locator("#insp-messages .insp-verdict")).to_have_text("3 messages differ")
-    kinds = [row.get_attribute("data-kind") for row in page.locator("#insp-messages tbody tr").all()]
+    kinds = [
+        row.get_attribute("data-kind") for row in page.locator("#insp-messages tbody tr").all()
+    ]
     assert kinds == ["changed", "missing", "added"]
     expect(page.locator("tr[data-kind=changed] .insp-kind")).to_have_text("changed: content")
 
@@ -161,7 +186,10 @@ def test_timing_and_tokens(page: Page) -> None:
         re.compile(r"model call 1: [^(]*, \d+ tokens in, \d+ out \(")
     )
     page.locator(".insp-run > summary").last.click()
-    used = [int(one) for one in page.locator(".insp-run dl div:has(dt:text-is('total')) dd").all_inner_texts()]
+    used = [
+        int(one)
+        for one in page.locator(".insp-run dl div:has(dt:text-is('total')) dd").all_inner_texts()
+    ]
     assert len(used) == 2
     expect(page.locator("#usage div:has(> dt:text-is('total')) dd")).to_have_text(str(sum(used)))
 
@@ -171,7 +199,9 @@ def test_stepping_shows_the_page_as_it_was(page: Page) -> None:
     answer = page.locator(".text[data-role=assistant]")
     count = int(page.locator(".insp-count").inner_text().split()[0])
     page.get_by_role("button", name="Previous").click()
-    expect(page.locator(".insp-place")).to_have_text(f"Event {count - 1} of {count}: MESSAGES_SNAPSHOT")
+    expect(page.locator(".insp-place")).to_have_text(
+        f"Event {count - 1} of {count}: MESSAGES_SNAPSHOT"
+    )
     page.get_by_label("Event of the run").fill("1")
     expect(page.locator(".insp-place")).to_have_text(f"Event 1 of {count}: RUN_STARTED")
     expect(answer).to_have_count(0)
@@ -191,12 +221,16 @@ def test_an_exported_thread_is_opened_again(page: Page, browser: Browser, site: 
     ask(page, "And in Oslo?")
     content = exported(page)
     inputs = [json.loads(line)["input"] for line in content.splitlines() if '"input"' in line[:10]]
-    assert [len([one for one in given["messages"] if one["role"] == "user"]) for given in inputs] == [1, 2]
+    assert [
+        len([one for one in given["messages"] if one["role"] == "user"]) for given in inputs
+    ] == [1, 2]
     with opened(browser, f"{site}/") as other:
         open_text(other, content, "run.jsonl")
         expect(other.locator(".insp-note").first).to_contain_text("run.jsonl: 2 runs, ")
         expect(other.locator(".insp-verdict").first).to_have_text("The stream keeps every rule.")
-        expect(other.locator(".text[data-role=assistant]").last).to_contain_text("In Oslo it is 11 °C")
+        expect(other.locator(".text[data-role=assistant]").last).to_contain_text(
+            "In Oslo it is 11 °C"
+        )
         assert exported(other) == content
         other.get_by_role("button", name="Back to now").click()
         expect(other.locator(".text")).to_have_count(0)
@@ -206,7 +240,9 @@ def test_an_exported_thread_is_opened_again(page: Page, browser: Browser, site: 
 @pytest.mark.parametrize("as_sse", [True, False])
 def test_streams_from_elsewhere_are_opened(page: Page, as_sse: bool) -> None:
     events = [START, *text("m", "Hello"), END]
-    content = "".join(f"data: {json.dumps(one)}\n\n" if as_sse else f"{json.dumps(one)}\n" for one in events)
+    content = "".join(
+        f"data: {json.dumps(one)}\n\n" if as_sse else f"{json.dumps(one)}\n" for one in events
+    )
     open_text(page, content)
     expect(page.locator(".text[data-role=assistant]")).to_have_text("Hello")
     expect(page.locator(".insp-count")).to_have_text("5 events")
@@ -215,7 +251,11 @@ def test_streams_from_elsewhere_are_opened(page: Page, as_sse: bool) -> None:
 @deep
 @pytest.mark.parametrize(
     ("content", "problem"),
-    [("", "The file has no events."), ("{", "Line 1 is not JSON"), ('{"a": 1}', "Line 1 has neither an event nor")],
+    [
+        ("", "The file has no events."),
+        ("{", "Line 1 is not JSON"),
+        ('{"a": 1}', "Line 1 has neither an event nor"),
+    ],
 )
 def test_files_that_are_no_recording(page: Page, content: str, problem: str) -> None:
     open_text(page, content)
@@ -225,7 +265,9 @@ def test_files_that_are_no_recording(page: Page, content: str, problem: str) -> 
 @deep
 def test_the_curl_command_runs(page: Page, tmp_path: Path) -> None:
     ask(page, "remember it's $HOME `x` \\ 'quoted'")
-    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('refused')); }")
+    page.evaluate(
+        "() => { navigator.clipboard.writeText = () => Promise.reject(new Error('refused')); }"
+    )
     page.get_by_role("button", name="Copy as curl").click()
     box = page.get_by_label("The command to copy")
     expect(box).to_be_focused()

@@ -22,7 +22,10 @@ from tests.http.serving import serving
 def client() -> Iterator[httpx2.Client]:
     app = FastAPI()
     app.include_router(playground_router({"one": "/one", "<two>": "/deep/two"}), prefix="/ui")
-    with serving(app) as served, httpx2.Client(base_url=served.url("/ui/playground"), timeout=60) as client:
+    with (
+        serving(app) as served,
+        httpx2.Client(base_url=served.url("/ui/playground"), timeout=60) as client,
+    ):
         yield client
 
 
@@ -55,7 +58,10 @@ class Markup(HTMLParser):
 @pytest.mark.parametrize(
     ("text", "html"),
     [
-        ("# One\n\n*two* **three** ~~four~~", "<h1>One</h1>\n<p><em>two</em> <strong>three</strong> <s>four</s></p>\n"),
+        (
+            "# One\n\n*two* **three** ~~four~~",
+            "<h1>One</h1>\n<p><em>two</em> <strong>three</strong> <s>four</s></p>\n",
+        ),
         ("one\ntwo", "<p>one<br />\ntwo</p>\n"),
         ("3. c\n4. d", '<ol start="3">\n<li>c</li>\n<li>d</li>\n</ol>\n'),
         ("[a](https://b.example)", '<p><a href="https://b.example">a</a></p>\n'),
@@ -69,7 +75,9 @@ class Markup(HTMLParser):
 )
 def test_markdown_becomes_html(client, text, html):
     answer = client.post(
-        "/markdown", content=json.dumps({"texts": [text]}), headers={"Content-Type": "application/json"}
+        "/markdown",
+        content=json.dumps({"texts": [text]}),
+        headers={"Content-Type": "application/json"},
     )
     assert answer.json() == {"html": [html]}
 
@@ -116,7 +124,9 @@ def test_hostile_markdown_makes_no_scripts_no_images_and_no_other_links(client):
         assert all(link.startswith("https://b.example") for link in links), text
 
 
-@pytest.mark.parametrize("text", ["[" * 50_000, "- " * 5_000 + "a", "> " * 20_000, "`a" * 50_000, "**a*" * 25_000])
+@pytest.mark.parametrize(
+    "text", ["[" * 50_000, "- " * 5_000 + "a", "> " * 20_000, "`a" * 50_000, "**a*" * 25_000]
+)
 def test_markdown_that_is_hard_to_read_is_read(client, text):
     assert rendered(client, text)
 
@@ -147,18 +157,30 @@ STREAM = 'Expected {"input": RunAgentInput or null, "events": [...]}: AG-UI even
         ("/verify", "[" + "1," * 1_000_001 + "1]", 413, "JSON values"),
     ],
 )
-def test_a_body_that_does_not_fit_is_refused_with_what_was_expected(client, path, body, status, message):
+def test_a_body_that_does_not_fit_is_refused_with_what_was_expected(
+    client, path, body, status, message
+):
     answer = client.post(path, content=body, headers={"Content-Type": "application/json"})
     assert (answer.status_code, message in answer.json()["detail"]) == (status, True), answer.text
 
 
 @pytest.mark.parametrize("path", ["/markdown", "/verify"])
 def test_another_site_cannot_send_a_body(client, path):
-    assert client.post(path, content="{}", headers={"Content-Type": "text/plain"}).status_code == 415
+    assert (
+        client.post(path, content="{}", headers={"Content-Type": "text/plain"}).status_code == 415
+    )
 
 
 RUN = {"threadId": "t", "runId": "r"}
-INPUT = {**RUN, "protocolVersion": "1.0", "messages": [], "tools": [], "context": [], "state": {}, "forwardedProps": {}}
+INPUT = {
+    **RUN,
+    "protocolVersion": "1.0",
+    "messages": [],
+    "tools": [],
+    "context": [],
+    "state": {},
+    "forwardedProps": {},
+}
 START = {"type": "RUN_STARTED", **RUN, "protocolVersion": "1.0"}
 END = {"type": "RUN_FINISHED", **RUN}
 
@@ -177,7 +199,10 @@ END = {"type": "RUN_FINISHED", **RUN}
 @pytest.mark.parametrize("run_input", [INPUT, None])
 def test_the_first_fault_of_a_stream_is_found(client, events, found, run_input):
     if found == (0, "thread-id") and run_input is None:
-        found = (1, "thread-id")  # no input names the thread, so that the end differs from the start
+        found = (
+            1,
+            "thread-id",
+        )  # no input names the thread, so that the end differs from the start
     answer = client.post("/verify", json={"input": run_input, "events": events}).json()
     places = [(finding["index"], finding["code"]) for finding in answer["findings"]]
     assert places == ([] if found is None else [found])
@@ -197,7 +222,10 @@ def test_the_page_names_its_agents(client):
 
     Metas().feed(page)
     assert metas["agent"] == "/one"
-    assert json.loads(metas["agents"]) == [{"name": "one", "url": "/one"}, {"name": "<two>", "url": "/deep/two"}]
+    assert json.loads(metas["agents"]) == [
+        {"name": "one", "url": "/one"},
+        {"name": "<two>", "url": "/deep/two"},
+    ]
 
 
 WITHOUT = """
@@ -210,5 +238,7 @@ print(render_texts(b'{"texts": ["# <One>\\\\n\\\\n\\\\n*two*\\\\nthree"]}')["htm
 
 @deep
 def test_without_the_packages_texts_are_plain_paragraphs():
-    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "['<p># &lt;One&gt;</p><p>*two*<br>three</p>']"

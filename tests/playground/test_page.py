@@ -35,7 +35,9 @@ def runs() -> list[Response]:
 @pytest.fixture
 def page(browser: Browser, site: str, runs: list[Response]) -> Iterator[Page]:
     with opened(browser, f"{site}/") as page:
-        page.on("response", lambda response: runs.append(response) if is_run(response.request) else None)
+        page.on(
+            "response", lambda response: runs.append(response) if is_run(response.request) else None
+        )
         yield page
 
 
@@ -140,7 +142,9 @@ def test_markup_is_shown_as_it_is(page):
     title = page.title()
     ask(page, OUTSIDE_MARKUP)
     expect(page.locator(".text[data-role=user] .body")).to_have_text(OUTSIDE_MARKUP)
-    expect(page.locator(".text[data-role=assistant] .body")).to_contain_text(OUTSIDE_MARKUP.replace("&amp;", "&"))
+    expect(page.locator(".text[data-role=assistant] .body")).to_contain_text(
+        OUTSIDE_MARKUP.replace("&amp;", "&")
+    )
     ask(page, f"remember {OUTSIDE_MARKUP}")
     expect(page.locator(".tool .result")).to_contain_text(OUTSIDE_MARKUP)
     assert held_state(page) == {"notes": [OUTSIDE_MARKUP]}
@@ -154,7 +158,9 @@ def test_two_guides_plan_at_once(page, runs):
     expect(page.locator("#status")).to_have_text("Finished")
     for call, city in zip(page.locator("#transcript > .tool").all(), ("Rome", "Oslo"), strict=True):
         expect(call.locator("> .items > .subagent > summary > .name")).to_have_text("guide")
-        expect(call.locator(".subagent .tool > summary > .name")).to_have_text(["get_weather", "find_sights"])
+        expect(call.locator(".subagent .tool > summary > .name")).to_have_text(
+            ["get_weather", "find_sights"]
+        )
         expect(call.locator(".subagent .tool .output")).to_contain_text(["", "found the "])
         expect(call.locator(".subagent .text")).to_contain_text(f"In {city} it is")
     streamed(runs[0])
@@ -191,7 +197,8 @@ def test_stop_leaves_the_thread_usable(browser):
 
 @deep
 @pytest.mark.parametrize(
-    ("button", "outcome"), [("Approve", "No e-mail left this machine"), ("Reject", "could not finish send_email")]
+    ("button", "outcome"),
+    [("Approve", "No e-mail left this machine"), ("Reject", "could not finish send_email")],
 )
 def test_an_interrupt_is_answered_by_a_click(page, runs, button, outcome):
     ask(page, "Send an email to ada@example.com saying hi", "Waiting for you")
@@ -234,7 +241,9 @@ def test_a_page_that_is_loaded_again_shows_its_thread(page, runs):
     form = page.get_by_label("Waiting for your answer")
     form.get_by_role("button", name="Approve", exact=True).click()
     expect(page.locator("#status")).to_have_text("Finished")
-    expect(page.locator(".text[data-role=assistant]").last).to_contain_text("No e-mail left this machine")
+    expect(page.locator(".text[data-role=assistant]").last).to_contain_text(
+        "No e-mail left this machine"
+    )
     streamed(runs[2])
 
 
@@ -269,7 +278,8 @@ def test_the_end_stays_in_view_unless_one_scrolls_away(page):
 
 def test_every_control_has_a_name(page):
     unnamed = page.locator("button, textarea").evaluate_all(
-        "controls => controls.filter((one) => !(one.textContent.trim() || one.labels?.length)).length"
+        "controls => controls.filter((one) => !(one.textContent.trim() || "
+        "one.labels?.length)).length"
     )
     assert unnamed == 0
     assert page.locator("html").get_attribute("lang") == "en"

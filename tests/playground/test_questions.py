@@ -35,7 +35,8 @@ Mode = Literal["batched", "per_call"]
 
 
 class Mail:
-    """An agent that sends e-mails if a person approves; `sent` holds the arguments that its tool got."""
+    """An agent that sends e-mails if a person approves; `sent` holds the arguments that its tool
+    got."""
 
     def __init__(self, *calls: dict[str, Any], guard: Any = True, mode: Mode = "batched") -> None:
         self.sent: list[dict[str, Any]] = []
@@ -48,9 +49,14 @@ class Mail:
             return "sent"
 
         def script(messages: list[BaseMessage]) -> list[Any]:
-            results = [str(message.text) for message in messages if isinstance(message, ToolMessage)]
+            results = [
+                str(message.text) for message in messages if isinstance(message, ToolMessage)
+            ]
             if not results:
-                return [call("send_email", f"c{number}", number, **args) for number, args in enumerate(calls)]
+                return [
+                    call("send_email", f"c{number}", number, **args)
+                    for number, args in enumerate(calls)
+                ]
             self.results = results
             return ["Well."]
 
@@ -82,7 +88,7 @@ def finished(page: Page, status: str = "Finished") -> None:
     expect(page.locator("#status")).to_have_text(status)
 
 
-# -- approvals --------------------------------------------------------------------------------------------------------
+# -- approvals -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", representatives(["batched", "per_call"], str))
@@ -101,7 +107,9 @@ def test_an_approval_is_edited_field_by_field(browser: Browser, mode: Mode) -> N
         copies = card.get_by_label(named("copies"))
         expect(copies).to_be_focused()
         expect(copies).to_have_attribute("aria-invalid", "true")
-        expect(copies).to_have_accessible_description(named("A whole number. copies must be a whole number."))
+        expect(copies).to_have_accessible_description(
+            named("A whole number. copies must be a whole number.")
+        )
         copies.fill("3")
         card.get_by_role("button", name=named("Remove tags 1")).click()
         card.get_by_label(named("tags 1")).fill("c")
@@ -110,7 +118,9 @@ def test_an_approval_is_edited_field_by_field(browser: Browser, mode: Mode) -> N
         card.get_by_label(named("tags 2")).press("Enter")
         finished(page)
         expect(cards(page)).to_be_hidden()
-    assert mail.sent == [{"to": "bob@example.com", "body": LETTER["body"], "copies": 3, "tags": ["c", "d"]}]
+    assert mail.sent == [
+        {"to": "bob@example.com", "body": LETTER["body"], "copies": 3, "tags": ["c", "d"]}
+    ]
 
 
 FOCUSED = """() => {
@@ -191,11 +201,17 @@ def test_a_rejection_with_a_reason(browser: Browser) -> None:
         pytest.param(["respond"], ["Cancel", "Respond"], marks=deep),
     ],
 )
-def test_only_allowed_decisions_are_offered(browser: Browser, allowed: list[str], buttons: list[str]) -> None:
+def test_only_allowed_decisions_are_offered(
+    browser: Browser, allowed: list[str], buttons: list[str]
+) -> None:
     with shown(browser, Mail(LETTER, guard={"allowed_decisions": allowed}).graph) as page:
         ask(page, status=WAITS)
-        expect(cards(page).locator(".question-body > div:not(.question-call) button")).to_have_text(buttons)
-        assert cards(page).locator(".question-call input").count() == (2 if "edit" in allowed else 0)
+        expect(cards(page).locator(".question-body > div:not(.question-call) button")).to_have_text(
+            buttons
+        )
+        assert cards(page).locator(".question-call input").count() == (
+            2 if "edit" in allowed else 0
+        )
         expect(cards(page)).to_contain_text("ada@example.com" if "edit" not in allowed else "to")
 
 
@@ -252,7 +268,7 @@ def test_several_are_answered_together(browser: Browser) -> None:
     assert [one["to"] for one in mail.sent] == ["bob"]
 
 
-# -- interrupt() ------------------------------------------------------------------------------------------------------
+# -- interrupt() ---------------------------------------------------------------------------------
 
 
 class Room(BaseModel):
@@ -318,7 +334,9 @@ def test_a_form_from_a_schema(browser: Browser) -> None:
         card.get_by_label("Guest").press("Enter")
         finished(page)
     room = Room(beds=2, view="sea")
-    assert asker.answers == [Booking(nights=3, guest="Ada", breakfast=True, room=room, extras=["bike"])]
+    assert asker.answers == [
+        Booking(nights=3, guest="Ada", breakfast=True, room=room, extras=["bike"])
+    ]
 
 
 class Colour(BaseModel):
@@ -327,7 +345,17 @@ class Colour(BaseModel):
 
 BUTTONS: list[tuple[Any, str, Any]] = [
     ({"enum": ["red", "blue"]}, "blue", "blue"),
-    ({"oneOf": [{"const": 1, "title": "One"}, {"const": None, "title": "Nothing"}, {"const": 2}]}, "2", 2),
+    (
+        {
+            "oneOf": [
+                {"const": 1, "title": "One"},
+                {"const": None, "title": "Nothing"},
+                {"const": 2},
+            ]
+        },
+        "2",
+        2,
+    ),
     ({"type": "boolean"}, "No", False),
     (Colour, "red", Colour(colour="red")),
 ]
@@ -337,7 +365,10 @@ BUTTONS: list[tuple[Any, str, Any]] = [
 @pytest.mark.parametrize("case", representatives(BUTTONS, lambda case: case[1] == "red"))
 def test_fixed_answers_are_buttons(browser: Browser, case: tuple[Any, str, Any]) -> None:
     schema, button, answer = case
-    question = {"message": "Which?", **({"responseSchema": schema} if isinstance(schema, dict) else {})}
+    question = {
+        "message": "Which?",
+        **({"responseSchema": schema} if isinstance(schema, dict) else {}),
+    }
     asker = Asker(question, schema=None if isinstance(schema, dict) else schema)
     with shown(browser, asker.graph) as page:
         ask(page, status=WAITS)
@@ -347,7 +378,9 @@ def test_fixed_answers_are_buttons(browser: Browser, case: tuple[Any, str, Any])
 
 
 @deep
-@pytest.mark.parametrize(("button", "answer"), [("No", False), ("Send", "not before May"), ("Send JSON", {"days": 3})])
+@pytest.mark.parametrize(
+    ("button", "answer"), [("No", False), ("Send", "not before May"), ("Send JSON", {"days": 3})]
+)
 def test_a_question_without_a_schema(browser: Browser, button: str, answer: Any) -> None:
     asker = Asker("Really?")
     with shown(browser, asker.graph) as page:
@@ -402,7 +435,9 @@ def test_a_refused_answer_opens_again(browser: Browser) -> None:
         ask(page, status=WAITS)
         cards(page).get_by_label(named("to")).fill("bob@example.com")
         press(page, "Approve with changes")
-        expect(page.locator(".question-refused:visible")).to_have_text("The answer was not accepted.")
+        expect(page.locator(".question-refused:visible")).to_have_text(
+            "The answer was not accepted."
+        )
         finished(page, WAITS)
         expect(cards(page).get_by_label(named("to"))).to_have_value("bob@example.com")
         press(page, "Approve with changes")
@@ -427,7 +462,7 @@ def test_a_message_has_to_wait(browser: Browser) -> None:
         finished(page)
 
 
-# -- what other agents may send ---------------------------------------------------------------------------------------
+# -- what other agents may send ------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -444,8 +479,14 @@ NODE = {
 }
 HOSTILE: dict[str, Any] = {
     "a required reference to itself": {"$ref": "#/$defs/Node", "$defs": {"Node": NODE}},
-    "references in a circle": {"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}},
-    "alternatives of itself": {"$ref": "#/$defs/A", "$defs": {"A": {"anyOf": [{"$ref": "#/$defs/A"}] * 3}}},
+    "references in a circle": {
+        "$ref": "#/$defs/A",
+        "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}},
+    },
+    "alternatives of itself": {
+        "$ref": "#/$defs/A",
+        "$defs": {"A": {"anyOf": [{"$ref": "#/$defs/A"}] * 3}},
+    },
     "all of itself": {"$ref": "#/$defs/A", "$defs": {"A": {"allOf": [{"$ref": "#/$defs/A"}] * 3}}},
     "properties that multiply": {
         "$ref": "#/$defs/A",
@@ -462,13 +503,25 @@ HOSTILE: dict[str, Any] = {
         "title": 5,
         "description": [],
         "required": "x",
-        "properties": {"a": 5, "b": {"enum": {}}, "c": {"type": "nothing"}, "d": {"anyOf": "x"}, "e": None},
+        "properties": {
+            "a": 5,
+            "b": {"enum": {}},
+            "c": {"type": "nothing"},
+            "d": {"anyOf": "x"},
+            "e": None,
+        },
     },
     "no references": {"$ref": "https://example.com/schema", "properties": []},
-    "a pattern of another dialect": {"type": "object", "properties": {"a": {"type": "string", "pattern": "(?P<x>a"}}},
+    "a pattern of another dialect": {
+        "type": "object",
+        "properties": {"a": {"type": "string", "pattern": "(?P<x>a"}},
+    },
     "names of prototypes": {
         "type": "object",
-        "properties": {name: {"type": "string"} for name in ("__proto__", "constructor", "toString", "hasOwnProperty")},
+        "properties": {
+            name: {"type": "string"}
+            for name in ("__proto__", "constructor", "toString", "hasOwnProperty")
+        },
     },
     "a list": [1, 2],
 }
@@ -478,9 +531,16 @@ PLAIN = ("wrong types", "properties that multiply")
 
 
 @deep
-@pytest.mark.parametrize("name", representatives(HOSTILE, lambda name: name if name in PLAIN else ""))
+@pytest.mark.parametrize(
+    "name", representatives(HOSTILE, lambda name: name if name in PLAIN else "")
+)
 def test_hostile_schemas_leave_a_way_to_answer(served: Page, name: str) -> None:
-    asked = {"id": "one", "reason": "x:y", "message": "<b>Which?</b>", "responseSchema": HOSTILE[name]}
+    asked = {
+        "id": "one",
+        "reason": "x:y",
+        "message": "<b>Which?</b>",
+        "responseSchema": HOSTILE[name],
+    }
     inputs = answer_with(served, asked)
     ask(served, status=WAITS)
     expect(cards(served).get_by_role("heading")).to_have_text("<b>Which?</b>")
@@ -492,7 +552,10 @@ def test_hostile_schemas_leave_a_way_to_answer(served: Page, name: str) -> None:
 
 @deep
 def test_many_properties_with_hostile_names(served: Page) -> None:
-    properties = {**{f"p{n}": {"type": "string"} for n in range(200)}, "__proto__": {"type": "string"}}
+    properties = {
+        **{f"p{n}": {"type": "string"} for n in range(200)},
+        "__proto__": {"type": "string"},
+    }
     schema = json.loads(json.dumps({"type": "object", "properties": properties}))
     inputs = answer_with(served, {"id": "one", "reason": "x:y", "responseSchema": schema})
     ask(served, status=WAITS)
@@ -506,12 +569,23 @@ def test_many_properties_with_hostile_names(served: Page) -> None:
 
 
 APPROVE, REJECT = (
-    {"type": "object", "properties": {"type": {"const": kind}}, "required": ["type"]} for kind in ("approve", "reject")
+    {"type": "object", "properties": {"type": {"const": kind}}, "required": ["type"]}
+    for kind in ("approve", "reject")
 )
 INTERRUPTS: list[dict[str, Any]] = [
     {"id": "one", "reason": "confirmation", "message": "First?"},
-    {"id": "two", "reason": "input_required", "message": "Second?", "responseSchema": {"enum": ["red", "blue"]}},
-    {"id": "three", "reason": "tool_call", "message": "Third?", "responseSchema": {"oneOf": [APPROVE, REJECT]}},
+    {
+        "id": "two",
+        "reason": "input_required",
+        "message": "Second?",
+        "responseSchema": {"enum": ["red", "blue"]},
+    },
+    {
+        "id": "three",
+        "reason": "tool_call",
+        "message": "Third?",
+        "responseSchema": {"oneOf": [APPROVE, REJECT]},
+    },
     {"id": "four", "reason": "tool_call", "message": "Fourth?"},
 ]
 
@@ -535,8 +609,16 @@ def test_questions_of_other_agents(served: Page) -> None:
     ]
 
 
-CAT = {"title": "Cat", "type": "object", "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}}}
-DOG = {"title": "Dog", "type": "object", "properties": {"kind": {"const": "dog"}, "name": {"type": "string"}}}
+CAT = {
+    "title": "Cat",
+    "type": "object",
+    "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}},
+}
+DOG = {
+    "title": "Dog",
+    "type": "object",
+    "properties": {"kind": {"const": "dog"}, "name": {"type": "string"}},
+}
 
 
 @deep
@@ -562,10 +644,13 @@ def test_variants_and_parts_that_may_be_left_out(served: Page) -> None:
     card.get_by_label("any").fill("[1, 2]")
     with served.expect_response("**/agent"):
         card.get_by_label("any").press("Control+Enter")
-    assert inputs[-1]["resume"][0]["payload"] == {"pet": {"kind": "dog", "name": "Rex"}, "any": [1, 2]}
+    assert inputs[-1]["resume"][0]["payload"] == {
+        "pet": {"kind": "dog", "name": "Rex"},
+        "any": [1, 2],
+    }
 
 
-# -- calls of the page's own tools ------------------------------------------------------------------------------------
+# -- calls of the page's own tools ---------------------------------------------------------------
 
 
 def add_tool(page: Page, name: str) -> None:
@@ -579,14 +664,22 @@ def add_tool(page: Page, name: str) -> None:
 def test_a_frontend_call_is_answered(browser: Browser, button: str) -> None:
     def script(messages: list[BaseMessage]) -> list[Any]:
         last = messages[-1]
-        return [f"I got {last.text}."] if isinstance(last, ToolMessage) else [call("pick_colour", "c1", room="hall")]
+        return (
+            [f"I got {last.text}."]
+            if isinstance(last, ToolMessage)
+            else [call("pick_colour", "c1", room="hall")]
+        )
 
-    graph = create_agent(Scripted(script=script), middleware=[AGUIMiddleware()], checkpointer=InMemorySaver())
+    graph = create_agent(
+        Scripted(script=script), middleware=[AGUIMiddleware()], checkpointer=InMemorySaver()
+    )
     with shown(browser, graph) as page:
         add_tool(page, "pick_colour")
         ask(page, status=WAITS)
         card = cards(page)
-        expect(card.get_by_role("heading")).to_have_text("The agent calls pick_colour. What is the result?")
+        expect(card.get_by_role("heading")).to_have_text(
+            "The agent calls pick_colour. What is the result?"
+        )
         expect(card.locator(".question-facts")).to_have_text("roomhall")
         press(card, button)
         expect(card.get_by_role("alert")).to_contain_text("Type ")

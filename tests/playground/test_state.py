@@ -59,7 +59,9 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 def row(page: Page, key: str) -> Locator:
-    return page.locator(".st-row").filter(has=page.locator(f"xpath=./*[@class='st-key' and .='{key}']"))
+    return page.locator(".st-row").filter(
+        has=page.locator(f"xpath=./*[@class='st-key' and .='{key}']")
+    )
 
 
 def test_a_patch_marks_what_it_changed(page: Page) -> None:
@@ -88,7 +90,10 @@ def test_the_next_run_gets_an_edited_key(page: Page) -> None:
     page.get_by_role("button", name="Edit state").click()
     box = page.get_by_label("JSON", exact=True)
     page.get_by_label("What to edit").select_option("items")
-    for given, problem in (("{", "Expected JSON"), ("3", 'Expected a list for "items", not a number.')):
+    for given, problem in (
+        ("{", "Expected JSON"),
+        ("3", 'Expected a list for "items", not a number.'),
+    ):
         box.fill(given)
         page.get_by_role("button", name="Save").click()
         expect(page.locator(".st-problem")).to_contain_text(problem)
@@ -100,8 +105,12 @@ def test_the_next_run_gets_an_edited_key(page: Page) -> None:
 
 
 @deep
-@pytest.mark.parametrize(("writable", "offered"), [({"total"}, ["Whole state", "total"]), (False, [])])
-def test_only_what_clients_may_write_is_edited(browser: Browser, writable: Any, offered: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("writable", "offered"), [({"total"}, ["Whole state", "total"]), (False, [])]
+)
+def test_only_what_clients_may_write_is_edited(
+    browser: Browser, writable: Any, offered: list[str]
+) -> None:
     with shown(browser, shop(), state=StateOptions(client_writable=writable)) as page:
         ask(page)
         edit = page.get_by_role("button", name="Edit state")

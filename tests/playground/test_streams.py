@@ -33,7 +33,10 @@ def page(browser, site):
     [
         ({"body": frames(START_EVENT)}, "The stream ended before the run did."),
         ({"body": ""}, "The stream ended before the run did."),
-        ({"body": "{}", "content_type": "application/json"}, "Expected an event stream, got application/json"),
+        (
+            {"body": "{}", "content_type": "application/json"},
+            "Expected an event stream, got application/json",
+        ),
         ({"body": "not you", "status": 403}, "HTTP 403: not you"),
         ({"body": "data: {\n\n"}, "JSON"),
         ({"body": frames({"type": ""})}, "An event carries no type."),
@@ -102,13 +105,21 @@ def test_the_page_holds_what_the_python_fold_holds(page):
     held = fold(RARE)
     expected = [message.model_dump(mode="json", by_alias=True) for message in held.messages]
     second = inputs[1]
-    assert second["messages"][1:-1] == [message for message in expected if message["role"] != "activity"]
+    assert second["messages"][1:-1] == [
+        message for message in expected if message["role"] != "activity"
+    ]
     assert second["state"] == held.state == {"list": [2, None]}
 
 
 SNAPSHOTS = [
-    [{"id": "m2", "role": "assistant", "content": "restated"}, {"id": "new", "role": "assistant", "content": "new"}],
-    [{"id": "r1", "role": "reasoning", "content": "mine"}, {"id": "m1", "role": "assistant", "content": "kept"}],
+    [
+        {"id": "m2", "role": "assistant", "content": "restated"},
+        {"id": "new", "role": "assistant", "content": "new"},
+    ],
+    [
+        {"id": "r1", "role": "reasoning", "content": "mine"},
+        {"id": "m1", "role": "assistant", "content": "kept"},
+    ],
     [],
 ]
 
@@ -124,7 +135,9 @@ def test_a_messages_snapshot_restates(page, messages):
     user = {key: inputs[0]["messages"][0][key] for key in ("id", "role", "content")}
     held = fold([{**START_EVENT, "input": {**inputs[0], "messages": [user]}}, *events[1:]])
     expected = [message.model_dump(mode="json", by_alias=True) for message in held.messages]
-    assert inputs[1]["messages"][:-1] == [message for message in expected if message["role"] != "activity"]
+    assert inputs[1]["messages"][:-1] == [
+        message for message in expected if message["role"] != "activity"
+    ]
 
 
 PATCHES = [
@@ -147,7 +160,8 @@ FAILING = [
 
 
 def patched(page: Page, state: object, patch: list[dict]) -> dict:
-    """Apply `patch` in the page; JSON text comes back, because playwright itself would lose a `__proto__`."""
+    """Apply `patch` in the page; JSON text comes back, because playwright itself would lose a
+    `__proto__`."""
     script = """async ([state, patch]) => {
         const { applyPatch } = await import("/playground/patch.js");
         const attempt = () => {
@@ -182,7 +196,9 @@ def test_json_patches_fail_as_a_whole(page, patch):
 
 def test_a_failing_state_patch_is_told_and_the_run_goes_on(page):
     delta = {"type": "STATE_DELTA", "delta": [{"op": "remove", "path": "/absent"}]}
-    answer(page, frames(START_EVENT, {"type": "STATE_SNAPSHOT", "snapshot": {"kept": 1}}, delta, END))
+    answer(
+        page, frames(START_EVENT, {"type": "STATE_SNAPSHOT", "snapshot": {"kept": 1}}, delta, END)
+    )
     ask(page)
     expect(page.get_by_role("alert")).to_contain_text("A state change could not be applied")
     assert held_state(page) == {"kept": 1}
@@ -195,7 +211,9 @@ def test_a_page_under_a_prefix_finds_its_files_and_its_agent():
     from langgraph_agui.devtools.playground import playground_router
 
     inner, outer = FastAPI(), FastAPI()
-    inner.include_router(playground_router("/agent", title="<i>", suggestions=["<b>"]), prefix="/ui")
+    inner.include_router(
+        playground_router("/agent", title="<i>", suggestions=["<b>"]), prefix="/ui"
+    )
     outer.mount("/sub", inner)
     client = TestClient(outer)
     page = client.get("/sub/ui/")
@@ -204,5 +222,9 @@ def test_a_page_under_a_prefix_finds_its_files_and_its_agent():
     assert "&lt;i&gt;" in page.text
     assert "<b>" not in page.text
     assert "script-src 'self'" in page.headers["content-security-policy"]
-    assert client.get("/sub/ui/playground/app.js").headers["content-type"].startswith("text/javascript")
+    assert (
+        client.get("/sub/ui/playground/app.js")
+        .headers["content-type"]
+        .startswith("text/javascript")
+    )
     assert client.get("/sub/ui/playground/__init__.py").status_code == 404

@@ -40,7 +40,14 @@ def delegated(which: str) -> list[Any]:
     return ["task()", "done", [[mid, "done", said]]]
 
 
-DEEP = ["(boss: hm)", "boss: begins 1", delegated("a"), delegated("b"), "(boss: hm)", "boss: ends 1"]
+DEEP = [
+    "(boss: hm)",
+    "boss: begins 1",
+    delegated("a"),
+    delegated("b"),
+    "(boss: hm)",
+    "boss: ends 1",
+]
 
 
 def box(page: Page, name: str) -> Locator:
@@ -53,7 +60,9 @@ def state(page: Page, name: str) -> Locator:
 
 def are_beside(first: Locator, second: Locator) -> bool:
     left, right = first.bounding_box(), second.bounding_box()
-    return bool(left and right and left["y"] == right["y"] and left["x"] + left["width"] <= right["x"])
+    return bool(
+        left and right and left["y"] == right["y"] and left["x"] + left["width"] <= right["x"]
+    )
 
 
 def test_each_speaks_in_a_box_under_the_call_that_runs_it(browser: Browser) -> None:
@@ -87,7 +96,9 @@ def test_two_speak_at_once(browser: Browser) -> None:
 
 @deep
 def test_those_that_no_call_runs_stand_in_place(browser: Browser) -> None:
-    workers = [["worker", "done", [f"(work-{which}: hm)", f"work-{which}: ends 1"]] for which in "xy"]
+    workers = [
+        ["worker", "done", [f"(work-{which}: hm)", f"work-{which}: ends 1"]] for which in "xy"
+    ]
     with shown(browser, GRAPHS["sent"](InMemorySaver()).graph) as page:
         ask(page)
         assert outline(page) == ["hello", *workers, "(boss: hm)", "boss: ends 1"]
@@ -130,7 +141,9 @@ def test_failures(browser: Browser, handled: bool) -> None:
         ask(page, status="Finished" if handled else "Failed")
         for name in ("outer", "inner"):
             expect(state(page, name)).to_have_text("failed")
-            expect(box(page, name).locator("> .problem")).to_have_text("The model could not answer.")
+            expect(box(page, name).locator("> .problem")).to_have_text(
+                "The model could not answer."
+            )
         assert inner in outline(page)[3][2][0][2][-1][2]
         assert "a secret" not in page.content()
 
@@ -138,7 +151,10 @@ def test_failures(browser: Browser, handled: bool) -> None:
 @deep
 def test_a_stopped_run_leaves_none_running(browser: Browser) -> None:
     leaf, never = threading.Event(), threading.Event()
-    leaves = [agent_of(gated("leaf_a", never.is_set, leaf.set), name="leaf_a"), agent_of(voice("leaf_b"))]
+    leaves = [
+        agent_of(gated("leaf_a", never.is_set, leaf.set), name="leaf_a"),
+        agent_of(voice("leaf_b")),
+    ]
     with shown(browser, deep_of(None, *leaves).graph) as page:
         ask(page, status="Running")
         expect(box(page, "leaf_a")).to_contain_text("Thinking…")
@@ -148,7 +164,7 @@ def test_a_stopped_run_leaves_none_running(browser: Browser) -> None:
             expect(state(page, name)).to_have_text("stopped")
 
 
-# -- approvals --------------------------------------------------------------------------------------------------
+# -- approvals -----------------------------------------------------------------------------------
 
 
 def paused(done: list[str]) -> Built:
@@ -164,7 +180,9 @@ def test_an_approval_says_who_asks(browser: Browser) -> None:
     done: list[str] = []
     with shown(browser, paused(done).graph) as page:
         ask(page, status="Waiting for you")
-        expect(page.locator(".question-asker")).to_have_text(["Asked by mid_a › leaf_a", "Asked by mid_b › leaf_b"])
+        expect(page.locator(".question-asker")).to_have_text(
+            ["Asked by mid_a › leaf_a", "Asked by mid_b › leaf_b"]
+        )
         for name in ("mid_a", "mid_b", "leaf_a", "leaf_b"):
             expect(state(page, name)).to_have_text("waiting for you")
         expect(page.locator(".tool > summary > .pill")).to_have_text(["waiting for you"] * 6)
@@ -174,7 +192,13 @@ def test_an_approval_says_who_asks(browser: Browser) -> None:
         expect(page.locator(".tool > summary > .pill")).to_have_text(["done"] * 6)
         said = outline(page)
     assert sorted(done) == ["leaf_a0", "leaf_b0"]
-    leaf = ["(leaf_a: hm)", "leaf_a: begins 1", ["deploy()", "done"], "(leaf_a: hm)", "leaf_a: ends 1"]
+    leaf = [
+        "(leaf_a: hm)",
+        "leaf_a: begins 1",
+        ["deploy()", "done"],
+        "(leaf_a: hm)",
+        "leaf_a: ends 1",
+    ]
     assert said[3][2][0][2][2] == ["task()", "done", [["leaf_a", "done", leaf]]]
 
 
@@ -197,7 +221,9 @@ def test_a_page_that_is_loaded_again_while_one_waits(browser: Browser) -> None:
         ask(page, status="Waiting for you")
         page.reload()
         expect(page.locator("#status")).to_have_text("Waiting for you")
-        expect(page.locator(".question-asker")).to_have_text(["Asked by mid_a › leaf_a", "Asked by mid_b › leaf_b"])
+        expect(page.locator(".question-asker")).to_have_text(
+            ["Asked by mid_a › leaf_a", "Asked by mid_b › leaf_b"]
+        )
         expect(page.locator(".subagent > summary > .pill")).to_have_text(["waiting for you"] * 2)
         answer(page)
         expect(page.locator("#status")).to_have_text("Finished")
@@ -209,7 +235,10 @@ def test_a_page_that_is_loaded_again_while_one_waits(browser: Browser) -> None:
 
 def test_a_page_that_is_loaded_again_while_one_speaks(browser: Browser) -> None:
     gate = threading.Event()
-    leaves = [agent_of(gated("leaf_a", gate.is_set), name="leaf_a"), agent_of(voice("leaf_b"), name="leaf_b")]
+    leaves = [
+        agent_of(gated("leaf_a", gate.is_set), name="leaf_a"),
+        agent_of(voice("leaf_b"), name="leaf_b"),
+    ]
     with shown(browser, deep_of(InMemorySaver(), *leaves).graph, on_disconnect="continue") as page:
         ask(page, status="Running")
         expect(box(page, "leaf_a")).to_contain_text("Thinking…")
@@ -234,7 +263,7 @@ def test_a_page_of_another_browser_knows_no_names(browser: Browser) -> None:
         expect(box(page, "mid_a").locator(box(page, "leaf_a"))).to_contain_text("leaf_a: ends 1")
 
 
-# -- activities -------------------------------------------------------------------------------------------------
+# -- activities ----------------------------------------------------------------------------------
 
 
 class Worker:
@@ -266,7 +295,9 @@ def test_output_appears_live_at_its_call(browser: Browser) -> None:
         for who in workers:
             part = box(page, who).locator(".tool > .part:has(.output)")
             expect(part.locator(".pill")).to_have_text("running")
-            expect(part.locator(".output")).to_have_text(f'{who} begins\n{{"percent":50}}\n<b>more</b>')
+            expect(part.locator(".output")).to_have_text(
+                f'{who} begins\n{{"percent":50}}\n<b>more</b>'
+            )
         workers["ann"].may_end.set()
         ann = box(page, "ann").locator(".tool")
         expect(ann.locator(".result")).to_have_text("worked")
@@ -278,9 +309,11 @@ def test_output_appears_live_at_its_call(browser: Browser) -> None:
         assert "a secret" not in page.content()
 
 
-# -- what other servers may send --------------------------------------------------------------------------------
+# -- what other servers may send -----------------------------------------------------------------
 
-START, END = ({"type": kind, "threadId": "t", "runId": "r"} for kind in ("RUN_STARTED", "RUN_FINISHED"))
+START, END = (
+    {"type": kind, "threadId": "t", "runId": "r"} for kind in ("RUN_STARTED", "RUN_FINISHED")
+)
 MARKUP = "<img src=x onerror=alert(1)>"
 
 
@@ -304,7 +337,9 @@ def rare(browser: Browser, site: str) -> Any:
 
     def show(*events: dict[str, Any]) -> Page:
         body = "".join(f"data: {json.dumps(event)}\n\n" for event in (START, *events, END))
-        page.route("**/agent", lambda route: route.fulfill(content_type="text/event-stream", body=body))
+        page.route(
+            "**/agent", lambda route: route.fulfill(content_type="text/event-stream", body=body)
+        )
         page.goto(site)
         ask(page)
         return page
@@ -322,16 +357,22 @@ def test_one_that_was_never_announced(rare: Any) -> None:
 
 @deep
 def test_those_of_one_call_stand_as_they_began(rare: Any) -> None:
-    call = [{"type": kind, "toolCallId": "c", "toolCallName": "ask"} for kind in ("TOOL_CALL_START", "TOOL_CALL_END")]
+    call = [
+        {"type": kind, "toolCallId": "c", "toolCallName": "ask"}
+        for kind in ("TOOL_CALL_START", "TOOL_CALL_END")
+    ]
     starts = [begun(run, parentToolCallId="c") for run in "ab"]
     page = rare(*call, *starts, *words("b", "first"), *words("a", "second"))
-    assert outline(page)[1:] == [["ask()", "unanswered", [["a", "stopped", ["second"]], ["b", "stopped", ["first"]]]]]
+    assert outline(page)[1:] == [
+        ["ask()", "unanswered", [["a", "stopped", ["second"]], ["b", "stopped", ["first"]]]]
+    ]
 
 
 @deep
 def test_names_are_text(rare: Any) -> None:
     page = rare(
-        begun("s", name=MARKUP, description=MARKUP), {"type": "SUBAGENT_ERROR", "subagentRunId": "s", "message": MARKUP}
+        begun("s", name=MARKUP, description=MARKUP),
+        {"type": "SUBAGENT_ERROR", "subagentRunId": "s", "message": MARKUP},
     )
     assert outline(page)[1:] == [[MARKUP, "failed"]]
     expect(page.locator(".subagent .task")).to_have_text(MARKUP)
@@ -340,15 +381,26 @@ def test_names_are_text(rare: Any) -> None:
 
 @deep
 def test_subagents_that_are_each_others_parents_do_no_harm(rare: Any) -> None:
-    page = rare(begun("a", parentSubagentRunId="b"), begun("b", parentSubagentRunId="a"), *words("b", "Hi"))
+    page = rare(
+        begun("a", parentSubagentRunId="b"), begun("b", parentSubagentRunId="a"), *words("b", "Hi")
+    )
     assert page.locator("#status").inner_text() == "Finished"
 
 
 @deep
-@pytest.mark.parametrize("content", [{"toolCallId": "unknown", "output": ["x"]}, {"toolCallId": "c"}])
+@pytest.mark.parametrize(
+    "content", [{"toolCallId": "unknown", "output": ["x"]}, {"toolCallId": "c"}]
+)
 def test_output_that_belongs_to_no_call_is_json(rare: Any, content: dict[str, Any]) -> None:
-    call = [{"type": kind, "toolCallId": "c", "toolCallName": "look"} for kind in ("TOOL_CALL_START", "TOOL_CALL_END")]
-    activity = {"type": "ACTIVITY_SNAPSHOT", "messageId": "a", "activityType": "langgraph:tool_output"}
+    call = [
+        {"type": kind, "toolCallId": "c", "toolCallName": "look"}
+        for kind in ("TOOL_CALL_START", "TOOL_CALL_END")
+    ]
+    activity = {
+        "type": "ACTIVITY_SNAPSHOT",
+        "messageId": "a",
+        "activityType": "langgraph:tool_output",
+    }
     page = rare(*call, begun("s"), {**activity, "content": content, "subagentRunId": "s"})
     shown_json = page.locator(".subagent .activity pre").inner_text()
     assert json.loads(shown_json) == content

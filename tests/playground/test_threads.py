@@ -1,4 +1,5 @@
-"""Threads of the page: kept, named, forked, stopped, joined again, and without a server for a while."""
+"""Threads of the page: kept, named, forked, stopped, joined again, and without a server for a
+while."""
 
 from __future__ import annotations
 
@@ -88,13 +89,18 @@ def test_a_new_thread_on_a_phone_shows_the_conversation(browser: Browser) -> Non
         for panel in ("Threads", "Details"):
             page.get_by_role("button", name=panel).click()
             page.get_by_role("button", name="New thread").click()
-            expect(page.get_by_role("button", name=panel)).to_have_attribute("aria-expanded", "false")
+            expect(page.get_by_role("button", name=panel)).to_have_attribute(
+                "aria-expanded", "false"
+            )
             ask(page, panel)
 
 
 def test_several_agents_on_one_page(browser: Browser) -> None:
     names = ["one", "zwei/drei"]
-    agents = {name: LangGraphAgent(create_agent(Scripted([name]), [], checkpointer=InMemorySaver())) for name in names}
+    agents = {
+        name: LangGraphAgent(create_agent(Scripted([name]), [], checkpointer=InMemorySaver()))
+        for name in names
+    }
     with serving(build_app(agents, "Test")) as served, opened(browser, served.url()) as page:
         choice = page.locator("#agents")
         expect(choice.locator("option")).to_have_text(names)
@@ -152,7 +158,9 @@ def test_a_question_is_edited_and_an_answer_written_anew(browser: Browser) -> No
         page.get_by_label("Edit your message").fill("zwei")
         page.get_by_role("button", name="Save").click()
         expect(page.locator(".text .body")).to_have_text(["one", "one", "zwei", "one, zwei"])
-        page.locator(".text[data-role=assistant]").last.get_by_role("button", name="Regenerate").click()
+        page.locator(".text[data-role=assistant]").last.get_by_role(
+            "button", name="Regenerate"
+        ).click()
         expect(page.locator("#status")).to_have_text("Finished")
         expect(page.locator(".text .body")).to_have_text(["one", "one", "zwei", "one, zwei"])
         page.reload()
@@ -164,17 +172,23 @@ class Joined:
 
     def __init__(self, saver: InMemorySaver | None) -> None:
         self.gate = threading.Event()
-        model = GatedModel(script=lambda messages: [text_chunk("Beg"), self.gate, text_chunk("un and done")])
+        model = GatedModel(
+            script=lambda messages: [text_chunk("Beg"), self.gate, text_chunk("un and done")]
+        )
         self.graph = create_agent(model, [], checkpointer=saver)
 
 
 @pytest.mark.parametrize("how", [pytest.param("Stop", marks=deep), "Escape"])
-def test_a_run_is_stopped_although_it_goes_on_without_its_reader(browser: Browser, how: str) -> None:
+def test_a_run_is_stopped_although_it_goes_on_without_its_reader(
+    browser: Browser, how: str
+) -> None:
     joined = Joined(InMemorySaver())
     with shown(browser, joined.graph, on_disconnect="continue") as page:
         ask(page, status="Running")
         expect(page.locator(".text[data-role=assistant] .body")).to_have_text("Beg")
-        page.get_by_role("button", name="Stop").click() if how == "Stop" else page.keyboard.press("Escape")
+        page.get_by_role("button", name="Stop").click() if how == "Stop" else page.keyboard.press(
+            "Escape"
+        )
         expect(page.locator("#status")).to_have_text("Stopped")
         joined.gate.set()
         ask(page, "again")
@@ -254,7 +268,9 @@ def test_a_server_that_is_gone_and_comes_back(browser: Browser) -> None:
     with serving(build_app(LangGraphAgent(graph=joined.graph), "Test"), port=port):
         expect(page.get_by_role("alert").last).to_contain_text("The last message has no answer.")
         page.get_by_role("button", name="Retry").click()
-        expect(page.locator(".text .body")).to_have_text(["one", "Begun and done", "two", "Begun and done"])
+        expect(page.locator(".text .body")).to_have_text(
+            ["one", "Begun and done", "two", "Begun and done"]
+        )
         context.close()
 
 
@@ -290,7 +306,9 @@ def test_a_tool_of_the_page_is_offered_and_answered_by_hand(browser: Browser) ->
             offered.append([getattr(one, "name", None) or one["function"]["name"] for one in tools])
             return super().bind_tools(tools, **kwargs)
 
-    graph = create_agent(Model(script=script), [], middleware=[AGUIMiddleware()], checkpointer=InMemorySaver())
+    graph = create_agent(
+        Model(script=script), [], middleware=[AGUIMiddleware()], checkpointer=InMemorySaver()
+    )
     with shown(browser, graph) as page:
         page.get_by_role("button", name="Tools").click()
         page.get_by_label("Name").fill("no name")

@@ -1,4 +1,5 @@
-"""A tour of the page: what each scene looks like in light, dark and on a phone, and that axe finds nothing wrong.
+"""A tour of the page: what each scene looks like in light, dark and on a phone, and that axe finds
+nothing wrong.
 
 `make pictures` writes the screenshots into docs/pictures, which the documentation shows.
 """
@@ -66,7 +67,11 @@ class Look(NamedTuple):
     height: int
 
 
-LOOKS = {"light": Look("light", 1280, 800), "dark": Look("dark", 1280, 800), "phone": Look("light", 390, 844)}
+LOOKS = {
+    "light": Look("light", 1280, 800),
+    "dark": Look("dark", 1280, 800),
+    "phone": Look("light", 390, 844),
+}
 
 
 def conversation(page: Page) -> None:
@@ -150,7 +155,19 @@ def question(page: Page) -> None:
 SCENES: dict[str, Callable[[Page], None]] = {
     scene.__name__: scene
     for scene in (
-        *(conversation, approval, rejected, edit, state, attachment, subagents, error, timing, replay, frontend_tools),
+        *(
+            conversation,
+            approval,
+            rejected,
+            edit,
+            state,
+            attachment,
+            subagents,
+            error,
+            timing,
+            replay,
+            frontend_tools,
+        ),
         *(frontend_call, question),
     )
 }
@@ -163,17 +180,25 @@ CLERK = {frontend_call, question}
 @pytest.fixture(scope="module")
 def sites() -> Iterator[dict[bool, str]]:
     """The addresses of the demo agent and of the clerk, by whether it is the clerk."""
-    graph = create_agent(Scripted(script=clerk), [book], middleware=[AGUIMiddleware()], checkpointer=InMemorySaver())
-    demo = build_app(LangGraphAgent(graph=build_demo_graph(delay=0)), "Demo agent", suggestions=SUGGESTIONS)
+    graph = create_agent(
+        Scripted(script=clerk), [book], middleware=[AGUIMiddleware()], checkpointer=InMemorySaver()
+    )
+    demo = build_app(
+        LangGraphAgent(graph=build_demo_graph(delay=0)), "Demo agent", suggestions=SUGGESTIONS
+    )
     with serving(demo) as first, serving(build_app(LangGraphAgent(graph=graph), "Clerk")) as second:
         yield {False: first.url(), True: second.url()}
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in FEW else deep) for name in SCENES])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in FEW else deep) for name in SCENES]
+)
 def test_a_scene(browser: Browser, sites: dict[bool, str], name: str) -> None:
     scene, found = SCENES[name], []
     with opened(browser, sites[scene in CLERK]) as page:
-        page.emulate_media(reduced_motion="reduce")  # a flash that fades would be measured in between
+        page.emulate_media(
+            reduced_motion="reduce"
+        )  # a flash that fades would be measured in between
         scene(page)
         for look, (scheme, width, height) in LOOKS.items():
             page.emulate_media(color_scheme=scheme)
@@ -181,7 +206,9 @@ def test_a_scene(browser: Browser, sites: dict[bool, str], name: str) -> None:
             if PICTURES:
                 page.screenshot(path=Path(PICTURES) / f"{name}-{look}.jpg", type="jpeg", quality=85)
             problems = Axe().run(page).response["violations"]
-            found += [(look, one["id"], node["html"][:200]) for one in problems for node in one["nodes"]]
+            found += [
+                (look, one["id"], node["html"][:200]) for one in problems for node in one["nodes"]
+            ]
             overflow = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
             found += [(look, "wider than the screen", str(overflow))] if overflow > 0 else []
     assert found == []

@@ -1,7 +1,8 @@
 """Random AG-UI streams: orderly ones with every feature of the protocol, and damaged ones.
 
-Few ids are in play, so that streams collide, reopen, restate and contradict each other often. Plain ``random`` rather
-than Hypothesis strategies: a stream is hundreds of choices, and thousands of streams must come in seconds.
+Few ids are in play, so that streams collide, reopen, restate and contradict each other often. Plain
+``random`` rather than Hypothesis strategies: a stream is hundreds of choices, and thousands of
+streams must come in seconds.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ class Streams:
         return {"type": kind, "source": {"type": self.pick(["url", "url", "beam"]), "value": "u"}}
 
     def message(self) -> Wire:
-        role = self.pick(["user", "assistant", "assistant", "system", "tool", "reasoning", "activity"])
+        role = self.pick(
+            ["user", "assistant", "assistant", "system", "tool", "reasoning", "activity"]
+        )
         id_ = self.pick(MESSAGE_IDS)
         common = present(subagentRunId=self.pick(OWNERS), metadata=self.pick(METADATA))
         if role == "activity":
@@ -60,7 +63,11 @@ class Streams:
         common |= present(encryptedValue=self.pick([None, None, "e"]))
         if role == "assistant":
             calls = [
-                {"id": call_id, "type": "function", "function": {"name": "f", "arguments": self.pick(TEXTS)}}
+                {
+                    "id": call_id,
+                    "type": "function",
+                    "function": {"name": "f", "arguments": self.pick(TEXTS)},
+                }
                 for call_id in self.random.sample(CALL_IDS, self.random.randint(0, 2))
             ]
             content = present(content=self.pick([None, *TEXTS]), toolCalls=calls or None)
@@ -126,7 +133,15 @@ class Run:
         self.subagents: list[str] = []
         self.events: list[Wire] = [self.start()]
         common: list[Callable[[], None]] = [self.item, self.grow, self.result]
-        rare = [self.encrypted, self.state, self.snapshot, self.activity, self.step, self.subagent, self.other]
+        rare = [
+            self.encrypted,
+            self.state,
+            self.snapshot,
+            self.activity,
+            self.step,
+            self.subagent,
+            self.other,
+        ]
         actions = common * self.pick([1, 4]) + rare + [self.chunk] * self.pick([0, 4])
         for _ in streams.some(16):
             self.pick(actions)()
@@ -141,7 +156,10 @@ class Run:
         if self.pick([True, True, False]):
             return STARTED
         echo = [self.streams.stated_message() for _ in self.streams.some(2)]
-        return {**STARTED, "input": {"threadId": "t", "runId": "r", "messages": echo, "state": None}}
+        return {
+            **STARTED,
+            "input": {"threadId": "t", "runId": "r", "messages": echo, "state": None},
+        }
 
     def end(self) -> Wire:
         interrupts = [{"id": "i", "reason": "r"}]
@@ -183,7 +201,12 @@ class Run:
         if growing := [key for key in self.open if key[0] != "REASONING"]:
             kind, id_ = self.pick(growing)
             suffix = "ARGS" if kind == "TOOL_CALL" else "CONTENT"
-            self.emit(f"{kind}_{suffix}", **self.tagged(kind, id_), delta=self.pick(TEXTS), **self.extras())
+            self.emit(
+                f"{kind}_{suffix}",
+                **self.tagged(kind, id_),
+                delta=self.pick(TEXTS),
+                **self.extras(),
+            )
 
     def tagged(self, kind: str, id_: str) -> Wire:
         fields = self.open[kind, id_]
@@ -202,7 +225,9 @@ class Run:
             fields |= {"toolCallId": self.pick(CALL_IDS), "toolCallName": "f"} if named else {}
         else:
             fields |= {"messageId": self.pick(MESSAGE_IDS)} if named else {}
-        self.emit(f"{kind}_CHUNK", **fields, **self.extras(), rawEvent=self.pick([None, None, {"r": 1}]))
+        self.emit(
+            f"{kind}_CHUNK", **fields, **self.extras(), rawEvent=self.pick([None, None, {"r": 1}])
+        )
 
     def result(self) -> None:
         content = self.pick([self.pick(TEXTS), [self.streams.part() for _ in self.streams.some(2)]])
@@ -217,7 +242,8 @@ class Run:
 
     def state(self) -> None:
         if self.pick([True, False, False]):
-            # A bare scalar as state is left out: patching one is an error here and often ignored by the client.
+            # A bare scalar as state is left out: patching one is an error here and often ignored by
+            # the client.
             snapshot = self.pick([self.streams.record(), [self.streams.json()], None])
             self.events.append(event("STATE_SNAPSHOT", snapshot=snapshot))
         else:
@@ -236,7 +262,11 @@ class Run:
             replace = self.pick([None, True, False])
             self.emit("ACTIVITY_SNAPSHOT", **fields, content=self.streams.record(), replace=replace)
         else:
-            self.emit("ACTIVITY_DELTA", **fields, patch=[self.streams.operation() for _ in self.streams.some(2)])
+            self.emit(
+                "ACTIVITY_DELTA",
+                **fields,
+                patch=[self.streams.operation() for _ in self.streams.some(2)],
+            )
 
     def step(self) -> None:
         if self.steps and self.pick([True, False]):
@@ -249,7 +279,9 @@ class Run:
 
     def subagent(self) -> None:
         if self.subagents and self.pick([True, False]):
-            outcome = self.pick([None, {"type": "success"}, {"type": "suspended"}, {"type": "novelty"}])
+            outcome = self.pick(
+                [None, {"type": "success"}, {"type": "suspended"}, {"type": "novelty"}]
+            )
             self.emit("SUBAGENT_FINISHED", subagentRunId=self.subagents.pop(), outcome=outcome)
         elif "a" not in self.subagents:
             self.subagents.append("a")

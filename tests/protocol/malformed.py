@@ -1,6 +1,7 @@
 """Malformed events, derived from the schema: every field of every event type, harmed in every way.
 
-The examples come from the JSON schema of the SDK's models, so a new field is harmed the day that it appears.
+The examples come from the JSON schema of the SDK's models, so a new field is harmed the day that it
+appears.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ _OPENERS: dict[str, Wire] = {
     "REASONING_MESSAGE_END": _THOUGHT,
     "REASONING_END": event("REASONING_START", messageId="messageId"),
     "REASONING_ENCRYPTED_VALUE": {**_TEXT, "messageId": "entityId"},
-    "ACTIVITY_DELTA": event("ACTIVITY_SNAPSHOT", messageId="messageId", activityType="k", content=_PATCHED),
+    "ACTIVITY_DELTA": event(
+        "ACTIVITY_SNAPSHOT", messageId="messageId", activityType="k", content=_PATCHED
+    ),
     "STEP_FINISHED": event("STEP_STARTED", stepName="stepName"),
     "SUBAGENT_STARTED": {**_SUBAGENT, "subagentRunId": "parentSubagentRunId"},
     "SUBAGENT_FINISHED": _SUBAGENT,
@@ -52,21 +55,29 @@ _OPENERS: dict[str, Wire] = {
 
 
 def in_context(wire: Wire, kind: str) -> list[Wire]:
-    """The shortest stream in which a good event of that type may stand, with `wire` as that event."""
+    """The shortest stream in which a good event of that type may stand, with `wire` as that
+    event."""
     if kind == "RUN_STARTED":
         return [wire]
     opener = _OPENERS.get(kind)
     if opener is None:
         return [STARTED, wire]
-    owner = {"subagentRunId": "subagentRunId"} if opener["type"] in ("STEP_STARTED", *_OWNED) else {}
+    owner = (
+        {"subagentRunId": "subagentRunId"} if opener["type"] in ("STEP_STARTED", *_OWNED) else {}
+    )
     return [STARTED, {**opener, **owner}, wire]
 
 
-_OWNED = ("REASONING_START", *(one["type"] for one in (_THOUGHT, _CALL, _TEXT)), "ACTIVITY_SNAPSHOT")
+_OWNED = (
+    "REASONING_START",
+    *(one["type"] for one in (_THOUGHT, _CALL, _TEXT)),
+    "ACTIVITY_SNAPSHOT",
+)
 
 
 def examples() -> dict[str, list[Wire]]:
-    """Of every event type, conforming wire objects with all fields; together they have every member of every union."""
+    """Of every event type, conforming wire objects with all fields; together they have every member
+    of every union."""
     found = {}
     for model in get_args(get_args(Event)[0]):
         schema = model.model_json_schema(by_alias=True)
@@ -83,12 +94,18 @@ class _Drawn:
         self._numbers = count()
 
     def of(self, schema: Wire, name: str) -> list[Any]:
-        """Values for each way that the schema leaves open; strings say where they stand, ids are unique."""
+        """Values for each way that the schema leaves open; strings say where they stand, ids are
+        unique."""
         if "$ref" in schema:
             return self.of(self._definitions[schema["$ref"].rpartition("/")[2]], name)
         for union in ("anyOf", "oneOf"):
             if union in schema:
-                return [one for member in schema[union] for one in self.of(member, name) if one is not None]
+                return [
+                    one
+                    for member in schema[union]
+                    for one in self.of(member, name)
+                    if one is not None
+                ]
         if "const" in schema:
             return [schema["const"]]
         if "enum" in schema:
@@ -101,7 +118,11 @@ class _Drawn:
             case "string":
                 if name == "protocolVersion":
                     return ["1.0"]
-                return [f"/{name}"] if "pattern" in schema else [f"id{next(self._numbers)}" if name == "id" else name]
+                return (
+                    [f"/{name}"]
+                    if "pattern" in schema
+                    else [f"id{next(self._numbers)}" if name == "id" else name]
+                )
             case "integer":
                 return [1]
             case "boolean":
@@ -116,14 +137,26 @@ class _Drawn:
         first = {key: values[0] for key, values in ways.items()}
         others = [{**first, key: value} for key, values in ways.items() for value in values[1:]]
         return [
-            {**one, **({"id": self.of({"type": "string"}, "id")[0]} if "id" in one else {})} for one in [first, *others]
+            {**one, **({"id": self.of({"type": "string"}, "id")[0]} if "id" in one else {})}
+            for one in [first, *others]
         ]
 
 
 def places(value: Any, path: Path = (), name: str = "") -> Iterator[tuple[Path, str]]:
-    """The path of everything within a JSON value, and a name that tells the members of unions on the way apart."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    tags = [value[key] for key in ("type", "role", "op") if key in value] if isinstance(value, dict) else []
+    """The path of everything within a JSON value, and a name that tells the members of unions on
+    the way apart."""
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    tags = (
+        [value[key] for key in ("type", "role", "op") if key in value]
+        if isinstance(value, dict)
+        else []
+    )
     name += f"<{tags[0]}>" if tags else ""
     for key, item in items:
         yield (*path, key), f"{name}/{key}"
@@ -140,7 +173,9 @@ def harms(value: Any, key: str | int) -> dict[str, Change]:
         return found
     found["has an unknown neighbour"] = lambda holder, key: holder.update(sur_prise=1, toString={})
     if (snake := re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", key)) != key:
-        found["is spelt in snake case"] = lambda holder, key: holder.update({snake: holder.pop(key)})
+        found["is spelt in snake case"] = lambda holder, key: holder.update(
+            {snake: holder.pop(key)}
+        )
         found["has a twin in snake case"] = lambda holder, key: holder.update({snake: "twin"})
     return found
 
@@ -166,7 +201,12 @@ def harmed(wire: Wire, path: Path, change: Change) -> Wire:
 
 def harmed_somewhere(random: Random, events: list[Wire]) -> list[Wire]:
     """The stream with one value of one event harmed."""
-    found = [(number, path) for number, wire in enumerate(events) for path, _ in places(wire) if path != ("type",)]
+    found = [
+        (number, path)
+        for number, wire in enumerate(events)
+        for path, _ in places(wire)
+        if path != ("type",)
+    ]
     number, path = random.choice(found)
     wire = events[number]
     bad = harmed(wire, path, random.choice([*harms(at(wire, path), path[-1]).values()]))
@@ -182,9 +222,11 @@ def at(wire: Wire, path: Path) -> Any:
 
 
 def every_harm() -> Iterator[tuple[str, list[Wire]]]:
-    """Short streams that end with a harmed event, each with a name; what two examples share is harmed once.
+    """Short streams that end with a harmed event, each with a name; what two examples share is
+    harmed once.
 
-    The messages that `RUN_STARTED` may echo are those of `MESSAGES_SNAPSHOT`: only one kind is harmed there too.
+    The messages that `RUN_STARTED` may echo are those of `MESSAGES_SNAPSHOT`: only one kind is
+    harmed there too.
     """
     for kind, wires in examples().items():
         known: set[str] = set()
@@ -201,7 +243,9 @@ def every_harm() -> Iterator[tuple[str, list[Wire]]]:
 def _differs(wire: Wire) -> bool:
     """Whether the harm is one of `differences.py`."""
     return _eats_itself(wire) or any(
-        isinstance(one, dict) and one.get("content") == [] and one.get("role") not in ("user", "tool", "activity")
+        isinstance(one, dict)
+        and one.get("content") == []
+        and one.get("role") not in ("user", "tool", "activity")
         for holder in (wire, wire.get("input"))
         if isinstance(holder, dict) and isinstance(messages := holder.get("messages"), list)
         for one in messages
@@ -209,7 +253,8 @@ def _differs(wire: Wire) -> bool:
 
 
 def _eats_itself(wire: Wire) -> bool:
-    """Whether a patch moves the document into itself, see `differences.py`: the client's has no JSON then."""
+    """Whether a patch moves the document into itself, see `differences.py`: the client's has no
+    JSON then."""
     patch = wire.get("delta", wire.get("patch"))
     return isinstance(patch, list) and any(
         isinstance(one, dict) and one.get("op") == "move" and one.get("from") == "" for one in patch

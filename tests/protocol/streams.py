@@ -34,7 +34,10 @@ def reasoning(message_id: str = "q", *deltas: str, **opener: Any) -> list[Wire]:
     """A reasoning message from start to end."""
     return [
         event("REASONING_MESSAGE_START", messageId=message_id, role="reasoning", **opener),
-        *(event("REASONING_MESSAGE_CONTENT", messageId=message_id, delta=delta) for delta in deltas),
+        *(
+            event("REASONING_MESSAGE_CONTENT", messageId=message_id, delta=delta)
+            for delta in deltas
+        ),
         event("REASONING_MESSAGE_END", messageId=message_id),
     ]
 
@@ -50,7 +53,9 @@ def call(call_id: str = "c", *deltas: str, name: str = "f", **opener: Any) -> li
 
 def result(call_id: str = "c", message_id: str = "o", content: Any = "done", **fields: Any) -> Wire:
     """A tool result."""
-    return event("TOOL_CALL_RESULT", messageId=message_id, toolCallId=call_id, content=content, **fields)
+    return event(
+        "TOOL_CALL_RESULT", messageId=message_id, toolCallId=call_id, content=content, **fields
+    )
 
 
 def snapshot(*messages: Wire, **fields: Any) -> Wire:

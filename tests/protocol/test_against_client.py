@@ -1,4 +1,5 @@
-"""Our verdict and outcome beside the reference client's: random streams, orderly, damaged and malformed; patches.
+"""Our verdict and outcome beside the reference client's: random streams, orderly, damaged and
+malformed; patches.
 
 What the two make differently on purpose is in `DIFFERENCES`, and nowhere else.
 """
@@ -32,7 +33,8 @@ Case: TypeAlias = tuple[list[Wire], list[Wire], Any]
 
 
 class Choices(Random):
-    """Random choices that are read from bytes, of which Hypothesis knows how to make simpler ones; zeros in the end.
+    """Random choices that are read from bytes, of which Hypothesis knows how to make simpler ones;
+    zeros in the end.
 
     Far cheaper than a draw for each choice: a stream is hundreds of them.
     """
@@ -65,21 +67,28 @@ def case(random: Random) -> Case:
 @settings(max_examples=example_count(10, 100))
 @given(cases=st.lists(choices.map(case), min_size=8, max_size=24))
 def test_random_streams(node_client: NodeClient, cases: list[Case]) -> None:
-    found = [(recorded, one) for recorded, one in zip(differences(node_client, cases), cases, strict=True) if recorded]
+    found = [
+        (recorded, one)
+        for recorded, one in zip(differences(node_client, cases), cases, strict=True)
+        if recorded
+    ]
     assert not found, f"{found[0][0]}\n{json.dumps(found[0][1])}"
 
 
 def differences(client: NodeClient, cases: list[Case]) -> list[str | None]:
     """What sets us apart from the client, for each case."""
     runs = client.runs(
-        {"events": events, "messages": history, "state": state, "paced": True} for events, history, state in cases
+        {"events": events, "messages": history, "state": state, "paced": True}
+        for events, history, state in cases
     )
     return [difference(Outcome(*one), run) for one, run in zip(cases, runs, strict=True)]
 
 
 def test_the_examples_are_what_the_schema_says(node_client: NodeClient) -> None:
     streams = [in_context(wire, kind) for kind, wires in examples().items() for wire in wires]
-    assert differences(node_client, [(stream, [], {}) for stream in streams]) == [None] * len(streams)
+    assert differences(node_client, [(stream, [], {}) for stream in streams]) == [None] * len(
+        streams
+    )
     for stream in streams:
         ours = Outcome(stream, [], {})
         assert (ours.error, ours.notes, ours.fold.warnings) == (None, [], []), stream
@@ -90,7 +99,9 @@ def test_every_field_of_every_event_harmed_in_every_way(node_client: NodeClient)
     cases = list(every_harm())
     runs = node_client.runs({"events": events, "paced": True} for _, events in cases)
     ours = [Outcome(events, [], {}) for _, events in cases]
-    recorded = [(name, difference(*pair)) for (name, _), *pair in zip(cases, ours, runs, strict=True)]
+    recorded = [
+        (name, difference(*pair)) for (name, _), *pair in zip(cases, ours, runs, strict=True)
+    ]
     assert [(name, one) for name, one in recorded if one] == []
     assert {one.error.code for one in ours if one.error} >= {"malformed-event", "owner-mismatch"}
 
@@ -126,7 +137,8 @@ FRAMES = [
 
 
 def body(random: Random) -> list[bytes]:
-    """A response body in chunks: frames of a stream, odd ones among them, some without their end."""
+    """A response body in chunks: frames of a stream, odd ones among them, some without their
+    end."""
     frames = [b"data: " + json.dumps(wire).encode() for wire in Streams(random).stream()]
     for _ in range(random.randint(0, 2)):
         frames.insert(random.randint(0, len(frames)), random.choice(FRAMES))
@@ -144,7 +156,8 @@ def body(random: Random) -> list[bytes]:
 @given(bodies=st.lists(choices.map(body), min_size=8, max_size=24))
 def test_random_bodies(node_client: NodeClient, bodies: list[list[bytes]]) -> None:
     requests = [
-        {"sseChunks": [base64.b64encode(chunk).decode() for chunk in chunks], "paced": True} for chunks in bodies
+        {"sseChunks": [base64.b64encode(chunk).decode() for chunk in chunks], "paced": True}
+        for chunks in bodies
     ]
     for chunks, run in zip(bodies, node_client.runs(requests), strict=True):
         recorded = difference(Outcome(_read(chunks), [], {}), run)
@@ -231,10 +244,20 @@ def test_patches_come_out_as_in_the_client(node_client: NodeClient) -> None:
 def test_binary_content_that_holds_nothing(node_client: NodeClient) -> None:
     """Each such part draws a warning of its own."""
     parts = [
-        {"type": "binary", "mimeType": "image/png", **fields} for fields in ({"data": None}, {"id": "f"}, {"data": ""})
+        {"type": "binary", "mimeType": "image/png", **fields}
+        for fields in ({"data": None}, {"id": "f"}, {"data": ""})
     ]
-    for some in (parts[:1], parts, [*parts, {"type": "binary", "mimeType": "image/png", "url": "u"}]):
-        echo = {"threadId": "t", "runId": "r", "messages": [message("user", "m", some)], "state": {}}
+    for some in (
+        parts[:1],
+        parts,
+        [*parts, {"type": "binary", "mimeType": "image/png", "url": "u"}],
+    ):
+        echo = {
+            "threadId": "t",
+            "runId": "r",
+            "messages": [message("user", "m", some)],
+            "state": {},
+        }
         stream = [{**STARTED, "input": echo}, FINISHED]
         assert differences(node_client, [(stream, [], {})]) == [None]
 

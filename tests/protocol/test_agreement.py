@@ -1,4 +1,5 @@
-"""The comparison that all streams of all tests go through can fail, and says whose stream it was."""
+"""The comparison that all streams of all tests go through can fail, and says whose stream it
+was."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ def test_a_stream_on_which_we_differ_is_named() -> None:
     given = DIFFERENCES["retired events"].given
     assert isinstance(given, list)
     agreement.record(given)
-    with pytest.raises(AssertionError, match=r"test_a_stream_on_which_we_differ_is_named.*: events") as caught:
+    with pytest.raises(
+        AssertionError, match=r"test_a_stream_on_which_we_differ_is_named.*: events"
+    ) as caught:
         agreement.compare(everything=True)
     assert "fine" not in str(caught.value)
 
@@ -36,7 +39,9 @@ def test_streams_are_compared_once_with_what_was_held_before() -> None:
     uuids = ["0b1e4dd2-9d3c-4b0b-8a52-6a1a4d0e0a01", "7c1e4dd2-9d3c-4b0b-8a52-6a1a4d0e0a02"]
     for run in uuids:
         agreement.record(
-            [RunStartedEvent(thread_id="t", run_id=run)], [ReasoningMessage(id="m", content="")], {"a": None}
+            [RunStartedEvent(thread_id="t", run_id=run)],
+            [ReasoningMessage(id="m", content="")],
+            {"a": None},
         )
     agreement.record([RunStartedEvent(thread_id="t", run_id=uuids[0])])
     assert agreement.compare(everything=False) == 0

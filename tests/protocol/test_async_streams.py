@@ -27,7 +27,9 @@ async def test_the_events_of_a_run() -> None:
 async def test_the_bytes_of_a_run() -> None:
     given = run_input("hi")
     events = await verify(decode(AGENT.stream_sse(given)), strict=True, input=given)
-    assert [event.type.value for event in events] == [event.type.value for event in await verify(AGENT.run(given))]
+    assert [event.type.value for event in events] == [
+        event.type.value for event in await verify(AGENT.run(given))
+    ]
 
 
 async def test_a_fault_raises() -> None:

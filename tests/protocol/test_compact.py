@@ -30,7 +30,9 @@ def test_fragments_of_items_that_stream_at_once_are_joined() -> None:
 
     opened = [event("TOOL_CALL_START", toolCallId=call, toolCallName="look") for call in ("a", "b")]
     ended = [event("TOOL_CALL_END", toolCallId=call) for call in ("a", "b")]
-    wires = in_run(*opened, args("a", '{"q"'), args("b", "{"), args("a", ": 1}"), args("b", "}"), *ended)
+    wires = in_run(
+        *opened, args("a", '{"q"'), args("b", "{"), args("a", ": 1}"), args("b", "}"), *ended
+    )
     fewer = compact(parsed(wires))
     verify(fewer)
     assert [one.delta for one in fewer if one.type == "TOOL_CALL_ARGS"] == ['{"q": 1}', "{}"]  # type: ignore[union-attr]

@@ -1,4 +1,5 @@
-"""Patches lead exactly where they should, are as small as what an agent did, and every client can apply them."""
+"""Patches lead exactly where they should, are as small as what an agent did, and every client can
+apply them."""
 
 from __future__ import annotations
 
@@ -24,8 +25,40 @@ if TYPE_CHECKING:
 
     from tests.node_client import NodeClient
 
-KEYS = ["", "/", "~", "~1", "__proto__", "constructor", "prototype", "0", "-", "é", "🙂", "a", "b", "id", "name"]
-LEAVES = [None, True, False, 0, 1, 1.5, -1, 2**53 - 1, "", "0", "true", "v", "naïve", "🙂", "long text " * 20]
+KEYS = [
+    "",
+    "/",
+    "~",
+    "~1",
+    "__proto__",
+    "constructor",
+    "prototype",
+    "0",
+    "-",
+    "é",
+    "🙂",
+    "a",
+    "b",
+    "id",
+    "name",
+]
+LEAVES = [
+    None,
+    True,
+    False,
+    0,
+    1,
+    1.5,
+    -1,
+    2**53 - 1,
+    "",
+    "0",
+    "true",
+    "v",
+    "naïve",
+    "🙂",
+    "long text " * 20,
+]
 
 
 class Documents:
@@ -38,14 +71,20 @@ class Documents:
     def value(self, depth: int = 3) -> Any:
         kind = self.random.random()
         if depth and kind < 0.3:
-            return {self.pick(KEYS): self.value(depth - 1) for _ in range(self.random.randint(0, 4))}
+            return {
+                self.pick(KEYS): self.value(depth - 1) for _ in range(self.random.randint(0, 4))
+            }
         if depth and kind < 0.6:
             make = self.pick([self.row, lambda: self.value(depth - 1), lambda: self.pick(LEAVES)])
             return [make() for _ in range(self.random.randint(0, 6))]
         return self.pick(LEAVES)
 
     def row(self) -> Any:
-        return {"id": self.random.randint(0, 50), "text": self.pick(LEAVES), "done": self.pick([True, False, 1])}
+        return {
+            "id": self.random.randint(0, 50),
+            "text": self.pick(LEAVES),
+            "done": self.pick([True, False, 1]),
+        }
 
     def document(self) -> dict[str, Any]:
         return {self.pick(KEYS): self.value() for _ in range(self.random.randint(0, 5))}
@@ -214,10 +253,19 @@ def test_a_part_of_the_document(name: str) -> None:
 def test_paths_that_clients_refuse() -> None:
     none: dict[str, Any] = {}
     one, two, inside, changed = ({"__proto__": value} for value in (1, 2, {"a": 1}, {"a": 2}))
-    for before, after in [(one, two), (one, none), (none, one), (inside, changed), ({**one, "a": 1}, {**two, "a": 2})]:
+    for before, after in [
+        (one, two),
+        (one, none),
+        (none, one),
+        (inside, changed),
+        ({**one, "a": 1}, {**two, "a": 2}),
+    ]:
         assert changes(before, after)[0] == [op("replace", "", after)]
         assert changes(before, after, "d")[0] == [op("replace", "/d", after)]
-    assert changes({"__proto__": {"a": 1}}, {"__proto__": {"a": 1}}) == ([], {"__proto__": {"a": 1}})
+    assert changes({"__proto__": {"a": 1}}, {"__proto__": {"a": 1}}) == (
+        [],
+        {"__proto__": {"a": 1}},
+    )
     assert changes({"prototype": 1}, {"prototype": 2}, "constructor")[0] == [
         op("replace", "/constructor", {"prototype": 2})
     ]
@@ -269,7 +317,12 @@ def test_the_result_shares_nothing_with_a_live_value() -> None:
     part = {"x": [1]}
     after: Any = {"a": part, "l": [part, part, {"id": 1, "p": part}], "n": {"m": {"k": part}}}
     text = exact(after)
-    for before in ({}, {"l": [0, {"id": 1}], "n": {}}, {"l": [{"x": []}] * 3, "n": {"m": {"k": {"x": []}}}}, 0):
+    for before in (
+        {},
+        {"l": [0, {"id": 1}], "n": {}},
+        {"l": [{"x": []}] * 3, "n": {"m": {"k": {"x": []}}}},
+        0,
+    ):
         operations, result = changes(before, after)
         part["x"].append(2)
         part["y"] = after["l"]
@@ -346,7 +399,18 @@ def test_what_is_not_plain_is_converted(name: str, place: str) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [None, True, 2**63 - 1, -(2**63), 1.5, "🙂", {"": "é"}, {"🙂": []}, nested(MAX_LEVELS), [nested(63), nested(63)]],
+    [
+        None,
+        True,
+        2**63 - 1,
+        -(2**63),
+        1.5,
+        "🙂",
+        {"": "é"},
+        {"🙂": []},
+        nested(MAX_LEVELS),
+        [nested(63), nested(63)],
+    ],
     ids=str,
 )
 def test_what_is_plain(value: Any) -> None:
@@ -354,9 +418,9 @@ def test_what_is_plain(value: Any) -> None:
     assert exact(made) == exact(value)
     assert not {id(node) for node in containers(made)} & {id(node) for node in containers(value)}
     assert changes(value, copy.deepcopy(value)) == ([], value)
-    assert changes([0, value], [0, copy.deepcopy(value), 1] if weigh(value, 99) < 99 else [0, value, 1])[0] == [
-        op("add", "/-", 1)
-    ]
+    assert changes(
+        [0, value], [0, copy.deepcopy(value), 1] if weigh(value, 99) < 99 else [0, value, 1]
+    )[0] == [op("add", "/-", 1)]
 
 
 @pytest.mark.parametrize("levels", [MAX_LEVELS - 1, MAX_LEVELS, MAX_LEVELS + 1, 300])
@@ -371,7 +435,11 @@ def test_deep_data_of_our_own(levels: int) -> None:
     assert str(operation["path"]).count("/") == min(levels, MAX_LEVELS)
     assert changes([before, 1, 2], [same, same, 2])[1] == [before, same, 2]
     listed = changes([before, 1, before, 2], [before, other, 3])
-    assert exact(listed[1]) == exact([before, other, 3]) == exact(apply_patch([before, 1, before, 2], listed[0]))
+    assert (
+        exact(listed[1])
+        == exact([before, other, 3])
+        == exact(apply_patch([before, 1, before, 2], listed[0]))
+    )
 
 
 @given(seed=st.integers(0, 2**32))
@@ -469,6 +537,8 @@ def test_a_client_follows_typical_changes(node_client: NodeClient) -> None:
         in_run(event("STATE_SNAPSHOT", snapshot=before), state_delta(*changes(before, after)[0]))
         for before, after, _ in cases
     ]
-    for run, (_, after, _) in zip(node_client.runs({"events": one} for one in streams), cases, strict=True):
+    for run, (_, after, _) in zip(
+        node_client.runs({"events": one} for one in streams), cases, strict=True
+    ):
         assert run.warnings == []
         assert exact(run.state) == exact(after)

@@ -1,4 +1,5 @@
-"""An encrypted value may come as soon as its message or call has begun: before its content, within it, after its end.
+"""An encrypted value may come as soon as its message or call has begun: before its content, within
+it, after its end.
 
 `@ag-ui/client` 1.0.0 takes each place alike; so do both verifiers, the fold and `compact`.
 """
@@ -15,7 +16,9 @@ from tests.protocol.streams import Wire, call, event, in_run, reasoning, result,
 
 def value(entity_id: str, subtype: str = "message") -> Wire:
     """The encrypted value of a message or a call."""
-    return event("REASONING_ENCRYPTED_VALUE", subtype=subtype, entityId=entity_id, encryptedValue="E")
+    return event(
+        "REASONING_ENCRYPTED_VALUE", subtype=subtype, entityId=entity_id, encryptedValue="E"
+    )
 
 
 # Each item with its value; what follows has begun before the value that comes last of all.
@@ -25,7 +28,11 @@ ITEMS: dict[str, tuple[list[Wire], Wire, list[Wire]]] = {
     "call": (call("c", "{", "}", parentMessageId="m"), value("c", "tool-call"), [result("c")]),
     "message of a call": (call("c", "{", "}", parentMessageId="m"), value("m"), [result("c")]),
 }
-CASES = [(name, place) for name, (item, _, rest) in ITEMS.items() for place in range(1, len(item) + len(rest) + 1)]
+CASES = [
+    (name, place)
+    for name, (item, _, rest) in ITEMS.items()
+    for place in range(1, len(item) + len(rest) + 1)
+]
 
 
 def stream_of(name: str, place: int) -> list[Wire]:
@@ -41,7 +48,9 @@ def holders(messages: list[Wire]) -> list[str]:
 
 
 @pytest.mark.parametrize(("name", "place"), CASES)
-def test_a_value_is_taken_from_the_start_of_its_entity_on(name: str, place: int, node_client: NodeClient) -> None:
+def test_a_value_is_taken_from_the_start_of_its_entity_on(
+    name: str, place: int, node_client: NodeClient
+) -> None:
     stream = stream_of(name, place)
     ours = fold(verify(stream, strict=True))
     record_stream(stream)
@@ -59,7 +68,9 @@ def test_a_value_of_what_has_not_begun_is_lost(name: str, node_client: NodeClien
     client = node_client.run(events=stream)
     assert client.accepted
     assert holders(client.messages) == []
-    assert [message.model_dump(by_alias=True) for message in fold(verify(stream)).messages] == client.messages
+    assert [
+        message.model_dump(by_alias=True) for message in fold(verify(stream)).messages
+    ] == client.messages
     with pytest.raises(ProtocolError) as caught:
         verify(stream, strict=True)
     assert caught.value.code == "unknown-entity"

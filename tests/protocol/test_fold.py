@@ -1,4 +1,5 @@
-"""What the fold promises beside equality with the client, which ``test_against_client`` holds it to."""
+"""What the fold promises beside equality with the client, which ``test_against_client`` holds it
+to."""
 
 from __future__ import annotations
 
@@ -8,7 +9,12 @@ from random import Random
 
 import jsonpatch
 import pytest
-from ag_ui.core import TextMessageContentEvent, TextMessageStartEvent, ToolCallArgsEvent, UserMessage
+from ag_ui.core import (
+    TextMessageContentEvent,
+    TextMessageStartEvent,
+    ToolCallArgsEvent,
+    UserMessage,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,7 +35,12 @@ def test_wire_objects_and_sdk_events_fold_alike() -> None:
 
 
 def test_chunks_are_expanded_and_bad_ones_raise() -> None:
-    folded = fold([event("TEXT_MESSAGE_CHUNK", messageId="m", delta="a"), event("TEXT_MESSAGE_CHUNK", delta="b")])
+    folded = fold(
+        [
+            event("TEXT_MESSAGE_CHUNK", messageId="m", delta="a"),
+            event("TEXT_MESSAGE_CHUNK", delta="b"),
+        ]
+    )
     assert folded.messages[0].content == "ab"
     with pytest.raises(ProtocolError):
         fold([event("TEXT_MESSAGE_CHUNK", delta="b")])
@@ -49,7 +60,9 @@ def test_nothing_that_was_given_is_changed() -> None:
     stream = [
         event("TEXT_MESSAGE_START", messageId="u", metadata={"b": 2}),
         event("TEXT_MESSAGE_CONTENT", messageId="u", delta="!"),
-        state_delta({"op": "add", "path": "/k/l/-", "value": 2}, {"op": "copy", "from": "/k", "path": "/m"}),
+        state_delta(
+            {"op": "add", "path": "/k/l/-", "value": 2}, {"op": "copy", "from": "/k", "path": "/m"}
+        ),
         state_delta({"op": "add", "path": "/m/l/-", "value": 3}),
     ]
     folded = fold(stream, history, state)
@@ -119,7 +132,10 @@ def test_patches_agree_with_an_independent_implementation(seed: int) -> None:
 )
 def test_a_patch_applies_whole_or_not_at_all(operation: dict[str, object]) -> None:
     state = {"l": [[]], "t": True}
-    folded = fold([event("STATE_DELTA", delta=[{"op": "add", "path": "/n", "value": 1}, operation])], state=state)
+    folded = fold(
+        [event("STATE_DELTA", delta=[{"op": "add", "path": "/n", "value": 1}, operation])],
+        state=state,
+    )
     assert folded.state is state
     assert len(folded.warnings) == 1
     assert folded.warnings[0].startswith("STATE_DELTA")

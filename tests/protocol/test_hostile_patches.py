@@ -1,4 +1,5 @@
-"""Patches that are built to cost more than they weigh on the wire: random ones, and those that did."""
+"""Patches that are built to cost more than they weigh on the wire: random ones, and those that
+did."""
 
 from __future__ import annotations
 
@@ -15,7 +16,14 @@ from hypothesis import strategies as st
 from langgraph_agui.protocol import ProtocolError, fold, parse_event
 from langgraph_agui.protocol.diff import weigh
 from langgraph_agui.protocol.fold import Fold
-from langgraph_agui.protocol.patch import VALUE_WEIGHT, Allowance, Document, PatchError, TooHeavyError, apply_patch
+from langgraph_agui.protocol.patch import (
+    VALUE_WEIGHT,
+    Allowance,
+    Document,
+    PatchError,
+    TooHeavyError,
+    apply_patch,
+)
 from tests.deep import example_count
 from tests.protocol.streams import Wire, event, state_delta
 
@@ -72,8 +80,13 @@ def size(value: Any) -> int:
 @example(document=NARROW, patches=[[one] for one in DOUBLING])
 @example(document=NARROW, patches=[COPY_AND_MOVE])
 @example(document=[1], patches=[copied(("", "/-"), ("", "/0"), ("", "/-")) * 20])
-@example(document="x" * 1000, patches=[[{"op": "add", "path": "", "value": {"a": []}}, *copied(("/a", "/b"))]])
-def test_no_series_of_patches_makes_a_heavy_document(document: Any, patches: list[list[Wire]]) -> None:
+@example(
+    document="x" * 1000,
+    patches=[[{"op": "add", "path": "", "value": {"a": []}}, *copied(("/a", "/b"))]],
+)
+def test_no_series_of_patches_makes_a_heavy_document(
+    document: Any, patches: list[list[Wire]]
+) -> None:
     held, before = Document(document, Allowance(LIMIT)), copy.deepcopy(document)
     for patch in patches:
         value = held.value
@@ -112,7 +125,9 @@ def test_copies_are_paid_for_whatever_becomes_of_them(patch: list[Wire]) -> None
         Document(NARROW, Allowance(LIMIT)).patch(patch)
 
 
-@pytest.mark.parametrize("operation", [{"op": "add", "path": "/0", "value": 1}, {"op": "remove", "path": "/0"}])
+@pytest.mark.parametrize(
+    "operation", [{"op": "add", "path": "/0", "value": 1}, {"op": "remove", "path": "/0"}]
+)
 def test_the_front_of_a_long_list_is_not_moved_without_end(operation: Wire) -> None:
     held = Document([0] * 30_000, Allowance(LIMIT * 100))
     with pytest.raises(TooHeavyError):
@@ -151,14 +166,18 @@ def test_small_additions_count_and_replacements_do_not_add_up() -> None:
 
 def test_an_applications_own_state_may_hold_what_json_does_not() -> None:
     held = Document({1: (), "l": [object()], None: {2.5}}, Allowance(LIMIT))
-    assert held.patch([{"op": "add", "path": "/l/-", "value": 1}, *copied(("/l", "/m"))])["m"][1] == 1  # type: ignore[index]
+    assert (
+        held.patch([{"op": "add", "path": "/l/-", "value": 1}, *copied(("/l", "/m"))])["m"][1] == 1
+    )  # type: ignore[index]
 
 
 def activity(*operations: Wire, id_: str = "a") -> Wire:
     return event("ACTIVITY_DELTA", messageId=id_, activityType="x", patch=list(operations))
 
 
-BEGUN = [event("ACTIVITY_SNAPSHOT", messageId=id_, activityType="x", content=NARROW) for id_ in "ab"]
+BEGUN = [
+    event("ACTIVITY_SNAPSHOT", messageId=id_, activityType="x", content=NARROW) for id_ in "ab"
+]
 
 
 @pytest.mark.parametrize(
@@ -205,7 +224,10 @@ def weighed(monkeypatch: pytest.MonkeyPatch, run: Callable[[], object]) -> int:
 
 def test_a_large_state_is_not_weighed_for_each_delta(monkeypatch: pytest.MonkeyPatch) -> None:
     state = {"rows": [{"name": "x" * 20} for _ in range(2000)]}
-    deltas = [parse_event(state_delta({"op": "replace", "path": f"/rows/{n}/name", "value": "y"})) for n in range(500)]
+    deltas = [
+        parse_event(state_delta({"op": "replace", "path": f"/rows/{n}/name", "value": "y"}))
+        for n in range(500)
+    ]
     made = Fold(state=state)
     once = weighed(monkeypatch, lambda: made.apply(deltas[0]))  # type: ignore[arg-type]
     rest = weighed(monkeypatch, lambda: [made.apply(one) for one in deltas])  # type: ignore[arg-type]

@@ -1,4 +1,5 @@
-"""Any value becomes JSON data, JSON data stays what it is, and nothing of an unknown object shows."""
+"""Any value becomes JSON data, JSON data stays what it is, and nothing of an unknown object
+shows."""
 
 from __future__ import annotations
 
@@ -24,7 +25,11 @@ from langgraph_agui.protocol import to_jsonable
 from langgraph_agui.protocol.wire import MAX_DEPTH
 
 JSON: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
 )
@@ -105,7 +110,9 @@ ANYTHING = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.text(st.characters(), max_size=2) | st.integers() | st.binary(max_size=2), inner, max_size=3
+            st.text(st.characters(), max_size=2) | st.integers() | st.binary(max_size=2),
+            inner,
+            max_size=3,
         )
         | st.tuples(inner, inner)
         | st.builds(Holder, inner, inner)
@@ -142,7 +149,10 @@ def test_anything_becomes_json_and_tells_no_secrets(value: object) -> None:
         (Colour.RED, ["r", 1]),
         (IntEnum("N", "A").A, 1),
         (StrEnum("S", "A").A, "a"),
-        ({1: "a", None: "b", False: "c", 0.5: "d"}, {"1": "a", "null": "b", "false": "c", "0.5": "d"}),
+        (
+            {1: "a", None: "b", False: "c", 0.5: "d"},
+            {"1": "a", "null": "b", "false": "c", "0.5": "d"},
+        ),
         ({1: object(), "1": 2}, {"1": object_of("builtins.object"), "1'": 2}),
         ({b"k": 1}, {"<builtins.bytes>": 1}),
         (2**60, 2**60),
@@ -187,7 +197,12 @@ def test_shared_values_are_written_out_and_only_back_references_are_cycles() -> 
     assert str(to_jsonable(model)).count("cycle") == 1  # pydantic unrolls one round by itself
     message = UserMessage(id="m", content="x", metadata={})
     message.metadata = {"back": message}
-    assert to_jsonable(message) == {"id": "m", "role": "user", "content": "x", "metadata": {"back": CYCLE}}
+    assert to_jsonable(message) == {
+        "id": "m",
+        "role": "user",
+        "content": "x",
+        "metadata": {"back": CYCLE},
+    }
 
 
 def test_depth_is_kept_as_far_as_it_goes() -> None:

@@ -60,11 +60,17 @@ def server() -> Iterator[Server]:
 def test_a_turn_sends_what_the_client_holds(server: Server, node_client: NodeClient) -> None:
     server.events = in_run(*text("m", "hello"))
     first = node_client.run(
-        url=server.url, agent="turns", threadId="t", add=[message("user", "u1")], headers={"x-key": "1"}
+        url=server.url,
+        agent="turns",
+        threadId="t",
+        add=[message("user", "u1")],
+        headers={"x-key": "1"},
     )
     assert [held["id"] for held in first.messages] == ["u1", "m"]
     server.events = in_run(*text("m2", "again"))
-    second = node_client.run(url=server.url, agent="turns", add=[message("user", "u2")], tools=[], state={})
+    second = node_client.run(
+        url=server.url, agent="turns", add=[message("user", "u2")], tools=[], state={}
+    )
     assert [held["id"] for held in second.messages] == ["u1", "m", "u2", "m2"]
     assert server.inputs[1]["messages"] == [*first.messages, message("user", "u2")]
     assert server.inputs[1] == second.input
@@ -80,7 +86,10 @@ async def test_the_outcome_is_told(server: Server, node_client: NodeClient) -> N
     pending = await node_client.arun(url=server.url)
     assert (pending.outcome, pending.pendingToolCallIds) == ("success", ["c"])
     interrupts = [{"id": "i", "reason": "r"}]
-    server.events = [STARTED, {**FINISHED, "outcome": {"type": "interrupt", "interrupts": interrupts}}]
+    server.events = [
+        STARTED,
+        {**FINISHED, "outcome": {"type": "interrupt", "interrupts": interrupts}},
+    ]
     interrupted = await node_client.arun(url=server.url, agent="paused")
     assert (interrupted.outcome, interrupted.openInterrupts) == ("interrupt", interrupts)
     unanswered = await node_client.arun(url=server.url, agent="paused")
@@ -97,7 +106,9 @@ async def test_the_outcome_is_told(server: Server, node_client: NodeClient) -> N
     assert failed.runError == {"message": "no", "code": None}
 
 
-def test_a_refused_request_and_a_broken_stream_are_errors(server: Server, node_client: NodeClient) -> None:
+def test_a_refused_request_and_a_broken_stream_are_errors(
+    server: Server, node_client: NodeClient
+) -> None:
     server.status = 403
     refused = node_client.run(url=server.url)
     assert refused.status == 403

@@ -1,4 +1,5 @@
-"""Two spellings of before AG-UI 1.0 are read though the reference client refuses them: see `differences.py`."""
+"""Two spellings of before AG-UI 1.0 are read though the reference client refuses them: see
+`differences.py`."""
 
 from __future__ import annotations
 
@@ -21,7 +22,11 @@ CONTENTS: dict[str, tuple[list[Wire], str, list[str]]] = {
     "parts that are no text": (
         [{"type": "thinking", "thinking": "hm"}, A, {"type": "tool_use", "id": "c"}],
         "a",
-        [READ, "unknown part 'thinking' in content, removed", "unknown part 'tool_use' in content, removed"],
+        [
+            READ,
+            "unknown part 'thinking' in content, removed",
+            "unknown part 'tool_use' in content, removed",
+        ],
     ),
     "parts that say more": ([{**A, "index": 0, "annotations": None}], "a", [READ]),
 }
@@ -52,7 +57,9 @@ def test_the_role_of_a_span_is_removed() -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("name", CONTENTS)
-def test_a_list_where_a_message_has_text(name: str, role: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_list_where_a_message_has_text(
+    name: str, role: str, caplog: pytest.LogCaptureFixture
+) -> None:
     content, text, expected = CONTENTS[name]
     one = message(role, "m", content)
     _, notes = examine(snapshot(one))
@@ -65,12 +72,23 @@ def test_a_list_where_a_message_has_text(name: str, role: str, caplog: pytest.Lo
         [kept] = held
         assert (kept.role, kept.content) == (role, text)
     once = [f"AG-UI: {'; '.join(expected)}"] if expected else []  # of what a client sends
-    assert [record.getMessage() for record in caplog.records] == [*(f"AG-UI: {note}" for note in expected), *once * 2]
+    assert [record.getMessage() for record in caplog.records] == [
+        *(f"AG-UI: {note}" for note in expected),
+        *once * 2,
+    ]
     assert one["content"] is content
 
 
 @pytest.mark.parametrize(
-    "content", [["a"], [A, None], [{"type": "text"}], [{"type": "text", "text": None}], [{"text": "a"}], {"0": A}]
+    "content",
+    [
+        ["a"],
+        [A, None],
+        [{"type": "text"}],
+        [{"type": "text", "text": None}],
+        [{"text": "a"}],
+        {"0": A},
+    ],
 )
 def test_what_is_no_list_of_parts_is_refused(content: Any) -> None:
     one = message("assistant", "m", content)
@@ -89,7 +107,9 @@ def test_users_and_tools_keep_their_parts() -> None:
 
 
 @pytest.mark.parametrize(
-    "wire", [{**reasoning()[0], "role": "assistant"}, snapshot(message("assistant", "m", [A]))], ids=["role", "parts"]
+    "wire",
+    [{**reasoning()[0], "role": "assistant"}, snapshot(message("assistant", "m", [A]))],
+    ids=["role", "parts"],
 )
 def test_a_producer_must_not_send_them(wire: Wire) -> None:
     with pytest.raises(ProtocolError) as caught:

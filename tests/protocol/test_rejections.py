@@ -1,4 +1,5 @@
-"""Every rejection of the reference client's schema, chunk and verify stages, judged by it and by us."""
+"""Every rejection of the reference client's schema, chunk and verify stages, judged by it and by
+us."""
 
 from __future__ import annotations
 
@@ -60,10 +61,18 @@ SEQUENCE: dict[str, tuple[list[Wire], str, str]] = {
     ),
     "text end": (in_run(TEXT_END), "not-open", "No active text message"),
     "call open": (in_run(CALL, CALL), "already-open", "already in progress"),
-    "call args": (in_run(event("TOOL_CALL_ARGS", toolCallId="c", delta="")), "not-open", "No active tool call"),
+    "call args": (
+        in_run(event("TOOL_CALL_ARGS", toolCallId="c", delta="")),
+        "not-open",
+        "No active tool call",
+    ),
     "call end": (in_run(event("TOOL_CALL_END", toolCallId="c")), "not-open", "No active tool call"),
     "span open": (in_run(SPAN, SPAN), "already-open", "already in progress"),
-    "span end": (in_run(event("REASONING_END", messageId="q")), "not-open", "No active reasoning span"),
+    "span end": (
+        in_run(event("REASONING_END", messageId="q")),
+        "not-open",
+        "No active reasoning span",
+    ),
     "thought open": (in_run(THOUGHT, THOUGHT), "already-open", "already in progress"),
     "thought content": (
         in_run(SPAN, event("REASONING_MESSAGE_CONTENT", messageId="q", delta="")),
@@ -76,8 +85,16 @@ SEQUENCE: dict[str, tuple[list[Wire], str, str]] = {
         "No active reasoning message",
     ),
     "step open": (in_run(STEP, STEP), "step-active", "is already active"),
-    "step open in subagent": (in_run({**STEP, **A}, {**STEP, **A}), "step-active", "in subagent 'a'"),
-    "step end": (in_run(event("STEP_FINISHED", stepName="s")), "step-not-started", "was not started"),
+    "step open in subagent": (
+        in_run({**STEP, **A}, {**STEP, **A}),
+        "step-active",
+        "in subagent 'a'",
+    ),
+    "step end": (
+        in_run(event("STEP_FINISHED", stepName="s")),
+        "step-not-started",
+        "was not started",
+    ),
     "step end by other": (
         in_run(STEP, event("STEP_FINISHED", stepName="s", **A)),
         "owner-mismatch",
@@ -90,11 +107,19 @@ SEQUENCE: dict[str, tuple[list[Wire], str, str]] = {
     ),
     "open step": (in_run(STEP), "open-steps", "steps are still active"),
     "open text": (in_run(TEXT), "open-text-messages", "text messages are still active"),
-    "open thought": (in_run(THOUGHT), "open-reasoning-messages", "reasoning messages are still active"),
+    "open thought": (
+        in_run(THOUGHT),
+        "open-reasoning-messages",
+        "reasoning messages are still active",
+    ),
     "open span": (in_run(SPAN), "open-reasoning-spans", "reasoning spans are still active"),
     "open call": (in_run(CALL), "open-tool-calls", "tool calls are still active"),
     "open subagent": (in_run(SUB), "open-subagents", "subagents are still active"),
-    "open things in order": (in_run(SUB, CALL, SPAN, THOUGHT, TEXT, STEP), "open-steps", "steps are still"),
+    "open things in order": (
+        in_run(SUB, CALL, SPAN, THOUGHT, TEXT, STEP),
+        "open-steps",
+        "steps are still",
+    ),
     "text of another": (
         in_run(TEXT, event("TEXT_MESSAGE_CONTENT", messageId="m", delta="", **A), TEXT_END),
         "owner-mismatch",
@@ -105,7 +130,11 @@ SEQUENCE: dict[str, tuple[list[Wire], str, str]] = {
         "owner-mismatch",
         "does not match the message",
     ),
-    "text reopened by another": (in_run(*text(), {**TEXT, **A}), "owner-mismatch", "does not match"),
+    "text reopened by another": (
+        in_run(*text(), {**TEXT, **A}),
+        "owner-mismatch",
+        "does not match",
+    ),
     "text restated for another": (
         in_run(snapshot(message("assistant", "m", **A)), {**TEXT, **B}),
         "owner-mismatch",
@@ -113,7 +142,14 @@ SEQUENCE: dict[str, tuple[list[Wire], str, str]] = {
     ),
     "text echoed for another": (
         [
-            {**STARTED, "input": {"threadId": "t", "runId": "r", "messages": [message("assistant", "m", **A)]}},
+            {
+                **STARTED,
+                "input": {
+                    "threadId": "t",
+                    "runId": "r",
+                    "messages": [message("assistant", "m", **A)],
+                },
+            },
             {**TEXT, **B},
         ],
         "owner-mismatch",
@@ -136,7 +172,9 @@ SEQUENCE: dict[str, tuple[list[Wire], str, str]] = {
                     "id": "m",
                     "role": "assistant",
                     **A,
-                    "toolCalls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}],
+                    "toolCalls": [
+                        {"id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}
+                    ],
                 }
             ),
             {**CALL, **B},
@@ -149,7 +187,11 @@ SEQUENCE: dict[str, tuple[list[Wire], str, str]] = {
         "owner-mismatch",
         "does not match the reasoning message",
     ),
-    "thought in another's span": (in_run({**SPAN, **A}, {**THOUGHT, **B}), "owner-mismatch", "does not match"),
+    "thought in another's span": (
+        in_run({**SPAN, **A}, {**THOUGHT, **B}),
+        "owner-mismatch",
+        "does not match",
+    ),
     "span end of another": (
         in_run({**SPAN, **A}, event("REASONING_END", messageId="q", **B)),
         "owner-mismatch",
@@ -166,7 +208,13 @@ SEQUENCE: dict[str, tuple[list[Wire], str, str]] = {
     "encrypted message of another": (
         in_run(
             *reasoning(**A),
-            event("REASONING_ENCRYPTED_VALUE", subtype="message", entityId="q", encryptedValue="e", **B),
+            event(
+                "REASONING_ENCRYPTED_VALUE",
+                subtype="message",
+                entityId="q",
+                encryptedValue="e",
+                **B,
+            ),
         ),
         "owner-mismatch",
         "does not match the message",
@@ -174,7 +222,13 @@ SEQUENCE: dict[str, tuple[list[Wire], str, str]] = {
     "encrypted call of another": (
         in_run(
             *call(),
-            event("REASONING_ENCRYPTED_VALUE", subtype="tool-call", entityId="c", encryptedValue="e", **B),
+            event(
+                "REASONING_ENCRYPTED_VALUE",
+                subtype="tool-call",
+                entityId="c",
+                encryptedValue="e",
+                **B,
+            ),
         ),
         "owner-mismatch",
         "does not match the tool call",
@@ -190,7 +244,11 @@ SEQUENCE: dict[str, tuple[list[Wire], str, str]] = {
         "is owned by",
     ),
     "subagent twice": (in_run(SUB, SUB), "subagent-active", "is already active"),
-    "subagent again": (in_run(SUB, SUB_END, SUB), "subagent-reused", "has already finished in this run"),
+    "subagent again": (
+        in_run(SUB, SUB_END, SUB),
+        "subagent-reused",
+        "has already finished in this run",
+    ),
     "subagent of nobody": (
         in_run({**SUB, "parentSubagentRunId": "z"}),
         "subagent-parent-unknown",
@@ -223,17 +281,23 @@ SEQUENCE: dict[str, tuple[list[Wire], str, str]] = {
         "must have a messageId",
     ),
     "chunk after another kind": (
-        in_run(event("TEXT_MESSAGE_CHUNK", messageId="m"), event("REASONING_MESSAGE_CHUNK", delta="x")),
+        in_run(
+            event("TEXT_MESSAGE_CHUNK", messageId="m"), event("REASONING_MESSAGE_CHUNK", delta="x")
+        ),
         "chunk-without-id",
         "must have a messageId",
     ),
     "chunk after a close": (
-        in_run(event("TEXT_MESSAGE_CHUNK", messageId="m"), STEP, event("TEXT_MESSAGE_CHUNK", delta="x")),
+        in_run(
+            event("TEXT_MESSAGE_CHUNK", messageId="m"), STEP, event("TEXT_MESSAGE_CHUNK", delta="x")
+        ),
         "chunk-without-id",
         "must have a messageId",
     ),
     "chunk role changes": (
-        in_run(event("TEXT_MESSAGE_CHUNK", messageId="m"), event("TEXT_MESSAGE_CHUNK", role="user")),
+        in_run(
+            event("TEXT_MESSAGE_CHUNK", messageId="m"), event("TEXT_MESSAGE_CHUNK", role="user")
+        ),
         "chunk-mismatch",
         "chunk role 'user' does not match",
     ),
@@ -320,24 +384,36 @@ MALFORMED: dict[str, Wire] = {
     ),
     "result part is text": result(content=["x"]),
     "source is text": result(content=[{"type": "image", "source": "u"}]),
-    "data source without mime": result(content=[{"type": "image", "source": {"type": "data", "value": "u"}}]),
+    "data source without mime": result(
+        content=[{"type": "image", "source": {"type": "data", "value": "u"}}]
+    ),
     "snapshot missing": event("STATE_SNAPSHOT"),
     "custom without value": event("CUSTOM", name="n"),
     "custom without name": event("CUSTOM", value=1),
     "raw without event": event("RAW"),
     "patch path relative": state_delta({"op": "add", "path": "a", "value": 1}),
     "patch path tilde": state_delta({"op": "add", "path": "/~2", "value": 1}),
-    "patch path newline": state_delta({"op": "remove", "path": "/a\n"}, {"op": "remove", "path": "x\n"}),
+    "patch path newline": state_delta(
+        {"op": "remove", "path": "/a\n"}, {"op": "remove", "path": "x\n"}
+    ),
     "patch add without value": state_delta({"op": "add", "path": "/a"}),
     "patch test without value": state_delta({"op": "test", "path": "/a"}),
     "patch move without from": state_delta({"op": "move", "path": "/a"}),
     "patch not a list": event("STATE_DELTA", delta={}),
     "patch of numbers": event("STATE_DELTA", delta=[1]),
     "arguments object": snapshot(
-        {"id": "m", "role": "assistant", "toolCalls": [{**_CALL, "function": {"name": "f", "arguments": {}}}]}
+        {
+            "id": "m",
+            "role": "assistant",
+            "toolCalls": [{**_CALL, "function": {"name": "f", "arguments": {}}}],
+        }
     ),
-    "call type missing": snapshot({"id": "m", "role": "assistant", "toolCalls": [_without(_CALL, "type")]}),
-    "call type unknown": snapshot({"id": "m", "role": "assistant", "toolCalls": [{**_CALL, "type": "x"}]}),
+    "call type missing": snapshot(
+        {"id": "m", "role": "assistant", "toolCalls": [_without(_CALL, "type")]}
+    ),
+    "call type unknown": snapshot(
+        {"id": "m", "role": "assistant", "toolCalls": [{**_CALL, "type": "x"}]}
+    ),
     "calls null": snapshot({"id": "m", "role": "assistant", "toolCalls": None}),
     **{
         f"{role} content parts": snapshot(message(role, "m", [{"type": "text", "text": 1}]))
@@ -350,12 +426,21 @@ MALFORMED: dict[str, Wire] = {
     "messages null": event("MESSAGES_SNAPSHOT", messages=None),
     "message null": event("MESSAGES_SNAPSHOT", messages=[None]),
     "activity list": event("ACTIVITY_SNAPSHOT", messageId="y", activityType="k", content=[]),
-    "activity replace null": event("ACTIVITY_SNAPSHOT", messageId="y", activityType="k", content={}, replace=None),
-    "activity replace number": event("ACTIVITY_SNAPSHOT", messageId="y", activityType="k", content={}, replace=1),
-    "encrypted subtype": event("REASONING_ENCRYPTED_VALUE", subtype="reasoning", entityId="q", encryptedValue="e"),
+    "activity replace null": event(
+        "ACTIVITY_SNAPSHOT", messageId="y", activityType="k", content={}, replace=None
+    ),
+    "activity replace number": event(
+        "ACTIVITY_SNAPSHOT", messageId="y", activityType="k", content={}, replace=1
+    ),
+    "encrypted subtype": event(
+        "REASONING_ENCRYPTED_VALUE", subtype="reasoning", entityId="q", encryptedValue="e"
+    ),
     "interrupts empty": {**FINISHED, "outcome": {"type": "interrupt", "interrupts": []}},
     "interrupts missing": {**FINISHED, "outcome": {"type": "interrupt"}},
-    "interrupt without reason": {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [{"id": "i"}]}},
+    "interrupt without reason": {
+        **FINISHED,
+        "outcome": {"type": "interrupt", "interrupts": [{"id": "i"}]},
+    },
     "interrupt tag null": {
         **FINISHED,
         "outcome": {"type": "interrupt", "interrupts": [{**_INTERRUPT, "subagentRunId": None}]},
@@ -378,7 +463,9 @@ MALFORMED: dict[str, Wire] = {
     "step without name": event("STEP_STARTED"),
     "subagent without id": event("SUBAGENT_STARTED", name="n"),
     "subagent without name": event("SUBAGENT_STARTED", subagentRunId="a"),
-    "subagent parent null": event("SUBAGENT_STARTED", subagentRunId="a", name="n", parentSubagentRunId=None),
+    "subagent parent null": event(
+        "SUBAGENT_STARTED", subagentRunId="a", name="n", parentSubagentRunId=None
+    ),
     "subagent error silent": event("SUBAGENT_ERROR", subagentRunId="a"),
     "suspended ids null": {**SUB_END, "outcome": {"type": "suspended", "interruptIds": None}},
 }
@@ -393,7 +480,9 @@ def client_runs(node_client: NodeClient) -> dict[str, ClientRun]:
 
 
 @pytest.mark.parametrize("name", SEQUENCE)
-def test_the_order_of_events_is_judged_as_by_the_client(name: str, client_runs: dict[str, ClientRun]) -> None:
+def test_the_order_of_events_is_judged_as_by_the_client(
+    name: str, client_runs: dict[str, ClientRun]
+) -> None:
     events, code, client_text = SEQUENCE[name]
     error = client_runs[name].error
     assert error is not None
@@ -406,7 +495,9 @@ def test_the_order_of_events_is_judged_as_by_the_client(name: str, client_runs: 
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_malformed_values_are_judged_as_by_the_client(name: str, client_runs: dict[str, ClientRun]) -> None:
+def test_malformed_values_are_judged_as_by_the_client(
+    name: str, client_runs: dict[str, ClientRun]
+) -> None:
     assert client_runs[f"malformed {name}"].error is not None
     with pytest.raises(ProtocolError) as caught:
         verify([STARTED, MALFORMED[name]])

@@ -21,7 +21,9 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
     max_leaves=6,
 )
-references = st.sampled_from(["#", "#/$defs/a", "#/$defs/b", "#/properties/a", "#/allOf/0", "#other", "http://x/y"])
+references = st.sampled_from(
+    ["#", "#/$defs/a", "#/$defs/b", "#/properties/a", "#/allOf/0", "#other", "http://x/y"]
+)
 
 
 def with_keywords(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -69,7 +71,9 @@ def taken(value: Any, schema: Any) -> bool | None:
     """Whether the schema takes the value; None if nobody can tell."""
     try:
         return Draft202012Validator(schema).is_valid(value)
-    except BaseException:  # where references go round, the package in Rust behind `jsonschema` panics
+    except (
+        BaseException
+    ):  # where references go round, the package in Rust behind `jsonschema` panics
         return None
 
 
@@ -92,7 +96,12 @@ def test_references_are_expanded_up_to_a_bound(width: int) -> None:
         "$defs": {"node": {"properties": {name: {"$ref": "#/$defs/node"} for name in "ab"}}},
         "$ref": "#/$defs/node",
     }
-    for schema in ({"$ref": "#/$defs/d0", "$defs": levels}, tree, {"$ref": "#"}, {"anyOf": [{"$ref": "#"}] * width}):
+    for schema in (
+        {"$ref": "#/$defs/d0", "$defs": levels},
+        tree,
+        {"$ref": "#"},
+        {"anyOf": [{"$ref": "#"}] * width},
+    ):
         assert count(relaxed(schema)) < 5 * MAX_SCHEMAS
 
 
@@ -108,7 +117,10 @@ class Order(BaseModel):
 
 def test_the_schema_of_a_model_still_holds() -> None:
     schema = answer_schema(("approve", "edit"), Order.model_json_schema())
-    good = {"approved": True, "editedArgs": {"items": [{"name": "x", "count": 1}], "first": {"name": "y"}}}
+    good = {
+        "approved": True,
+        "editedArgs": {"items": [{"name": "x", "count": 1}], "first": {"name": "y"}},
+    }
     assert schema_mismatch(good, schema, "q") is None
     plain = Order.model_json_schema()
     assert schema_mismatch(good["editedArgs"], plain, "q") is None
@@ -124,7 +136,10 @@ def test_the_schema_of_a_model_still_holds() -> None:
     ("schema", "payload"),
     [
         ({"pattern": "^(a+)+$"}, "a" * 60 + "!"),
-        ({"patternProperties": {"^(a+)+$": {}}, "additionalProperties": False}, {"a" * 60 + "!": 1}),
+        (
+            {"patternProperties": {"^(a+)+$": {}}, "additionalProperties": False},
+            {"a" * 60 + "!": 1},
+        ),
         ({"allOf": [{"not": {"pattern": "^(a+)+$"}}]}, "a" * 60 + "!"),
     ],
 )
@@ -137,7 +152,10 @@ def test_forms_keep_what_they_show() -> None:
         "type": "object",
         "title": "T",
         "properties": {
-            "size": {"oneOf": [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}], "default": "s"},
+            "size": {
+                "oneOf": [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}],
+                "default": "s",
+            },
             "mail": {"type": "string", "format": "email", "description": "Where to?"},
         },
         "required": ["size"],

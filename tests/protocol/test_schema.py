@@ -15,7 +15,17 @@ from ag_ui.core import (
 
 from langgraph_agui.protocol import ProtocolError, fold, parse_event, verify
 from langgraph_agui.protocol.schema import examine
-from tests.protocol.streams import FINISHED, STARTED, Wire, event, in_run, message, result, snapshot, state_delta
+from tests.protocol.streams import (
+    FINISHED,
+    STARTED,
+    Wire,
+    event,
+    in_run,
+    message,
+    result,
+    snapshot,
+    state_delta,
+)
 
 if TYPE_CHECKING:
     from tests.node_client import ClientRun, NodeClient
@@ -36,15 +46,26 @@ TOLERATED: dict[str, tuple[Wire, int]] = {
     "tag on a snapshot": (snapshot(subagentRunId="a"), 1),
     "unknown role": (snapshot(message("wizard", "m"), message("user", "k")), 1),
     "role that is no text": (snapshot({"id": "m", "role": 1}), 1),
-    "unknown part": (snapshot(message("user", "m", [{"type": "scent"}, {"type": "text", "text": "x"}])), 1),
-    "unknown source": (snapshot(message("user", "m", [{**_PART, "source": {"type": "beam"}, "id": 1}])), 1),
+    "unknown part": (
+        snapshot(message("user", "m", [{"type": "scent"}, {"type": "text", "text": "x"}])),
+        1,
+    ),
+    "unknown source": (
+        snapshot(message("user", "m", [{**_PART, "source": {"type": "beam"}, "id": 1}])),
+        1,
+    ),
     "unknown in a call": (
         snapshot(
             {
                 "id": "m",
                 "role": "assistant",
                 "toolCalls": [
-                    {"id": "c", "type": "function", "function": {"name": "f", "arguments": "", "z": 1}, "z": 1}
+                    {
+                        "id": "c",
+                        "type": "function",
+                        "function": {"name": "f", "arguments": "", "z": 1},
+                        "z": 1,
+                    }
                 ],
             }
         ),
@@ -83,14 +104,20 @@ TOLERATED: dict[str, tuple[Wire, int]] = {
                 "m",
                 [
                     {"type": "binary", "mimeType": "audio/wav", "data": "d"},
-                    {"type": "audio", "source": {"type": "data", "value": "e", "mimeType": "audio/wav"}},
+                    {
+                        "type": "audio",
+                        "source": {"type": "data", "value": "e", "mimeType": "audio/wav"},
+                    },
                     {"type": "text", "text": "x", "mimeType": "a/b", "url": "u"},
                 ],
             )
         ),
         3,
     ),
-    "binary by id only": (snapshot(message("user", "m", [{"type": "binary", "mimeType": "a/b", "id": "i"}])), 3),
+    "binary by id only": (
+        snapshot(message("user", "m", [{"type": "binary", "mimeType": "a/b", "id": "i"}])),
+        3,
+    ),
     "binary without a kind": (snapshot(message("user", "m", [{"type": "binary", "data": "d"}])), 2),
     "binary in a result": (result(content=[_BINARY]), 1),
 }
@@ -108,9 +135,15 @@ STARTS: dict[str, tuple[Wire, int]] = {
         },
         3,
     ),
-    "input binary": ({**STARTED, "input": {**_INPUT, "messages": [message("user", "m", [_BINARY])]}}, 1),
+    "input binary": (
+        {**STARTED, "input": {**_INPUT, "messages": [message("user", "m", [_BINARY])]}},
+        1,
+    ),
     "input unknowns": (
-        {**STARTED, "input": {**_INPUT, "z": 1, "tools": [{"name": "f", "description": "", "z": 1}]}},
+        {
+            **STARTED,
+            "input": {**_INPUT, "z": 1, "tools": [{"name": "f", "description": "", "z": 1}]},
+        },
         2,
     ),
 }
@@ -119,14 +152,18 @@ STARTS: dict[str, tuple[Wire, int]] = {
 def _stream(wire: Wire) -> list[Wire]:
     if wire["type"] in ("RUN_STARTED", "RUN_FINISHED"):
         return [wire, FINISHED] if wire["type"] == "RUN_STARTED" else [STARTED, wire]
-    closing = [event("TEXT_MESSAGE_END", messageId="m")] if wire["type"] == "TEXT_MESSAGE_START" else []
+    closing = (
+        [event("TEXT_MESSAGE_END", messageId="m")] if wire["type"] == "TEXT_MESSAGE_START" else []
+    )
     return in_run(wire, *closing)
 
 
 @pytest.fixture(scope="module")
 def client_runs(node_client: NodeClient) -> dict[str, ClientRun]:
     cases = TOLERATED | STARTS
-    runs = node_client.runs({"events": _stream(wire), "threadId": "t"} for wire, _ in cases.values())
+    runs = node_client.runs(
+        {"events": _stream(wire), "threadId": "t"} for wire, _ in cases.values()
+    )
     return dict(zip(cases, runs, strict=True))
 
 
@@ -137,7 +174,9 @@ def test_the_unknown_and_the_retired_pass_with_warnings(
     wire, warnings = (TOLERATED | STARTS)[name]
     client = client_runs[name]
     assert client.accepted, client.error
-    assert len([text for text in client.warnings if text.startswith("[ag-ui]")]) == warnings, client.warnings
+    assert len([text for text in client.warnings if text.startswith("[ag-ui]")]) == warnings, (
+        client.warnings
+    )
     ours = verify(_stream(wire))
     assert [item.type.value for item in ours] == client.events
     assert [one.model_dump(by_alias=True) for one in fold(ours).messages] == client.messages
@@ -181,14 +220,17 @@ def test_an_event_needs_a_type(wire: Wire) -> None:
 
 def test_the_place_of_the_fault_is_named() -> None:
     with pytest.raises(
-        ProtocolError, match="/messages/0/toolCalls/0/function/arguments: Input should be a valid string"
+        ProtocolError,
+        match="/messages/0/toolCalls/0/function/arguments: Input should be a valid string",
     ) as caught:
         parse_event(
             snapshot(
                 {
                     "id": "m",
                     "role": "assistant",
-                    "toolCalls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": 1}}],
+                    "toolCalls": [
+                        {"id": "c", "type": "function", "function": {"name": "f", "arguments": 1}}
+                    ],
                 }
             )
         )

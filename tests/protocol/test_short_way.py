@@ -1,4 +1,5 @@
-"""Most events are read a short way. It gives what the full way gives: the same event and notes, or the same error."""
+"""Most events are read a short way. It gives what the full way gives: the same event and notes, or
+the same error."""
 
 from __future__ import annotations
 
@@ -21,7 +22,18 @@ from tests.protocol.malformed import at, becomes, every_harm, examples, harmed, 
 from tests.protocol.streams import Wire, event
 
 EVENTS = examples()
-OTHERS = [None, True, 1.0, 1.5, "1", 2**53, 10**400, "\ud83d", "assistant", *(kind.value for kind in EventType)]
+OTHERS = [
+    None,
+    True,
+    1.0,
+    1.5,
+    "1",
+    2**53,
+    10**400,
+    "\ud83d",
+    "assistant",
+    *(kind.value for kind in EventType),
+]
 
 
 @st.composite
@@ -31,7 +43,10 @@ def objects(draw: Any) -> Wire:
     for _ in range(draw(st.integers(0, 3))):
         if found := [path for path, _ in places(wire)]:
             path = draw(st.sampled_from(found))
-            changes = [*harms(at(wire, path), path[-1]).values(), becomes(draw(st.sampled_from(OTHERS)))]
+            changes = [
+                *harms(at(wire, path), path[-1]).values(),
+                becomes(draw(st.sampled_from(OTHERS))),
+            ]
             wire = harmed(wire, path, draw(st.sampled_from(changes)))
     return wire
 
@@ -66,7 +81,9 @@ def test_any_object_is_read_as_the_full_way_reads_it(wire: Wire) -> None:
     check(wire)
 
 
-@pytest.mark.parametrize("kind", ["TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT", "TOOL_CALL_ARGS"])
+@pytest.mark.parametrize(
+    "kind", ["TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT", "TOOL_CALL_ARGS"]
+)
 def test_what_streams_takes_the_short_way(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "_conform", lambda *_: pytest.fail("the full way"))
     owner = {"toolCallId" if kind == "TOOL_CALL_ARGS" else "messageId": "i"}
@@ -79,7 +96,8 @@ gaps = st.lists(st.sampled_from([*" \t\n1}\u2028", "\r\n", "data:"]), max_size=2
 
 @settings(max_examples=example_count(300, 4000))
 @given(
-    st.tuples(gaps, gaps, st.sampled_from(["", ',"a":NaN', ',"a":[" \\n"]']), gaps), st.sampled_from(["", " ", "\t"])
+    st.tuples(gaps, gaps, st.sampled_from(["", ',"a":NaN', ',"a":[" \\n"]']), gaps),
+    st.sampled_from(["", " ", "\t"]),
 )
 def test_a_frame_is_read_as_json_reads_it(found: tuple[str, str, str, str], before: str) -> None:
     """Blanks around the value and lines within it are JSON's, whoever has read it."""
@@ -88,7 +106,9 @@ def test_a_frame_is_read_as_json_reads_it(found: tuple[str, str, str, str], befo
     body = "".join(f"data:{before}{line}\n" for line in lines) + "\n"
     wanted: Any = None
     with suppress(ValueError):
-        wanted = json.loads("\n".join(before + line for line in lines), parse_constant=refuse_constant)
+        wanted = json.loads(
+            "\n".join(before + line for line in lines), parse_constant=refuse_constant
+        )
     if isinstance(wanted, dict) and "type" in wanted:
         assert SSEDecoder().feed(body.encode()) == [wanted]
     else:

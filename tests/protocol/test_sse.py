@@ -1,4 +1,5 @@
-"""Events to bytes and back: the SDK's reading, any chunking, and the reference client as the reader."""
+"""Events to bytes and back: the SDK's reading, any chunking, and the reference client as the
+reader."""
 
 from __future__ import annotations
 
@@ -27,7 +28,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import PydanticSerializationError
 
-from langgraph_agui.protocol import DeltaFrame, ProtocolError, SSEDecoder, decode, encode, parse_event
+from langgraph_agui.protocol import (
+    DeltaFrame,
+    ProtocolError,
+    SSEDecoder,
+    decode,
+    encode,
+    parse_event,
+)
 from tests.protocol.generated import Streams
 from tests.protocol.streams import FINISHED, STARTED, event
 
@@ -83,9 +91,17 @@ def test_encoding_reads_as_the_sdk_writes(random: Random) -> None:
 
 
 def test_required_and_extra_nulls_stay_and_optional_ones_go() -> None:
-    assert payload(encode(StateSnapshotEvent(snapshot=None))) == {"type": "STATE_SNAPSHOT", "snapshot": None}
+    assert payload(encode(StateSnapshotEvent(snapshot=None))) == {
+        "type": "STATE_SNAPSHOT",
+        "snapshot": None,
+    }
     sent = CustomEvent(name="n", value={"a": None}, extra=None)
-    assert payload(encode(sent)) == {"type": "CUSTOM", "name": "n", "value": {"a": None}, "extra": None}
+    assert payload(encode(sent)) == {
+        "type": "CUSTOM",
+        "name": "n",
+        "value": {"a": None},
+        "extra": None,
+    }
 
 
 @dataclasses.dataclass
@@ -126,7 +142,9 @@ def test_encoding_never_fails(name: str, node_client: NodeClient) -> None:
         RunStartedEvent(thread_id="t", run_id="r", raw_event=value, metadata={"v": value}),
         StateSnapshotEvent(snapshot={"v": value}),
         CustomEvent(name="half \ud83d", value=value),
-        MessagesSnapshotEvent(messages=[AssistantMessage(id="m", content="x", metadata={"v": value})]),
+        MessagesSnapshotEvent(
+            messages=[AssistantMessage(id="m", content="x", metadata={"v": value})]
+        ),
         RunFinishedEvent(thread_id="t", run_id="r"),
     ]
     body = b"".join(map(encode, sent))
@@ -138,11 +156,14 @@ def test_encoding_never_fails(name: str, node_client: NodeClient) -> None:
     assert [held["content"] for held in client.messages] == ["x"]
 
 
-@given(random=st.randoms(use_true_random=True), cuts=st.lists(st.integers(0, 4000)), crlf=st.booleans())
+@given(
+    random=st.randoms(use_true_random=True), cuts=st.lists(st.integers(0, 4000)), crlf=st.booleans()
+)
 def test_any_chunking_decodes_alike(random: Random, cuts: list[int], crlf: bool) -> None:
     wires = [wire for _ in range(3) for wire in Streams(random).stream()]
     body = b": hello\n\n" + b"".join(
-        b"id: 1\nevent: x\ndata: " + json.dumps(wire, indent=None).encode() + b"\n\n" for wire in wires
+        b"id: 1\nevent: x\ndata: " + json.dumps(wire, indent=None).encode() + b"\n\n"
+        for wire in wires
     )
     if crlf:
         body = body.replace(b"\n", b"\r\n")
@@ -180,7 +201,9 @@ def test_frames_are_read_as_server_sent_events() -> None:
         ('{"type":""}', "no-event-type", "no event type"),
     ],
 )
-def test_bad_frames_fail_as_in_the_client(data: str, code: str, client_text: str, node_client: NodeClient) -> None:
+def test_bad_frames_fail_as_in_the_client(
+    data: str, code: str, client_text: str, node_client: NodeClient
+) -> None:
     body = f"data: {json.dumps(STARTED)}\n\ndata: {data}\n\n"
     client = node_client.run(sse=body, threadId="t")
     assert client.error is not None
@@ -209,7 +232,8 @@ def test_an_endless_frame_is_refused_and_a_long_one_is_not() -> None:
 
 def test_decode_yields_conforming_events() -> None:
     body = b"".join(
-        f"data: {json.dumps(wire)}\n\n".encode() for wire in (STARTED, event("FUTURE"), {**FINISHED, "x": 1})
+        f"data: {json.dumps(wire)}\n\n".encode()
+        for wire in (STARTED, event("FUTURE"), {**FINISHED, "x": 1})
     )
     assert [type(one) for one in decode([body])] == [RunStartedEvent, RunFinishedEvent]
     with pytest.raises(ProtocolError) as caught:

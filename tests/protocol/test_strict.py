@@ -56,7 +56,9 @@ def pending(*ids: str) -> Wire:
 
 
 def interrupted(*ids: str) -> Wire:
-    return finished(outcome={"type": "interrupt", "interrupts": [{"id": id_, "reason": "x"} for id_ in ids]})
+    return finished(
+        outcome={"type": "interrupt", "interrupts": [{"id": id_, "reason": "x"} for id_ in ids]}
+    )
 
 
 def encrypted(subtype: str, entity: str) -> Wire:
@@ -73,7 +75,10 @@ BROKEN: dict[str, tuple[list[Wire], str]] = {
     "cut off": ([STARTED, *text()], "truncated-stream"),
     "second run cut off": ([*in_run(), STARTED], "truncated-stream"),
     "no version": ([{**STARTED, "protocolVersion": None}, FINISHED], "malformed-event"),
-    "version left out": ([event("RUN_STARTED", threadId="t", runId="r"), FINISHED], "protocol-version"),
+    "version left out": (
+        [event("RUN_STARTED", threadId="t", runId="r"), FINISHED],
+        "protocol-version",
+    ),
     "odd version": ([{**STARTED, "protocolVersion": "1.0.0"}, FINISHED], "protocol-version"),
     "other thread": ([{**STARTED, "threadId": "z"}, finished(threadId="z")], "thread-id"),
     "other run": ([{**STARTED, "runId": "z"}, finished(runId="z")], "run-id"),
@@ -82,24 +87,42 @@ BROKEN: dict[str, tuple[list[Wire], str]] = {
     "interrupts alike": ([STARTED, interrupted("i", "j", "i")], "duplicate-interrupt"),
     "pending left out": (in_run(*call()), "pending-tool-calls"),
     "pending forgotten": ([STARTED, *call("c"), *call("d"), pending("c")], "pending-tool-calls"),
-    "pending out of order": ([STARTED, *call("c"), *call("d"), pending("d", "c")], "pending-tool-calls"),
+    "pending out of order": (
+        [STARTED, *call("c"), *call("d"), pending("d", "c")],
+        "pending-tool-calls",
+    ),
     "pending though answered": ([STARTED, *call(), result(), pending("c")], "pending-tool-calls"),
-    "pending of an earlier run": ([STARTED, *call(), pending("c"), STARTED, pending("c")], "pending-tool-calls"),
+    "pending of an earlier run": (
+        [STARTED, *call(), pending("c"), STARTED, pending("c")],
+        "pending-tool-calls",
+    ),
     "frontend tool answered before a failure": (
         [STARTED, *call(name="front"), result(), ERROR],
         "frontend-tool-result",
     ),
-    "frontend tool answered": ([STARTED, *call(name="front"), result(), FINISHED], "frontend-tool-result"),
+    "frontend tool answered": (
+        [STARTED, *call(name="front"), result(), FINISHED],
+        "frontend-tool-result",
+    ),
     "call of the history": (in_run(*call("old")), "restreamed-call"),
-    "call of an earlier run": ([STARTED, *call(), result(), FINISHED, STARTED, *call()], "restreamed-call"),
+    "call of an earlier run": (
+        [STARTED, *call(), result(), FINISHED, STARTED, *call()],
+        "restreamed-call",
+    ),
     "call of a snapshot": (
-        in_run(snapshot({"id": "n", "role": "assistant", "toolCalls": [{**_OLD_CALL, "id": "c"}]}), *call()),
+        in_run(
+            snapshot({"id": "n", "role": "assistant", "toolCalls": [{**_OLD_CALL, "id": "c"}]}),
+            *call(),
+        ),
         "restreamed-call",
     ),
     "text of the history": (in_run(*text("a0", "more")), "restreamed-message"),
     "thought of the history": (in_run(*reasoning("r0", "more")), "restreamed-message"),
     "text of an earlier run": ([*in_run(*text()), STARTED, *text()], "restreamed-message"),
-    "text of a snapshot": (in_run(snapshot(*HISTORY, message("assistant", "m")), *text()), "restreamed-message"),
+    "text of a snapshot": (
+        in_run(snapshot(*HISTORY, message("assistant", "m")), *text()),
+        "restreamed-message",
+    ),
     "thought and text alike": (in_run(*reasoning("m"), *text("m")), "id-reused"),
     "text and thought alike": (in_run(*text("m"), *reasoning("m")), "id-reused"),
     "text under a result": (in_run(*text("t0")), "id-reused"),
@@ -111,12 +134,20 @@ BROKEN: dict[str, tuple[list[Wire], str]] = {
     "activity under a text": (in_run(*text("m"), activity("m")), "id-reused"),
     "text under an activity": (in_run(activity("m"), *text("m")), "id-reused"),
     "call under a message": ([STARTED, *text("c"), *call("c"), pending("c")], "id-reused"),
-    "snapshot with twins": (in_run(snapshot(message("user", "x"), message("user", "x"))), "id-reused"),
-    "snapshot that changes kinds": (in_run(*reasoning("m"), snapshot(message("user", "m"))), "id-reused"),
+    "snapshot with twins": (
+        in_run(snapshot(message("user", "x"), message("user", "x"))),
+        "id-reused",
+    ),
+    "snapshot that changes kinds": (
+        in_run(*reasoning("m"), snapshot(message("user", "m"))),
+        "id-reused",
+    ),
     "encrypted nothing": (in_run(encrypted("message", "z")), "unknown-entity"),
     "encrypted span": (
         in_run(
-            event("REASONING_START", messageId="s"), event("REASONING_END", messageId="s"), encrypted("message", "s")
+            event("REASONING_START", messageId="s"),
+            event("REASONING_END", messageId="s"),
+            encrypted("message", "s"),
         ),
         "unknown-entity",
     ),
@@ -124,7 +155,10 @@ BROKEN: dict[str, tuple[list[Wire], str]] = {
     "encrypted activity": (in_run(activity("y"), encrypted("message", "y")), "unknown-entity"),
     "encrypted too soon": (in_run(encrypted("message", "q"), *reasoning("q")), "unknown-entity"),
     "result of nothing": (in_run(result("z")), "unknown-call"),
-    "result twice": ([STARTED, *call(), result(), result(message_id="o2"), FINISHED], "answered-call"),
+    "result twice": (
+        [STARTED, *call(), result(), result(message_id="o2"), FINISHED],
+        "answered-call",
+    ),
     "result of the history": (in_run(result("old")), "answered-call"),
     "usage adds up": (
         [STARTED, finished(usage=[{"inputTokens": 1, "outputTokens": 2, "totalTokens": 4}])],
@@ -135,7 +169,10 @@ BROKEN: dict[str, tuple[list[Wire], str]] = {
         "usage",
     ),
     "usage twice": (
-        [STARTED, finished(usage=[{"model": "m", "inputTokens": 1}, {"model": "m", "inputTokens": 2}])],
+        [
+            STARTED,
+            finished(usage=[{"model": "m", "inputTokens": 1}, {"model": "m", "inputTokens": 2}]),
+        ],
         "usage",
     ),
     "failing patch": (in_run(state_delta({"op": "remove", "path": "/z"})), "client-warning"),
@@ -177,7 +214,9 @@ FINE: dict[str, list[Wire]] = {
         *text("m2", "done"),
         encrypted("message", "m2"),
     ),
-    "text joins the call's message": in_run(*call(parentMessageId="m"), *text("m", "also"), result()),
+    "text joins the call's message": in_run(
+        *call(parentMessageId="m"), *text("m", "also"), result()
+    ),
     "call reopened in its run": in_run(*call("c", "{"), *call("c", "}"), result()),
     "history answered": in_run(result("waiting")),
     "frontend call": [STARTED, *call(name="front"), pending("c")],
@@ -185,7 +224,13 @@ FINE: dict[str, list[Wire]] = {
         *call(parentMessageId="m", name="front"), result(), snapshot(*HISTORY)
     ),
     "malformed frontend call answered": in_run(*call("c", "[]", name="front"), result()),
-    "both kinds of call": [STARTED, *call("c", name="front"), *call("d"), result("d"), pending("c")],
+    "both kinds of call": [
+        STARTED,
+        *call("c", name="front"),
+        *call("d"),
+        result("d"),
+        pending("c"),
+    ],
     "interrupted with a call": [STARTED, *call(), interrupted("i", "j")],
     "cancelled with a call": [STARTED, *call(), finished(outcome={"type": "cancelled"})],
     "closing snapshot": in_run(*text("m", "x"), snapshot(*HISTORY, message("assistant", "m"))),
@@ -194,13 +239,21 @@ FINE: dict[str, list[Wire]] = {
         STARTED,
         finished(
             usage=[
-                {"provider": "p", "model": "m", "inputTokens": 1, "outputTokens": 2, "totalTokens": 3},
+                {
+                    "provider": "p",
+                    "model": "m",
+                    "inputTokens": 1,
+                    "outputTokens": 2,
+                    "totalTokens": 3,
+                },
                 {"provider": "q", "model": "m", "inputTokens": 1, "totalTokens": 9},
             ]
         ),
     ],
     "thought taken back and said anew": in_run(
-        snapshot(*(message("reasoning", "r0", "") if held["id"] == "r0" else held for held in HISTORY)),
+        snapshot(
+            *(message("reasoning", "r0", "") if held["id"] == "r0" else held for held in HISTORY)
+        ),
         *reasoning("r0", "y"),
     ),
     "activity twice": in_run(activity("y"), activity("y")),
@@ -225,21 +278,30 @@ def test_a_conforming_stream_passes(name: str) -> None:
 def test_a_client_of_before_1_0_needs_no_outcome() -> None:
     old = INPUT.model_copy(update={"protocol_version": None})
     assert verify(in_run(*call(name="front")), strict=True, input=old)
-    for last, code in ((pending(), "pending-tool-calls"), (interrupted("i", "i"), "duplicate-interrupt")):
+    for last, code in (
+        (pending(), "pending-tool-calls"),
+        (interrupted("i", "i"), "duplicate-interrupt"),
+    ):
         with pytest.raises(ProtocolError) as caught:
             verify([STARTED, *call(name="front"), last], strict=True, input=old)
         assert caught.value.code == code
 
 
 def test_the_client_finds_nothing_in_conforming_streams(node_client: NodeClient) -> None:
-    requests = [{"events": events, "messages": HISTORY, "state": {"k": 1}, "threadId": "t"} for events in FINE.values()]
+    requests = [
+        {"events": events, "messages": HISTORY, "state": {"k": 1}, "threadId": "t"}
+        for events in FINE.values()
+    ]
     for name, run in zip(FINE, node_client.runs(requests), strict=True):
         assert run.accepted, name
         assert run.warnings == [], name
 
 
 def test_without_input_only_the_stream_counts() -> None:
-    verify([{**STARTED, "runId": "any", "threadId": "any"}, finished(runId="any", threadId="any")], strict=True)
+    verify(
+        [{**STARTED, "runId": "any", "threadId": "any"}, finished(runId="any", threadId="any")],
+        strict=True,
+    )
     with pytest.raises(ProtocolError) as caught:
         verify([*in_run(), {**STARTED, "threadId": "z"}], strict=True)
     assert caught.value.code == "thread-id"

@@ -1,7 +1,7 @@
 """Named answers of every provider, for tests that must hold for all of them.
 
-A case with several turns is a tool loop: every turn but the last calls `get_weather`, whose results go back
-before the next turn. `Case.seen` is what a reader of the final messages must find.
+A case with several turns is a tool loop: every turn but the last calls `get_weather`, whose results
+go back before the next turn. `Case.seen` is what a reader of the final messages must find.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ PROMPT = "What should I wear today?"
 
 @dataclass(frozen=True)
 class Seen:
-    """What a turn comes to in LangChain: blocks in order, as ("reasoning" | "text", text) or ("call", …).
+    """What a turn comes to in LangChain: blocks in order, as ("reasoning" | "text", text) or
+    ("call", …).
 
     Calls are `("call", name, args)`; `call_ids` are their ids, None where LangChain makes one up.
     `opaque` is what the package must carry and send back unread.
@@ -73,7 +74,16 @@ class Case:
 _FLAT = {"deepseek", "groq", "ollama", "openai-chat", "openrouter", "xai"}
 _FLAT |= {f"{provider}-v1" for provider in _FLAT}
 _NO_IDS = {"ollama", "ollama-v1"}
-_SIGNED = {"anthropic", "anthropic-v1", "bedrock", "bedrock-v1", "google", "google-v1", "openrouter", "openrouter-v1"}
+_SIGNED = {
+    "anthropic",
+    "anthropic-v1",
+    "bedrock",
+    "bedrock-v1",
+    "google",
+    "google-v1",
+    "openrouter",
+    "openrouter-v1",
+}
 _REDACTED = {"anthropic", "anthropic-v1", "bedrock", "bedrock-v1", "openrouter", "openrouter-v1"}
 _ENCRYPTED = {"openai", "openai-v0", "openai-v1", "openrouter", "openrouter-v1", "xai-responses"}
 _STORED = {"openai-stored", "openai-v0-stored", "openai-v1-stored", "openai-chained"}
@@ -154,7 +164,9 @@ def _case(case_id: str, provider: str, *turns: tuple[Any, ...] | Turn, **options
 
 def _anthropic(provider: str) -> list[Case]:
     signed = Reasoning(_THOUGHT, signature="EqQBCkYIARgCKkBsaWduZWQ=")
-    second = Reasoning("The tool says sunny, so light clothes.", signature="EqQBCkYIARgCKkBzZWNvbmQ=")
+    second = Reasoning(
+        "The tool says sunny, so light clothes.", signature="EqQBCkYIARgCKkBzZWNvbmQ="
+    )
     redacted = Reasoning(redacted="EmwKAhgBEgyREDACTED")  # Bedrock's package makes bytes of it
     cases = [
         _case("thinking-text", provider, (signed, Text(_ANSWER))),
@@ -168,8 +180,18 @@ def _anthropic(provider: str) -> list[Case]:
             (signed, Text("Let me look that up."), second, _PARIS),
             (Text(_ANSWER),),
         ),
-        _case("parallel-calls", provider, (signed, Text("Two cities."), _PARIS, _ROME), (Text(_ANSWER),)),
-        _case("no-arguments", provider, (Call("get_weather", {}, id="call_empty"),), (Text("Which city?"),)),
+        _case(
+            "parallel-calls",
+            provider,
+            (signed, Text("Two cities."), _PARIS, _ROME),
+            (Text(_ANSWER),),
+        ),
+        _case(
+            "no-arguments",
+            provider,
+            (Call("get_weather", {}, id="call_empty"),),
+            (Text("Which city?"),),
+        ),
         _case("eager-start", provider, (signed, Text(_ANSWER)), eager_start=True),
         _case("text-only", provider, (Text(_ANSWER),), seed=7),
     ]
@@ -179,7 +201,10 @@ def _anthropic(provider: str) -> list[Case]:
 
 
 def _openai(provider: str) -> list[Case]:
-    parts = ("**Reading the question**\n\nClothes depend on weather.", "**Planning**\n\nAsk the tool.")
+    parts = (
+        "**Reading the question**\n\nClothes depend on weather.",
+        "**Planning**\n\nAsk the tool.",
+    )
     summed = Reasoning(parts=parts, encrypted="gAAAAABparts-ciphertext")
     hidden = Reasoning(encrypted="gAAAAABhidden-ciphertext")
     second = Reasoning("**Answering**", encrypted="gAAAAABsecond-ciphertext")
@@ -196,7 +221,10 @@ def _openai(provider: str) -> list[Case]:
         _case("phases", provider, (summed, commentary, second, final)),
         _case("text-only", provider, (Text(_ANSWER),), seed=7),
     ]
-    if provider in {"openai-v0", "openai-v0-stored"}:  # it keeps one reasoning item per message and mixes up several
+    if provider in {
+        "openai-v0",
+        "openai-v0-stored",
+    }:  # it keeps one reasoning item per message and mixes up several
         return [case for case in cases if not case.id.endswith("phases")]
     return cases
 
@@ -204,12 +232,22 @@ def _openai(provider: str) -> list[Case]:
 def _google(provider: str) -> list[Case]:
     thought_signed = Reasoning(_THOUGHT, signature=_b64("thought-signature"))
     thought = Reasoning(_THOUGHT)
-    paris = Call("get_weather", {"city": "Paris"}, id="call_paris", signature=_b64("paris-signature"))
+    paris = Call(
+        "get_weather", {"city": "Paris"}, id="call_paris", signature=_b64("paris-signature")
+    )
     unnamed = Call("get_weather", {"city": "Paris"}, signature=_b64("unnamed-signature"))
     return [
         _case("signature-on-thought", provider, (thought_signed, Text(_ANSWER))),
-        _case("signature-on-text", provider, (thought, Text(_ANSWER, signature=_b64("text-signature")))),
-        _case("signature-on-empty-text", provider, (thought, Text(_ANSWER), Text(signature=_b64("late")))),
+        _case(
+            "signature-on-text",
+            provider,
+            (thought, Text(_ANSWER, signature=_b64("text-signature"))),
+        ),
+        _case(
+            "signature-on-empty-text",
+            provider,
+            (thought, Text(_ANSWER), Text(signature=_b64("late"))),
+        ),
         _case("tool-loop", provider, (thought, paris), (Text(_ANSWER),)),
         _case("call-without-id", provider, (thought, unnamed), (Text(_ANSWER),)),
         _case("parallel-calls", provider, (thought, paris, _ROME), (Text(_ANSWER),)),
@@ -226,7 +264,9 @@ def _google(provider: str) -> list[Case]:
     ]
 
 
-def _flat_cases(provider: str, *, call_ids: tuple[str, str] = ("call_paris", "call_rome")) -> list[Case]:
+def _flat_cases(
+    provider: str, *, call_ids: tuple[str, str] = ("call_paris", "call_rome")
+) -> list[Case]:
     """What all providers with one string of reasoning share."""
     thought = Reasoning(_THOUGHT)
     paris = Call("get_weather", {"city": "Paris"}, id=call_ids[0])
@@ -266,11 +306,15 @@ def _some(made: list[Case], *names: str) -> list[Case]:
 
 
 def _stored(provider: str) -> list[Case]:
-    return _some(_openai(provider), "summary-parts", "tool-loop", "parallel-calls", "two-texts", "phases")
+    return _some(
+        _openai(provider), "summary-parts", "tool-loop", "parallel-calls", "two-texts", "phases"
+    )
 
 
 def _flat_variant(provider: str) -> list[Case]:
-    return _some(_flat_cases(provider), "thinking-text", "tool-loop", "parallel-calls", "text-then-call")
+    return _some(
+        _flat_cases(provider), "thinking-text", "tool-loop", "parallel-calls", "text-then-call"
+    )
 
 
 CASES: tuple[Case, ...] = (
@@ -292,24 +336,45 @@ CASES: tuple[Case, ...] = (
     *_stored("openai-stored"),
     *_stored("openai-v0-stored"),
     *_stored("openai-v1-stored"),
-    *_some(_openai("xai-responses"), "summary-parts", "tool-loop", "parallel-calls", "two-texts", "phases"),
+    *_some(
+        _openai("xai-responses"),
+        "summary-parts",
+        "tool-loop",
+        "parallel-calls",
+        "two-texts",
+        "phases",
+    ),
     *_some(_mistral("mistral-v1"), "thinking-text", "tool-loop", "parallel-calls"),
-    *_some(_anthropic("bedrock-v1"), "redacted-first", "empty-signed", "tool-loop", "parallel-calls", "interleaved"),
+    *_some(
+        _anthropic("bedrock-v1"),
+        "redacted-first",
+        "empty-signed",
+        "tool-loop",
+        "parallel-calls",
+        "interleaved",
+    ),
     *_flat_variant("bedrock-oss"),
 )
 
 EACH_CASE = representatives(CASES, lambda case: case.provider, lambda case: case.kind)
 """`CASES` as parameters: `make test` has each provider and each kind."""
 
-# Only for what is sent back: these messages cannot be read as described, or requests leave out what was said. With v1
-# blocks langchain-core adds streamed calls to the block of the same index; a chained request has no history.
+# Only for what is sent back: these messages cannot be read as described, or requests leave out what
+# was said. With v1 blocks langchain-core adds streamed calls to the block of the same index; a
+# chained request has no history.
 SENT_CASES: tuple[Case, ...] = (
     *_stored("openai-chained"),
     *_flat_variant("openai-chat-v1"),
     *_some(_mistral("mistral-v1"), "text-then-call"),
     *_flat_variant("ollama-v1"),
     *_flat_variant("deepseek-v1"),
-    *_some(_openrouter("openrouter-v1"), "signed", "encrypted-with-summary", "signed-tool-loop", "tool-loop"),
+    *_some(
+        _openrouter("openrouter-v1"),
+        "signed",
+        "encrypted-with-summary",
+        "signed-tool-loop",
+        "tool-loop",
+    ),
     *_flat_variant("groq-v1"),
     *_flat_variant("xai-v1"),
 )

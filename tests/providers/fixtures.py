@@ -22,7 +22,8 @@ _MISLEADING = (
 
 
 def isolate(environment: pytest.MonkeyPatch) -> None:
-    """Let providers' packages reach servers on this machine without proxies, and do nothing that no test asked for."""
+    """Let providers' packages reach servers on this machine without proxies, and do nothing that no
+    test asked for."""
     for name in _MISLEADING:
         environment.delenv(name, raising=False)
     for name in ("NO_PROXY", "no_proxy"):

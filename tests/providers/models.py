@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 KEY = "test-key"
 
 
-def make_model(provider: str, server: ProviderServer, *, channel: str = "", **overrides: Any) -> BaseChatModel:
+def make_model(
+    provider: str, server: ProviderServer, *, channel: str = "", **overrides: Any
+) -> BaseChatModel:
     """The chat model of a provider. `overrides` go to its constructor."""
     return _ALL[provider](server.url(provider, channel), overrides)
 
@@ -196,7 +198,8 @@ _MAKERS: dict[str, _Maker] = {
 
 _STORED: dict[str, Any] = {"store": None, "include": None}
 
-# The same clients as above with settings that change what a message looks like or what of it is sent back.
+# The same clients as above with settings that change what a message looks like or what of it is
+# sent back.
 _VARIANTS: dict[str, _Maker] = {
     "openai-stored": _with(_openai, **_STORED),
     "openai-v0-stored": _with(_openai, output_version="v0", **_STORED),
@@ -209,9 +212,13 @@ _VARIANTS: dict[str, _Maker] = {
     "openrouter-v1": _with(_openrouter, output_version="v1"),
     "groq-v1": _with(_groq, output_version="v1"),
     "xai-v1": _with(_xai, output_version="v1"),
-    "xai-responses": _with(_xai, use_responses_api=True, include=["reasoning.encrypted_content"], store=False),
+    "xai-responses": _with(
+        _xai, use_responses_api=True, include=["reasoning.encrypted_content"], store=False
+    ),
     "bedrock-v1": _with(_bedrock, output_version="v1"),
-    "bedrock-oss": _with(_bedrock, model="openai.gpt-oss-120b-1:0", additional_model_request_fields=None),
+    "bedrock-oss": _with(
+        _bedrock, model="openai.gpt-oss-120b-1:0", additional_model_request_fields=None
+    ),
 }
 
 _ALL = {**_MAKERS, **_VARIANTS}
@@ -219,4 +226,5 @@ _ALL = {**_MAKERS, **_VARIANTS}
 PROVIDERS = tuple(_MAKERS)
 """Every client."""
 VARIANTS = tuple(_VARIANTS)
-"""The same clients with other settings; they have cases, but the transport is tested with `PROVIDERS`."""
+"""The same clients with other settings; they have cases, but the transport is tested with
+`PROVIDERS`."""

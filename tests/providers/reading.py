@@ -1,10 +1,17 @@
-"""Reading a LangChain message the way the cases describe it, and running a case on a plain model."""
+"""Reading a LangChain message the way the cases describe it, and running a case on a plain
+model."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+)
 
 from tests.providers.models import make_model
 from tests.providers.tools import get_weather
@@ -43,7 +50,9 @@ async def stream_whole(model: Runnable[Any, Any], history: list[BaseMessage]) ->
     return whole
 
 
-async def run_case(case: Case, server: ProviderServer, *, stream: bool = True, **overrides: Any) -> list[AIMessage]:
+async def run_case(
+    case: Case, server: ProviderServer, *, stream: bool = True, **overrides: Any
+) -> list[AIMessage]:
     """Play a case on the plain chat model, tool loop included, and return the model's messages."""
     server.script(case.provider, *case.turns)
     model: Runnable[Any, Any] = case_model(case, server, **overrides)

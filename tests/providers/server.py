@@ -1,8 +1,8 @@
 """A scripted HTTP server on 127.0.0.1 that answers like the LLM providers do.
 
-Every provider has its own path prefix, so one server can speak all of them at once; `server.url("mistral")`
-is the address to give a client. Answers are queued with `script` and streamed frame by frame, each request
-is recorded, and a client that leaves is noticed at once.
+Every provider has its own path prefix, so one server can speak all of them at once;
+`server.url("mistral")` is the address to give a client. Answers are queued with `script` and
+streamed frame by frame, each request is recorded, and a client that leaves is noticed at once.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ class _GoneError(Exception):
 class ProviderServer:
     """See the module. Use as a context manager, or through the `provider_server` fixture.
 
-    keep_alive: whether a client may use a connection again. A pool then keeps it, with the event loop that it is of.
+    keep_alive: whether a client may use a connection again. A pool then keeps it, with the event
+    loop that it is of.
     """
 
     def __init__(self, *, keep_alive: bool = False) -> None:
@@ -98,7 +99,9 @@ class ProviderServer:
         self._responders: dict[tuple[str, str], Responder] = {}
         self._lock = threading.Lock()
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="provider-server", daemon=True)
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="provider-server", daemon=True
+        )
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
 
@@ -141,7 +144,9 @@ class ProviderServer:
     async def settled(self, count: int, timeout: float = PATIENCE) -> list[Recorded]:
         """The first `count` requests, once they all came in and were answered or abandoned."""
         async with asyncio.timeout(timeout):
-            while len(self.requests) < count or not all(r.finished.is_set() for r in self.requests[:count]):
+            while len(self.requests) < count or not all(
+                r.finished.is_set() for r in self.requests[:count]
+            ):
                 await asyncio.sleep(0.005)
         return self.requests[:count]
 
@@ -169,7 +174,10 @@ class ProviderServer:
         return self.start()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.stop()
 
@@ -224,7 +232,13 @@ class ProviderServer:
         return record.streamed and not record.disconnected and record.failure is None
 
     def _record(
-        self, provider: str, channel: str, path: str, query: str, headers: dict[str, str], raw: bytes
+        self,
+        provider: str,
+        channel: str,
+        path: str,
+        query: str,
+        headers: dict[str, str],
+        raw: bytes,
     ) -> Recorded:
         body = json.loads(raw) if raw else {}
         with self._lock:
@@ -246,7 +260,11 @@ class ProviderServer:
         return script if isinstance(script, Reply) else Reply(turn=script)
 
     async def _reply(
-        self, wire: Wire, record: Recorded, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        wire: Wire,
+        record: Recorded,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
     ) -> None:
         request = record.wire_request()
         reply = self._next(record)
@@ -267,13 +285,20 @@ class ProviderServer:
             await client.close()
 
     async def _stream(
-        self, wire: Wire, reply: Reply, record: Recorded, client: _Client, writer: asyncio.StreamWriter
+        self,
+        wire: Wire,
+        reply: Reply,
+        record: Recorded,
+        client: _Client,
+        writer: asyncio.StreamWriter,
     ) -> None:
         assert reply.turn is not None
         request = record.wire_request()
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {wire.content_type}\r\n"
         connection = "keep-alive" if self._keep_alive else "close"
-        writer.write(f"{head}Transfer-Encoding: chunked\r\nConnection: {connection}\r\n\r\n".encode())
+        writer.write(
+            f"{head}Transfer-Encoding: chunked\r\nConnection: {connection}\r\n\r\n".encode()
+        )
         await client.unless_gone(asyncio.sleep(reply.first_delay))
         for number, frame in enumerate(wire.stream(reply.turn, request)):
             if number == reply.hold_after:
@@ -328,7 +353,9 @@ async def _left(reader: asyncio.StreamReader) -> None:
             pass
 
 
-async def _read_request(reader: asyncio.StreamReader) -> tuple[str, str, dict[str, str], bytes] | None:
+async def _read_request(
+    reader: asyncio.StreamReader,
+) -> tuple[str, str, dict[str, str], bytes] | None:
     line = await reader.readline()
     if not line:
         return None

@@ -30,7 +30,9 @@ _THINKING_REQUESTED: dict[str, Any] = {
     "ollama": lambda body: body["think"] is True,
     "openrouter": lambda body: body["reasoning"] == {"effort": "medium"},
     "groq": lambda body: body["reasoning_format"] == "parsed",
-    "bedrock": lambda body: body["additionalModelRequestFields"]["thinking"]["budget_tokens"] == 2048,
+    "bedrock": lambda body: (
+        body["additionalModelRequestFields"]["thinking"]["budget_tokens"] == 2048
+    ),
 }
 
 
@@ -102,7 +104,9 @@ async def test_requests_ask_for_reasoning(provider: str, provider_server: Provid
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_other_chunk_sizes_say_the_same(provider: str, provider_server: ProviderServer) -> None:
+async def test_other_chunk_sizes_say_the_same(
+    provider: str, provider_server: ProviderServer
+) -> None:
     case = next(case for case in cases(provider) if case.id.endswith("tool-loop"))
 
     for seed in (1, 2):

@@ -30,7 +30,8 @@ async def _drain(model: BaseChatModel, into: list[Any] | None = None) -> None:
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:
-    """Cancel until it is heard: before Python 3.12 `wait_for`, in langchain-openai, can swallow a cancel."""
+    """Cancel until it is heard: before Python 3.12 `wait_for`, in langchain-openai, can swallow a
+    cancel."""
     async with asyncio.timeout(PATIENCE):
         while not task.done():
             task.cancel()
@@ -39,7 +40,9 @@ async def _cancel(task: asyncio.Task[None]) -> None:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_frames_arrive_as_they_are_sent(provider: str, provider_server: ProviderServer) -> None:
+async def test_frames_arrive_as_they_are_sent(
+    provider: str, provider_server: ProviderServer
+) -> None:
     provider_server.script(provider, Reply(_LONG, hold_after=20))
     chunks: list[Any] = []
     reading = asyncio.create_task(_drain(make_model(provider, provider_server), chunks))
@@ -55,8 +58,12 @@ async def test_frames_arrive_as_they_are_sent(provider: str, provider_server: Pr
     assert not held.disconnected
 
 
-@pytest.mark.parametrize("provider", [*_ASYNC[:4], *(pytest.param(one, marks=deep) for one in _ASYNC[4:])])
-async def test_client_that_leaves_is_noticed(provider: str, provider_server: ProviderServer) -> None:
+@pytest.mark.parametrize(
+    "provider", [*_ASYNC[:4], *(pytest.param(one, marks=deep) for one in _ASYNC[4:])]
+)
+async def test_client_that_leaves_is_noticed(
+    provider: str, provider_server: ProviderServer
+) -> None:
     provider_server.script(provider, Reply(_LONG, hold_after=20))
 
     reading = asyncio.create_task(_drain(make_model(provider, provider_server)))
@@ -66,7 +73,8 @@ async def test_client_that_leaves_is_noticed(provider: str, provider_server: Pro
     del reading
 
     def is_closed() -> bool:
-        gc.collect()  # some packages leave it to this to close the connection, one generator after the other
+        # some packages leave it to this to close the connection, one generator after the other
+        gc.collect()
         return request.finished.is_set()
 
     await eventually(is_closed, "the connection is closed")
@@ -78,7 +86,9 @@ async def test_client_that_leaves_is_noticed(provider: str, provider_server: Pro
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("streamed", [True, False])
-async def test_http_errors_are_raised(provider: str, streamed: bool, provider_server: ProviderServer) -> None:
+async def test_http_errors_are_raised(
+    provider: str, streamed: bool, provider_server: ProviderServer
+) -> None:
     provider_server.script(provider, Reply(status=400, error="no such thing"))
     model = make_model(provider, provider_server)
 
@@ -88,9 +98,12 @@ async def test_http_errors_are_raised(provider: str, streamed: bool, provider_se
     assert len(provider_server.requests) == 1
 
 
-# langchain-mistralai skips a frame without choices, so an error inside its stream looks like an early end.
+# langchain-mistralai skips a frame without choices, so an error inside its stream looks like an
+# early end.
 @pytest.mark.parametrize("provider", [provider for provider in PROVIDERS if provider != "mistral"])
-async def test_errors_inside_a_stream_are_raised(provider: str, provider_server: ProviderServer) -> None:
+async def test_errors_inside_a_stream_are_raised(
+    provider: str, provider_server: ProviderServer
+) -> None:
     provider_server.script(provider, Reply(_LONG, error_after=12, error="broke halfway"))
     chunks: list[Any] = []
 
@@ -102,7 +115,9 @@ async def test_errors_inside_a_stream_are_raised(provider: str, provider_server:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_dropped_connections_are_raised(provider: str, provider_server: ProviderServer) -> None:
+async def test_dropped_connections_are_raised(
+    provider: str, provider_server: ProviderServer
+) -> None:
     provider_server.script(provider, Reply(_LONG, drop_after=12))
 
     with pytest.raises(Exception):  # noqa: B017, PT011 - every client has an error of its own
@@ -126,7 +141,9 @@ async def test_many_requests_at_once(provider_server: ProviderServer) -> None:
     answers = await asking
 
     assert len(answers) == count
-    assert {read_blocks(answer) for answer in answers} == {(("text", "an answer of several frames"),)}
+    assert {read_blocks(answer) for answer in answers} == {
+        (("text", "an answer of several frames"),)
+    }
 
 
 async def test_channels_have_queues_of_their_own(provider_server: ProviderServer) -> None:

@@ -1,7 +1,8 @@
 """A model's turn, described without any provider's words.
 
-A `Turn` says what the model thought, wrote and called; `wires/` renders it in one provider's own format.
-What a provider has no place for (a signature on DeepSeek, say) is left out, as the provider itself would.
+A `Turn` says what the model thought, wrote and called; `wires/` renders it in one provider's own
+format. What a provider has no place for (a signature on DeepSeek, say) is left out, as the provider
+itself would.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Reasoning:
 
 @dataclass(frozen=True)
 class Text:
-    """Visible text. `new_item` opens another OpenAI message item instead of another content part."""
+    """Visible text. `new_item` opens another OpenAI message item instead of another content
+    part."""
 
     text: str = ""
     signature: str | None = None
@@ -59,7 +61,9 @@ class Call:
 
     @property
     def json_args(self) -> str:
-        return self.args if isinstance(self.args, str) else json.dumps(self.args, ensure_ascii=False)
+        return (
+            self.args if isinstance(self.args, str) else json.dumps(self.args, ensure_ascii=False)
+        )
 
     @property
     def dict_args(self) -> dict[str, Any]:
@@ -94,9 +98,9 @@ class Usage:
 class Turn:
     """One answer of the model.
 
-    chunk: length of every delta. With a seed the lengths vary between 1 and 2 * chunk, reproducibly.
-    finish_on_last: the finish reason rides on the last content delta, where the format lets it.
-    eager_start: a block's first delta comes with its start event (Anthropic).
+    chunk: length of every delta. With a seed the lengths vary between 1 and 2 * chunk,
+    reproducibly. finish_on_last: the finish reason rides on the last content delta, where the
+    format lets it. eager_start: a block's first delta comes with its start event (Anthropic).
     calls_together: consecutive calls come in one Gemini chunk.
     cut: the answer ran into the token limit.
     """

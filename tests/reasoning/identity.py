@@ -1,4 +1,5 @@
-"""Whether the provider gets the request that LangChain's own messages would have made, byte for byte."""
+"""Whether the provider gets the request that LangChain's own messages would have made, byte for
+byte."""
 
 from __future__ import annotations
 
@@ -17,23 +18,31 @@ from tests.reasoning.rig import MORE, Conversation, Rig
 Column = Literal["streamed", "whole", "turns"]
 
 STREAMED = (*CASES, *SENT_CASES)
-WHOLE = tuple(case for case in STREAMED if not case.id.endswith(("eager-start", "on-finish", "apart")))
+WHOLE = tuple(
+    case for case in STREAMED if not case.id.endswith(("eager-start", "on-finish", "apart"))
+)
 TURNS = (*PROVIDERS, *VARIANTS)
 
 EXPECTED_DIFFERENCES: dict[tuple[str, Column], str] = {}
-"""Why a request is another one: by the case's id, or by the provider for the five turns. Nothing else may differ."""
+"""Why a request is another one: by the case's id, or by the provider for the five turns. Nothing
+else may differ."""
 
 
 def grouped(*given: Case | str) -> list[Any]:
     """Parameters of tests, so that one process of several meets all of a provider's package.
 
-    `make test` has each provider and each kind of case; where providers are all there is, each package.
+    `make test` has each provider and each kind of case; where providers are all there is, each
+    package.
     """
-    rows = [[package(case)] if isinstance(case, str) else [case.provider, case.kind] for case in given]
+    rows = [
+        [package(case)] if isinstance(case, str) else [case.provider, case.kind] for case in given
+    ]
     shallow = covering(rows)
     return [
         pytest.param(
-            case, id=str(case), marks=[pytest.mark.xdist_group(package(case)), *([] if at in shallow else [deep])]
+            case,
+            id=str(case),
+            marks=[pytest.mark.xdist_group(package(case)), *([] if at in shallow else [deep])],
         )
         for at, case in enumerate(given)
     ]
@@ -54,7 +63,8 @@ def check(name: str, column: Column, found: list[str]) -> None:
 
 
 def compare_case(rig: Rig, case: Case, *, whole: bool) -> list[str]:
-    """Play a case, ask one question more, and tell how the request differs; nothing if it is identical."""
+    """Play a case, ask one question more, and tell how the request differs; nothing if it is
+    identical."""
     assert not case.overrides, "agents are made once for each provider"
     conversation = Conversation(rig, case.provider, whole=whole)
     conversation.ask(case.prompt, *case.turns)

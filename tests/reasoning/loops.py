@@ -1,4 +1,5 @@
-"""A numbered tool loop for every provider, with all the reasoning and opaque values that it knows."""
+"""A numbered tool loop for every provider, with all the reasoning and opaque values that it
+knows."""
 
 from __future__ import annotations
 
@@ -40,19 +41,29 @@ def after(number: int) -> str:
 
 def loop(provider: str, number: int) -> tuple[Turn, Turn]:
     """Reasoning and a call of `get_weather`, then reasoning and the answer."""
-    call = Call("get_weather", {"city": city(number)}, id=f"callLoop{number}")  # Mistral takes nine characters
+    call = Call(
+        "get_weather", {"city": city(number)}, id=f"callLoop{number}"
+    )  # Mistral takes nine characters
     text = Text(answer(number))
     weather, sunny = before(number), after(number)
     if provider in CLAUDE:
         return _turns(
-            (Reasoning(redacted=f"EmwKredacted{number}xyz"), _signed(weather, f"before{number}"), call),
+            (
+                Reasoning(redacted=f"EmwKredacted{number}xyz"),
+                _signed(weather, f"before{number}"),
+                call,
+            ),
             (_signed(sunny, f"after{number}"), text),
         )
     if provider in RESPONSES:
-        summed = Reasoning(parts=(weather, "**Planning**\n\nAsk."), encrypted=f"gAAAAABbefore{number}")
+        summed = Reasoning(
+            parts=(weather, "**Planning**\n\nAsk."), encrypted=f"gAAAAABbefore{number}"
+        )
         return _turns((summed, call), (Reasoning(sunny, encrypted=f"gAAAAABafter{number}"), text))
     if provider in GEMINI:
-        signed_call = Call(call.name, call.args, id=call.id, signature=_base64(f"signature of call {number}"))
+        signed_call = Call(
+            call.name, call.args, id=call.id, signature=_base64(f"signature of call {number}")
+        )
         signed_text = Text(text.text, signature=_base64(f"signature of text {number}"))
         thought = Reasoning(weather, signature=_base64(f"signature of thought {number}"))
         return _turns((thought, signed_call), (Reasoning(sunny), signed_text))

@@ -1,8 +1,10 @@
-"""Conversations with a stateless agent, held twice: as the client keeps them, and in LangChain's own messages.
+"""Conversations with a stateless agent, held twice: as the client keeps them, and in LangChain's
+own messages.
 
-`Conversation.ask` sends a question through the adapter: HTTP, the reference client, a round trip through JSON. What the
-provider was sent is the candidate. `Conversation.reference` sends LangChain's own messages of the same runs straight
-to the same graph: what the provider is sent now is what the candidate has to be.
+`Conversation.ask` sends a question through the adapter: HTTP, the reference client, a round trip
+through JSON. What the provider was sent is the candidate. `Conversation.reference` sends
+LangChain's own messages of the same runs straight to the same graph: what the provider is sent now
+is what the candidate has to be.
 """
 
 from __future__ import annotations
@@ -64,9 +66,12 @@ class Actor:
 
 
 class Rig:
-    """One server of agents and one of providers. What runs in it runs in the agents' event loop, one at a time."""
+    """One server of agents and one of providers. What runs in it runs in the agents' event loop,
+    one at a time."""
 
-    def __init__(self, app: FastAPI, served: Served, providers: ProviderServer, client: NodeClient) -> None:
+    def __init__(
+        self, app: FastAPI, served: Served, providers: ProviderServer, client: NodeClient
+    ) -> None:
         self.served = served
         self.providers = providers
         self.client = client
@@ -90,8 +95,11 @@ class Rig:
         self._app.include_router(agui_router(agent, path))
         return Actor(graph, agent, received, path)
 
-    def run(self, work: Callable[[], Coroutine[Any, Any, T]], *script: Turn) -> tuple[T, list[Json]]:
-        """Await `work` while the providers answer with `script`; return its result and what they were sent."""
+    def run(
+        self, work: Callable[[], Coroutine[Any, Any, T]], *script: Turn
+    ) -> tuple[T, list[Json]]:
+        """Await `work` while the providers answer with `script`; return its result and what they
+        were sent."""
         return self.recorded(lambda: self.served.call(work()), *script)
 
     def recorded(self, work: Callable[[], T], *script: Turn) -> tuple[T, list[Json]]:
@@ -113,7 +121,8 @@ def sent(request: Recorded) -> Json:
 
 
 class Closing:
-    """ASGI middleware that ends every connection: on one that is kept, Node's next request waits 40 ms for an ACK."""
+    """ASGI middleware that ends every connection: on one that is kept, Node's next request waits 40
+    ms for an ACK."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -149,12 +158,15 @@ class Conversation:
         self.own: list[BaseMessage] = []
 
     def ask(self, text: str, *script: Turn) -> tuple[list[Json], list[list[BaseMessage]]]:
-        """Ask through the adapter; return what the model was sent, and LangChain's messages for each of these."""
+        """Ask through the adapter; return what the model was sent, and LangChain's messages for
+        each of these."""
         asked = f"question-{len(self.held)}"
         run, candidates = self._rig.recorded(lambda: self._run(text, asked), *script)
         assert run.error is None, run.error
         assert run.runError is None, run.runError
-        assert not self._rig.unanswered, "the model was called less often than the script has answers"
+        assert not self._rig.unanswered, (
+            "the model was called less often than the script has answers"
+        )
         assert run.input is not None
         assert run.input["messages"][:-1] == self.held
         self.held = run.messages
@@ -181,7 +193,9 @@ class Conversation:
         """What the model is sent for LangChain's own messages."""
 
         async def stream() -> None:
-            async for _ in self._actor.graph.astream({"messages": deepcopy(history)}, stream_mode="messages"):
+            async for _ in self._actor.graph.astream(
+                {"messages": deepcopy(history)}, stream_mode="messages"
+            ):
                 pass
 
         _, [request] = self._rig.run(stream, MORE)

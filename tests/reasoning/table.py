@@ -1,4 +1,5 @@
-"""`python -m tests.reasoning.table`: play all identity cases, and write the table of the format's page."""
+"""`python -m tests.reasoning.table`: play all identity cases, and write the table of the format's
+page."""
 
 from __future__ import annotations
 
@@ -12,7 +13,15 @@ from typing import NamedTuple
 
 from tests.node_client import NodeClient
 from tests.providers.cases import BY_ID
-from tests.reasoning.identity import EXPECTED_DIFFERENCES, STREAMED, TURNS, WHOLE, Column, compare_case, compare_turns
+from tests.reasoning.identity import (
+    EXPECTED_DIFFERENCES,
+    STREAMED,
+    TURNS,
+    WHOLE,
+    Column,
+    compare_case,
+    compare_turns,
+)
 from tests.reasoning.rig import Rig, rigged
 from tests.tables import BEGIN, END, line, written
 
@@ -27,7 +36,8 @@ IDENTICAL = "identical"
 
 
 class Row(NamedTuple):
-    """A package, the settings that its messages were made with, and what it sends back of their reasoning."""
+    """A package, the settings that its messages were made with, and what it sends back of their
+    reasoning."""
 
     package: str
     messages: str
@@ -42,10 +52,14 @@ ROWS: dict[str, Row] = {
     "openai": Row("langchain-openai", "Responses, `store=False`, default (`responses/v1`)", _ALL),
     "openai-v1": Row("langchain-openai", "Responses, `store=False`, `v1`", _ALL),
     "openai-v0": Row("langchain-openai", "Responses, `store=False`, `v0`", _ALL),
-    "openai-stored": Row("langchain-openai", "Responses, stored, default (`responses/v1`)", "words"),
+    "openai-stored": Row(
+        "langchain-openai", "Responses, stored, default (`responses/v1`)", "words"
+    ),
     "openai-v1-stored": Row("langchain-openai", "Responses, stored, `v1`", "words"),
     "openai-v0-stored": Row("langchain-openai", "Responses, stored, `v0`", "words"),
-    "openai-chained": Row("langchain-openai", "Responses, stored, `use_previous_response_id`", _NOTHING),
+    "openai-chained": Row(
+        "langchain-openai", "Responses, stored, `use_previous_response_id`", _NOTHING
+    ),
     "openai-chat": Row("langchain-openai", "Chat Completions, default", _NOTHING),
     "openai-chat-v1": Row("langchain-openai", "Chat Completions, `v1`", _NOTHING),
     "google": Row("langchain-google-genai", "default", _ALL),
@@ -87,13 +101,20 @@ def table(differing: Mapping[tuple[str, Column], str]) -> list[str]:
 
 def versions() -> list[str]:
     """The packages that the results depend on."""
-    packages = ["langchain", "langchain-core", "langgraph", *sorted({row.package for row in ROWS.values()})]
+    packages = [
+        "langchain",
+        "langchain-core",
+        "langgraph",
+        *sorted({row.package for row in ROWS.values()}),
+    ]
     return [f"- {package} {version(package)}" for package in packages]
 
 
 def section(lines: Iterable[str]) -> str:
     count = f"{len(STREAMED)} conversations streamed, {len(WHOLE)} answered whole, {5 * len(TURNS)} turns with tools."
-    return "\n".join([BEGIN, "", *lines, "", count, "", "With these packages:", "", *versions(), "", END])
+    return "\n".join(
+        [BEGIN, "", *lines, "", count, "", "With these packages:", "", *versions(), "", END]
+    )
 
 
 def play(rig: Rig) -> dict[tuple[str, Column], list[str]]:
@@ -116,7 +137,10 @@ def main() -> int:
     client.close()
     differing = {place: EXPECTED_DIFFERENCES.get(place, lines[0]) for place, lines in found.items()}
     PAGE.write_text(written(PAGE.read_text() if PAGE.exists() else "", section(table(differing))))
-    surprises = [*(found.keys() - EXPECTED_DIFFERENCES.keys()), *(EXPECTED_DIFFERENCES.keys() - found.keys())]
+    surprises = [
+        *(found.keys() - EXPECTED_DIFFERENCES.keys()),
+        *(EXPECTED_DIFFERENCES.keys() - found.keys()),
+    ]
     for place in sorted(surprises):
         lines = found.get(place, ["is identical, but expected to differ"])
         sys.stderr.write("\n  ".join([": ".join(place), *lines]) + "\n")

@@ -1,4 +1,5 @@
-"""Five turns with a tool loop each: nothing that was said changes, and every request is LangChain's own."""
+"""Five turns with a tool loop each: nothing that was said changes, and every request is LangChain's
+own."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def test_five_turns(provider: str, rig: Rig) -> None:
 
 
 def check_turn(messages: list[dict[str, Any]], number: int) -> None:
-    """The turn is the question, one call with its result, the answer, and reasoning of this turn alone."""
+    """The turn is the question, one call with its result, the answer, and reasoning of this turn
+    alone."""
     roles = [message["role"] for message in messages if message["role"] != "reasoning"]
     assert roles == ["user", "assistant", "tool", "assistant"]
     [call] = [call for message in messages for call in message.get("toolCalls") or ()]

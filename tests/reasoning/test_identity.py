@@ -1,4 +1,5 @@
-"""Every case, streamed and answered whole: the next request is the one that LangChain's own messages make."""
+"""Every case, streamed and answered whole: the next request is the one that LangChain's own
+messages make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Histories of one provider or of several before a model of another: text and calls come over, opaque values do not."""
+"""Histories of one provider or of several before a model of another: text and calls come over,
+opaque values do not."""
 
 from __future__ import annotations
 
@@ -46,7 +47,13 @@ _TYPES: dict[str, set[str]] = {
     "google": set(),
     "bedrock": set(),
     "mistral": {"function", "text", "thinking"},
-    "openrouter": {"function", "text", "reasoning.text", "reasoning.summary", "reasoning.encrypted"},
+    "openrouter": {
+        "function",
+        "text",
+        "reasoning.text",
+        "reasoning.summary",
+        "reasoning.encrypted",
+    },
 }
 _IDS = re.compile(r"\b(?:rs|fc|msg|resp)_\w+")
 
@@ -81,26 +88,35 @@ def test_mixed(first: str, second: str, target: str, rig: Rig) -> None:
 
 @dataclass(frozen=True)
 class Opaque:
-    """What only its provider understands: values that have to come back to it, and ids of its items."""
+    """What only its provider understands: values that have to come back to it, and ids of its
+    items."""
 
     values: list[str]
     ids: set[str]
 
 
-def tool_loop(rig: Rig, source: str, number: int = 0, before: Sequence[Message] = ()) -> tuple[list[Message], Opaque]:
+def tool_loop(
+    rig: Rig, source: str, number: int = 0, before: Sequence[Message] = ()
+) -> tuple[list[Message], Opaque]:
     """The conversation after one more tool loop of `source`."""
     question = user(f"Question {number}?", f"question-{number}")
     recorded, _ = run(rig, source, [*before, question], number)
     own = rig.actor(source).received.runs[-1]
     new = own[[message.id for message in own].index(question.id) :]
     values = [value for turn in loop(source, number) for value in seen_as(source, turn).opaque]
-    return recorded.messages, Opaque(values, {found for message in new for found in _IDS.findall(repr(message))})
+    return recorded.messages, Opaque(
+        values, {found for message in new for found in _IDS.findall(repr(message))}
+    )
 
 
-def run(rig: Rig, provider: str, messages: Sequence[Message], number: int | None) -> tuple[RecordedRun, list[Json]]:
+def run(
+    rig: Rig, provider: str, messages: Sequence[Message], number: int | None
+) -> tuple[RecordedRun, list[Json]]:
     script = (MORE,) if number is None else loop(provider, number)
     agent = rig.actor(provider).agent
-    recorded, sent = rig.run(lambda: record_run(agent, run_input(*messages, thread="pairs")), *script)
+    recorded, sent = rig.run(
+        lambda: record_run(agent, run_input(*messages, thread="pairs")), *script
+    )
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
     assert len(sent) == len(script)
     return recorded, sent
@@ -117,7 +133,9 @@ def requests(rig: Rig, target: str, history: Sequence[Message]) -> Iterator[Json
     rebuilt = agui_messages_to_langchain(plain(messages), provider=name)
 
     async def stream() -> None:
-        async for _ in rig.actor(target).graph.astream({"messages": rebuilt}, stream_mode="messages"):
+        async for _ in rig.actor(target).graph.astream(
+            {"messages": rebuilt}, stream_mode="messages"
+        ):
             pass
 
     _, [request] = rig.run(stream, MORE)
@@ -140,7 +158,12 @@ def check_request(request: Json, target: str, count: int) -> None:
     """Questions, calls, results and answers are there, in blocks that the target knows."""
     received = [*strings(request["body"])]
     for number in range(count):
-        for text in (f"Question {number}?", city(number), f"Sunny in {city(number)}", answer(number)):
+        for text in (
+            f"Question {number}?",
+            city(number),
+            f"Sunny in {city(number)}",
+            answer(number),
+        ):
             assert any(text in string for string in received), text
     assert sum(string == "get_weather" for string in received) >= count
     body = request["body"]

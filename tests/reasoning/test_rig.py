@@ -10,7 +10,17 @@ from tests.reasoning.rig import MORE, Conversation, Rig
 
 
 @pytest.mark.parametrize(
-    "provider", grouped("anthropic", "openai", "openai-stored", "google", "bedrock", "openrouter", "ollama", "mistral")
+    "provider",
+    grouped(
+        "anthropic",
+        "openai",
+        "openai-stored",
+        "google",
+        "bedrock",
+        "openrouter",
+        "ollama",
+        "mistral",
+    ),
 )
 def test_what_a_client_loses_is_missing_from_the_request(provider: str, rig: Rig) -> None:
     conversation = Conversation(rig, provider)
@@ -46,5 +56,7 @@ def test_a_reference_repeats_itself(rig: Rig) -> None:
         ({"a": {}}, {"a": None}, ["a: {}, should be null"]),
     ],
 )
-def test_differences_are_told_by_path(candidate: object, reference: object, lines: list[str]) -> None:
+def test_differences_are_told_by_path(
+    candidate: object, reference: object, lines: list[str]
+) -> None:
     assert list(differences(candidate, reference)) == lines

@@ -1,4 +1,5 @@
-"""The table in docs/reference/reasoning-format.md says what the other tests of this directory find."""
+"""The table in docs/reference/reasoning-format.md says what the other tests of this directory
+find."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ def test_the_page_has_the_table() -> None:
     assert rows(PAGE.read_text()) == table(EXPECTED_DIFFERENCES)
     listed = {line.split()[1] for line in lines if line.startswith("- ")}
     assert listed >= {row.package for row in ROWS.values()}
-    assert f"{len(STREAMED)} conversations streamed, {len(WHOLE)} answered whole" in "\n".join(lines)
+    assert f"{len(STREAMED)} conversations streamed, {len(WHOLE)} answered whole" in "\n".join(
+        lines
+    )
 
 
 def test_differences_are_of_cases_and_providers_that_exist() -> None:

@@ -1,4 +1,5 @@
-"""Graphs that keep results in other channels, or end by a call: those of `tests.adapter.channels`, for a server."""
+"""Graphs that keep results in other channels, or end by a call: those of `tests.adapter.channels`,
+for a server."""
 
 from __future__ import annotations
 

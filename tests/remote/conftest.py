@@ -32,7 +32,8 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server that serves the graphs of these tests, the matrix of `tests.approvals` among them."""
+    """The address of a server that serves the graphs of these tests, the matrix of
+    `tests.approvals` among them."""
     home = tmp_path_factory.mktemp("server")
     modules = {
         "tests.remote.channel_graphs": CHANNELS,
@@ -48,9 +49,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     # One worker runs one graph at a time unless it is told otherwise.
-    options = ["--no-browser", "--no-reload", "--n-jobs-per-worker", "8", "--host", "127.0.0.1", "--port", str(port)]
+    options = [
+        "--no-browser",
+        "--no-reload",
+        "--n-jobs-per-worker",
+        "8",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
     environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("LANGSMITH_", "LANGCHAIN_"))},
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("LANGSMITH_", "LANGCHAIN_"))
+        },
         "PYTHONPATH": str(ROOT),
         "LANGSMITH_TRACING": "false",
         "LANGGRAPH_CLI_NO_ANALYTICS": "1",

@@ -1,4 +1,5 @@
-"""The graphs that the LangGraph server of these tests serves. Its own process imports this module."""
+"""The graphs that the LangGraph server of these tests serves. Its own process imports this
+module."""
 
 from __future__ import annotations
 
@@ -9,7 +10,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from langchain_core.callbacks import adispatch_custom_event
-from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    AnyMessage,
+    RemoveMessage,
+    ToolMessage,
+)
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
 from langgraph.graph import START, StateGraph
@@ -34,7 +41,7 @@ def _graph(*nodes: Any, **options: Any) -> Any:
     return chain_of(*nodes, state=State, **options)
 
 
-# -- what the model was given ---------------------------------------------------------------------------------------
+# -- what the model was given --------------------------------------------------------------------
 
 
 def _echo(messages: list[Any]) -> list[Any]:
@@ -46,7 +53,12 @@ text = _graph(talker(Scripted(script=_echo)))
 
 
 def _signed(messages: list[Any]) -> list[Any]:
-    blocks = [block for message in messages if isinstance(message.content, list) for block in message.content]
+    blocks = [
+        block
+        for message in messages
+        if isinstance(message.content, list)
+        for block in message.content
+    ]
     seen = [block["signature"] for block in blocks if "signature" in block]
     return [
         thinking("Let me "),
@@ -60,7 +72,7 @@ def _signed(messages: list[Any]) -> list[Any]:
 reasoning = _graph(talker(Scripted(script=_signed)))
 
 
-# -- tools ----------------------------------------------------------------------------------------------------------
+# -- tools ---------------------------------------------------------------------------------------
 
 
 async def tools(state: State) -> dict[str, Any]:
@@ -88,7 +100,9 @@ _CALLS = [
     used(10, 4),
 ]
 
-parallel_tools = _graph(talker(Scripted(_CALLS), "caller"), tools, talker(Scripted(["Both ", "found."]), "closer"))
+parallel_tools = _graph(
+    talker(Scripted(_CALLS), "caller"), tools, talker(Scripted(["Both ", "found."]), "closer")
+)
 
 
 def _asking_the_client(messages: list[Any]) -> list[Any]:
@@ -99,7 +113,7 @@ def _asking_the_client(messages: list[Any]) -> list[Any]:
 client_tool = _graph(talker(Scripted(script=_asking_the_client)))
 
 
-# -- several at once, hidden ones, whole messages, subgraphs --------------------------------------------------------
+# -- several at once, hidden ones, whole messages, subgraphs -------------------------------------
 
 
 def _many() -> Any:
@@ -109,7 +123,9 @@ def _many() -> Any:
 
     builder = StateGraph(State)
     builder.add_node("speaker", speaker)
-    builder.add_conditional_edges(START, lambda state: [Send("speaker", state), Send("speaker", state)], ["speaker"])
+    builder.add_conditional_edges(
+        START, lambda state: [Send("speaker", state), Send("speaker", state)], ["speaker"]
+    )
     return builder.compile()
 
 
@@ -118,8 +134,15 @@ many = _many()
 
 async def pair(state: State) -> dict[str, Any]:
     """Call two models at once in one node."""
-    models = [Scripted([piece for word in words for piece in (word, 0.02)]) for words in (["a", "b"], ["x", "y"])]
-    return {"messages": list(await asyncio.gather(*(model.ainvoke(state["messages"]) for model in models)))}
+    models = [
+        Scripted([piece for word in words for piece in (word, 0.02)])
+        for words in (["a", "b"], ["x", "y"])
+    ]
+    return {
+        "messages": list(
+            await asyncio.gather(*(model.ainvoke(state["messages"]) for model in models))
+        )
+    }
 
 
 async def quiet(state: State) -> dict[str, Any]:
@@ -140,7 +163,8 @@ def copier(state: State) -> dict[str, Any]:
 
 
 flipping = talker(
-    Scripted([AIMessageChunk("flip", id="resp_1"), AIMessageChunk(" flop"), AIMessageChunk("!")]), "flipping"
+    Scripted([AIMessageChunk("flip", id="resp_1"), AIMessageChunk(" flop"), AIMessageChunk("!")]),
+    "flipping",
 )
 
 mixed = _graph(quiet, whole, copier)
@@ -179,7 +203,11 @@ async def board(state: Board) -> dict[str, Any]:
 
 
 def _jot(messages: list[Any]) -> list[Any]:
-    return [calling(part("jot", '{"note": "wri', f"c{len(messages)}")), calling(part(None, 'tten"}')), used(1, 1)]
+    return [
+        calling(part("jot", '{"note": "wri', f"c{len(messages)}")),
+        calling(part(None, 'tten"}')),
+        used(1, 1),
+    ]
 
 
 boards = chain_of(
@@ -208,7 +236,7 @@ def _contextual() -> Any:
 contextual = _contextual()
 
 
-# -- pausing --------------------------------------------------------------------------------------------------------
+# -- pausing -------------------------------------------------------------------------------------
 
 
 def ask(state: State) -> dict[str, Any]:
@@ -220,14 +248,16 @@ def ask(state: State) -> dict[str, Any]:
 asking = _graph(talker(Scripted(["Let me ask."]), "before"), ask)
 
 stops = _graph(
-    talker(Scripted(["First."]), "first"), talker(Scripted(["Second."]), "second"), interrupt_before=["second"]
+    talker(Scripted(["First."]), "first"),
+    talker(Scripted(["Second."]), "second"),
+    interrupt_before=["second"],
 )
 
 inner = _graph(talker(Scripted(["From inside."]), "deep"), ask)
 nested = _graph(inner, whole)
 
 
-# -- failing and being left -----------------------------------------------------------------------------------------
+# -- failing and being left ----------------------------------------------------------------------
 
 
 def fail(state: State) -> dict[str, Any]:
@@ -254,7 +284,7 @@ async def slow(state: State) -> dict[str, Any]:
 
 slowly = _graph(talker(Scripted(["Starting."]), "before"), slow)
 
-# -- removing -------------------------------------------------------------------------------------------------------
+# -- removing -------------------------------------------------------------------------------------
 
 
 async def guard(state: State) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Graphs with model calls that no node keeps: those of `tests.adapter.test_inner_models`, for a LangGraph server."""
+"""Graphs with model calls that no node keeps: those of `tests.adapter.test_inner_models`, for a
+LangGraph server."""
 
 from __future__ import annotations
 
@@ -25,15 +26,23 @@ class Notes(TypedDict, total=False):
 
 def _heard(messages: list[Any]) -> list[Any]:
     """Say what was heard, so that a test sees what the model was sent."""
-    received = [f"{message.type}:{message.text}" for message in messages if message.type != "system"]
+    received = [
+        f"{message.type}:{message.text}" for message in messages if message.type != "system"
+    ]
     return ["I heard ", " / ".join(received)]
 
 
 def _looking(messages: list[Any]) -> list[Any]:
-    return _heard(messages) if messages[-1].type == "tool" else [call("look", f"c{len(messages)}", q="x")]
+    return (
+        _heard(messages)
+        if messages[-1].type == "tool"
+        else [call("look", f"c{len(messages)}", q="x")]
+    )
 
 
-_inner = Scripted([thinking("inner hm", 0), thinking(index=0, signature="S"), text_chunk("Inner words", 1)])
+_inner = Scripted(
+    [thinking("inner hm", 0), thinking(index=0, signature="S"), text_chunk("Inner words", 1)]
+)
 
 
 @tool
@@ -56,7 +65,11 @@ in_a_router = chain_of(route, talker(Scripted(script=_heard)), state=Notes)
 
 async def summarize(state: Notes) -> dict[str, Any]:
     """Keep the text of a model's answer, which had a call too."""
-    return {"summary": (await Scripted([call("look", "c1", q="x"), "A summary"]).ainvoke(state["messages"])).text}
+    return {
+        "summary": (
+            await Scripted([call("look", "c1", q="x"), "A summary"]).ainvoke(state["messages"])
+        ).text
+    }
 
 
 kept_as_text = chain_of(summarize, talker(Scripted(script=_heard)), state=Notes)
@@ -64,7 +77,11 @@ kept_as_text = chain_of(summarize, talker(Scripted(script=_heard)), state=Notes)
 
 async def rewrite(state: Notes) -> dict[str, Any]:
     """Keep other words than the model's, under another id."""
-    return {"messages": [AIMessage((await Scripted(script=_heard).ainvoke(state["messages"])).text.upper())]}
+    return {
+        "messages": [
+            AIMessage((await Scripted(script=_heard).ainvoke(state["messages"])).text.upper())
+        ]
+    }
 
 
 rewritten = chain_of(rewrite, state=Notes)
@@ -101,7 +118,12 @@ def _fails_at_first() -> Any:
 
 def _with_retry(node: Any) -> Any:
     policy = RetryPolicy(initial_interval=0.001, retry_on=ConnectionError)
-    return StateGraph(Notes).add_node("model", node, retry_policy=policy).add_edge(START, "model").compile()
+    return (
+        StateGraph(Notes)
+        .add_node("model", node, retry_policy=policy)
+        .add_edge(START, "model")
+        .compile()
+    )
 
 
 retried_after_its_model = _fails_at_first()
@@ -114,7 +136,12 @@ def _half_at_first() -> Any:
         if messages[-1].id in begun:
             return _heard(messages)
         begun.add(messages[-1].id)
-        return [thinking("hm", 0), text_chunk("Hel", 1), calling(part("look", '{"q', "c1", 2)), ConnectionError("down")]
+        return [
+            thinking("hm", 0),
+            text_chunk("Hel", 1),
+            calling(part("look", '{"q', "c1", 2)),
+            ConnectionError("down"),
+        ]
 
     return _with_retry(talker(Scripted(script=script)))
 

@@ -1,4 +1,5 @@
-"""Graphs for the LangGraph server of these tests in which tasks that run at once fare differently."""
+"""Graphs for the LangGraph server of these tests in which tasks that run at once fare
+differently."""
 
 from __future__ import annotations
 
@@ -13,7 +14,17 @@ from langgraph.types import Send, interrupt
 from typing_extensions import TypedDict
 
 from tests.adapter.graphs import Chat
-from tests.subagents.graphs import BOSS, Built, ExpectedSubagent, Mend, agent_of, agent_tool, asking, boss_of, graph_of
+from tests.subagents.graphs import (
+    BOSS,
+    Built,
+    ExpectedSubagent,
+    Mend,
+    agent_of,
+    agent_tool,
+    asking,
+    boss_of,
+    graph_of,
+)
 from tests.subagents.graphs import guarded as deep_guarded
 from tests.subagents.graphs import guarded_leaf as leaf
 from tests.subagents.voices import breaking, voice
@@ -24,7 +35,9 @@ WHY = {"question": "why"}
 
 def called(*speakers: str) -> dict[str, ExpectedSubagent]:
     """The subagents of the boss's tools, of their names."""
-    return {name: ExpectedSubagent(name, BOSS, f"boss.{number}") for number, name in enumerate(speakers)}
+    return {
+        name: ExpectedSubagent(name, BOSS, f"boss.{number}") for number, name in enumerate(speakers)
+    }
 
 
 def tools_of(**agents: Any) -> Built:
@@ -45,7 +58,10 @@ def second(mode: Any) -> Built:
     """A tool that asks two agents one after the other, of which the second one asks for leave."""
     asks, _ = leaf("ann", mode, [])
     graph, boss = boss_of(None, [agent_tool("both", agent_of(voice("bob")), asks)], ("both", WHY))
-    subagent_ids = {"bob": ExpectedSubagent("both", BOSS, "boss.0"), "ann": ExpectedSubagent("ann", BOSS, "boss.0")}
+    subagent_ids = {
+        "bob": ExpectedSubagent("both", BOSS, "boss.0"),
+        "ann": ExpectedSubagent("ann", BOSS, "boss.0"),
+    }
     return Built(graph, boss, subagent_ids)
 
 
@@ -57,7 +73,11 @@ def in_a_node(mode: Any) -> Built:
         return {"messages": (await asks.ainvoke(asking("why")))["messages"][-1:]}
 
     graph, boss = boss_of(None, [agent_tool("mid", graph_of(Chat, consult=consult))], ("mid", WHY))
-    return Built(graph, boss, {"mid": ExpectedSubagent("mid", BOSS, "boss.0"), "ann": ExpectedSubagent("ann", "mid")})
+    return Built(
+        graph,
+        boss,
+        {"mid": ExpectedSubagent("mid", BOSS, "boss.0"), "ann": ExpectedSubagent("ann", "mid")},
+    )
 
 
 def half(mode: Any) -> Built:
@@ -86,7 +106,9 @@ def _workers() -> Any:
 
     builder = StateGraph(Noted)
     builder.add_node("worker", worker)
-    builder.add_conditional_edges(START, lambda state: [Send("worker", {"n": n}) for n in range(3)], ["worker"])
+    builder.add_conditional_edges(
+        START, lambda state: [Send("worker", {"n": n}) for n in range(3)], ["worker"]
+    )
     return builder.compile()
 
 
@@ -102,7 +124,8 @@ def _failing() -> Built:
 
 
 def _inside(*, handled: bool) -> Built:
-    """A tool of a subagent fails while an agent beside it is speaking; the boss goes on, or fails as well."""
+    """A tool of a subagent fails while an agent beside it is speaking; the boss goes on, or fails
+    as well."""
 
     @tool
     async def ann(question: str) -> str:
@@ -112,9 +135,16 @@ def _inside(*, handled: bool) -> Built:
 
     bob = agent_tool("bob", agent_of(voice("bob", pace=0.5), name="bob"))
     mid = create_agent(voice("mid", ("ann", WHY), ("bob", WHY)), [ann, bob], name="mid")
-    graph, boss = boss_of(None, [agent_tool("mid", mid)], ("mid", WHY), middleware=[Mend()] if handled else [])
+    graph, boss = boss_of(
+        None, [agent_tool("mid", mid)], ("mid", WHY), middleware=[Mend()] if handled else []
+    )
     return Built(
-        graph, boss, {"mid": ExpectedSubagent("mid", BOSS, "boss.0"), "bob": ExpectedSubagent("bob", "mid", "mid.1")}
+        graph,
+        boss,
+        {
+            "mid": ExpectedSubagent("mid", BOSS, "boss.0"),
+            "bob": ExpectedSubagent("bob", "mid", "mid.1"),
+        },
     )
 
 
@@ -125,7 +155,9 @@ def _pausing_and_failing() -> Built:
 
 
 ASKING: dict[str, Built] = {
-    f"{name}_{mode}": build(mode) for name, build in [("second", second), ("in_a_node", in_a_node)] for mode in MODES
+    f"{name}_{mode}": build(mode)
+    for name, build in [("second", second), ("in_a_node", in_a_node)]
+    for mode in MODES
 } | {f"half_{mode}": half(mode) for mode in MODES}
 """Graphs in which `ann` asks for leave."""
 
@@ -142,7 +174,10 @@ BUILT = {
     "pausing_and_failing": _pausing_and_failing(),
 }
 
-_graphs = {**{f"siblings_{name}": built.graph for name, built in BUILT.items()}, "siblings_workers": _workers()}
+_graphs = {
+    **{f"siblings_{name}": built.graph for name, built in BUILT.items()},
+    "siblings_workers": _workers(),
+}
 globals().update(_graphs)  # the server takes a module's variables
 
 GRAPHS = tuple(_graphs)

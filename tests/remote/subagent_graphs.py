@@ -1,4 +1,5 @@
-"""The graphs of `tests.subagents` for the LangGraph server of these tests, and what a server can tell of them."""
+"""The graphs of `tests.subagents` for the LangGraph server of these tests, and what a server can
+tell of them."""
 
 from __future__ import annotations
 
@@ -12,13 +13,15 @@ UNTOLD = {"nostream"}
 
 
 def _as_server_reports(built: Built, *, by_tools: bool) -> Built:
-    """What a client of a server must be told: not what a tool is for, which the server does not tell."""
+    """What a client of a server must be told: not what a tool is for, which the server does not
+    tell."""
     if not by_tools:
         return built
     return replace(
         built,
         subagent_ids={
-            speaker: replace(subagent_id, description=None) for speaker, subagent_id in built.subagent_ids.items()
+            speaker: replace(subagent_id, description=None)
+            for speaker, subagent_id in built.subagent_ids.items()
         },
     )
 
@@ -33,7 +36,10 @@ ENDING = {
 PAUSING = {mode: guarded(None, mode, []) for mode in ("batched", "per_call")}
 """Graphs that pause in their innermost agent, by how it asks."""
 
-FAILING = {handled: _as_server_reports(failing(handled=handled), by_tools=True) for handled in (True, False)}
+FAILING = {
+    handled: _as_server_reports(failing(handled=handled), by_tools=True)
+    for handled in (True, False)
+}
 """Graphs in which an agent within an agent fails; with True the root's agent goes on."""
 
 _graphs = {

@@ -1,4 +1,5 @@
-"""The matrix of `tests.approvals` on a LangGraph server: what is guarded runs as often as it was approved."""
+"""The matrix of `tests.approvals` on a LangGraph server: what is guarded runs as often as it was
+approved."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ from tests.deep import deep, representatives
 pytestmark = pytest.mark.xdist_group("remote")
 
 
-@pytest.mark.parametrize("kind", ["batched", *(pytest.param(kind, marks=deep) for kind in KINDS if kind != "batched")])
+@pytest.mark.parametrize(
+    "kind", ["batched", *(pytest.param(kind, marks=deep) for kind in KINDS if kind != "batched")]
+)
 async def test_on_a_server(kind: str, server: str, tmp_path: Path) -> None:
     graph = RemoteGraph(f"approvals_{kind}", url=server)
     dialogues = [dialogue(graph, kind, answer, tmp_path) for of, answer in CASES if of == kind]
@@ -43,7 +46,8 @@ async def dialogue(graph: RemoteGraph, kind: str, answer: str, home: Path) -> No
 
 @pytest.mark.parametrize("kind", representatives(["per_call", "interrupt", "tool_batched"]))
 async def test_an_approval_whose_work_has_failed(kind: str, server: str, tmp_path: Path) -> None:
-    """The thread's metadata has the record: the same answers again run nothing, others come too late."""
+    """The thread's metadata has the record: the same answers again run nothing, others come too
+    late."""
     agent = LangGraphAgent(graph=RemoteGraph(f"approvals_{kind}", url=server))
     client = Client(agent, thread=str(uuid4()))
     file = tmp_path / "later" / "happened"

@@ -1,4 +1,5 @@
-"""A graph on a LangGraph server: results stand in any channel, and an agent may end by a call; no tool has failed."""
+"""A graph on a LangGraph server: results stand in any channel, and an agent may end by a call; no
+tool has failed."""
 
 from __future__ import annotations
 
@@ -28,5 +29,7 @@ async def test_no_tool_is_shown_as_failed(name: str, server: str) -> None:
     again = RecordedRun(await collect(agent.connect(given)), given)
     assert dumped(again.messages) == dumped(recorded.messages)
     second = await record_run(agent, run_input(*recorded.messages, user("more"), thread=thread))
-    failed: list[Any] = [one for one in second.messages if one.role == "tool" and one.error is not None]
+    failed: list[Any] = [
+        one for one in second.messages if one.role == "tool" and one.error is not None
+    ]
     assert (second.last.type, failed) == ("RUN_FINISHED", [])

@@ -1,4 +1,5 @@
-"""Model calls on a LangGraph server whose messages no node keeps: clients lose them when the node has ended."""
+"""Model calls on a LangGraph server whose messages no node keeps: clients lose them when the node
+has ended."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def agent_of(server: str, name: str, **options: Any) -> LangGraphAgent:
 
 async def kept(server: str, name: str, thread: str) -> list[Any]:
     """What the server keeps of a thread."""
-    stored = await adapt_graph(RemoteGraph(name, url=server)).load_state({"configurable": {"thread_id": thread}})
+    stored = await adapt_graph(RemoteGraph(name, url=server)).load_state(
+        {"configurable": {"thread_id": thread}}
+    )
     return [(ROLES[message.type], message.text) for message in stored.values["messages"]]
 
 
@@ -40,7 +43,9 @@ async def recorded(agent: LangGraphAgent, *messages: Any, thread: str) -> Record
 PLAIN = ("in_a_tool", "retried")
 
 
-@pytest.mark.parametrize("name", [*PLAIN, *(pytest.param(name, marks=deep) for name in GRAPHS if name not in PLAIN)])
+@pytest.mark.parametrize(
+    "name", [*PLAIN, *(pytest.param(name, marks=deep) for name in GRAPHS if name not in PLAIN)]
+)
 async def test_the_client_holds_what_the_server_keeps(name: str, server: str) -> None:
     agent, thread = agent_of(server, name), str(uuid4())
     first = await recorded(agent, user("hi"), thread=thread)
@@ -67,7 +72,9 @@ async def test_a_tools_model_is_seen_live_and_gone_when_its_node_has_ended(serve
 
 async def test_inner_models_can_be_hidden(server: str) -> None:
     stream = await recorded(
-        agent_of(server, "in_a_tool", clients=ClientOptions(models_in_tools="hidden")), user("hi"), thread=str(uuid4())
+        agent_of(server, "in_a_tool", clients=ClientOptions(models_in_tools="hidden")),
+        user("hi"),
+        thread=str(uuid4()),
     )
     assert "Inner" not in str(stream.events)
     assert not stream.of("REASONING_START")

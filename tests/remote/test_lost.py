@@ -1,4 +1,5 @@
-"""Threads that a LangGraph server does not have, or has without a state: they go on from the client's history."""
+"""Threads that a LangGraph server does not have, or has without a state: they go on from the
+client's history."""
 
 from __future__ import annotations
 
@@ -41,7 +42,11 @@ async def deleted(server: str) -> str:
 
 
 lost = pytest.mark.parametrize(
-    "lost", [unknown, *(pytest.param(one, marks=deep) for one in (named_by_the_client, never_run, deleted))]
+    "lost",
+    [
+        unknown,
+        *(pytest.param(one, marks=deep) for one in (named_by_the_client, never_run, deleted)),
+    ],
 )
 
 
@@ -57,7 +62,9 @@ async def recorded(agent: LangGraphAgent, *messages: Any, **fields: Any) -> Reco
 
 
 async def stored(server: str, name: str, thread: str) -> list[tuple[str, str]]:
-    state = await adapt_graph(RemoteGraph(name, url=server)).load_state({"configurable": {"thread_id": thread}})
+    state = await adapt_graph(RemoteGraph(name, url=server)).load_state(
+        {"configurable": {"thread_id": thread}}
+    )
     return [(message.type, message.text) for message in state.values["messages"]]
 
 
@@ -84,7 +91,10 @@ async def test_its_reasoning_is_imported(server: str) -> None:
 @deep
 @lost
 async def test_it_can_be_ignored(lost: Lost, server: str) -> None:
-    agent, thread = agent_of(server, "text", trust=TrustOptions(history="ignore")), await lost(server)
+    agent, thread = (
+        agent_of(server, "text", trust=TrustOptions(history="ignore")),
+        await lost(server),
+    )
     first = await recorded(agent, user("one", "u1"), thread=str(uuid4()))
     second = await recorded(agent, *first.messages, user("two", "u2"), thread=thread)
     assert second.messages[-1].content == "I heard human:one / human:two"
@@ -107,9 +117,13 @@ async def test_a_call_that_the_client_answers(echo: bool, server: str) -> None:
 @deep
 async def test_an_open_call_is_answered_as_interrupted(server: str) -> None:
     first = await recorded(agent_of(server, "client_tool"), user("go", "u1"), thread=str(uuid4()))
-    second = await recorded(agent_of(server, "text"), *first.messages, user("well?", "u2"), thread=str(uuid4()))
+    second = await recorded(
+        agent_of(server, "text"), *first.messages, user("well?", "u2"), thread=str(uuid4())
+    )
     assert "tool:Interrupted" in str(second.messages[-1].content)
-    assert ("tool", "p1") in [(one.role, getattr(one, "tool_call_id", None)) for one in second.messages]
+    assert ("tool", "p1") in [
+        (one.role, getattr(one, "tool_call_id", None)) for one in second.messages
+    ]
 
 
 @lost

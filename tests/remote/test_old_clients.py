@@ -1,4 +1,5 @@
-"""Clients of before AG-UI 1.0 and an agent on a LangGraph server: they get their form of its events."""
+"""Clients of before AG-UI 1.0 and an agent on a LangGraph server: they get their form of its
+events."""
 
 from __future__ import annotations
 
@@ -23,30 +24,47 @@ pytestmark = pytest.mark.xdist_group("remote")
 # tests/generations has all of them, with local graphs.
 OTHERS = [pytest.param(one, marks=deep) for one in ("0.0.57", None)]
 generations = pytest.mark.parametrize(
-    "generation", ["0.0.59", *OTHERS, pytest.param("0.0.48", marks=deep)], ids=lambda one: one or "1.0.0"
+    "generation",
+    ["0.0.59", *OTHERS, pytest.param("0.0.48", marks=deep)],
+    ids=lambda one: one or "1.0.0",
 )
 
 
 class Front:
     """A client of one generation, in a thread of an agent on a LangGraph server."""
 
-    def __init__(self, node: NodeClient, app: FastAPI, served: Served, tape: Tape, server: str) -> None:
-        self._node, self._app, self._served, self._tape, self._server = node, app, served, tape, server
+    def __init__(
+        self, node: NodeClient, app: FastAPI, served: Served, tape: Tape, server: str
+    ) -> None:
+        self._node, self._app, self._served, self._tape, self._server = (
+            node,
+            app,
+            served,
+            tape,
+            server,
+        )
 
     def use(self, name: str, generation: str | None) -> Front:
         self.thread, self.generation = str(uuid4()), generation
         self._path = f"/{self.thread}"
-        self._app.include_router(agui_router(LangGraphAgent(RemoteGraph(name, url=self._server)), self._path))
+        self._app.include_router(
+            agui_router(LangGraphAgent(RemoteGraph(name, url=self._server)), self._path)
+        )
         return self
 
     def run(self, text: str | None = None, **more: Any) -> tuple[ClientRun, RecordedRun]:
-        """One turn: the client takes it without a word, and holds what we fold of the verified stream."""
+        """One turn: the client takes it without a word, and holds what we fold of the verified
+        stream."""
         asked = [{"id": f"u-{uuid4()}", "role": "user", "content": text}] if text else []
         given = {"url": self._served.url(self._path), "agent": self._path, "threadId": self.thread}
-        run = self._node.run(**given, generation=self.generation, add=[*asked, *more.pop("add", ())], **more)
+        run = self._node.run(
+            **given, generation=self.generation, add=[*asked, *more.pop("add", ())], **more
+        )
         assert (run.error, run.runError, run.warnings) == (None, None, [])
         assert run.input is not None
-        stream = RecordedRun(list(decode([self._tape.answers[self._path][-1]])), parse_input(run.input))
+        stream = RecordedRun(
+            list(decode([self._tape.answers[self._path][-1]])), parse_input(run.input)
+        )
         folded = [one.model_dump(by_alias=True, mode="json") for one in stream.messages]
         assert comparable(folded, self.generation) == comparable(run.messages, self.generation)
         assert stream.state == run.state
@@ -68,7 +86,8 @@ def front(node_client: NodeClient, _stage: tuple[FastAPI, Tape, Served], server:
 
 
 def comparable(messages: list[dict[str, Any]], generation: str | None) -> list[dict[str, Any]]:
-    """Messages as a client of that generation has them: some put results last, and keep no metadata of them."""
+    """Messages as a client of that generation has them: some put results last, and keep no metadata
+    of them."""
     if generation is None:
         return messages
     plain = [{key: value for key, value in one.items() if key != "metadata"} for one in messages]
@@ -84,7 +103,9 @@ def check_form(stream: RecordedRun, generation: str | None) -> None:
     states = [kind for kind in stream.types if kind.startswith("STATE_")]
     assert states[:1] in ([], ["STATE_SNAPSHOT"])
     assert "SUBAGENT" not in "".join(stream.types)
-    assert "subagentRunId" not in "".join(event.model_dump_json(by_alias=True) for event in stream.events)
+    assert "subagentRunId" not in "".join(
+        event.model_dump_json(by_alias=True) for event in stream.events
+    )
 
 
 def shape(run: ClientRun) -> list[Any]:
@@ -148,11 +169,15 @@ def test_a_question(front: Front, generation: str | None) -> None:
     if generation is None:
         assert run.custom == []
         [asked] = stream.last.outcome.interrupts
-        answer: Any = {"resume": [{"interruptId": asked.id, "status": "resolved", "payload": "blue"}]}
+        answer: Any = {
+            "resume": [{"interruptId": asked.id, "status": "resolved", "payload": "blue"}]
+        }
     else:
         [event] = run.custom
         assert event["name"] == "on_interrupt"
-        answer = {"forwardedProps": {"command": {"resume": "blue", "interruptEvent": event["value"]}}}
+        answer = {
+            "forwardedProps": {"command": {"resume": "blue", "interruptEvent": event["value"]}}
+        }
     run, stream = front.run(**answer)
     check_form(stream, generation)
     assert run.messages[-1]["content"] == "You said blue."
@@ -166,14 +191,21 @@ def test_a_model_call_that_no_node_keeps(front: Front, generation: str | None, n
     run, stream = front.use(name, generation).run("hi")
     check_form(stream, generation)
     assert "MESSAGES_SNAPSHOT" in stream.types  # the client has to lose what it has seen
-    kinds = {"in_a_tool": ["user", "assistant", "tool", "assistant"], "in_a_router": ["user", "assistant"]}
-    assert [role for role, _ in shape(run) if role != "reasoning"] == kinds.get(name, ["user", "assistant"])
+    kinds = {
+        "in_a_tool": ["user", "assistant", "tool", "assistant"],
+        "in_a_router": ["user", "assistant"],
+    }
+    assert [role for role, _ in shape(run) if role != "reasoning"] == kinds.get(
+        name, ["user", "assistant"]
+    )
     assert "Inner" not in str(shape(run))
     assert "Hel" not in str(shape(run))
 
 
 @deep
-@pytest.mark.parametrize("name", ["subagents_deep", pytest.param("subagents_two_agents_in_a_tool", marks=deep)])
+@pytest.mark.parametrize(
+    "name", ["subagents_deep", pytest.param("subagents_two_agents_in_a_tool", marks=deep)]
+)
 @generations
 @each_value()
 def test_subagents(front: Front, generation: str | None, name: str) -> None:

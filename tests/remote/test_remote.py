@@ -55,7 +55,11 @@ def deltas(stream: RecordedRun) -> list[str]:
 
 
 def texts(stream: RecordedRun) -> list[str]:
-    return [str(message.content) for message in stream.messages if message.role == "assistant" and message.content]
+    return [
+        str(message.content)
+        for message in stream.messages
+        if message.role == "assistant" and message.content
+    ]
 
 
 def answer(stream: RecordedRun, payload: object) -> list[ResumeEntry]:
@@ -65,7 +69,7 @@ def answer(stream: RecordedRun, payload: object) -> list[ResumeEntry]:
     ]
 
 
-# -- models ---------------------------------------------------------------------------------------------------------
+# -- models --------------------------------------------------------------------------------------
 
 
 async def test_text_is_streamed(agent: Agents) -> None:
@@ -80,10 +84,16 @@ async def test_text_is_streamed(agent: Agents) -> None:
 async def test_calls_of_one_message_and_their_results(agent: Agents) -> None:
     stream = await recorded(agent("parallel_tools"), "weather?")
     starts = stream.of("TOOL_CALL_START")
-    assert [(start.tool_call_id, start.tool_call_name) for start in starts] == [("c1", "weather"), ("c2", "weather")]
+    assert [(start.tool_call_id, start.tool_call_name) for start in starts] == [
+        ("c1", "weather"),
+        ("c2", "weather"),
+    ]
     assert len(stream.of("TOOL_CALL_ARGS")) == 3
     results = stream.of("TOOL_CALL_RESULT")
-    assert [(one.tool_call_id, one.content) for one in results] == [("c1", "sunny in Rome"), ("c2", "sunny in Oslo")]
+    assert [(one.tool_call_id, one.content) for one in results] == [
+        ("c1", "sunny in Rome"),
+        ("c2", "sunny in Oslo"),
+    ]
     assert [(one.metadata or {}).get("status") for one in results] == [None, "error"]
     assert texts(stream) == ["Looking.", "Both found."]
     assert [event.step_name for event in stream.of("STEP_STARTED")] == ["caller", "tools", "closer"]
@@ -127,7 +137,7 @@ async def test_an_id_that_comes_late(agent: Agents) -> None:
     assert stream.messages[-1].id == "resp_1"
 
 
-# -- threads --------------------------------------------------------------------------------------------------------
+# -- threads -------------------------------------------------------------------------------------
 
 
 async def test_the_server_owns_the_history(agent: Agents) -> None:
@@ -157,13 +167,26 @@ async def test_previews_and_patches_of_a_state(agent: Agents) -> None:
     assert first.state.keys() == {"cards"}
     seen = [fold(first.events[:number]).state for number in range(len(first.events))]
     shown = [state for number, state in enumerate(seen) if state and state != seen[number - 1]]
-    previews = [{"note": "wri"}, {"note": "written"}, {"note": "for now"}, {"note": "for now", "draft": 1}]
-    assert shown == [*previews, {"note": "written", **first.state}, first.state]  # nobody answers the call
-    edited = [{**card, "text": "mine"} if card["id"] == 2 else card for card in first.state["cards"]]
+    previews = [
+        {"note": "wri"},
+        {"note": "written"},
+        {"note": "for now"},
+        {"note": "for now", "draft": 1},
+    ]
+    assert shown == [
+        *previews,
+        {"note": "written", **first.state},
+        first.state,
+    ]  # nobody answers the call
+    edited = [
+        {**card, "text": "mine"} if card["id"] == 2 else card for card in first.state["cards"]
+    ]
     second = await recorded(boards, *first.messages, "more", thread=thread, state={"cards": edited})
     assert second.state["cards"] == [*edited, {"id": 6, "text": "new"}]
     added = {"op": "add", "path": "/cards/-", "value": {"id": 6, "text": "new"}}
-    patches = [operation.model_dump() for event in second.of("STATE_DELTA") for operation in event.delta]
+    patches = [
+        operation.model_dump() for event in second.of("STATE_DELTA") for operation in event.delta
+    ]
     assert added in patches
 
 
@@ -173,7 +196,13 @@ async def test_what_is_changed_while_a_graph_waits(agent: Agents) -> None:
     paused = await recorded(asking, "go", thread=thread, state={"file": "old"})
     (interrupt,) = paused.last.outcome.interrupts
     resume = [ResumeEntry(interrupt_id=interrupt.id, status="resolved", payload="this")]
-    done = await recorded(asking, *paused.messages, thread=thread, resume=resume, state={**paused.state, "file": "new"})
+    done = await recorded(
+        asking,
+        *paused.messages,
+        thread=thread,
+        resume=resume,
+        state={**paused.state, "file": "new"},
+    )
     assert done.state == {"file": "new", "notes": ["asked"]}
 
 
@@ -185,7 +214,10 @@ async def test_what_the_output_does_not_show_stays_on_the_server(agent: Agents) 
     seen = RecordedRun([event async for event in narrow.connect(given)], given)
     assert seen.state == {"notes": ["n"]}
     forged = await recorded(
-        agent("narrow", state=StateOptions(forbidden_change="refuse")), "go", thread=thread, state={"file": "x"}
+        agent("narrow", state=StateOptions(forbidden_change="refuse")),
+        "go",
+        thread=thread,
+        state={"file": "x"},
     )
     assert (forged.last.type, forged.last.code) == ("RUN_ERROR", "state_refused")
 
@@ -195,9 +227,16 @@ async def test_the_state_of_a_thread(server: str, agent: Agents) -> None:
     thread = "thread " + str(uuid4())
     config: RunnableConfig = {"configurable": {"thread_id": thread}}
     unknown = await adapt_graph(graph).load_state(config)
-    assert (unknown.values, unknown.next, unknown.created_at, unknown.interrupts) == ({}, (), None, ())
+    assert (unknown.values, unknown.next, unknown.created_at, unknown.interrupts) == (
+        {},
+        (),
+        None,
+        (),
+    )
     made = await get_client(url=server).threads.create()
-    never_run = await adapt_graph(graph).load_state({"configurable": {"thread_id": made["thread_id"]}})
+    never_run = await adapt_graph(graph).load_state(
+        {"configurable": {"thread_id": made["thread_id"]}}
+    )
     assert (never_run.values, never_run.created_at) == ({}, None)
     await recorded(agent("nested"), user("go", "u1"), thread=thread)
     stored = await adapt_graph(graph).load_state(config, subgraphs=True)
@@ -217,7 +256,9 @@ async def test_what_is_written_into_a_thread(server: str, agent: Agents) -> None
     config: RunnableConfig = {"configurable": {"thread_id": thread}}
     call: LCToolCall = {"name": "f", "args": {"x": 1}, "id": "c", "type": "tool_call"}
     written = [
-        AIMessage([{"type": "text", "text": "t"}], id="a1", tool_calls=[call], additional_kwargs={"k": 1}),
+        AIMessage(
+            [{"type": "text", "text": "t"}], id="a1", tool_calls=[call], additional_kwargs={"k": 1}
+        ),
         LCToolMessage("r", tool_call_id="c", id="t1", status="error", artifact={"z": 1}, name="f"),
     ]
     removals = [RemoveMessage(id=message.id) for message in first.messages]
@@ -228,16 +269,29 @@ async def test_what_is_written_into_a_thread(server: str, agent: Agents) -> None
 async def test_state_goes_in_and_comes_out(server: str, agent: Agents) -> None:
     thread = str(uuid4())
     stream = await recorded(agent("mixed"), "go", thread=thread, state={"file": "f", "mine": 1})
-    stored = await adapt_graph(RemoteGraph("mixed", url=server)).load_state({"configurable": {"thread_id": thread}})
-    assert (stored.values["file"], stored.values["notes"], "mine" in stored.values) == ("f", ["s"], False)
+    stored = await adapt_graph(RemoteGraph("mixed", url=server)).load_state(
+        {"configurable": {"thread_id": thread}}
+    )
+    assert (stored.values["file"], stored.values["notes"], "mine" in stored.values) == (
+        "f",
+        ["s"],
+        False,
+    )
     assert stream.state == {"file": "f", "mine": 1, "notes": ["s"]}
 
 
 async def test_context_and_client_tools_reach_the_graph(agent: Agents) -> None:
-    tool = Tool(name="pick", description="Pick one.", parameters={"type": "object", "properties": {}})
+    tool = Tool(
+        name="pick", description="Pick one.", parameters={"type": "object", "properties": {}}
+    )
     contexts = ({"user": "ann"}, Context("ann"))
-    runs = [record_run(agent("contextual"), run_input("go", tools=[tool]), context=context) for context in contexts]
-    assert [stream.state for stream in await asyncio.gather(*runs)] == [{"notes": ["ann", "pick"]}] * 2
+    runs = [
+        record_run(agent("contextual"), run_input("go", tools=[tool]), context=context)
+        for context in contexts
+    ]
+    assert [stream.state for stream in await asyncio.gather(*runs)] == [
+        {"notes": ["ann", "pick"]}
+    ] * 2
 
 
 @deep
@@ -251,12 +305,17 @@ async def test_a_message_is_edited(agent: Agents) -> None:
     first = await recorded(agent("text"), user("one", "u1"), thread=thread)
     second = await recorded(agent("text"), *first.messages, user("two", "u2"), thread=thread)
     edited = await recorded(agent("text"), *second.messages[:2], user("two!", "u2"), thread=thread)
-    assert texts(edited) == ["I heard human:one", "I heard human:one / ai:I heard human:one / human:two!"]
+    assert texts(edited) == [
+        "I heard human:one",
+        "I heard human:one / ai:I heard human:one / human:two!",
+    ]
     again = await recorded(agent("text"), *edited.messages, user("three", "u3"), thread=thread)
-    assert "".join(deltas(again)).endswith("human:two! / ai:" + texts(edited)[-1] + " / human:three")
+    assert "".join(deltas(again)).endswith(
+        "human:two! / ai:" + texts(edited)[-1] + " / human:three"
+    )
 
 
-# -- pausing --------------------------------------------------------------------------------------------------------
+# -- pausing -------------------------------------------------------------------------------------
 
 
 async def test_interrupt_and_answer(agent: Agents) -> None:
@@ -268,7 +327,9 @@ async def _ask(agent: Agents, name: str) -> None:
     first = await recorded(agent(name), user("go", "u1"), thread=thread)
     (interrupt,) = first.last.outcome.interrupts
     assert interrupt.message == "Which one?"
-    second = await recorded(agent(name), *first.messages, thread=thread, resume=answer(first, "blue"))
+    second = await recorded(
+        agent(name), *first.messages, thread=thread, resume=answer(first, "blue")
+    )
     assert second.last.outcome.type == "success"
     assert "You said blue." in texts(second)
     assert len(set(texts(second))) == len(texts(second))
@@ -279,16 +340,19 @@ async def test_a_breakpoint(agent: Agents) -> None:
     thread = str(uuid4())
     first = await recorded(agent("stops"), user("go", "u1"), thread=thread)
     assert texts(first) == ["First."]
-    second = await recorded(agent("stops"), *first.messages, thread=thread, resume=answer(first, {"type": "approve"}))
+    second = await recorded(
+        agent("stops"), *first.messages, thread=thread, resume=answer(first, {"type": "approve"})
+    )
     assert texts(second) == ["First.", "Second."]
 
 
-# -- failing and leaving --------------------------------------------------------------------------------------------
+# -- failing and leaving -------------------------------------------------------------------------
 
 
 async def test_a_failure_has_a_code_and_no_text(agent: Agents) -> None:
     await asyncio.gather(
-        _fail(agent, "broken", "graph_error", "Before."), _fail(agent, "broken_model", "model_error", "Half a")
+        _fail(agent, "broken", "graph_error", "Before."),
+        _fail(agent, "broken_model", "model_error", "Half a"),
     )
 
 
@@ -300,7 +364,9 @@ async def _fail(agent: Agents, name: str, code: str, said: str) -> None:
 
 
 async def test_too_many_steps(agent: Agents) -> None:
-    stream = await record_run(agent("parallel_tools"), run_input("go"), config={"recursion_limit": 1})
+    stream = await record_run(
+        agent("parallel_tools"), run_input("go"), config={"recursion_limit": 1}
+    )
     assert stream.last.code == "recursion_limit"
 
 
@@ -345,7 +411,9 @@ async def test_cancelling(agent: Agents, tmp_path: Path) -> None:
 
 async def test_a_run_that_somebody_else_stops(server: str, agent: Agents, tmp_path: Path) -> None:
     thread = str(uuid4())
-    events = await _begin_slowly(agent("slowly"), run_input("go", thread=thread, state={"file": str(tmp_path / "b")}))
+    events = await _begin_slowly(
+        agent("slowly"), run_input("go", thread=thread, state={"file": str(tmp_path / "b")})
+    )
     runs = get_client(url=server).runs
     (run,) = await runs.list(thread)
     await runs.cancel(thread, run["run_id"])

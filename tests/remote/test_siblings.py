@@ -1,4 +1,5 @@
-"""Tasks that run at once on a LangGraph server: one asks, fails or has ended, while another one goes on."""
+"""Tasks that run at once on a LangGraph server: one asks, fails or has ended, while another one
+goes on."""
 
 from __future__ import annotations
 
@@ -62,11 +63,18 @@ async def connected(agent: LangGraphAgent, before: RecordedRun) -> list[Any]:
     return list(recorded.last.outcome.interrupts)
 
 
-async def go_on(agent: LangGraphAgent, before: RecordedRun, *answered: Any, payload: Any = None) -> RecordedRun:
+async def go_on(
+    agent: LangGraphAgent, before: RecordedRun, *answered: Any, payload: Any = None
+) -> RecordedRun:
     answers = [
-        ResumeEntry(interrupt_id=one.id, status="resolved", payload=payload or {"approved": True}) for one in answered
+        ResumeEntry(interrupt_id=one.id, status="resolved", payload=payload or {"approved": True})
+        for one in answered
     ]
-    return checked(await record_run(agent, run_input(*before.messages, thread=before.input.thread_id, resume=answers)))
+    return checked(
+        await record_run(
+            agent, run_input(*before.messages, thread=before.input.thread_id, resume=answers)
+        )
+    )
 
 
 def asked(recorded: RecordedRun) -> list[Any]:
@@ -99,17 +107,20 @@ def left_by(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return left
 
 
-# -- who asks -------------------------------------------------------------------------------------------------------
+# -- who asks ------------------------------------------------------------------------------------
 
 
 @deep
-@pytest.mark.parametrize("name", [name if name in FIRST else pytest.param(name, marks=deep) for name in ASKING])
+@pytest.mark.parametrize(
+    "name", [name if name in FIRST else pytest.param(name, marks=deep) for name in ASKING]
+)
 async def test_who_asks_is_known_to_whoever_connects(agent: Agents, name: str) -> None:
     recorded = await begin(agent(name))
     owners, (question,) = check_words(recorded, BUILT[name]), asked(recorded)
     assert question.subagent_run_id == owners["ann"]
     (again,) = await connected(agent(name), recorded)
-    # Of a graph whose tasks the server does not show it tells what is around it, and of several of one tool nothing.
+    # Of a graph whose tasks the server does not show it tells what is around it, and of several of
+    # one tool nothing.
     around = starts(recorded.events)[owners["ann"]].parent_subagent_run_id
     unrecorded = {"in_a_node_batched": around, "in_a_node_per_call": around, "second_batched": None}
     assert again.subagent_run_id == unrecorded.get(name, owners["ann"])
@@ -118,7 +129,9 @@ async def test_who_asks_is_known_to_whoever_connects(agent: Agents, name: str) -
     succeeded(await go_on(agent(name), recorded, question))
 
 
-@pytest.mark.parametrize(("name", "requests"), [("asking", 0), ("siblings_slowly", 1), ("siblings_both_per_call", 4)])
+@pytest.mark.parametrize(
+    ("name", "requests"), [("asking", 0), ("siblings_slowly", 1), ("siblings_both_per_call", 4)]
+)
 async def test_only_states_on_the_way_are_asked_for(
     server: str, name: str, requests: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,7 +139,9 @@ async def test_only_states_on_the_way_are_asked_for(
 
     load_subgraph = RemoteGraphAdapter.load_subgraph
 
-    async def load(graph: RemoteGraphAdapter, config: RunnableConfig, namespace: str) -> StateSnapshot | None:
+    async def load(
+        graph: RemoteGraphAdapter, config: RunnableConfig, namespace: str
+    ) -> StateSnapshot | None:
         asked_for.append(namespace)
         return await load_subgraph(graph, config, namespace)
 
@@ -142,30 +157,43 @@ async def test_two_ask_at_once(agent: Agents, mode: str) -> None:
     questions = sorted(asked(recorded), key=lambda one: one.tool_call_id)
     expected = [("leaf_a.0", owners["leaf_a"]), ("leaf_b.0", owners["leaf_b"])]
     assert [(one.tool_call_id, one.subagent_run_id) for one in questions] == expected
-    again = sorted(await connected(agent(f"both_{mode}"), recorded), key=lambda one: one.tool_call_id)
+    again = sorted(
+        await connected(agent(f"both_{mode}"), recorded), key=lambda one: one.tool_call_id
+    )
     assert [one.model_dump() for one in again] == [one.model_dump() for one in questions]
     outcomes = {subagent_id: end.outcome for subagent_id, end in ends(recorded.events).items()}
     assert {outcome.type for outcome in outcomes.values()} == {"suspended"}
-    raised = {subagent_id: outcome.interrupt_ids for subagent_id, outcome in outcomes.items() if outcome.interrupt_ids}
+    raised = {
+        subagent_id: outcome.interrupt_ids
+        for subagent_id, outcome in outcomes.items()
+        if outcome.interrupt_ids
+    }
     assert raised == {owners["leaf_a"]: [questions[0].id], owners["leaf_b"]: [questions[1].id]}
     done = await go_on(agent(f"both_{mode}"), recorded, *questions)
     succeeded(done)
     assert check_words(done, BOTH[mode]) == owners
-    results = {event.tool_call_id: (event.content, tag(event)) for event in done.of("TOOL_CALL_RESULT")}
+    results = {
+        event.tool_call_id: (event.content, tag(event)) for event in done.of("TOOL_CALL_RESULT")
+    }
     for who in ("leaf_a", "leaf_b"):
         assert results[f"{who}.0"] == (f"deployed {who}0", owners[who])
 
 
-# -- one asks, another one goes on ----------------------------------------------------------------------------------
+# -- one asks, another one goes on ---------------------------------------------------------------
 
 
 async def test_one_speaks_on_while_another_one_waits(agent: Agents) -> None:
     recorded = await begin(agent("slowly"))
     owners = check_words(recorded, BUILT["slowly"])
     assert [one.subagent_run_id for one in asked(recorded)] == [owners["ann"]]
-    said = [event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT") if tag(event) == owners["bob"]]
+    said = [
+        event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT") if tag(event) == owners["bob"]
+    ]
     assert "".join(said) == "bob: ends 1"
-    found = {subagent_id: end.outcome and end.outcome.type for subagent_id, end in ends(recorded.events).items()}
+    found = {
+        subagent_id: end.outcome and end.outcome.type
+        for subagent_id, end in ends(recorded.events).items()
+    }
     assert found == {owners["ann"]: "suspended", owners["bob"]: None}
     assert list(found) == [owners["bob"], owners["ann"]]
     assert [event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")] == ["boss.1"]
@@ -173,7 +201,9 @@ async def test_one_speaks_on_while_another_one_waits(agent: Agents) -> None:
 
 @deep
 @pytest.mark.parametrize("name", ["slowly", "half_per_call"])
-async def test_steps_of_what_is_not_run_again_end(agent: Agents, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_steps_of_what_is_not_run_again_end(
+    agent: Agents, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recorded = await begin(agent(name))
     owners = check_words(recorded, BUILT[name])
     left = left_by(monkeypatch)
@@ -190,7 +220,9 @@ async def test_steps_of_what_is_not_run_again_end(agent: Agents, name: str, monk
 
 
 @deep
-async def test_steps_of_one_node_end_though_nobody_says_which(agent: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_steps_of_one_node_end_though_nobody_says_which(
+    agent: Agents, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recorded = await begin(agent("workers"))
     assert Counter(kind for kind, *_ in steps(recorded)) == {"STEP_STARTED": 3, "STEP_FINISHED": 3}
     left = left_by(monkeypatch)
@@ -202,7 +234,7 @@ async def test_steps_of_one_node_end_though_nobody_says_which(agent: Agents, mon
     assert [kind for kind, *_ in steps(done)] == ["STEP_STARTED"] * 3 + ["STEP_FINISHED"] * 3
 
 
-# -- one fails ------------------------------------------------------------------------------------------------------
+# -- one fails -----------------------------------------------------------------------------------
 
 
 @deep
@@ -210,8 +242,14 @@ async def test_one_is_cancelled_because_another_one_fails(agent: Agents) -> None
     recorded = await begin(agent("failing"))
     assert (recorded.last.type.value, recorded.last.code) == ("RUN_ERROR", "model_error")
     names = {subagent_id: start.name for subagent_id, start in starts(recorded.events).items()}
-    ended = [(names[subagent_id], end.type.value, end.code) for subagent_id, end in ends(recorded.events).items()]
-    assert ended == [("ann", "SUBAGENT_ERROR", "model_error"), ("bob", "SUBAGENT_ERROR", "cancelled")]
+    ended = [
+        (names[subagent_id], end.type.value, end.code)
+        for subagent_id, end in ends(recorded.events).items()
+    ]
+    assert ended == [
+        ("ann", "SUBAGENT_ERROR", "model_error"),
+        ("bob", "SUBAGENT_ERROR", "cancelled"),
+    ]
     assert not any("a secret" in event.model_dump_json() for event in recorded.events)
 
 
@@ -228,9 +266,15 @@ async def test_one_is_cancelled_within_what_failed(
     else:
         assert (recorded.last.type.value, recorded.last.code) == ("RUN_ERROR", "graph_error")
     names = {subagent_id: start.name for subagent_id, start in starts(recorded.events).items()}
-    ended = [(names[subagent_id], end.type.value, end.code) for subagent_id, end in ends(recorded.events).items()]
+    ended = [
+        (names[subagent_id], end.type.value, end.code)
+        for subagent_id, end in ends(recorded.events).items()
+    ]
     # The server does not tell that it was a tool. It was no model, though one was speaking.
-    assert ended == [("bob", "SUBAGENT_ERROR", "cancelled"), ("mid", "SUBAGENT_ERROR", "graph_error")]
+    assert ended == [
+        ("bob", "SUBAGENT_ERROR", "cancelled"),
+        ("mid", "SUBAGENT_ERROR", "graph_error"),
+    ]
 
 
 @deep
@@ -238,32 +282,46 @@ async def test_one_fails_while_another_one_waits(agent: Agents) -> None:
     recorded = await begin(agent("pausing_and_failing"))
     assert (recorded.last.type.value, recorded.last.code) == ("RUN_ERROR", "model_error")
     names = {subagent_id: start.name for subagent_id, start in starts(recorded.events).items()}
-    ended = [(names[subagent_id], end.type.value, end.code) for subagent_id, end in ends(recorded.events).items()]
-    assert ended == [("bob", "SUBAGENT_ERROR", "model_error"), ("ann", "SUBAGENT_ERROR", "cancelled")]
+    ended = [
+        (names[subagent_id], end.type.value, end.code)
+        for subagent_id, end in ends(recorded.events).items()
+    ]
+    assert ended == [
+        ("bob", "SUBAGENT_ERROR", "model_error"),
+        ("ann", "SUBAGENT_ERROR", "cancelled"),
+    ]
 
 
-# -- the reference client -------------------------------------------------------------------------------------------
+# -- the reference client ------------------------------------------------------------------------
 
 
 @deep
 @modes
-def test_the_reference_client_has_nothing_to_complain_of(agent: Agents, mode: str, node_client: NodeClient) -> None:
+def test_the_reference_client_has_nothing_to_complain_of(
+    agent: Agents, mode: str, node_client: NodeClient
+) -> None:
     app, thread = FastAPI(), str(uuid4())
     app.include_router(agui_router(agent(f"both_{mode}"), "/agent"))
     with serving(app) as served:
 
         def run(**request: Any) -> Any:
-            ran = node_client.run(url=served.url("/agent"), agent=thread, threadId=thread, **request)
+            ran = node_client.run(
+                url=served.url("/agent"), agent=thread, threadId=thread, **request
+            )
             assert (ran.warnings, ran.error, ran.runError) == ([], None, None)
             return ran
 
         first = run(add=[{"id": "u1", "role": "user", "content": "hi"}])
         assert first.outcome == "interrupt"
-        owners = {message["subagentRunId"] for message in first.messages if message.get("subagentRunId")}
+        owners = {
+            message["subagentRunId"] for message in first.messages if message.get("subagentRunId")
+        }
         assert len(owners) == len(BOTH[mode].subagent_ids)
         assert {question["subagentRunId"] for question in first.openInterrupts} < owners
         for_all = {"status": "resolved", "payload": {"approved": True}}
-        last = run(resume=[{"interruptId": question["id"], **for_all} for question in first.openInterrupts])
+        last = run(
+            resume=[{"interruptId": question["id"], **for_all} for question in first.openInterrupts]
+        )
         assert (last.outcome, last.openInterrupts) == ("success", [])
         again = run(add=[{"id": "u2", "role": "user", "content": "more"}])
         assert (again.outcome, again.messages[-1]["content"]) == ("success", "boss: ends 2")
@@ -271,13 +329,23 @@ def test_the_reference_client_has_nothing_to_complain_of(agent: Agents, mode: st
 
 @deep
 @pytest.mark.parametrize("name", ["failing", "pausing_and_failing"])
-async def test_the_reference_client_takes_a_failure(agent: Agents, name: str, node_client: NodeClient) -> None:
+async def test_the_reference_client_takes_a_failure(
+    agent: Agents, name: str, node_client: NodeClient
+) -> None:
     recorded = await begin(agent(name))
-    events = [event.model_dump(by_alias=True, exclude_none=True, mode="json") for event in recorded.events]
-    messages = [
-        message.model_dump(by_alias=True, exclude_none=True, mode="json") for message in recorded.input.messages
+    events = [
+        event.model_dump(by_alias=True, exclude_none=True, mode="json") for event in recorded.events
     ]
-    ran = await node_client.arun(events=events, threadId=recorded.input.thread_id, messages=messages)
+    messages = [
+        message.model_dump(by_alias=True, exclude_none=True, mode="json")
+        for message in recorded.input.messages
+    ]
+    ran = await node_client.arun(
+        events=events, threadId=recorded.input.thread_id, messages=messages
+    )
     assert (ran.warnings, ran.error) == ([], None)
-    assert {message.get("subagentRunId") for message in ran.messages} == {None, *starts(recorded.events)}
+    assert {message.get("subagentRunId") for message in ran.messages} == {
+        None,
+        *starts(recorded.events),
+    }
     assert len(starts(recorded.events)) == len(BUILT[name].subagent_ids)

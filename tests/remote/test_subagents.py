@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.xdist_group("remote")
 
 FEW = ["deep", "two_agents_in_a_tool"]
-graphs = pytest.mark.parametrize("name", [name if name in FEW else pytest.param(name, marks=deep) for name in ENDING])
+graphs = pytest.mark.parametrize(
+    "name", [name if name in FEW else pytest.param(name, marks=deep) for name in ENDING]
+)
 few = pytest.mark.parametrize(
     "name", [*FEW, *(pytest.param(name, marks=deep) for name in ("copied", "declared_shared"))]
 )
@@ -46,12 +48,17 @@ asks = pytest.mark.parametrize("how", PAUSING)
 @pytest.fixture
 def agent(server: str) -> Agents:
     def make(name: str, mode: Mode = "attributed") -> LangGraphAgent:
-        return LangGraphAgent(graph=RemoteGraph(f"subagents_{name}", url=server), clients=ClientOptions(subagents=mode))
+        return LangGraphAgent(
+            graph=RemoteGraph(f"subagents_{name}", url=server),
+            clients=ClientOptions(subagents=mode),
+        )
 
     return make
 
 
-async def finished(agent: LangGraphAgent, outcome: str, request: RunAgentInput | None = None) -> RecordedRun:
+async def finished(
+    agent: LangGraphAgent, outcome: str, request: RunAgentInput | None = None
+) -> RecordedRun:
     """A run that ends with this outcome."""
     recorded = await record_run(agent, request or run_input("hi", thread=str(uuid4())))
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
@@ -69,7 +76,7 @@ def speakers(recorded: RecordedRun) -> list[str]:
     return sorted(speaker for speaker, _ in sayings(recorded.events))
 
 
-# -- the modes ------------------------------------------------------------------------------------------------------
+# -- the modes -----------------------------------------------------------------------------------
 
 
 @graphs
@@ -77,9 +84,13 @@ async def test_whose_everything_is(agent: Agents, name: str) -> None:
     recorded, built = await received(agent(name)), ENDING[name]
     owners = check_all(recorded, built)
     assert set(owners) == set(built.subagent_ids)
-    assert [event.subagent_run_id for event in recorded.of("SUBAGENT_STARTED")] == list(starts(recorded.events))
+    assert [event.subagent_run_id for event in recorded.of("SUBAGENT_STARTED")] == list(
+        starts(recorded.events)
+    )
     assert set(starts(recorded.events)) == set(owners.values())
-    assert {(end.type.value, end.outcome) for end in ends(recorded.events).values()} == {("SUBAGENT_FINISHED", None)}
+    assert {(end.type.value, end.outcome) for end in ends(recorded.events).values()} == {
+        ("SUBAGENT_FINISHED", None)
+    }
     for subagent_id, start in starts(recorded.events).items():
         assert subagent_id.startswith("tools:") == (start.parent_tool_call_id is not None)
 
@@ -104,10 +115,12 @@ async def test_hidden_tells_nothing_of_subagents(agent: Agents, name: str) -> No
     recorded, built = await received(agent(name, "hidden")), ENDING[name]
     check_no_subagents(recorded)
     assert set(speakers(recorded)) == {BOSS} | built.shared
-    assert sum(usage.input_tokens or 0 for usage in recorded.last.usage) >= 10 * (1 + len(built.subagent_ids))
+    assert sum(usage.input_tokens or 0 for usage in recorded.last.usage) >= 10 * (
+        1 + len(built.subagent_ids)
+    )
 
 
-# -- approvals in the innermost -------------------------------------------------------------------------------------
+# -- approvals in the innermost ------------------------------------------------------------------
 
 
 async def paused(agent: LangGraphAgent) -> RecordedRun:
@@ -116,8 +129,13 @@ async def paused(agent: LangGraphAgent) -> RecordedRun:
 
 async def approve(agent: LangGraphAgent, before: RecordedRun) -> RecordedRun:
     asked = before.last.outcome.interrupts
-    answers = [ResumeEntry(interrupt_id=one.id, status="resolved", payload={"approved": True}) for one in asked]
-    return await finished(agent, "success", run_input(*before.messages, thread=before.input.thread_id, resume=answers))
+    answers = [
+        ResumeEntry(interrupt_id=one.id, status="resolved", payload={"approved": True})
+        for one in asked
+    ]
+    return await finished(
+        agent, "success", run_input(*before.messages, thread=before.input.thread_id, resume=answers)
+    )
 
 
 def result_of(recorded: RecordedRun, call_id: str) -> Any:
@@ -153,7 +171,10 @@ async def test_a_resumed_subagent_is_the_same(agent: Agents, how: str) -> None:
     assert {end.outcome for end in ends(recorded.events).values()} == {None}
     result = result_of(recorded, "leaf_a.0")
     assert (result.content, tag(result)) == ("deployed leaf_a0", first["leaf_a"])
-    parents = {subagent_id: start.parent_subagent_run_id for subagent_id, start in starts(recorded.events).items()}
+    parents = {
+        subagent_id: start.parent_subagent_run_id
+        for subagent_id, start in starts(recorded.events).items()
+    }
     assert parents == {first["mid_a"]: None, first["leaf_a"]: first["mid_a"]}
 
 
@@ -171,7 +192,7 @@ async def test_an_approval_without_subagents(agent: Agents, how: str, mode: Mode
     assert said == ({BOSS} if mode == "hidden" else {BOSS, *PAUSING[how].subagent_ids})
 
 
-# -- failures -------------------------------------------------------------------------------------------------------
+# -- failures ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("handled", FAILING)

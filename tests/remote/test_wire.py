@@ -51,14 +51,18 @@ def test_removals_overwrites_and_commands() -> None:
     (removal,) = convert_to_messages([sent(RemoveMessage(id="h"))])
     assert removal == RemoveMessage(id="h")
     assert sent({"notes": Overwrite(["n"])}) == {"notes": {"__overwrite__": ["n"]}}
-    command = encode_for_server(Command(resume={"i": 1}, update={"messages": [HumanMessage("hi", id="h")]}))
+    command = encode_for_server(
+        Command(resume={"i": 1}, update={"messages": [HumanMessage("hi", id="h")]})
+    )
     assert isinstance(command, Command)
     recorded = json.loads(json.dumps(asdict(command)))
     assert recorded["resume"] == {"i": 1}
     assert convert_to_messages(recorded["update"]["messages"]) == [HumanMessage("hi", id="h")]
 
 
-@pytest.mark.parametrize("message", [*MESSAGES, RemoveMessage(id="h")], ids=lambda message: message.type)
+@pytest.mark.parametrize(
+    "message", [*MESSAGES, RemoveMessage(id="h")], ids=lambda message: message.type
+)
 def test_a_dump_becomes_the_message(message: BaseMessage) -> None:
     assert decode_message(json.loads(message.model_dump_json())) == message
 
@@ -80,16 +84,24 @@ def test_chunks_add_up_to_the_same_message() -> None:
 
 def test_messages_are_found_however_deep_and_others_are_left() -> None:
     revival = MessageDecoder()
-    data = {"inner": [{"m": MESSAGES[0].model_dump()}], "other": {"type": "ai", "content": "no message"}}
+    data = {
+        "inner": [{"m": MESSAGES[0].model_dump()}],
+        "other": {"type": "ai", "content": "no message"},
+    }
     first, again = revival.decode(data), revival.decode(data)
-    assert first == {"inner": [{"m": MESSAGES[0]}], "other": {"type": "ai", "content": "no message"}}
+    assert first == {
+        "inner": [{"m": MESSAGES[0]}],
+        "other": {"type": "ai", "content": "no message"},
+    }
     assert first["inner"][0]["m"] is again["inner"][0]["m"]  # type: ignore[index]
     assert decode_message({"type": "tool", "content": "x", "additional_kwargs": {}}) is None
 
 
 def test_threads_have_ids_that_the_server_takes() -> None:
     def thread(given: str) -> str:
-        return str(server_config({"configurable": {"thread_id": given}})["configurable"]["thread_id"])
+        return str(
+            server_config({"configurable": {"thread_id": given}})["configurable"]["thread_id"]
+        )
 
     known = "0f0b1f3e-6a57-4e0e-9d53-0a2f7c1e8b36"
     assert thread(known) == known

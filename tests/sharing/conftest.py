@@ -7,7 +7,9 @@ import pytest
 from tests.sharing.stores import Server, postgres, redis
 
 
-@pytest.fixture(params=["redis", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))])
+@pytest.fixture(
+    params=["redis", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))]
+)
 def server(request: pytest.FixtureRequest) -> Server:
     """Makes the store of one more worker."""
     if request.param == "redis":

@@ -1,4 +1,5 @@
-"""The stores of live runs, on real servers. Each call of a `Server` makes the store of one more worker."""
+"""The stores of live runs, on real servers. Each call of a `Server` makes the store of one more
+worker."""
 
 from __future__ import annotations
 

@@ -88,7 +88,8 @@ WORDS = [text_chunk(f"word{number} ", 1) for number in range(20)]
 
 
 async def test_an_entry_that_is_not_written(server: Server) -> None:
-    """Followers are told while the run goes on, rather than left in silence, and can follow it again."""
+    """Followers are told while the run goes on, rather than left in silence, and can follow it
+    again."""
     async with pair_on(server, model := stepping(WORDS)) as pair:
         live = await pair.begin()
         reader, _ = pair.join()
@@ -179,8 +180,12 @@ KILL = f"WITH held AS MATERIALIZED (SELECT pid {LOCKS}) SELECT array_agg(pid) FR
 LISTEN_AGAIN = f"SELECT count(*) = 2 AND NOT array_agg(pid) && %s::int4[] {LOCKS}"
 
 
-@pytest.mark.parametrize("kind", ["redis", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))])
-async def test_the_connection_that_listens_is_lost(kind: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(
+    "kind", ["redis", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))]
+)
+async def test_the_connection_that_listens_is_lost(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
     """The worker's runs are found and stopped again after that."""
     address = request.getfixturevalue("redis_url" if kind == "redis" else "fresh_database")
     server = redis(address) if kind == "redis" else postgres(address)
@@ -194,9 +199,13 @@ async def test_the_connection_that_listens_is_lost(kind: str, request: pytest.Fi
                 async with Redis.from_url(address) as client:
                     await client.client_kill_filter(_type="pubsub")
             else:
-                async with await psycopg.AsyncConnection.connect(address, autocommit=True) as connection:
+                async with await psycopg.AsyncConnection.connect(
+                    address, autocommit=True
+                ) as connection:
                     [[killed]] = await (await connection.execute(KILL)).fetchall()
-                    while await (await connection.execute(LISTEN_AGAIN, (killed,))).fetchall() != [(True,)]:
+                    while await (await connection.execute(LISTEN_AGAIN, (killed,))).fetchall() != [
+                        (True,)
+                    ]:
                         await asyncio.sleep(0.01)
             await pair.until_found(pair.given)
         reader, own = pair.join()
@@ -206,7 +215,9 @@ async def test_the_connection_that_listens_is_lost(kind: str, request: pytest.Fi
         assert (await rest_of(reader, first, own)).last.outcome.type == "cancelled"
 
 
-async def test_the_end_of_a_run_does_not_reach_the_store(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_end_of_a_run_does_not_reach_the_store(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is told again: until then, who connects to the thread would wait for the run."""
     monkeypatch.setattr(published, "_RETRIES", (0.0, 0.0, 0.0))
     async with pair_on(server, Scripted(["Hi"])) as pair:

@@ -1,4 +1,5 @@
-"""A run of one worker, followed and stopped by another: two agents on two stores, in one event loop."""
+"""A run of one worker, followed and stopped by another: two agents on two stores, in one event
+loop."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ class Gated(Scripted):
                 await self.gate.wait()
 
 
-# A turn with everything, and where it stops: in the middle of reasoning, of text, of a call's arguments.
+# A turn with everything, and where it stops: in the middle of reasoning, of text, of a call's
+# arguments.
 TURN: list[Any] = [
     *(thinking("Hm", 0), thinking(", well.", 0), thinking(index=0, signature="s1")),
     *(text_chunk("Look", 1), text_chunk("ing.", 1)),
@@ -72,7 +74,9 @@ class Pair:
         options = {"on_disconnect": "continue", **options}
         self.stores = stores
         self.has_threads = saver is not None
-        self.one, self.two = (agent_of(saver, model, run_store=store, **options) for store in stores)
+        self.one, self.two = (
+            agent_of(saver, model, run_store=store, **options) for store in stores
+        )
         self.given = run_input(user("go", "u1"), thread="t", run="live")
 
     async def begin(self, given: RunAgentInput | None = None) -> Subscription[BaseEvent]:
@@ -118,14 +122,17 @@ async def until_joined(reader: Subscription[BaseEvent]) -> list[BaseEvent]:
         return await reader.take()
 
 
-async def rest_of(reader: Subscription[BaseEvent], first: list[BaseEvent], own: RunAgentInput) -> RecordedRun:
+async def rest_of(
+    reader: Subscription[BaseEvent], first: list[BaseEvent], own: RunAgentInput
+) -> RecordedRun:
     async with asyncio.timeout(PATIENCE):
         return RecordedRun([*first, *await read(reader)], own)  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("where", STOPS)
 async def test_a_page_is_reloaded_in_the_middle_of_a_word(server: Server, where: str) -> None:
-    """What it holds in the end equals what the run's own client holds, in the forms of both generations."""
+    """What it holds in the end equals what the run's own client holds, in the forms of both
+    generations."""
     model = gated(STOPS[where])
     async with pair_on(server, model) as pair:
         live = await pair.begin()
@@ -139,7 +146,10 @@ async def test_a_page_is_reloaded_in_the_middle_of_a_word(server: Server, where:
         assert [events[0].type.value for events in first] == ["RUN_STARTED"] * 3
         model.gate.set()
         truth = RecordedRun(await read(live), pair.given)
-        recorded = [await rest_of(reader, some, own) for (reader, own), some in zip(joined, first, strict=True)]
+        recorded = [
+            await rest_of(reader, some, own)
+            for (reader, own), some in zip(joined, first, strict=True)
+        ]
     assert [message.role for message in truth.messages][:2] == ["user", "reasoning"]
     for one in recorded:
         assert ordered(one.messages) == ordered(truth.messages)
@@ -147,12 +157,18 @@ async def test_a_page_is_reloaded_in_the_middle_of_a_word(server: Server, where:
     assert [one.state for one in recorded] == [truth.state, {**truth.state, "mine": 1}, truth.state]
     assert [one.last.outcome is None for one in recorded] == [False, False, True]
     middle = {"reasoning": "Hm", "text": "Look", "arguments": '{"place":'}[where]
-    deltas = [event.delta for event in first[0] if hasattr(event, "delta") and isinstance(event.delta, str)]
+    deltas = [
+        event.delta
+        for event in first[0]
+        if hasattr(event, "delta") and isinstance(event.delta, str)
+    ]
     assert deltas[-1] == middle
 
 
 @pytest.mark.parametrize("where", STOPS)
-async def test_who_lost_its_connection_gets_the_rest_and_nothing_twice(server: Server, where: str) -> None:
+async def test_who_lost_its_connection_gets_the_rest_and_nothing_twice(
+    server: Server, where: str
+) -> None:
     model = gated(STOPS[where])
     async with pair_on(server, model) as pair:
         live = await pair.begin()
@@ -168,7 +184,11 @@ async def test_who_lost_its_connection_gets_the_rest_and_nothing_twice(server: S
         recorded = await rest_of(reader, first, own)
         again, seen = pair.join(messages=recorded.messages, state=recorded.state)
         after = RecordedRun(await read(again), seen)
-    texts = [message.content for message in recorded.messages if message.role in ("reasoning", "assistant")]
+    texts = [
+        message.content
+        for message in recorded.messages
+        if message.role in ("reasoning", "assistant")
+    ]
     assert [text for text in texts if text] == ["Hm, well.", "Looking.", "All done."]
     assert dumped(after.messages) == dumped(recorded.messages)
 
@@ -187,7 +207,8 @@ class Halting(Scripted):
 
 @pytest.mark.parametrize("after", representatives(range(3, 38), lambda after: after // 8))
 async def test_joined_after_any_event(server: Server, after: int) -> None:
-    """Of one who holds nothing, one who holds the question, one who was cut off; from when others find the run."""
+    """Of one who holds nothing, one who holds the question, one who was cut off; from when others
+    find the run."""
     inputs = [run_input(thread="t"), run_input(user("go", "u1"), thread="t", state={"mood": "old"})]
     given, cut = run_input(user("go", "u1"), thread="t", run="live"), run_input(thread="t")
     async with pair_on(server, model := Halting(*turns(), gate=asyncio.Event())) as pair:
@@ -199,12 +220,16 @@ async def test_joined_after_any_event(server: Server, after: int) -> None:
 
         def halt(received: list[Any]) -> RunAgentInput:
             model.gate.clear()
-            tasks.append(asyncio.create_task(open_when(eventually(all_have_begun, "all have begun"))))
+            tasks.append(
+                asyncio.create_task(open_when(eventually(all_have_begun, "all have begun")))
+            )
             return held_after(received, given, cut)
 
         def all_have_begun() -> bool:
             seen.update(pair.two._shown)
-            return len(seen) == 3 and all(one._sink or one._shown or one.task.done() for one in seen)
+            return len(seen) == 3 and all(
+                one._sink or one._shown or one.task.done() for one in seen
+            )
 
         seen = set[Any]()
         tasks = [asyncio.create_task(open_when(pair.until_found(given)))]
@@ -214,7 +239,9 @@ async def test_joined_after_any_event(server: Server, after: int) -> None:
         check(joined)
 
 
-async def test_a_long_run_is_written_from_its_beginning_again(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_run_is_written_from_its_beginning_again(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Old entries go, and who follows from early or late on has all of it once."""
     monkeypatch.setattr(published, "_SEGMENT", 2_000)
     monkeypatch.setattr(published, "_INTERVAL", 0.001)
@@ -227,7 +254,11 @@ async def test_a_long_run_is_written_from_its_beginning_again(server: Server, mo
         shared = pair.two._shared
         assert shared is not None
         await eventually(
-            lambda: [feed for feed in shared._feeds.values() if feed._entries and feed._entries[0].position > 9],
+            lambda: [
+                feed
+                for feed in shared._feeds.values()
+                if feed._entries and feed._entries[0].position > 9
+            ],
             "it began anew",
         )
         late, own_late = pair.join()
@@ -259,7 +290,8 @@ async def test_many_clients_of_a_worker_read_the_run_once(server: Server) -> Non
 
 
 async def test_followers_need_no_room_of_other_clients(server: Server) -> None:
-    """`max_concurrent_runs` limits the runs of a worker and the threads that it shows, not who follows elsewhere."""
+    """`max_concurrent_runs` limits the runs of a worker and the threads that it shows, not who
+    follows elsewhere."""
     model = gated(4)
     async with pair_on(server, model, limits=RunLimits(runs=2)) as pair:
         live = await pair.begin()
@@ -288,7 +320,7 @@ async def test_a_reader_that_never_reads_disturbs_nobody(server: Server) -> None
         assert own_lazy.thread_id == "t"
 
 
-# -- stopping -------------------------------------------------------------------------------------------------------
+# -- stopping ------------------------------------------------------------------------------------
 
 
 async def test_any_worker_cancels(server: Server) -> None:
@@ -374,7 +406,8 @@ async def test_a_worker_that_stops_lets_its_followers_go(server: Server) -> None
 
 
 async def test_a_worker_that_dies(server: Server) -> None:
-    """Its readers elsewhere get a code, and who connects after that gets the thread as it stands."""
+    """Its readers elsewhere get a code, and who connects after that gets the thread as it
+    stands."""
     model = gated(4)
     async with server() as two:
         async with server() as one:
@@ -444,7 +477,7 @@ async def test_agents_of_other_names_share_nothing(server: Server) -> None:
         assert RecordedRun(await read(other.subscribe(EventSink, own)), own).messages == []
 
 
-# -- a store that is down ---------------------------------------------------------------------------------------------
+# -- a store that is down ------------------------------------------------------------------------
 
 
 async def test_runs_go_on_while_the_store_is_down(tmp_path: Path) -> None:
@@ -471,7 +504,8 @@ async def test_runs_go_on_while_the_store_is_down(tmp_path: Path) -> None:
             at_rest, own = pair.join()
             assert ordered((await rest_of(at_rest, [], own)).messages) == ordered(truth.messages)
             second = RecordedRun(
-                await read(await pair.one.begin(EventSink, given := run_input("on", thread="t"))), given
+                await read(await pair.one.begin(EventSink, given := run_input("on", thread="t"))),
+                given,
             )
             assert second.last.type.value == "RUN_ERROR" or second.messages
 
@@ -490,8 +524,13 @@ async def test_runs_go_on_while_the_store_is_down(tmp_path: Path) -> None:
 
 @deep
 async def test_many_runs_at_once(server: Server) -> None:
-    async with pair_on(server, Scripted(*[[text_chunk(f"answer {number}", 1), 0.2] for number in range(50)])) as pair:
-        inputs = [run_input(user("go", f"u{number}"), thread=f"t{number}", run="r") for number in range(50)]
+    async with pair_on(
+        server, Scripted(*[[text_chunk(f"answer {number}", 1), 0.2] for number in range(50)])
+    ) as pair:
+        inputs = [
+            run_input(user("go", f"u{number}"), thread=f"t{number}", run="r")
+            for number in range(50)
+        ]
         lives = [await pair.begin(given) for given in inputs]
         own = [run_input(thread=given.thread_id) for given in inputs]
         joined = await asyncio.gather(*(read(pair.two.subscribe(EventSink, one)) for one in own))
@@ -502,4 +541,6 @@ async def test_many_runs_at_once(server: Server) -> None:
 
 def test_an_agent_without_a_store_shares_nothing() -> None:
     assert agent_of(InMemorySaver())._shared is None
-    assert isinstance(agent_of(InMemorySaver(), run_store=RedisRunStore("redis://localhost")), LangGraphAgent)
+    assert isinstance(
+        agent_of(InMemorySaver(), run_store=RedisRunStore("redis://localhost")), LangGraphAgent
+    )

@@ -39,7 +39,9 @@ async def test_a_run_is_live_until_it_is_finished(server: Server) -> None:
     assert signals == ["stop now", "again"]
 
 
-async def test_the_next_run_of_a_thread_stays_when_the_one_before_is_finished(server: Server) -> None:
+async def test_the_next_run_of_a_thread_stays_when_the_one_before_is_finished(
+    server: Server,
+) -> None:
     async with server() as one, server() as two:
         await one.begin("first", print)
         await one.enter("thread", "first")
@@ -52,7 +54,10 @@ async def test_the_next_run_of_a_thread_stays_when_the_one_before_is_finished(se
 
 async def test_entries_are_read_from_the_last_complete_one_on(server: Server) -> None:
     async with server() as own, server() as other:
-        written = [Entry(number, f"data: {number} é\n\n".encode(), number in (1, 4)) for number in range(1, 7)]
+        written = [
+            Entry(number, f"data: {number} é\n\n".encode(), number in (1, 4))
+            for number in range(1, 7)
+        ]
         for entry in written[:3]:
             await own.append("run", entry, 0)
         assert [*await other.read("run", 0)] == written[:3]
@@ -79,7 +84,9 @@ async def test_a_reader_waits_for_the_next_entry(server: Server) -> None:
 async def test_old_entries_are_deleted(server: Server) -> None:
     async with server() as own, server() as other:
         for number in range(1, 10):
-            await own.append("run", Entry(number, b"data: {}\n\n", number % 3 == 1), max(0, number - 2))
+            await own.append(
+                "run", Entry(number, b"data: {}\n\n", number % 3 == 1), max(0, number - 2)
+            )
         assert [entry.position for entry in await other.read("run", 1)] == [7, 8, 9]
 
 
@@ -113,7 +120,9 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("kind", ["redis", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))])
+@pytest.mark.parametrize(
+    "kind", ["redis", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))]
+)
 async def test_a_worker_that_is_killed_is_dead(kind: str, request: pytest.FixtureRequest) -> None:
     address = request.getfixturevalue("redis_url" if kind == "redis" else "fresh_database")
     command = [sys.executable, "-c", DYING, kind, address]
@@ -130,11 +139,18 @@ async def test_a_worker_that_is_killed_is_dead(kind: str, request: pytest.Fixtur
 
 
 async def test_redis_forgets(redis_url: str) -> None:
-    async with RedisRunStore(redis_url, prefix="mine") as store, Redis.from_url(redis_url) as client:
+    async with (
+        RedisRunStore(redis_url, prefix="mine") as store,
+        Redis.from_url(redis_url) as client,
+    ):
         await store.begin("run", print)
         await store.enter("thread", "run")
         await store.append("run", Entry(1, b"data: 1\n\n", True), 0)
-        assert sorted(await client.keys()) == [b"mine:name:thread", b"mine:run:run", b"mine:stream:run"]
+        assert sorted(await client.keys()) == [
+            b"mine:name:thread",
+            b"mine:run:run",
+            b"mine:stream:run",
+        ]
         assert 0 < await client.ttl("mine:run:run") <= 24 * 3600
         assert 60 < await client.ttl("mine:stream:run") <= 3600
         await store.finish("run")
@@ -144,24 +160,38 @@ async def test_redis_forgets(redis_url: str) -> None:
 
 @pytest.mark.xdist_group("postgres")
 async def test_postgres_forgets(fresh_database: str) -> None:
-    async with postgres(fresh_database)() as store, await psycopg.AsyncConnection.connect(fresh_database) as client:
+    async with (
+        postgres(fresh_database)() as store,
+        await psycopg.AsyncConnection.connect(fresh_database) as client,
+    ):
         await client.set_autocommit(True)
 
         async def rows(table: str) -> list[str]:
-            return [row[0] for row in await (await client.execute(f"SELECT run FROM {table}".encode())).fetchall()]
+            return [
+                row[0]
+                for row in await (
+                    await client.execute(f"SELECT run FROM {table}".encode())
+                ).fetchall()
+            ]
 
         for run in ("finished", "live"):
             await store.begin(run, print)
             await store.append(run, Entry(1, b"data: 1\n\n", True), 0)
         await client.execute("INSERT INTO langgraph_agui_runs (run, worker) VALUES ('dead', 1)")
-        await client.execute("INSERT INTO langgraph_agui_entries VALUES ('dead', 1, '', true, now())")
-        await client.execute("UPDATE langgraph_agui_entries SET written = written - interval '2 minutes'")
+        await client.execute(
+            "INSERT INTO langgraph_agui_entries VALUES ('dead', 1, '', true, now())"
+        )
+        await client.execute(
+            "UPDATE langgraph_agui_entries SET written = written - interval '2 minutes'"
+        )
         await store.finish("finished")
         assert await rows("langgraph_agui_runs") == ["live"]
         await store.append("live", Entry(2, b"data: 2\n\n", False), 0)
         await store.finish("live")
         assert await rows("langgraph_agui_runs") == []
-        assert "live" in await rows("langgraph_agui_entries")  # for a minute, for those who still read
+        assert "live" in await rows(
+            "langgraph_agui_entries"
+        )  # for a minute, for those who still read
 
 
 @pytest.mark.xdist_group("postgres")
@@ -179,14 +209,17 @@ async def test_the_pool_gets_its_connection_back(fresh_database: str, autocommit
             for connection in (one, two):
                 [[held]] = await (
                     await connection.execute(
-                        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+                        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = "
+                        "pg_backend_pid()"
                     )
                 ).fetchall()
                 assert held == 0
 
 
 def test_wrong_stores_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"PostgresRunStore takes a psycopg_pool\.AsyncConnectionPool, not str"):
+    with pytest.raises(
+        TypeError, match=r"PostgresRunStore takes a psycopg_pool\.AsyncConnectionPool, not str"
+    ):
         PostgresRunStore("postgresql://localhost")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="give the pool a max_size of 2 or more"):
         PostgresRunStore(AsyncConnectionPool("", open=False, min_size=1))

@@ -1,7 +1,9 @@
-"""Two worker processes on one store of live runs: what a client of one of them sees of a run in the other.
+"""Two worker processes on one store of live runs: what a client of one of them sees of a run in the
+other.
 
-The databases, the sockets and the clients are real, and so is the end of a process. tests/sharing/worker.py is the
-application; its model waits in the middle of a word until a test opens its gate.
+The databases, the sockets and the clients are real, and so is the end of a process.
+tests/sharing/worker.py is the application; its model waits in the middle of a word until a test
+opens its gate.
 """
 
 from __future__ import annotations
@@ -39,8 +41,15 @@ pytestmark = pytest.mark.xdist_group("postgres")
 
 NEW, OLD = None, "0.0.59"
 SOON = 20.0
-"""Seconds in which what happens at once, or after a few seconds, has happened, however busy the machine is."""
-MARKS = {"reasoning": b"Pond", "text": b"Look", "arguments": b"Ro", "tool": b"SUBAGENT_FINISHED", "question": b"Shall"}
+"""Seconds in which what happens at once, or after a few seconds, has happened, however busy the
+machine is."""
+MARKS = {
+    "reasoning": b"Pond",
+    "text": b"Look",
+    "arguments": b"Ro",
+    "tool": b"SUBAGENT_FINISHED",
+    "question": b"Shall",
+}
 """What a client has got when the agent stops in a scene."""
 
 
@@ -49,7 +58,14 @@ class Worker:
 
     def __init__(self, environment: dict[str, str], *options: str) -> None:
         self.port = free_port()
-        command = [sys.executable, "-m", "uvicorn", "tests.sharing.worker:app", "--port", str(self.port)]
+        command = [
+            sys.executable,
+            "-m",
+            "uvicorn",
+            "tests.sharing.worker:app",
+            "--port",
+            str(self.port),
+        ]
         self.process = subprocess.Popen(
             [*command, "--log-level", "error", *options],
             cwd=Path(__file__).parents[2],
@@ -104,7 +120,7 @@ class Scene:
     def input(self, *messages: Message, **fields: Any) -> RunAgentInput:
         return run_input(*messages, thread=self.thread, **fields)
 
-    # -- clients of Node ----------------------------------------------------------------------------------------------
+    # -- clients of Node --------------------------------------------------------------------------
 
     def headers(self, reader: str) -> dict[str, str]:
         return {"x-tape": f"{self.thread}-{reader}"}
@@ -140,7 +156,9 @@ class Scene:
 class Reader:
     """A client of Python that connects to a thread, or runs it, and reads as far as it is told."""
 
-    def __init__(self, at: Worker, path: str, given: RunAgentInput, buffer: int | None = None, **headers: str) -> None:
+    def __init__(
+        self, at: Worker, path: str, given: RunAgentInput, buffer: int | None = None, **headers: str
+    ) -> None:
         self.given, self._connection = given, Connection(at.port, buffer)
         self._connection.send("POST", path, body_of(given), {**JSON, **headers})
         assert self._connection.head()[0] == 200
@@ -173,7 +191,10 @@ class Reader:
             verifier.feed(event)
         record_stream(events, self.given.messages, self.given.state)
         client = fold(events, self.given.messages, self.given.state)
-        messages = [message.model_dump(by_alias=True, exclude_none=True, mode="json") for message in client.messages]
+        messages = [
+            message.model_dump(by_alias=True, exclude_none=True, mode="json")
+            for message in client.messages
+        ]
         return {"messages": messages, "state": client.state}
 
 
@@ -219,7 +240,9 @@ class Stage:
 
 @pytest.fixture(scope="module", params=["redis", "postgres"])
 def stage(
-    request: pytest.FixtureRequest, make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    make_database: Callable[[], str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Stage]:
     dsn, redis = make_database(), ""
     if request.param == "redis":
@@ -243,33 +266,46 @@ def clients(node_client: NodeClient) -> Iterator[list[NodeClient]]:
         other.close()
 
 
-def check(scene: Scene, runs: dict[str, tuple[str | None, ClientRun]], *, subagents: bool = True) -> None:
-    """Each client took its stream, which is right for its generation; all hold what the run's own client holds."""
+def check(
+    scene: Scene, runs: dict[str, tuple[str | None, ClientRun]], *, subagents: bool = True
+) -> None:
+    """Each client took its stream, which is right for its generation; all hold what the run's own
+    client holds."""
     _, live = runs["live"]
     for reader, (generation, run) in runs.items():
         stream = scene.recorded(reader, run)
         assert (run.error, run.runError, run.warnings) == (None, None, []), reader
-        assert [message.model_dump(by_alias=True, mode="json") for message in stream.messages] == run.messages
+        assert [
+            message.model_dump(by_alias=True, mode="json") for message in stream.messages
+        ] == run.messages
         assert (plain(run), run.state) == (plain(live), live.state), reader
         check_form(stream, generation, subagents=subagents)
 
 
 def texts(messages: Sequence[dict[str, Any]], role: str) -> list[Any]:
-    return [message["content"] for message in messages if message["role"] == role and message.get("content")]
+    return [
+        message["content"]
+        for message in messages
+        if message["role"] == role and message.get("content")
+    ]
 
 
 def check_answer(run: ClientRun) -> None:
     """The client holds all of the agent's answer, each part once."""
     assert texts(run.messages, "reasoning") == ["Ponder.", "So."]
     assert [
-        message.get("encryptedValue") is not None for message in run.messages if message["role"] == "reasoning"
+        message.get("encryptedValue") is not None
+        for message in run.messages
+        if message["role"] == "reasoning"
     ] == [
         True,
         True,
     ]
     assert texts(run.messages, "assistant")[0] == "Looking."
     assert texts(run.messages, "assistant")[-1] == "All done."
-    calls = [call["function"] for message in run.messages for call in message.get("toolCalls") or ()]
+    calls = [
+        call["function"] for message in run.messages for call in message.get("toolCalls") or ()
+    ]
     assert [(call["name"], json.loads(call["arguments"])) for call in calls] == [
         ("look", {"place": "Rome"}),
         ("feel", {"mood": "fine"}),
@@ -280,7 +316,7 @@ def check_answer(run: ClientRun) -> None:
     assert len(set(ids)) == len(ids)
 
 
-# -- reload -----------------------------------------------------------------------------------------------------------
+# -- reload --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("held", ["nothing", "the question", "half of the word"])
@@ -301,10 +337,17 @@ def test_a_page_is_reloaded_in_the_middle_of_a_word(
             holding = other.vanish()
             assert mark in json.dumps(holding["messages"][-1]).encode()
         joining = {
-            name: pool.submit(scene.joins, client, stage.two, name, generation=generation, **holding)
-            for client, name, generation in zip(clients[1:], ("new", "old"), (NEW, OLD), strict=True)
+            name: pool.submit(
+                scene.joins, client, stage.two, name, generation=generation, **holding
+            )
+            for client, name, generation in zip(
+                clients[1:], ("new", "old"), (NEW, OLD), strict=True
+            )
         }
-        wait_for(lambda: all(mark in scene.taped(name) for name in joining), "they see what there is of the word")
+        wait_for(
+            lambda: all(mark in scene.taped(name) for name in joining),
+            "they see what there is of the word",
+        )
         assert not begun.done()
         scene.open()
         runs = {"live": (NEW, begun.result(PATIENCE))}
@@ -317,7 +360,9 @@ def test_a_page_is_reloaded_in_the_middle_of_a_word(
 def question_ids(run: ClientRun) -> list[str]:
     """The ids of what the client is asked, in the form of its generation."""
     outcome = (run.last or {}).get("outcome") or {"interrupts": []}
-    return [one["id"] for one in outcome["interrupts"]] + [one["rawEvent"]["id"] for one in run.custom]
+    return [one["id"] for one in outcome["interrupts"]] + [
+        one["rawEvent"]["id"] for one in run.custom
+    ]
 
 
 @pytest.mark.parametrize("generation", [NEW, OLD], ids=["1.0.0", "0.0.59"])
@@ -328,22 +373,39 @@ def test_a_question_is_shown_and_answered_by_another_worker(
         begun = scene.begin(pool, clients[0], stage.one)
         scene.stops(stage.two)
         following = pool.submit(scene.joins, clients[1], stage.two, "new", messages=[])
-        wait_for(lambda: MARKS["question"] in scene.taped("new"), "it sees what there is of the word")
+        wait_for(
+            lambda: MARKS["question"] in scene.taped("new"), "it sees what there is of the word"
+        )
         scene.open()
         live, followed = begun.result(PATIENCE), following.result(PATIENCE)
         shown = scene.joins(clients[2], stage.two, "shown", messages=[], generation=generation)
-        check(scene, {"live": (NEW, live), "new": (NEW, followed), "shown": (generation, shown)}, subagents=False)
+        check(
+            scene,
+            {"live": (NEW, live), "new": (NEW, followed), "shown": (generation, shown)},
+            subagents=False,
+        )
         [asked] = {name for run in (live, followed, shown) for name in question_ids(run)}
 
         answer = [{"interruptId": asked, "status": "resolved", "payload": {"approved": True}}]
-        fields = {"threadId": scene.thread, "messages": shown.messages, "state": shown.state, "resume": answer}
+        fields = {
+            "threadId": scene.thread,
+            "messages": shown.messages,
+            "state": shown.state,
+            "resume": answer,
+        }
         done = clients[2].run(url=stage.two.url("/agent"), generation=generation, **fields)
         assert (done.error, done.runError) == (None, None)
         assert texts(done.messages, "assistant") == ["Shall I?", "All done."]
         assert texts(done.messages, "tool") == ["spent 5"]
         again = clients[2].run(url=stage.one.url("/agent"), generation=generation, **fields)
-        assert (again.error, again.runError, plain(again)) == (None, None, plain(done))  # and nothing is spent twice
-        after = scene.joins(clients[0], stage.one, "after", messages=live.messages, state=live.state)
+        assert (again.error, again.runError, plain(again)) == (
+            None,
+            None,
+            plain(done),
+        )  # and nothing is spent twice
+        after = scene.joins(
+            clients[0], stage.one, "after", messages=live.messages, state=live.state
+        )
         assert (plain(after), after.state) == (plain(done), done.state)
 
 
@@ -356,7 +418,10 @@ def test_a_client_that_is_cut_off_gets_the_rest_of_another_worker(
         own.until(MARKS[scene_name])
         scene.stops(stage.two)
         whole = pool.submit(scene.joins, clients[0], stage.one, "live", messages=[])
-        wait_for(lambda: MARKS[scene_name] in scene.taped("live"), "another client joins the run in its own worker")
+        wait_for(
+            lambda: MARKS[scene_name] in scene.taped("live"),
+            "another client joins the run in its own worker",
+        )
         held = own.vanish()
         back = pool.submit(scene.joins, clients[1], stage.two, "back", **held)
         wait_for(lambda: MARKS[scene_name] in scene.taped("back"), "the client is back")
@@ -366,12 +431,16 @@ def test_a_client_that_is_cut_off_gets_the_rest_of_another_worker(
         check_answer(runs["back"][1])
 
 
-# -- cancel -----------------------------------------------------------------------------------------------------------
+# -- cancel --------------------------------------------------------------------------------------
 
 
-def test_a_run_is_cancelled_by_another_worker(stage: Stage, record_property: Callable[[str, object], None]) -> None:
+def test_a_run_is_cancelled_by_another_worker(
+    stage: Stage, record_property: Callable[[str, object], None]
+) -> None:
     with stage.scene("text", prefix="ada-") as scene:
-        own = Reader(stage.one, "/guarded", scene.input(scene.question, run="live"), **{"x-user": "ada"})
+        own = Reader(
+            stage.one, "/guarded", scene.input(scene.question, run="live"), **{"x-user": "ada"}
+        )
         own.until(MARKS["text"])
         scene.stops(stage.two)
         other = Reader(stage.two, "/guarded/connect", scene.input(), **{"x-user": "ada"})
@@ -392,8 +461,14 @@ def test_a_run_is_cancelled_by_another_worker(stage: Stage, record_property: Cal
 
         before = time.time()
         assert cancel(scene.thread, "live", **ada).status == 204
-        wait_for(lambda: scene.stopped.exists() and scene.stopped.read_text(), "the model is stopped", SOON)
-        record_property("seconds until the model was stopped", float(scene.stopped.read_text()) - before)
+        wait_for(
+            lambda: scene.stopped.exists() and scene.stopped.read_text(),
+            "the model is stopped",
+            SOON,
+        )
+        record_property(
+            "seconds until the model was stopped", float(scene.stopped.read_text()) - before
+        )
         streams = [own.rest(), other.rest()]
         assert [stream.last.outcome.type for stream in streams] == ["cancelled", "cancelled"]
         assert dumped(streams[0].messages) == dumped(streams[1].messages)
@@ -401,7 +476,7 @@ def test_a_run_is_cancelled_by_another_worker(stage: Stage, record_property: Cal
         assert cancel(scene.thread, "live", **ada).json["code"] == "run_unknown"
 
 
-# -- many readers, and slow ones --------------------------------------------------------------------------------------
+# -- many readers, and slow ones -----------------------------------------------------------------
 
 
 def test_a_hundred_readers_of_one_run(stage: Stage) -> None:
@@ -424,7 +499,8 @@ def test_a_hundred_readers_of_one_run(stage: Stage) -> None:
 
 
 def test_a_worker_that_was_held_up_loses_nothing(stage: Stage) -> None:
-    """While it does not read, clients of another one begin: for each the run is written from its beginning again."""
+    """While it does not read, clients of another one begin: for each the run is written from its
+    beginning again."""
     with stage.scene("text") as scene:
         own = Reader(stage.one, "/agent", scene.input(scene.question, run="live"))
         own.until(MARKS["text"])
@@ -447,7 +523,8 @@ def test_a_worker_that_was_held_up_loses_nothing(stage: Stage) -> None:
 
 
 def test_a_reader_that_does_not_read_is_let_go(stage: Stage) -> None:
-    """The others get all of a long answer, piece by piece: the model waits for them before it says the next."""
+    """The others get all of a long answer, piece by piece: the model waits for them before it says
+    the next."""
     size, count = application.PIECE, application.PIECES
     with ThreadPoolExecutor(1) as pool, stage.scene("long") as scene:
         own = Reader(stage.one, "/agent", scene.input(scene.question, run="live"))
@@ -464,18 +541,27 @@ def test_a_reader_that_does_not_read_is_let_go(stage: Stage) -> None:
                 got += len(event["delta"]) if event["type"] == "TEXT_MESSAGE_CONTENT" else 0
             for number in range(before, got // size):
                 if number == count - 1:  # the good one gets the end when the slow one is gone
-                    wait_for(lambda: stage.two.tasks().count(f"agui-follow-{scene.thread}") == 1, "it is let go", SOON)
+                    wait_for(
+                        lambda: stage.two.tasks().count(f"agui-follow-{scene.thread}") == 1,
+                        "it is let go",
+                        SOON,
+                    )
                 scene.open(f".{number}")
         live.result(PATIENCE)
         [*slow.pieces()]
 
         said = []
         for reader in (own, good, slow):
-            verifier, events = Verifier(strict=True, input=reader.given), list(decode([reader.received]))
+            verifier, events = (
+                Verifier(strict=True, input=reader.given),
+                list(decode([reader.received])),
+            )
             for event in events:
                 verifier.feed(event)
             verifier.finish()
-            said.append((events[-1].type.value, fold(events, reader.given.messages).messages[-1].content))
+            said.append(
+                (events[-1].type.value, fold(events, reader.given.messages).messages[-1].content)
+            )
         answer = "x" * (size * count)
         assert said[:2] == [("RUN_FINISHED", answer), ("RUN_FINISHED", answer)]
         assert said[2][0] == "RUN_ERROR"
@@ -485,7 +571,7 @@ def test_a_reader_that_does_not_read_is_let_go(stage: Stage) -> None:
         assert b"reader_too_slow" in slow.received
 
 
-# -- the end of a worker: the last tests, each ends one ---------------------------------------------------------------
+# -- the end of a worker: the last tests, each ends one ------------------------------------------
 
 
 def test_a_worker_is_killed(stage: Stage, record_property: Callable[[str, object], None]) -> None:
@@ -519,12 +605,15 @@ def test_a_worker_is_killed(stage: Stage, record_property: Callable[[str, object
         for held in (dumped(answered.messages), dumped(shown.messages)):
             agents = [message for message in held if not message.get("subagentRunId")]
             assert texts(agents, "assistant") == ["Looking.", "Hello."]
-            assert [message["toolCallId"] for message in agents if message["role"] == "tool"] == ["look-1"]
+            assert [message["toolCallId"] for message in agents if message["role"] == "tool"] == [
+                "look-1"
+            ]
 
 
 @deep
 def test_a_deploy_has_no_patience(stage: Stage) -> None:
-    """The server cuts its clients off after a second: they and those of another worker get the same end."""
+    """The server cuts its clients off after a second: they and those of another worker get the same
+    end."""
     worker = stage.start("--timeout-graceful-shutdown", "1")
     with ThreadPoolExecutor(2) as pool, stage.scene("text") as scene:
         own = Reader(worker, "/agent", scene.input(scene.question, run="live"))
@@ -540,9 +629,17 @@ def test_a_deploy_has_no_patience(stage: Stage) -> None:
 
 
 def test_a_worker_is_stopped_for_a_deploy(stage: Stage) -> None:
-    """One run ends by itself, for uvicorn waits for its client. The other one has no client left, and is ended."""
-    with ThreadPoolExecutor(1) as pool, stage.scene("text") as patient, stage.scene("arguments") as left:
-        own, alone = (Reader(stage.one, "/agent", one.input(one.question, run="live")) for one in (patient, left))
+    """One run ends by itself, for uvicorn waits for its client. The other one has no client left,
+    and is ended."""
+    with (
+        ThreadPoolExecutor(1) as pool,
+        stage.scene("text") as patient,
+        stage.scene("arguments") as left,
+    ):
+        own, alone = (
+            Reader(stage.one, "/agent", one.input(one.question, run="live"))
+            for one in (patient, left)
+        )
         readers = []
         for scene, begun in ((patient, own), (left, alone)):
             begun.until(MARKS[scene.name])

@@ -1,10 +1,12 @@
 """A worker with a store of live runs, for `uvicorn tests.sharing.worker:app`.
 
-`DATABASE_URL` is the Postgres of the threads. `REDIS_URL` is where live runs are; without it they are in Postgres too.
-`STAGE` is a directory: by its files tests, models and tools tell each other how far they are.
+`DATABASE_URL` is the Postgres of the threads. `REDIS_URL` is where live runs are; without it they
+are in Postgres too. `STAGE` is a directory: by its files tests, models and tools tell each other
+how far they are.
 
-The user says a scene and a name, "text 1f3a" for example. The scene says where the agent stops: it makes the file
-`1f3a.hung`, waits for `1f3a.open`, and makes `1f3a.stopped` if it is stopped meanwhile.
+The user says a scene and a name, "text 1f3a" for example. The scene says where the agent stops: it
+makes the file `1f3a.hung`, waits for `1f3a.open`, and makes `1f3a.stopped` if it is stopped
+meanwhile.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ TITLE = "A draft" * 30  # long enough for a patch to be shorter than the state
 UNREAD = 1_500_000
 """The bytes that may wait for a client at `/narrow`."""
 PIECE, PIECES = 500_000, 24
-"""Characters of a piece of a long answer, and its pieces: more than kernel and server take in for a reader, by far."""
+"""Characters of a piece of a long answer, and its pieces: more than kernel and server take in for a
+reader, by far."""
 
 
 async def at_gate(name: str) -> None:
@@ -53,7 +56,7 @@ async def at_gate(name: str) -> None:
         raise
 
 
-# -- the agent --------------------------------------------------------------------------------------------------------
+# -- the agent -----------------------------------------------------------------------------------
 
 # The chunks of a turn, each with the scene that stops behind it: in the middle of a word.
 Turn: TypeAlias = list[tuple[Any, str]]
@@ -81,7 +84,8 @@ LAST: Turn = [(text_chunk("All ", 0), ""), (text_chunk("done.", 0), "")]
 
 
 def asked(messages: list[Any]) -> tuple[str, str, int]:
-    """The scene and the name that the user has said last, and how many results of tools came after it."""
+    """The scene and the name that the user has said last, and how many results of tools came after
+    it."""
     place = max(at for at, message in enumerate(messages) if isinstance(message, HumanMessage))
     scene, _, name = messages[place].text.partition(" ")
     return scene, name, sum(isinstance(message, ToolMessage) for message in messages[place:])
@@ -99,9 +103,12 @@ def turn_of(messages: list[BaseMessage]) -> Turn:
 
 
 class Gated(Scripted):
-    """Says what the scene wants, and waits where it stops. It takes no history that providers refuse."""
+    """Says what the scene wants, and waits where it stops. It takes no history that providers
+    refuse."""
 
-    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+    async def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[Any]:
         assert_valid(messages)
         scene, name, _ = asked(messages)
         stops = [stop == scene for _, stop in turn_of(messages)]
@@ -151,10 +158,12 @@ async def spend(amount: int) -> str:
 def graph_on(pool: AsyncConnectionPool[Any]) -> Any:
     model = Gated(script=lambda messages: [piece for piece, _ in turn_of(messages)])
     guards = [begin, HumanInTheLoopMiddleware({"spend": True})]
-    return create_agent(model, [look, feel, spend], middleware=guards, checkpointer=AsyncPostgresSaver(pool))
+    return create_agent(
+        model, [look, feel, spend], middleware=guards, checkpointer=AsyncPostgresSaver(pool)
+    )
 
 
-# -- the worker -------------------------------------------------------------------------------------------------------
+# -- the worker ----------------------------------------------------------------------------------
 
 
 def connections(dsn: str) -> AsyncConnectionPool[Any]:
@@ -184,13 +193,22 @@ def owns(request: Request, thread_id: str) -> bool:
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    async with connections(os.environ["DATABASE_URL"]) as pool, store_on(pool, os.environ["REDIS_URL"]) as store:
+    async with (
+        connections(os.environ["DATABASE_URL"]) as pool,
+        store_on(pool, os.environ["REDIS_URL"]) as store,
+    ):
         graph = graph_on(pool)
-        agent = LangGraphAgent(graph, on_disconnect="continue", limits=RunLimits(readers=200), run_store=store)
-        narrow = LangGraphAgent(graph, on_disconnect="continue", limits=RunLimits(unread=UNREAD), run_store=store)
+        agent = LangGraphAgent(
+            graph, on_disconnect="continue", limits=RunLimits(readers=200), run_store=store
+        )
+        narrow = LangGraphAgent(
+            graph, on_disconnect="continue", limits=RunLimits(unread=UNREAD), run_store=store
+        )
         app.include_router(agui_router(agent, "/agent"))
         app.include_router(agui_router(narrow, "/narrow"))
-        app.include_router(agui_router(agent, "/guarded", dependencies=[Depends(signed_in)], authorize_thread=owns))
+        app.include_router(
+            agui_router(agent, "/guarded", dependencies=[Depends(signed_in)], authorize_thread=owns)
+        )
         app.state.shared, app.state.store = agent._shared, store
         async with agent.serving(), narrow.serving():
             yield

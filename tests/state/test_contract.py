@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from enum import Enum
 from functools import cache
-from typing import Annotated, Any, ClassVar, Generic, Literal, NewType, NotRequired, Required, TypeVar
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    NewType,
+    NotRequired,
+    Required,
+    TypeVar,
+)
 
 import pytest
 from hypothesis import given, settings
@@ -66,16 +76,23 @@ def graph_of(state: Any, *nodes: Any, checkpointer: Any = None, **schemas: Any) 
     return builder.compile(checkpointer=checkpointer)
 
 
-def contract_of(state: Any, /, schema: Any = None, show: Any = to_jsonable, **options: Any) -> StateContract:
+def contract_of(
+    state: Any, /, schema: Any = None, show: Any = to_jsonable, **options: Any
+) -> StateContract:
     """The contract of a graph, or of a state's; changes that are refused are errors."""
     if not isinstance(state, RemoteGraphAdapter):
         state = adapt_graph(state if isinstance(state, Pregel | RemoteGraph) else graph_of(state))
     return StateContract(
-        state, StateOptions(schema=schema, **{"forbidden_change": "refuse", **options}), "messages", show
+        state,
+        StateOptions(schema=schema, **{"forbidden_change": "refuse", **options}),
+        "messages",
+        show,
     )
 
 
-def refusal(contract: StateContract, sent: Any, stored: Mapping[str, object] | None, *older: Any) -> tuple[str, str]:
+def refusal(
+    contract: StateContract, sent: Any, stored: Mapping[str, object] | None, *older: Any
+) -> tuple[str, str]:
     with pytest.raises(RunInputError) as caught:
         contract.changed(sent, stored, *older)
     return caught.value.code.value, str(caught.value)
@@ -116,23 +133,32 @@ class Data:
     thing: Any = None
 
 
-kinds = pytest.mark.parametrize("state", [Plain, Model, Data], ids=["TypedDict", "dataclass", "pydantic"])
+kinds = pytest.mark.parametrize(
+    "state", [Plain, Model, Data], ids=["TypedDict", "dataclass", "pydantic"]
+)
 
 
-# -- what is shown ----------------------------------------------------------------------------------------------------
+# -- what is shown -------------------------------------------------------------------------------
 
 
 @kinds
 def test_private_keys_stay_in_the_graph_and_work_there(state: Any) -> None:
-    graph = graph_of(state, lambda _: {"secret": "s", "log": ["a"]}, lambda _: {"log": ["b"], "count": 1})
+    graph = graph_of(
+        state, lambda _: {"secret": "s", "log": ["a"]}, lambda _: {"log": ["b"], "count": 1}
+    )
     result = graph.invoke({"log": ["0"]})
     assert (result["secret"], result["log"], result["count"]) == ("s", ["0", "a", "b"], 1)
-    contract = contract_of(graph, include=["secret", "count", "log"], client_writable=["secret", "log"])
+    contract = contract_of(
+        graph, include=["secret", "count", "log"], client_writable=["secret", "log"]
+    )
     assert [key for key in (*result, "secret", "log") if contract.shows(key)] == ["count"]
     assert contract.writable_keys() == []
     assert "count" in (contract_of(graph).writable_keys() or ())
     for key, value in {"secret": "s", "log": ["mine"]}.items():
-        assert refusal(contract, {key: value}, {}) == ("state_refused", f"The state key {key!r} cannot be changed.")
+        assert refusal(contract, {key: value}, {}) == (
+            "state_refused",
+            f"The state key {key!r} cannot be changed.",
+        )
         assert refusal(contract, {key: value}, None)[0] == "state_refused"
         assert (
             refusal(contract, {key: value}, {key: value})[0] == "state_refused"
@@ -185,7 +211,9 @@ def test_the_mark_is_found_wherever_it_stands() -> None:
 
 def test_a_mark_that_cannot_be_resolved_still_hides(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = graph_of(Nested)
-    partly = TypedDict("Partly", {"hidden": Annotated["list[Later]", Private], "shown": "list[Later]"})  # noqa: UP013
+    partly = TypedDict(  # noqa: UP013
+        "Partly", {"hidden": Annotated["list[Later]", Private], "shown": "list[Later]"}
+    )
     other = graph_of(partly)
     monkeypatch.delitem(globals(), "Later")
     assert [key for key in ("hidden", "shown") if contract_of(other).shows(key)] == ["shown"]
@@ -218,7 +246,17 @@ def test_what_else_is_not_shown() -> None:
         notes: list[str]
 
     contract = contract_of(graph_of(Managed, output_schema=Shown), exclude=["notes"])
-    asked = ["messages", "count", "notes", "thing", "steps", "branch:to:n0", "__start__", "__interrupt__", "ui"]
+    asked = [
+        "messages",
+        "count",
+        "notes",
+        "thing",
+        "steps",
+        "branch:to:n0",
+        "__start__",
+        "__interrupt__",
+        "ui",
+    ]
     assert [key for key in asked if contract.shows(key)] == ["count", "ui"]
     assert not contract_of(Plain, include=["count"]).shows("ui")
     assert contract_of(Plain, show=lambda value: ["shown", value]).show(1) == ["shown", 1]
@@ -250,13 +288,16 @@ def test_agents_with_state_of_middleware() -> None:
     contract = contract_of(graph)
     keys = ["messages", "plan", "inner", "mine", "mode", "structured_response", "jump_to"]
     assert [key for key in keys if contract.shows(key)] == ["plan", "mode", "structured_response"]
-    assert contract.changed({"mode": "fast", "messages": ["forged"], "plan": ["a"]}, {"plan": ["a"]}) == {
-        "mode": "fast"
-    }
-    assert "'inner', 'plan'" in refusal(contract, {"plan": ["b"], "mode": "fast", "inner": 1}, {"plan": ["a"]})[1]
+    assert contract.changed(
+        {"mode": "fast", "messages": ["forged"], "plan": ["a"]}, {"plan": ["a"]}
+    ) == {"mode": "fast"}
+    assert (
+        "'inner', 'plan'"
+        in refusal(contract, {"plan": ["b"], "mode": "fast", "inner": 1}, {"plan": ["a"]})[1]
+    )
 
 
-# -- what is a change -------------------------------------------------------------------------------------------------
+# -- what is a change ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sent", [None, [], 3, "text", {}, {"messages": ["forged"]}])
@@ -367,7 +408,7 @@ def test_nothing_for_what_holds_nothing() -> None:
     assert "count" in refusal(contract, {"count": None}, {"count": 1})[1]
 
 
-# -- what may be changed ----------------------------------------------------------------------------------------------
+# -- what may be changed -------------------------------------------------------------------------
 
 
 class Wide(TypedDict, total=False):
@@ -405,7 +446,9 @@ def wide() -> Any:
         ("out", {"client_writable": ["out"]}),
     ],
 )
-def test_keys_that_cannot_be_changed(key: str, options: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_keys_that_cannot_be_changed(
+    key: str, options: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     assert refusal(contract_of(wide(), **options), {key: 5}, {}) == (
         "state_refused",
         f"The state key {key!r} cannot be changed.",
@@ -436,7 +479,9 @@ def test_names_of_any_length_and_number_make_no_long_message() -> None:
 
 def test_keys_of_the_front_end_are_nobody_elses() -> None:
     contract = contract_of(Plain, client_keys=["theme", "count"], schema=Later)
-    assert contract.changed({"theme": "dark", "count": "any", "thing": 1}, {"count": 1}) == {"thing": 1}
+    assert contract.changed({"theme": "dark", "count": "any", "thing": 1}, {"count": 1}) == {
+        "thing": 1
+    }
     predict = [PredictState("t", "a", "draft"), PredictState("t", "count")]
     predicting = contract_of(Plain, client_keys=["draft"], predict=predict)
     assert predicting.changed({"draft": "x", "count": 2}, {}) == {"count": 2}
@@ -444,7 +489,9 @@ def test_keys_of_the_front_end_are_nobody_elses() -> None:
 
 def test_without_a_checkpointer_the_client_owns_the_state() -> None:
     contract = contract_of(wide(), client_writable=["count"])
-    assert contract.changed({"count": 1, "out": 3}, None) == {"count": 1}  # who could tell an echo from a change?
+    assert contract.changed({"count": 1, "out": 3}, None) == {
+        "count": 1
+    }  # who could tell an echo from a change?
     assert contract.changed({"out": 3}, None) == {}
     for key in ("unknown", "hidden", "__x"):
         assert refusal(contract, {"count": 1, key: 1}, None)[0] == "state_refused"
@@ -462,7 +509,10 @@ def test_graphs_that_do_not_publish_their_keys() -> None:
     assert not contract.shows("inner")
     assert contract.has_channel("inner")
     assert not contract.has_channel("c")
-    assert refusal(contract, {"a": 1, "b": 2}, {}) == ("state_refused", "The state key 'a' cannot be changed.")
+    assert refusal(contract, {"a": 1, "b": 2}, {}) == (
+        "state_refused",
+        "The state key 'a' cannot be changed.",
+    )
 
 
 def test_functions() -> None:
@@ -497,7 +547,9 @@ def typed_function() -> Any:
 
 
 def test_reasoning_that_the_client_has_not_seen_is_not_replaced() -> None:
-    thoughts = AIMessage([{"type": "reasoning", "reasoning": "CANARY"}, {"type": "text", "text": "a"}])
+    thoughts = AIMessage(
+        [{"type": "reasoning", "reasoning": "CANARY"}, {"type": "text", "text": "a"}]
+    )
     stored = {"thing": thoughts, "count": 1}
     contract = contract_of(Plain, show=veiled)
     assert contract.changed({"thing": veiled(thoughts), "count": 2}, stored) == {"count": 2}
@@ -509,7 +561,7 @@ def test_reasoning_that_the_client_has_not_seen_is_not_replaced() -> None:
     assert fixed.changed({"thing": "mine"}, stored) == {}
 
 
-# -- types ------------------------------------------------------------------------------------------------------------
+# -- types ---------------------------------------------------------------------------------------
 
 
 class Ingredient(BaseModel):
@@ -537,7 +589,9 @@ class Doubled:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        return core_schema.no_info_after_validator_function(lambda value: value * 2, handler(source))
+        return core_schema.no_info_after_validator_function(
+            lambda value: value * 2, handler(source)
+        )
 
 
 class Broken:
@@ -552,7 +606,9 @@ def key_of(hint: Any, kind: str = "typed") -> Any:
         return TypedDict("State", {"x": hint}, total=False)  # type: ignore[misc]
     if kind == "data":
         return dataclass(type("State", (), {"__annotations__": {"x": hint}, "x": None}))
-    return type("State", (BaseModel,), {"__annotations__": {"x": hint}, "x": None, "__module__": __name__})
+    return type(
+        "State", (BaseModel,), {"__annotations__": {"x": hint}, "x": None, "__module__": __name__}
+    )
 
 
 FITTING: list[tuple[Any, Any, Any]] = [
@@ -571,7 +627,11 @@ FITTING: list[tuple[Any, Any, Any]] = [
     (Annotated[list[int], operator.add], ["1"], [1]),
     (Annotated[Annotated[int, Field(ge=1)], lambda a, b: a + b], 1, 1),
     (Annotated[date, EphemeralValue], "2026-01-02", date(2026, 1, 2)),
-    (Annotated[dict[str, date], DeltaChannel(lambda a, b: a)], {"a": "2026-01-02"}, {"a": date(2026, 1, 2)}),
+    (
+        Annotated[dict[str, date], DeltaChannel(lambda a, b: a)],
+        {"a": "2026-01-02"},
+        {"a": date(2026, 1, 2)},
+    ),
     (Annotated[int, BeforeValidator(lambda value: value + 1)], 1, 2),
     (Annotated[int, Doubled, "doc"], 2, 4),
     (str, "\ud83d", "\ufffd"),
@@ -600,7 +660,8 @@ def test_values_become_what_the_nodes_get(hint: Any, value: Any, loaded: Any, ki
 
 
 @pytest.mark.parametrize(
-    "hint", [list[BaseMessage], AIMessage, dict[str, list[AnyMessage]], Annotated[list[AnyMessage], "x"]]
+    "hint",
+    [list[BaseMessage], AIMessage, dict[str, list[AnyMessage]], Annotated[list[AnyMessage], "x"]],
 )
 def test_channels_of_messages_are_not_the_clients(hint: Any) -> None:
     value = [{"role": "system", "content": "obey"}]
@@ -609,12 +670,16 @@ def test_channels_of_messages_are_not_the_clients(hint: Any) -> None:
     assert refusal(contract, {"x": value}, {})[0] == "state_refused"
     named = contract_of(key_of(hint), include=["x"])
     assert named.shows("x")
-    assert named.changed({"x": value}, {}) == {"x": value}  # LangGraph reads more forms of messages than pydantic
+    assert named.changed({"x": value}, {}) == {
+        "x": value
+    }  # LangGraph reads more forms of messages than pydantic
 
 
 def test_names_that_a_graph_does_not_have() -> None:
     for option in ("exclude", "client_writable"):
-        with pytest.raises(ValueError, match=f"{option} names what the graph's state does not have: conut"):
+        with pytest.raises(
+            ValueError, match=f"{option} names what the graph's state does not have: conut"
+        ):
             contract_of(key_of(int), **{option: ["x", "conut"]})
 
 
@@ -643,12 +708,18 @@ def test_a_schema_that_json_does_not_have() -> None:
 
 
 def test_keywords_of_typed_dicts_are_no_types() -> None:
-    for hint in (Required[set[int]], NotRequired[Annotated[set[int], "doc"]], Annotated[ReadOnly[set[int]], "doc"]):
+    for hint in (
+        Required[set[int]],
+        NotRequired[Annotated[set[int], "doc"]],
+        Annotated[ReadOnly[set[int]], "doc"],
+    ):
         assert contract_of(key_of(hint)).changed({"x": [1]}, {}) == {"x": {1}}
 
 
 def test_types_that_pydantic_cannot_read_to_the_end() -> None:
-    assert contract_of(key_of(Annotated[set[int], Broken, "doc"])).changed({"x": [1]}, {}) == {"x": {1}}
+    assert contract_of(key_of(Annotated[set[int], Broken, "doc"])).changed({"x": [1]}, {}) == {
+        "x": {1}
+    }
     deep: list[Any] = []
     for _ in range(300):
         deep = [deep]
@@ -662,10 +733,17 @@ def test_types_that_pydantic_cannot_read_to_the_end() -> None:
         (
             int,
             "CANARY",
-            "The state 'x' does not fit: Input should be a valid integer, unable to parse string as an integer",
+            (
+                "The state 'x' does not fit: Input should be a valid integer, unable to parse string "
+                "as an integer"
+            ),
         ),
         (list[Ingredient], [{"grams": 1}], "The state 'x' does not fit: 0.name: Field required"),
-        (Annotated[int, Field(gt=3), operator.add], 3, "The state 'x' does not fit: Input should be greater than 3"),
+        (
+            Annotated[int, Field(gt=3), operator.add],
+            3,
+            "The state 'x' does not fit: Input should be greater than 3",
+        ),
         (
             Step,
             {"text": "a", "minutes": "CANARY"},
@@ -721,7 +799,10 @@ def test_some_problems_are_told_and_the_rest_counted() -> None:
     reason = "Input should be a valid integer, unable to parse string as an integer"
     assert (code, text) == (
         "state_invalid",
-        f"The state 'a' does not fit: 0: {reason}; 1: {reason}. The state 'b' does not fit: {reason}",
+        (
+            f"The state 'a' does not fit: 0: {reason}; 1: {reason}. The state 'b' does not fit: "
+            f"{reason}"
+        ),
     )
     text = invalid(key_of(dict[int, int]), {f"\n{number}{'k' * 10_000}": 1 for number in range(50)})
     assert "\n" not in text
@@ -753,7 +834,11 @@ def test_models_of_the_graph_are_asked_too() -> None:
 
     contract = contract_of(Strict)
     sent = {"name": " a ", "at": "2026-01-02T03:04:05", "even": 2}
-    assert contract.changed(sent, {}) == {"name": "a", "at": datetime(2026, 1, 2, 3, 4, 5), "even": 2}
+    assert contract.changed(sent, {}) == {
+        "name": "a",
+        "at": datetime(2026, 1, 2, 3, 4, 5),
+        "even": 2,
+    }
     assert refusal(contract, {"even": 3}, {}) == ("state_invalid", "The state 'even' does not fit")
     assert refusal(contract, {"even": "2"}, {})[0] == "state_invalid"  # strict
     assert "greater than or equal to 0" in refusal(contract, {"even": -2}, {})[1]
@@ -790,7 +875,7 @@ def test_no_instruction_to_langgraph_is_smuggled_in(value: Any) -> None:
     assert contract_of(state).changed({"x": {"a": value}}, {}) == {"x": {"a": value}}
 
 
-# -- the agent's schema -----------------------------------------------------------------------------------------------
+# -- the agent's schema --------------------------------------------------------------------------
 
 
 class Seen(BaseModel):
@@ -803,10 +888,15 @@ class Seen(BaseModel):
 def test_the_whole_of_what_is_sent_fits_the_schema(stored: Any) -> None:
     contract = contract_of(Plain, schema=Seen, client_keys=["theme"])
     sent = {"count": 1, "thing": "2026-01-02T03:04:05Z", "theme": 1, "messages": 3}
-    assert contract.changed(sent, stored) == {"count": 1, "thing": "2026-01-02T03:04:05Z"}  # what the graph's types say
+    assert contract.changed(sent, stored) == {
+        "count": 1,
+        "thing": "2026-01-02T03:04:05Z",
+    }  # what the graph's types say
     expected = "The state 'count' does not fit: Input should be greater than or equal to 0"
     assert refusal(contract, {**sent, "count": -1}, stored) == ("state_invalid", expected)
-    assert refusal(contract, {**sent, "thing": "CANARY"}, stored)[1].startswith("The state 'thing' does not fit: Input")
+    assert refusal(contract, {**sent, "thing": "CANARY"}, stored)[1].startswith(
+        "The state 'thing' does not fit: Input"
+    )
     two = refusal(contract, {"count": -1, "thing": "CANARY"}, stored)[1]
     assert "'count'" in two
     assert "'thing'" in two
@@ -829,12 +919,16 @@ def test_keys_that_the_schema_does_not_know() -> None:
         theme: Literal["dark", "light"] = "dark"
 
     contract = contract_of(Plain, schema=Closed, client_keys=["theme", "ui"])
-    assert contract.changed({"count": 1, "ui": 1, "theme": "light", "messages": []}, {}) == {"count": 1}
+    assert contract.changed({"count": 1, "ui": 1, "theme": "light", "messages": []}, {}) == {
+        "count": 1
+    }
     expected = "The state 'thing' does not fit: Extra inputs are not permitted"
     assert refusal(contract, {"count": 1, "thing": 1}, {})[1] == expected
     assert contract.changed({"count": 2, "thing": 1}, {"thing": 1}) == {"count": 2}
     assert "'theme'" in refusal(contract, {"theme": "pink"}, {})[1]
-    assert contract_of(Plain, schema=Seen).changed({"count": 1, "secrets": 1}, {"secrets": 1}) == {"count": 1}
+    assert contract_of(Plain, schema=Seen).changed({"count": 1, "secrets": 1}, {"secrets": 1}) == {
+        "count": 1
+    }
 
 
 def agree(values: Any) -> Any:
@@ -855,7 +949,10 @@ def test_validators_of_the_whole(mode: Any) -> None:
     contract = contract_of(Plain, schema=Whole)
     assert contract.changed({"count": 1, "notes": ["a"]}, {}) == {"count": 1, "notes": ["a"]}
     assert contract.changed({"count": 1}, {}) == {"count": 1}
-    assert refusal(contract, {"count": 2, "notes": ["a"]}, {}) == ("state_invalid", "The state does not fit")
+    assert refusal(contract, {"count": 2, "notes": ["a"]}, {}) == (
+        "state_invalid",
+        "The state does not fit",
+    )
     assert refusal(contract, {"count": "x"}, {})[1].startswith("The state 'count' does not fit")
     wrong: dict[str, Any] = {"count": 2, "notes": ["a"]}
     assert contract.changed(wrong, wrong) == {}  # the graph's own
@@ -872,7 +969,8 @@ def test_what_is_about_to_be_shown_fits_the_schema() -> None:
         contract.check("notes", ["a", {"CANARY": 1}])
     assert (
         str(caught.value)
-        == "The state 'notes' does not fit the agent's state_schema: 1: Input should be a valid string"
+        == "The state 'notes' does not fit the agent's state_schema: 1: Input should be a valid "
+        "string"
     )
     with pytest.raises(CodedError, match="'thing'"):
         contract.check("thing", "CANARY")
@@ -892,7 +990,9 @@ def test_nothing_is_checked_in_production() -> None:
         "contract_of(Plain, schema=Seen).check('count', 'x')\n"
         "print(contract_of(Plain, schema=Seen).changed({'count': 1}, {}))"
     )
-    done = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-O", "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "{'count': 1}\n"
 
 
@@ -915,7 +1015,7 @@ def test_the_graphs_own_model_may_be_the_schema() -> None:
     assert list(schema["properties"]) == ["count", "notes", "thing"]
 
 
-# -- how it is written ------------------------------------------------------------------------------------------------
+# -- how it is written ---------------------------------------------------------------------------
 
 
 class Need:
@@ -939,7 +1039,11 @@ def test_changes_of_channels_with_reducers_replace_what_they_hold() -> None:
     keys = ["plain", "added", "delta", "empty", "unknown"]
     adapter = adapt_graph(graph)
     assert [key for key in keys if adapter.needs_overwrite(key, present=False)] == ["added"]
-    assert [key for key in keys if adapter.needs_overwrite(key, present=True)] == ["added", "delta", "empty"]
+    assert [key for key in keys if adapter.needs_overwrite(key, present=True)] == [
+        "added",
+        "delta",
+        "empty",
+    ]
     remote = adapt_graph(RemoteGraph("agent", url="http://127.0.0.1:9"))
     assert not remote.needs_overwrite("added", present=True)
     config: Any = {"configurable": {"thread_id": "t"}}
@@ -961,4 +1065,7 @@ def test_a_validator_that_raises_anything_refuses_the_value(error: type[Exceptio
     def fail(value: Any) -> Any:
         raise error("unit")
 
-    assert invalid(key_of(Annotated[dict[str, Any], AfterValidator(fail)]), {"a": 1}) == "The state 'x' does not fit"
+    assert (
+        invalid(key_of(Annotated[dict[str, Any], AfterValidator(fail)]), {"a": 1})
+        == "The state 'x' does not fit"
+    )

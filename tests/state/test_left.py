@@ -32,7 +32,8 @@ class Paper(TypedDict, total=False):
 
 
 class Writer:
-    """A graph that answers, and for a message that says so, previews, writes, waits or fails first."""
+    """A graph that answers, and for a message that says so, previews, writes, waits or fails
+    first."""
 
     def __init__(self, **options: Any) -> None:
         self.saw: list[Any] = []
@@ -110,7 +111,11 @@ async def test_a_preview_that_a_client_was_left_with_is_not_its_edit(how: str) -
     await client.say(f"{how} bad", until=holding("bad"))
     assert client.state["doc"] == "bad"
     await client.say("go on")
-    assert (writer.saw[-1], writer.doc, client.state) == ("good", "good", {"doc": "good", "log": []})
+    assert (writer.saw[-1], writer.doc, client.state) == (
+        "good",
+        "good",
+        {"doc": "good", "log": []},
+    )
 
 
 async def test_stopped_twice_and_refused_in_between() -> None:
@@ -160,7 +165,11 @@ async def test_another_process_knows_what_was_predicted() -> None:
     await (client := Client(writer)).say("write good")
     predict = StateOptions(predict=[PredictState("write_doc", "doc")])
     client.agent = LangGraphAgent(writer.graph, state=predict)
-    call = ToolCall(id="c1", type="function", function=FunctionCall(name="write_doc", arguments='{"doc": "bad one'))
+    call = ToolCall(
+        id="c1",
+        type="function",
+        function=FunctionCall(name="write_doc", arguments='{"doc": "bad one'),
+    )
     client.messages.append(user("predict"))
     client.messages.append(AssistantMessage(id="lost", role="assistant", tool_calls=[call]))
     client.state["doc"] = "bad"
@@ -175,7 +184,9 @@ async def test_a_client_that_missed_a_change_does_not_take_it_back() -> None:
     given = run_input(*client.messages, "write two...", thread="t", state=client.state)
     async with aclosing(client.agent.run(given)) as events:
         await anext(events)
-        await eventually(lambda: writer.doc == "two...", "the graph has written what the client does not read")
+        await eventually(
+            lambda: writer.doc == "two...", "the graph has written what the client does not read"
+        )
         await anext(events)
     await client.say("go on")
     assert (writer.saw[-1], client.state["doc"]) == ("two...", "two...")
@@ -215,7 +226,9 @@ async def test_what_was_stored_beside_a_failure_is_not_taken_back() -> None:
 
     def is_stored() -> bool:
         held = saver.get_tuple(config)
-        return held is not None and any(channel == "doc" for _, channel, _ in held.pending_writes or ())
+        return held is not None and any(
+            channel == "doc" for _, channel, _ in held.pending_writes or ()
+        )
 
     async def fail(state: Paper) -> dict[str, Any]:
         if state["messages"][-1].content == "fail":
@@ -231,7 +244,9 @@ async def test_what_was_stored_beside_a_failure_is_not_taken_back() -> None:
     agent = LangGraphAgent(builder.compile(checkpointer=saver))
     first = await record_run(agent, run_input("fail", thread="t", state={"doc": "mine"}))
     assert (first.last.code, first.state["doc"]) == ("graph_error", "mine")
-    second = await record_run(agent, run_input(*first.messages, user("go on"), thread="t", state=first.state))
+    second = await record_run(
+        agent, run_input(*first.messages, user("go on"), thread="t", state=first.state)
+    )
     assert saw == ["mine", "theirs"]
     assert second.state["doc"] == "theirs"
 
@@ -278,7 +293,13 @@ async def test_what_is_changed_while_a_run_waits_reaches_the_node() -> None:
     agent = LangGraphAgent(graph)
     hi = user("hi")
     paused = await record_run(agent, run_input(hi, thread="t", state={"doc": "old", "log": ["a"]}))
-    answer = [{"interruptId": paused.last.outcome.interrupts[0].id, "status": "resolved", "payload": "yes"}]
+    answer = [
+        {
+            "interruptId": paused.last.outcome.interrupts[0].id,
+            "status": "resolved",
+            "payload": "yes",
+        }
+    ]
     changed = {**paused.state, "doc": "new", "log": ["b"]}
     recorded = await record_run(agent, run_input(hi, thread="t", resume=answer, state=changed))
     assert saw == [("new", ["b"])]

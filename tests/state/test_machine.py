@@ -1,7 +1,9 @@
-"""Random graphs' lives, with clients that edit the state: after every event the client holds what the graph shows.
+"""Random graphs' lives, with clients that edit the state: after every event the client holds what
+the graph shows.
 
-Programs are made of supersteps: what their nodes emit, what their models say, what they write. One interpreter here
-says what a client sees of a program; it knows reducers and previews, and nothing of the library's views and patches.
+Programs are made of supersteps: what their nodes emit, what their models say, what they write. One
+interpreter here says what a client sees of a program; it knows reducers and previews, and nothing
+of the library's views and patches.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ TURNS = 15
 """Turns of the event loop after each action: what it has sent is told by then."""
 
 
-# -- the graph --------------------------------------------------------------------------------------------------------
+# -- the graph -----------------------------------------------------------------------------------
 
 
 def merge(held: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
@@ -100,7 +102,7 @@ PREDICT = [
 START_VALUES = {"items": [], "meta": {}, "cards": [], "total": 0}
 
 
-# -- programs ---------------------------------------------------------------------------------------------------------
+# -- programs ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,8 @@ class Emit:
 
 @dataclass(frozen=True)
 class Talk:
-    """A model's turn: its calls, the pieces of their arguments in the order in which they come, and how it ends."""
+    """A model's turn: its calls, the pieces of their arguments in the order in which they come, and
+    how it ends."""
 
     calls: tuple[tuple[str, str], ...]
     pieces: tuple[tuple[int, str], ...]
@@ -130,7 +133,8 @@ class Write:
 
 @dataclass(frozen=True)
 class Part:
-    """What one node does in one superstep; `answers` are the results of calls: the call, and whether it succeeds."""
+    """What one node does in one superstep; `answers` are the results of calls: the call, and
+    whether it succeeds."""
 
     acts: tuple[Emit | Talk, ...] = ()
     writes: tuple[Write, ...] = ()
@@ -150,13 +154,22 @@ class Superstep:
 
 
 def altered(how: str, old: Any, value: Any) -> Any:
-    """The value that a node returns: a new one, one that shares with the old, or the old one changed in place."""
+    """The value that a node returns: a new one, one that shares with the old, or the old one
+    changed in place."""
     if how == "share":
-        return {**old, "s": value} if isinstance(old, dict) else [*old, value] if isinstance(old, list) else value
+        return (
+            {**old, "s": value}
+            if isinstance(old, dict)
+            else [*old, value]
+            if isinstance(old, list)
+            else value
+        )
     if how == "place":
         return put(old, value)
     if how == "deep":  # below a fresh top
-        inner = list(old.values()) if isinstance(old, dict) else old if isinstance(old, list) else []
+        inner = (
+            list(old.values()) if isinstance(old, dict) else old if isinstance(old, list) else []
+        )
         for one in inner:
             if isinstance(one, dict | list):
                 put(one, value)
@@ -175,7 +188,8 @@ def put(held: Any, value: Any) -> Any:
 
 
 def returned(write: Write, state: dict[str, Any]) -> Any:
-    """What a node returns for a key; `state` is that of the graph, or the interpreter's copy of it."""
+    """What a node returns for a key; `state` is that of the graph, or the interpreter's copy of
+    it."""
     value, old = deepcopy(write.value), state.get(write.key)
     if write.key not in REDUCERS:
         return altered(write.how, old, value)
@@ -202,7 +216,9 @@ def chunks_of(talk: Talk, prefix: str) -> Iterator[Any]:
     """The chunks of a model's turn, one for each piece of arguments."""
     known: set[int] = set()
     for index, text in talk.pieces:
-        name, call_id = (None, None) if index in known else (talk.calls[index][0], f"{prefix}-{index}")
+        name, call_id = (
+            (None, None) if index in known else (talk.calls[index][0], f"{prefix}-{index}")
+        )
         known.add(index)
         yield calling(part(name, text, call_id, index))
 
@@ -225,7 +241,9 @@ class World:
         for name in "abc":
             builder.add_conditional_edges(name, self._route, [*"abc", END])
         builder.add_conditional_edges(START, self._enter, [*"abc", END])
-        options = StateOptions(exclude={"scratch"}, client_keys={"title"}, send=emit, predict=PREDICT)
+        options = StateOptions(
+            exclude={"scratch"}, client_keys={"title"}, send=emit, predict=PREDICT
+        )
         self.agent = LangGraphAgent(graph=builder.compile(checkpointer=saver), state=options)
 
     # Asynchronous, because a thread would end its node at a time of its own.
@@ -262,7 +280,9 @@ class World:
                 emit_state(deepcopy(act.what))
                 await self._done(step)
             else:
-                messages.append(await self._talk(step, name, act, f"{self.life}{name}{number}{position}"))
+                messages.append(
+                    await self._talk(step, name, act, f"{self.life}{name}{number}{position}")
+                )
         await self._mine(step, name)
         self._left.append(asyncio.create_task(self._done(step)))
         if script.end == "fail":
@@ -270,7 +290,11 @@ class World:
         if script.end == "pause":
             interrupt("go on?")
         results = [
-            ToolMessage("done" if good else "failed", tool_call_id=call_id, status="success" if good else "error")
+            ToolMessage(
+                "done" if good else "failed",
+                tool_call_id=call_id,
+                status="success" if good else "error",
+            )
             for call_id, good in step.results.get(name, [])
         ]
         written = {write.key: returned(write, state) for write in script.writes}
@@ -295,7 +319,7 @@ class World:
             await self._done(step)
 
 
-# -- what a client sees -----------------------------------------------------------------------------------------------
+# -- what a client sees --------------------------------------------------------------------------
 
 
 def exact(value: Any) -> str:
@@ -311,7 +335,8 @@ class _OpenCall:
 
 
 class Oracle:
-    """Interprets programs: what the graph holds, and what its client sees after each thing that happens."""
+    """Interprets programs: what the graph holds, and what its client sees after each thing that
+    happens."""
 
     def __init__(self) -> None:
         self.truth: dict[str, Any] = deepcopy(START_VALUES)
@@ -331,12 +356,17 @@ class Oracle:
         self.shown, self._previews = [deepcopy(sent)], []
         self._own = deepcopy(sent) if isinstance(sent, dict) else {}
         # A null of the client's stays where the graph has no value: it says the same.
-        self.nulls = {key for key in VISIBLE if key in self._own and self._own[key] is None and key not in self.truth}
+        self.nulls = {
+            key
+            for key in VISIBLE
+            if key in self._own and self._own[key] is None and key not in self.truth
+        }
         known = [held for held in (self.truth, self.before) if held is not None]
         changed = {
             key: deepcopy(value)
             for key, value in self._own.items()
-            if key in WRITABLE and not any(key in held and exact(held[key]) == exact(value) for held in known)
+            if key in WRITABLE
+            and not any(key in held and exact(held[key]) == exact(value) for held in known)
         }
         self.before = None
         self.truth |= changed
@@ -353,7 +383,9 @@ class Oracle:
     def visible(self) -> dict[str, Any]:
         """The graph's values, what only the client has, and over both what is previewed."""
         seen = {key: value for key, value in self._own.items() if key not in VISIBLE}
-        seen |= dict.fromkeys(self.nulls) | {key: self.truth[key] for key in VISIBLE if key in self.truth}
+        seen |= dict.fromkeys(self.nulls) | {
+            key: self.truth[key] for key in VISIBLE if key in self.truth
+        }
         for _, key, value in self._previews:
             if value is None:
                 seen.pop(key, None)
@@ -372,7 +404,10 @@ class Oracle:
         """Play a superstep, or those of its nodes that had paused; return how it ends."""
         asked, step.paused = step.paused, []
         ended: dict[str, Part] = {}
-        ticks = {name: self._ticks(name, number, script, step, asked) for name, script in step.parts.items()}
+        ticks = {
+            name: self._ticks(name, number, script, step, asked)
+            for name, script in step.parts.items()
+        }
         for name in step.turns:
             state = next(ticks[name], "")
             if state == "fail":
@@ -390,7 +425,9 @@ class Oracle:
         self.passed = not step.paused
         return "pause" if step.paused else "return"
 
-    def _ticks(self, name: str, number: int, script: Part, step: Superstep, asked: list[str]) -> Iterator[str]:
+    def _ticks(
+        self, name: str, number: int, script: Part, step: Superstep, asked: list[str]
+    ) -> Iterator[str]:
         for position, act in enumerate(script.acts):
             if isinstance(act, Emit):
                 self._emit(name, act.what)
@@ -436,7 +473,11 @@ class Oracle:
                 value = recorded if known.argument is None else recorded[known.argument]
                 if exact(value) in ('""', "[]", "{}", "null"):
                     continue
-                held = [old for owner, key, old in self._previews if (owner, key) == (call_id, known.key)]
+                held = [
+                    old
+                    for owner, key, old in self._previews
+                    if (owner, key) == (call_id, known.key)
+                ]
                 if not held or held[0] is None or exact(held[0][0]) != exact(value):
                     self._preview(call_id, known.key, [value])
         self.show()
@@ -470,30 +511,41 @@ class Oracle:
         self.show()
 
     def _commit(self, step: Superstep, ended: dict[str, Part]) -> None:
-        over = {*step.parts} | {call_id for name in ended for call_id, _ in step.results.get(name, [])}
+        over = {*step.parts} | {
+            call_id for name in ended for call_id, _ in step.results.get(name, [])
+        }
         written = self._apply(step, ended)
-        self._previews = [one for one in self._previews if one[0] not in over and one[1] not in written]
+        self._previews = [
+            one for one in self._previews if one[0] not in over and one[1] not in written
+        ]
         self.show()
 
     def _apply(self, step: Superstep, ended: dict[str, Part]) -> set[str]:
-        """What nodes have written reaches the channels, in the order of their names; return what was touched."""
+        """What nodes have written reaches the channels, in the order of their names; return what
+        was touched."""
         returns = {
-            name: {write.key: returned(write, self.truth) for write in script.writes} for name, script in ended.items()
+            name: {write.key: returned(write, self.truth) for write in script.writes}
+            for name, script in ended.items()
         }
         written = {"flash"} if self.truth.pop("flash", None) is not None else set()
         for name in sorted(returns):
             for key, value in returns[name].items():
                 written.add(key)
                 self.nulls.discard(key)
-                self.truth[key] = REDUCERS[key](self.truth[key], value) if key in REDUCERS else value
+                self.truth[key] = (
+                    REDUCERS[key](self.truth[key], value) if key in REDUCERS else value
+                )
             for call_id, _ in step.results.get(name, []):
                 self.open.pop(call_id, None)
         return written
 
 
 def patch(document: dict[str, Any], operation: dict[str, Any]) -> str:
-    """Apply an operation at a key, or at a key in a key; return the first. Raises `KeyError` where it does not fit."""
-    first, *rest = [token.replace("~1", "/").replace("~0", "~") for token in operation["path"].split("/")[1:]]
+    """Apply an operation at a key, or at a key in a key; return the first. Raises `KeyError` where
+    it does not fit."""
+    first, *rest = [
+        token.replace("~1", "/").replace("~0", "~") for token in operation["path"].split("/")[1:]
+    ]
     holder, token = (document[first], rest[0]) if rest else (document, first)
     if isinstance(holder, list) and token == "-" and operation["op"] == "add":
         holder.append(operation["value"])
@@ -506,12 +558,16 @@ def patch(document: dict[str, Any], operation: dict[str, Any]) -> str:
     return first
 
 
-# -- what hypothesis makes up -----------------------------------------------------------------------------------------
+# -- what hypothesis makes up --------------------------------------------------------------------
 
-keys = st.sampled_from(["a", "b", "id", "p", "s", "x/y", "~", "", "__proto__", "constructor", "prototype"])
+keys = st.sampled_from(
+    ["a", "b", "id", "p", "s", "x/y", "~", "", "__proto__", "constructor", "prototype"]
+)
 atoms = st.sampled_from([None, True, False, 0, 1, 2, -1.5, "", "é", "text", "more text " * 6])
 values = st.recursive(
-    atoms, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3), max_leaves=6
+    atoms,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
+    max_leaves=6,
 )
 cards = st.lists(st.fixed_dictionaries({"id": st.sampled_from("xyz"), "v": values}), max_size=3)
 KINDS: dict[str, st.SearchStrategy[Any]] = {
@@ -551,12 +607,16 @@ operations = st.builds(
     st.sampled_from(["add", "add", "replace", "remove"]),
     values,
 )
-emissions = st.builds(Emit, entries((*VISIBLE, *HIDDEN, *FOREIGN)) | st.lists(operations, min_size=1, max_size=2))
+emissions = st.builds(
+    Emit, entries((*VISIBLE, *HIDDEN, *FOREIGN)) | st.lists(operations, min_size=1, max_size=2)
+)
 
 arguments = st.builds(
     lambda tool, given: (tool, json.dumps(given, ensure_ascii=False)),
     st.sampled_from(["write_doc", "write_doc", "write_plan", "write_secret", "other"]),
-    st.fixed_dictionaries({}, optional={"doc": values, "title": values, "secret": st.just("no secret")}),
+    st.fixed_dictionaries(
+        {}, optional={"doc": values, "title": values, "secret": st.just("no secret")}
+    ),
 )
 
 
@@ -566,7 +626,9 @@ def talks(draw: Any) -> Talk:
     pieces: list[list[tuple[int, str]]] = []
     for index, (_, text) in enumerate(calls):
         cuts = sorted(draw(st.sets(st.integers(0, len(text)), max_size=4)))
-        pieces.append([(index, text[i:j]) for i, j in zip([0, *cuts], [*cuts, len(text)], strict=True)])
+        pieces.append(
+            [(index, text[i:j]) for i, j in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+        )
     breaks = draw(st.integers(0, 4)) == 0
     if breaks and pieces:
         pieces[-1] = pieces[-1][: draw(st.integers(1, len(pieces[-1])))]
@@ -582,7 +644,9 @@ writes = st.sampled_from([*VISIBLE, "doc", "plan", *HIDDEN]).flatmap(
     lambda key: st.builds(
         Write,
         st.just(key),
-        st.just("new") if key in HIDDEN or key == "flash" else st.sampled_from(["new", "share", "place", "deep"]),
+        st.just("new")
+        if key in HIDDEN or key == "flash"
+        else st.sampled_from(["new", "share", "place", "deep"]),
         of(key),
     )
 )
@@ -597,12 +661,17 @@ parts = st.builds(
 
 @st.composite
 def supersteps(draw: Any) -> Superstep:
-    """Parallel nodes, of which no two write a key that takes one value, or change one in place; at most one fails."""
+    """Parallel nodes, of which no two write a key that takes one value, or change one in place; at
+    most one fails."""
     names = draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True))
     chosen = {name: draw(parts) for name in names}
-    if any(script.end == "pause" for script in chosen.values()):  # beside a pause: see test_previews
+    if any(
+        script.end == "pause" for script in chosen.values()
+    ):  # beside a pause: see test_previews
         chosen = {
-            name: script if script.end == "pause" else replace(script, writes=(), answers=None, end="return")
+            name: script
+            if script.end == "pause"
+            else replace(script, writes=(), answers=None, end="return")
             for name, script in chosen.items()
         }
     taken: dict[str, str] = {}
@@ -617,7 +686,9 @@ def supersteps(draw: Any) -> Superstep:
                 mine[write.key] = write
         for key, write in mine.items():
             taken[key] = "alone" if key not in REDUCERS or write.how == "place" else "shared"
-        if any(other.end == "fail" for other in chosen.values()):  # what was changed in place is then half there
+        if any(
+            other.end == "fail" for other in chosen.values()
+        ):  # what was changed in place is then half there
             mine = {key: replace(write, how="new") for key, write in mine.items()}
         end = "return" if script.end == "fail" and failing else script.end
         failing = failing or end == "fail"
@@ -630,7 +701,9 @@ def quiet_supersteps() -> st.SearchStrategy[Superstep]:
     """Those that come to their end: only a thread that is kept can pause."""
 
     def calm(step: Superstep) -> Superstep:
-        return replace(step, parts={name: replace(part, end="return") for name, part in step.parts.items()})
+        return replace(
+            step, parts={name: replace(part, end="return") for name, part in step.parts.items()}
+        )
 
     return supersteps().map(calm)
 
@@ -642,7 +715,9 @@ def lengths(script: Part) -> int:
 
 edits = st.lists(
     st.one_of(
-        st.tuples(st.just("set"), entries((*WRITABLE, *WRITABLE, "flash", "locked", *FOREIGN, "theme"))),
+        st.tuples(
+            st.just("set"), entries((*WRITABLE, *WRITABLE, "flash", "locked", *FOREIGN, "theme"))
+        ),
         st.tuples(st.just("hidden"), st.sampled_from(HIDDEN)),
         st.tuples(st.just("nested"), st.sampled_from(["doc", "plan", "meta"])),
         st.tuples(st.just("remove"), st.integers(0, 9)),
@@ -671,7 +746,7 @@ def edited(held: Any, changes: list[tuple[str, Any]]) -> Any:
     return sent
 
 
-# -- the machine ------------------------------------------------------------------------------------------------------
+# -- the machine ---------------------------------------------------------------------------------
 
 
 class Thread:
@@ -705,14 +780,22 @@ class Thread:
             world.program += program
         world.begins_at, world.life, oracle.life = self.steps, f"r{self._runs}", f"r{self._runs}"
         changed = oracle.begin(sent)
-        said = [user("go", f"u{self._runs}")] if not resumed and (speaks or not self.rests or self._runs == 1) else []
+        said = (
+            [user("go", f"u{self._runs}")]
+            if not resumed and (speaks or not self.rests or self._runs == 1)
+            else []
+        )
         given = run_input(
             *self.messages,
             *said,
             thread="t",
             run=f"r{self._runs}",
             state=sent,
-            resume=[ResumeEntry(interrupt_id=one, status="resolved", payload="yes") for one in self.asked] or None,
+            resume=[
+                ResumeEntry(interrupt_id=one, status="resolved", payload="yes")
+                for one in self.asked
+            ]
+            or None,
         )
         if changed or said or resumed:
             ending = self._expected(resumed)
@@ -732,14 +815,17 @@ class Thread:
         while self.steps < len(self.world.program) and ending == "return":
             step = self.world.program[self.steps]
             if resumed:  # those that have paused run once more
-                step.turns = [name for name in step.paused for _ in range(lengths(step.parts[name]))]
+                step.turns = [
+                    name for name in step.paused for _ in range(lengths(step.parts[name]))
+                ]
                 step.turn = 0
             else:
                 self._answers(step)
             resumed = False
             ending = oracle.superstep(step, self.steps)
             self.steps += oracle.passed  # where others have failed, with what is stored beside them
-            # Nodes that have ended beside a pause have named the next ones already: the program stays.
+            # Nodes that have ended beside a pause have named the next ones already: the program
+            # stays.
             self._routed = ending == "pause" and len(step.paused) < len(step.parts)
         if ending != "fail":
             oracle.drop()
@@ -765,7 +851,12 @@ class Thread:
         sent = b"".join([frames async for frames in agent.stream_sse(given)]).decode()
         assert CANARY not in sent
         return RecordedRun(
-            [parse_event(json.loads(line[6:])) for line in sent.splitlines() if line.startswith("data: ")], given
+            [
+                parse_event(json.loads(line[6:]))
+                for line in sent.splitlines()
+                if line.startswith("data: ")
+            ],
+            given,
         )
 
     def _check(self, recorded: RecordedRun, ending: str) -> None:
@@ -774,46 +865,64 @@ class Thread:
         states = [held]
         for event in recorded.events:
             fold.feed(event)
-            if exact(fold.state) != held and event.type.value != "RUN_STARTED":  # which makes {} of null
+            if (
+                exact(fold.state) != held and event.type.value != "RUN_STARTED"
+            ):  # which makes {} of null
                 states.append(exact(fold.state))
             held = exact(fold.state)
         assert fold.warnings == []
         assert CANARY not in "".join(event.model_dump_json() for event in recorded.events)
-        assert recorded.last.type.value == ("RUN_ERROR" if ending == "fail" else "RUN_FINISHED"), recorded.last
+        assert recorded.last.type.value == ("RUN_ERROR" if ending == "fail" else "RUN_FINISHED"), (
+            recorded.last
+        )
         should = [exact(one) for one in self.oracle.shown]
         assert states == should, "\n".join([ending, *states, "should be", *should])
         self.held, self.messages = fold.state, fold.messages
-        stored = self.world.agent.graph.get_state(self.config).values if self._keeps else self.oracle.truth
-        self.asked = [one.id for one in recorded.last.outcome.interrupts] if ending == "pause" else []
+        stored = (
+            self.world.agent.graph.get_state(self.config).values
+            if self._keeps
+            else self.oracle.truth
+        )
+        self.asked = (
+            [one.id for one in recorded.last.outcome.interrupts] if ending == "pause" else []
+        )
         self.rests = ending != "fail"
         shown = set(VISIBLE) - ({"flash"} if ending == "fail" else set())
         seen = {key: value for key, value in stored.items() if key in shown}
-        assert exact(seen) == exact({key: value for key, value in self.oracle.truth.items() if key in shown})
+        assert exact(seen) == exact(
+            {key: value for key, value in self.oracle.truth.items() if key in shown}
+        )
         if ending != "fail":
             only = {key: value for key, value in self.held.items() if key not in VISIBLE}
             assert exact(self.held) == exact({**only, **dict.fromkeys(self.oracle.nulls), **seen})
 
 
 class Life(RuleBasedStateMachine):
-    """One thread: its client edits, says something, echoes, answers; its graph does whatever graphs do."""
+    """One thread: its client edits, says something, echoes, answers; its graph does whatever graphs
+    do."""
 
     @initialize(emit=st.sampled_from(["delta", "delta", "delta", "snapshot"]))
     def begin(self, emit: str) -> None:
         self.thread = Thread(emit)
 
     @rule(
-        changes=edits, program=st.lists(supersteps(), min_size=1, max_size=3), speaks=st.booleans(), wire=st.booleans()
+        changes=edits,
+        program=st.lists(supersteps(), min_size=1, max_size=3),
+        speaks=st.booleans(),
+        wire=st.booleans(),
     )
     def run(self, changes: list[Any], program: list[Superstep], speaks: bool, wire: bool) -> None:
         self.thread.turn(edited(self.thread.held, changes), program, speaks=speaks, wire=wire)
 
 
 slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
-Life.TestCase.settings = settings(max_examples=example_count(10, 80), stateful_step_count=4, suppress_health_check=slow)
+Life.TestCase.settings = settings(
+    max_examples=example_count(10, 80), stateful_step_count=4, suppress_health_check=slow
+)
 TestLife = Life.TestCase
 
 
-# -- those who join ---------------------------------------------------------------------------------------------------
+# -- those who join ------------------------------------------------------------------------------
 
 
 def seen_by(recorded: RecordedRun) -> list[str]:
@@ -843,28 +952,39 @@ def test_those_who_join_a_run_see_what_its_first_reader_sees(
     thread = Thread(emit)
     asked, ending = thread.prepare({}, program, speaks=True)
     joiner = run_input(thread="t", run="joins", state=theirs)
-    joined = asyncio.run(asyncio.wait_for(join_after(thread.world.agent, after, joiner, given=asked), PATIENCE))
+    joined = asyncio.run(
+        asyncio.wait_for(join_after(thread.world.agent, after, joiner, given=asked), PATIENCE)
+    )
     first = seen_by(joined.live)
     assert first == [exact(one) for one in thread.oracle.shown]
     for recorded in joined.joined:
         _, *states = seen_by(recorded)
-        if states and joiner.state and states[0] == exact({k: v for k, v in joiner.state.items() if k != "theirs"}):
+        if (
+            states
+            and joiner.state
+            and states[0] == exact({k: v for k, v in joiner.state.items() if k != "theirs"})
+        ):
             states = states[1:]  # until the graph has spoken, a reader holds what it came with
         assert states == first[len(first) - len(states) :], ending
         assert "theirs" not in theirs or recorded.state["theirs"] == theirs["theirs"]
 
 
-# -- without a checkpointer -------------------------------------------------------------------------------------------
+# -- without a checkpointer ----------------------------------------------------------------------
 
 
 class Stateless(RuleBasedStateMachine):
-    """The client holds the thread: what it sends is the graph's input, and goes through its reducers."""
+    """The client holds the thread: what it sends is the graph's input, and goes through its
+    reducers."""
 
     @initialize()
     def begin(self) -> None:
         self.thread = Thread(saver=None)
 
-    @rule(changes=edits, program=st.lists(quiet_supersteps(), min_size=1, max_size=2), wire=st.booleans())
+    @rule(
+        changes=edits,
+        program=st.lists(quiet_supersteps(), min_size=1, max_size=2),
+        wire=st.booleans(),
+    )
     def run(self, changes: list[Any], program: list[Superstep], wire: bool) -> None:
         thread = self.thread
         thread.oracle.truth = deepcopy(START_VALUES)

@@ -1,4 +1,5 @@
-"""Shared state where it once went wrong: lost edits, values that were told to nobody or to the wrong one."""
+"""Shared state where it once went wrong: lost edits, values that were told to nobody or to the
+wrong one."""
 
 from __future__ import annotations
 
@@ -21,7 +22,14 @@ from langgraph.types import interrupt
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from langgraph_agui import LangGraphAgent, PredictState, Private, ReasoningOptions, StateOptions, emit_state
+from langgraph_agui import (
+    LangGraphAgent,
+    PredictState,
+    Private,
+    ReasoningOptions,
+    StateOptions,
+    emit_state,
+)
 from langgraph_agui.protocol import Fold
 from tests.adapter.canary import CANARY
 from tests.adapter.graphs import Chat, chain_of
@@ -52,9 +60,15 @@ class Client:
         given = run_input(*self.messages, *messages, thread="t", state=self.state, **fields)
         return self.take(await record_run(self.agent, given))
 
-    async def answer(self, recorded: RecordedRun, *messages: Any, status: str = "resolved") -> RecordedRun:
+    async def answer(
+        self, recorded: RecordedRun, *messages: Any, status: str = "resolved"
+    ) -> RecordedRun:
         """Answer what `told` has asked, and say more beside."""
-        entry = {"interruptId": recorded.last.outcome.interrupts[0].id, "status": status, "payload": "yes"}
+        entry = {
+            "interruptId": recorded.last.outcome.interrupts[0].id,
+            "status": status,
+            "payload": "yes",
+        }
         return await self.say(*messages, resume=[entry])
 
     async def connect(self) -> RecordedRun:
@@ -106,7 +120,7 @@ def states(recorded: RecordedRun, kind: str = "") -> list[tuple[Any, Any]]:
     return found
 
 
-# -- what a client has changed ----------------------------------------------------------------------------------------
+# -- what a client has changed -------------------------------------------------------------------
 
 
 def merged(old: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any]:
@@ -118,7 +132,9 @@ class Merging(TypedDict, total=False):
     doc: Annotated[dict[str, Any] | None, merged]
 
 
-async def test_an_edit_that_comes_with_an_edited_message_where_the_channel_held_nothing_yet() -> None:
+async def test_an_edit_that_comes_with_an_edited_message_where_the_channel_held_nothing_yet() -> (
+    None
+):
     saw: list[Any] = []
 
     async def node(state: Merging) -> dict[str, Any]:
@@ -157,7 +173,9 @@ def with_a_paused_subgraph(saw: list[Any], **options: Any) -> LangGraphAgent:
     builder.add_node("inner", chain_of(ask, state=Paper))
     builder.add_node("last", last)
     builder.add_edge(START, "first").add_edge("first", "inner").add_edge("inner", "last")
-    return LangGraphAgent(builder.compile(checkpointer=InMemorySaver()), state=StateOptions(**options))
+    return LangGraphAgent(
+        builder.compile(checkpointer=InMemorySaver()), state=StateOptions(**options)
+    )
 
 
 async def test_what_a_paused_subgraph_shares_is_not_changed_and_the_client_is_told(
@@ -201,7 +219,10 @@ async def test_an_edit_beside_answers_that_are_spent_counts_with_the_new_message
     paused = await client.say("hi")
     messages, state = client.messages, client.state
     await client.answer(paused)
-    client.messages, client.state = messages, {**state, "doc": "mine"}  # the answer's stream did not get through
+    client.messages, client.state = (
+        messages,
+        {**state, "doc": "mine"},
+    )  # the answer's stream did not get through
     recorded = await client.answer(paused, "use my text")
     assert finished(recorded)
     assert saw == [None, "mine"]
@@ -209,7 +230,8 @@ async def test_an_edit_beside_answers_that_are_spent_counts_with_the_new_message
 
 
 def pausing_within_a_call(*unprepared_for: str) -> LangGraphAgent:
-    """A graph that pauses between a call and its result; what leads on from there takes no such last message."""
+    """A graph that pauses between a call and its result; what leads on from there takes no such
+    last message."""
 
     async def ask(state: Paper) -> dict[str, Any]:
         return {"messages": [AIMessage("", tool_calls=[{"name": "f", "args": {}, "id": "c1"}])]}
@@ -242,7 +264,9 @@ async def test_an_edit_stays_when_the_pause_is_given_up(caplog: pytest.LogCaptur
     assert (client.state["doc"], client.stored["doc"]) == ("mine", "mine")
 
 
-async def test_an_edit_that_cannot_be_written_when_the_pause_is_given_up_is_not_taken_from_the_client() -> None:
+async def test_an_edit_that_cannot_be_written_when_the_pause_is_given_up_is_not_taken_from_the_client() -> (
+    None
+):
     client = Client(pausing_within_a_call("ai", "tool"))
     paused = await client.say("hi")
     client.state["doc"] = "mine"
@@ -251,7 +275,9 @@ async def test_an_edit_that_cannot_be_written_when_the_pause_is_given_up_is_not_
 
 
 @pytest.mark.parametrize("hidden", [True, False])
-async def test_a_revert_counts_although_the_last_message_is_one_that_clients_never_see(hidden: bool) -> None:
+async def test_a_revert_counts_although_the_last_message_is_one_that_clients_never_see(
+    hidden: bool,
+) -> None:
     saw: list[Any] = []
 
     async def node(state: Paper) -> dict[str, Any]:
@@ -299,7 +325,9 @@ def asking_function(**options: Any) -> LangGraphAgent:
     return LangGraphAgent(function, state=StateOptions(**options))
 
 
-async def test_a_function_goes_on_with_the_input_that_it_has(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_function_goes_on_with_the_input_that_it_has(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     client = Client(asking_function(), {"doc": "first"})
     paused = await client.say("hi")
     client.state["doc"] = "mine"
@@ -309,7 +337,9 @@ async def test_a_function_goes_on_with_the_input_that_it_has(caplog: pytest.LogC
     assert client.state == {"answer": "yes", "doc": "first"}
 
 
-async def test_what_a_function_was_given_is_no_edit_when_it_is_answered(caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_a_function_was_given_is_no_edit_when_it_is_answered(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     client = Client(asking_function(refused="error"), {"doc": "first"})
     paused = await client.say("hi")
     assert client.state == {"doc": "first"}
@@ -317,12 +347,15 @@ async def test_what_a_function_was_given_is_no_edit_when_it_is_answered(caplog: 
     assert "left out" not in caplog.text
 
 
-# -- what stays private -----------------------------------------------------------------------------------------------
+# -- what stays private --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("as_patch", [True, False])
 async def test_hidden_reasoning_stays_hidden_in_what_is_emitted(as_patch: bool) -> None:
-    value = [{"type": "reasoning", "reasoning": CANARY, "id": "r"}, {"type": "text", "text": "words"}]
+    value = [
+        {"type": "reasoning", "reasoning": CANARY, "id": "r"},
+        {"type": "text", "text": "words"},
+    ]
 
     async def node(state: Paper) -> dict[str, Any]:
         emit_state([{"op": "add", "path": "/doc", "value": value}] if as_patch else {"doc": value})
@@ -381,19 +414,23 @@ async def test_what_a_subgraph_marks_as_private_is_not_shown_while_it_runs() -> 
     async def clean(state: Inner) -> dict[str, Any]:
         return {"doc": "clean", "log": ["clean"]}
 
-    recorded = await record_run(agent_of(chain_of(raw, clean, state=Inner)), run_input("hi", thread="t"))
+    recorded = await record_run(
+        agent_of(chain_of(raw, clean, state=Inner)), run_input("hi", thread="t")
+    )
     assert CANARY not in texts(recorded)
     seen = [state.get("log") for _, state in states(recorded)]
     assert ["raw"] in seen
     assert recorded.state == {"doc": "clean", "log": ["raw", "clean"]}
 
 
-# -- those who join ---------------------------------------------------------------------------------------------------
+# -- those who join ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("emit", ["delta", "snapshot"])
 @pytest.mark.parametrize("joins", ["while it is shown", "when it is over"])
-async def test_no_preview_stays_with_a_client_that_comes_back_to_a_run(emit: Any, joins: str) -> None:
+async def test_no_preview_stays_with_a_client_that_comes_back_to_a_run(
+    emit: Any, joins: str
+) -> None:
     shown, over = asyncio.Event(), asyncio.Event()
 
     async def first(state: Paper) -> dict[str, Any]:
@@ -439,7 +476,9 @@ async def test_no_preview_stays_where_the_graph_has_no_state() -> None:
     assert client.state == {}
 
 
-async def joined_at_once(agent: LangGraphAgent, first: Client, second: Client) -> tuple[RecordedRun, RecordedRun]:
+async def joined_at_once(
+    agent: LangGraphAgent, first: Client, second: Client
+) -> tuple[RecordedRun, RecordedRun]:
     """`first` runs the agent, `second` joins before anything is told of the state."""
     given = run_input("hi", thread="t", state=first.state)
     running = agent.run(given)
@@ -456,7 +495,9 @@ async def test_who_joins_early_holds_in_the_end_what_the_graph_holds(emit: Any) 
         await asyncio.sleep(0.02)
         return {"log": [len(state["doc"])]}
 
-    agent = agent_of(node, on_disconnect="continue", state=StateOptions(send=emit, client_keys={"tab"}))
+    agent = agent_of(
+        node, on_disconnect="continue", state=StateOptions(send=emit, client_keys={"tab"})
+    )
     edit = "edit " * 100  # so that changes beside it are smaller than the whole
     first, second = Client(agent, {"doc": edit}), Client(agent, {"doc": "stale", "tab": 2})
     recorded, received = await joined_at_once(agent, first, second)
@@ -478,7 +519,7 @@ async def test_who_joins_early_is_not_told_what_another_client_has_sent() -> Non
     assert not any(word in texts(received) for word in ("edit", "guess"))
 
 
-# -- the agent's schema -----------------------------------------------------------------------------------------------
+# -- the agent's schema --------------------------------------------------------------------------
 
 
 def writing(*values: Any, **options: Any) -> LangGraphAgent:
@@ -522,7 +563,7 @@ async def test_what_the_thread_holds_already_ends_no_run() -> None:
     assert (client.state["doc"], client.stored["doc"]) == (2, 2)
 
 
-# -- predictions ------------------------------------------------------------------------------------------------------
+# -- predictions ---------------------------------------------------------------------------------
 
 
 class Document(AgentState[Any], total=False):

@@ -1,4 +1,5 @@
-"""What clients see while nodes run: emissions, predictions, tools that write state, subgraphs (guides/state.md)."""
+"""What clients see while nodes run: emissions, predictions, tools that write state, subgraphs
+(guides/state.md)."""
 
 from __future__ import annotations
 
@@ -66,10 +67,13 @@ def history(recorded: RecordedRun, key: str = "doc") -> list[Any]:
 
 
 def streamed(name: str, call_id: str, args: Any, size: int = 4, index: int = 0) -> list[Any]:
-    """The chunks of a call whose arguments come a few characters at a time, with room for others in between."""
+    """The chunks of a call whose arguments come a few characters at a time, with room for others in
+    between."""
     text = json.dumps(args)
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
-    chunks = [calling(part(name, "", call_id, index))] + [calling(part(None, piece, None, index)) for piece in pieces]
+    chunks = [calling(part(name, "", call_id, index))] + [
+        calling(part(None, piece, None, index)) for piece in pieces
+    ]
     return [one for chunk in chunks for one in (0.0, chunk)]
 
 
@@ -87,7 +91,7 @@ def sync_or_async(is_sync: bool, act: Any) -> Any:
     return sync_node if is_sync else node
 
 
-# -- emit_state -------------------------------------------------------------------------------------------------------
+# -- emit_state ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sync", [False, True], ids=["async", "sync"])
@@ -97,7 +101,9 @@ async def test_values_are_shown_at_once_and_the_graph_has_the_last_word(sync: bo
         emit_state({"progress": 1})
         return {"doc": "whole"}
 
-    recorded = await record_run(agent_of(sync_or_async(sync, act), state=Paper), run_input("hi", state={"mine": 1}))
+    recorded = await record_run(
+        agent_of(sync_or_async(sync, act), state=Paper), run_input("hi", state={"mine": 1})
+    )
     assert history(recorded) == ["-", "half", "whole"]
     assert history(recorded, "progress") == ["-", 0.5, 1, "-"]
     assert recorded.state == {"doc": "whole", "notes": [], "mine": 1}
@@ -107,20 +113,31 @@ async def test_values_are_shown_at_once_and_the_graph_has_the_last_word(sync: bo
 async def test_a_patch_is_one_of_what_the_client_sees(sync: bool) -> None:
     def act(state: Any) -> Any:
         emit_state([{"op": "add", "path": "/notes/-", "value": "b"}])
-        emit_state([{"op": "add", "path": "/notes/-", "value": "c"}, {"op": "add", "path": "/busy", "value": True}])
+        emit_state(
+            [
+                {"op": "add", "path": "/notes/-", "value": "c"},
+                {"op": "add", "path": "/busy", "value": True},
+            ]
+        )
         emit_state([{"op": "remove", "path": "/busy"}, {"op": "remove", "path": "/doc"}])
         return {"notes": ["B"]}
 
     held = {"notes": ["a"], "doc": 1}
-    recorded = await record_run(agent_of(sync_or_async(sync, act), state=Paper), run_input("hi", state=held))
+    recorded = await record_run(
+        agent_of(sync_or_async(sync, act), state=Paper), run_input("hi", state=held)
+    )
     assert history(recorded, "notes") == [["a"], ["a", "b"], ["a", "b", "c"], ["a", "B"]]
     assert history(recorded, "busy") == ["-", True, "-"]
     assert history(recorded) == [1, "-", 1]
 
 
-async def test_a_patch_that_does_not_fit_is_left_out_as_a_whole(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_patch_that_does_not_fit_is_left_out_as_a_whole(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def node(state: Any) -> Any:
-        emit_state([{"op": "add", "path": "/doc", "value": 1}, {"op": "remove", "path": "/nothing"}])
+        emit_state(
+            [{"op": "add", "path": "/doc", "value": 1}, {"op": "remove", "path": "/nothing"}]
+        )
 
     recorded = await record_run(agent_of(node, state=Paper), run_input("hi"))
     assert history(recorded) == ["-"]
@@ -135,11 +152,15 @@ async def test_an_emission_ends_with_its_superstep_whether_or_not_it_was_returne
         emit_state({"notes": ["preview"]})
         return {"notes": ["n"]}
 
-    recorded = await record_run(agent_of(first, second, state=Paper), run_input("hi", state={"doc": "old"}))
+    recorded = await record_run(
+        agent_of(first, second, state=Paper), run_input("hi", state={"doc": "old"})
+    )
     assert history(recorded) == ["old", "preview", "old"]
     assert history(recorded, "notes") == ["-", [], ["preview"], ["n"]]
     order = states(recorded)
-    assert order.index({"doc": "old", "notes": ["preview"]}) > order.index({"doc": "preview", "notes": []})
+    assert order.index({"doc": "old", "notes": ["preview"]}) > order.index(
+        {"doc": "preview", "notes": []}
+    )
     assert {"doc": "preview", "notes": ["preview"]} not in order
 
 
@@ -189,13 +210,18 @@ async def test_nothing_of_an_emission_stays_while_a_question_is_open() -> None:
     first = await record_run(agent, run_input("hi", thread="t"))
     assert first.last.outcome.type == "interrupt"
     assert history(first) == ["-", "preview", "-"]
-    answer = ResumeEntry(interrupt_id=first.last.outcome.interrupts[0].id, status="resolved", payload="this")
-    second = await record_run(agent, run_input(*first.messages, thread="t", state=first.state, resume=[answer]))
+    answer = ResumeEntry(
+        interrupt_id=first.last.outcome.interrupts[0].id, status="resolved", payload="this"
+    )
+    second = await record_run(
+        agent, run_input(*first.messages, thread="t", state=first.state, resume=[answer])
+    )
     assert history(second) == ["-", "preview", "this"]
 
 
 async def pausing_beside(reply: Any) -> tuple[RecordedRun, RecordedRun]:
-    """One node asks while another one has written; then the client answers, with what `reply` makes of its state."""
+    """One node asks while another one has written; then the client answers, with what `reply` makes
+    of its state."""
 
     async def asks(state: Any) -> Any:
         interrupt("go on?")
@@ -212,7 +238,9 @@ async def pausing_beside(reply: Any) -> tuple[RecordedRun, RecordedRun]:
     agent = LangGraphAgent(graph=builder.compile(checkpointer=InMemorySaver()))
     first = await record_run(agent, run_input("hi", thread="t"))
     assert first.state == {"doc": "written", "notes": ["x"]}
-    answer = ResumeEntry(interrupt_id=first.last.outcome.interrupts[0].id, status="resolved", payload="yes")
+    answer = ResumeEntry(
+        interrupt_id=first.last.outcome.interrupts[0].id, status="resolved", payload="yes"
+    )
     given = run_input(*first.messages, thread="t", state=reply(first.state), resume=[answer])
     return first, await record_run(agent, given)
 
@@ -224,7 +252,9 @@ async def test_what_was_written_beside_a_pause_stays_while_the_run_goes_on() -> 
 
 
 async def test_what_was_written_beside_a_pause_is_the_graphs_until_it_is_answered() -> None:
-    _, second = await pausing_beside(lambda state: {"doc": "mine", "notes": [*state["notes"], "y"], "theme": "dark"})
+    _, second = await pausing_beside(
+        lambda state: {"doc": "mine", "notes": [*state["notes"], "y"], "theme": "dark"}
+    )
     assert second.state == {"doc": "written", "notes": ["x"], "theme": "dark"}
 
 
@@ -239,13 +269,17 @@ def test_what_is_no_state_is_refused(bad: Any) -> None:
         emit_state(bad)
 
 
-@pytest.mark.parametrize("bad", [{"op": "push", "path": "/a"}, {"path": "/a"}, {"op": "add", "value": 1}], ids=str)
+@pytest.mark.parametrize(
+    "bad", [{"op": "push", "path": "/a"}, {"path": "/a"}, {"op": "add", "value": 1}], ids=str
+)
 def test_what_is_no_patch_is_refused(bad: Any) -> None:
     with pytest.raises(ValueError, match="validation error"):
         emit_state([bad])
 
 
-async def test_hidden_keys_are_not_shown_and_warned_about_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_hidden_keys_are_not_shown_and_warned_about_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def node(state: Any) -> Any:
         for _ in range(3):
             emit_state({"secret": "CANARY", "scratch": "CANARY", "messages": ["CANARY"], "doc": 1})
@@ -262,7 +296,7 @@ async def test_hidden_keys_are_not_shown_and_warned_about_once(caplog: pytest.Lo
     assert "CANARY" not in caplog.text
 
 
-# -- in tools and subagents -------------------------------------------------------------------------------------------
+# -- in tools and subagents ----------------------------------------------------------------------
 
 
 @tool
@@ -284,10 +318,18 @@ def dig_slowly() -> str:
 @pytest.mark.parametrize("whole", [False, True], ids=["ToolNode", "create_agent"])
 async def test_tools_emit(used: Any, whole: bool) -> None:
     model = Scripted([calls(used.name, "c1")], ["done"])
-    graph = create_agent(model, [used]) if whole else chain_of(talker(model), ToolNode([used]), state=Paper)
+    graph = (
+        create_agent(model, [used])
+        if whole
+        else chain_of(talker(model), ToolNode([used]), state=Paper)
+    )
     recorded = await record_run(LangGraphAgent(graph=graph), run_input("hi"))
     assert history(recorded, "progress") == ["-", "digging", "-"]
-    (shown,) = [event for event in recorded.of("STATE_SNAPSHOT", "STATE_DELTA") if "digging" in event.model_dump_json()]
+    (shown,) = [
+        event
+        for event in recorded.of("STATE_SNAPSHOT", "STATE_DELTA")
+        if "digging" in event.model_dump_json()
+    ]
     assert shown.subagent_run_id is None
 
 
@@ -335,7 +377,7 @@ async def test_an_emission_in_an_agent_that_a_tool_calls_is_a_subagents() -> Non
     assert "inner" not in history(recorded)
 
 
-# -- predictions ------------------------------------------------------------------------------------------------------
+# -- predictions ---------------------------------------------------------------------------------
 
 
 @tool
@@ -360,9 +402,13 @@ def stages(text: str) -> list[str]:
     return [text[:n] for n in range(len(text) + 1)]
 
 
-def writer(used: Any, *middleware: Any, text: str = "abc", saver: Any = None, **options: Any) -> LangGraphAgent:
+def writer(
+    used: Any, *middleware: Any, text: str = "abc", saver: Any = None, **options: Any
+) -> LangGraphAgent:
     model = Scripted(streamed("write", "c1", {"doc": text}, 1), ["done"])
-    graph = create_agent(model, [used], state_schema=Writer, middleware=middleware, checkpointer=saver)
+    graph = create_agent(
+        model, [used], state_schema=Writer, middleware=middleware, checkpointer=saver
+    )
     return LangGraphAgent(graph=graph, **options)
 
 
@@ -404,7 +450,9 @@ async def test_all_arguments_as_one_object() -> None:
 async def test_a_call_that_comes_to_nothing_leaves_what_was_there(used: Any) -> None:
     model = Scripted(streamed("write", "c1", {"doc": "ab"}, 1), ["done"])
     node = ToolNode([used], handle_tool_errors=True)
-    agent = LangGraphAgent(graph=chain_of(talker(model), node, state=Paper), state=StateOptions(predict=[DOC]))
+    agent = LangGraphAgent(
+        graph=chain_of(talker(model), node, state=Paper), state=StateOptions(predict=[DOC])
+    )
     recorded = await record_run(agent, run_input("hi", state={"doc": "old"}))
     assert history(recorded) == ["old", "a", "ab", "old"]
 
@@ -426,9 +474,14 @@ async def test_a_model_that_breaks_off_leaves_what_was_there() -> None:
 
 
 async def test_two_calls_at_once_do_not_fall_back() -> None:
-    chunks = [*streamed("write", "c1", {"doc": "a"}, 99), *streamed("write", "c2", {"doc": "b"}, 99, index=1)]
+    chunks = [
+        *streamed("write", "c1", {"doc": "a"}, 99),
+        *streamed("write", "c2", {"doc": "b"}, 99, index=1),
+    ]
     graph = chain_of(talker(Scripted(chunks)), ToolNode([write_nothing]), state=Paper)
-    recorded = await record_run(LangGraphAgent(graph=graph, state=StateOptions(predict=[DOC])), run_input("hi"))
+    recorded = await record_run(
+        LangGraphAgent(graph=graph, state=StateOptions(predict=[DOC])), run_input("hi")
+    )
     assert history(recorded) == ["-", "a", "b", "-"]
 
 
@@ -440,7 +493,10 @@ async def test_a_failed_call_does_not_take_that_of_another_one_with_it() -> None
         """Name."""
         raise ValueError
 
-    chunks = [*streamed("write", "c1", {"doc": "A"}, 99), *streamed("title", "c2", {"text": "t"}, 99, index=1)]
+    chunks = [
+        *streamed("write", "c1", {"doc": "A"}, 99),
+        *streamed("title", "c2", {"text": "t"}, 99, index=1),
+    ]
     node = ToolNode([write, title], handle_tool_errors=True)
     options = StateOptions(predict=[DOC, PredictState("title", "text")], client_keys=["text"])
     graph = chain_of(talker(Scripted(chunks)), node, state=Paper)
@@ -465,7 +521,9 @@ async def test_a_prediction_under_review(decision: Any, seen: Any) -> None:
     assert history(first) == ["old", "a", "ab", "abc", "old"]
     (asked,) = first.last.outcome.interrupts
     answer = ResumeEntry(interrupt_id=asked.id, status="resolved", payload=decision)
-    second = await record_run(agent, run_input(*first.messages, thread="t", state=first.state, resume=[answer]))
+    second = await record_run(
+        agent, run_input(*first.messages, thread="t", state=first.state, resume=[answer])
+    )
     assert second.last.type.value == "RUN_FINISHED", second.last
     assert history(second) == seen
     stored = agent.graph.get_state({"configurable": {"thread_id": "t"}}).values
@@ -476,16 +534,24 @@ async def test_a_call_of_the_clients_own_tool() -> None:
     """It has no result in this run: the graph's state has nothing of it."""
     model = Scripted(streamed("write", "c1", {"doc": "ab"}, 1), ["done"])
     graph = create_agent(
-        model, [], state_schema=Writer, middleware=[AGUIMiddleware(predict=[DOC])], checkpointer=InMemorySaver()
+        model,
+        [],
+        state_schema=Writer,
+        middleware=[AGUIMiddleware(predict=[DOC])],
+        checkpointer=InMemorySaver(),
     )
     agent = LangGraphAgent(graph=graph)
-    mine = [Tool(name="write", description="Write.", parameters={"type": "object", "properties": {}})]
+    mine = [
+        Tool(name="write", description="Write.", parameters={"type": "object", "properties": {}})
+    ]
     first = await record_run(agent, run_input("hi", thread="t", tools=mine))
     assert history(first) == ["-", "a", "ab", "-"]
     assert first.last.outcome.pending_tool_call_ids == ["c1"]
     assert isinstance(first.messages[-1], AssistantMessage)
     result = ToolMessage(id="r1", role="tool", tool_call_id="c1", content="done")
-    second = await record_run(agent, run_input(*first.messages, result, thread="t", state=first.state, tools=mine))
+    second = await record_run(
+        agent, run_input(*first.messages, result, thread="t", state=first.state, tools=mine)
+    )
     assert "doc" not in second.state
     assert second.messages[-1].content == "done"
 
@@ -502,7 +568,7 @@ async def test_a_long_document_costs_its_size_a_few_times_over() -> None:
     assert recorded.state["doc"] == text.upper()
 
 
-# -- state_update -----------------------------------------------------------------------------------------------------
+# -- state_update --------------------------------------------------------------------------------
 
 
 @tool("note")
@@ -517,7 +583,9 @@ def note_by_id(text: str, call: Annotated[str, InjectedToolCallId]) -> Command[A
     return state_update(call, f"noted {text}", {"notes": [text]})
 
 
-@pytest.mark.parametrize("used", [note_by_runtime, note_by_id], ids=["ToolRuntime", "InjectedToolCallId"])
+@pytest.mark.parametrize(
+    "used", [note_by_runtime, note_by_id], ids=["ToolRuntime", "InjectedToolCallId"]
+)
 @pytest.mark.parametrize("whole", [False, True], ids=["ToolNode", "create_agent"])
 async def test_a_tool_answers_and_writes_in_one(used: Any, whole: bool) -> None:
     model = Scripted([calls("note", "c1", text="x"), calls("note", "c2", 1, text="y")], ["done"])
@@ -525,7 +593,9 @@ async def test_a_tool_answers_and_writes_in_one(used: Any, whole: bool) -> None:
         graph = create_agent(model, [used], state_schema=Writer)
     else:
         graph = chain_of(talker(model), ToolNode([used]), state=Paper)
-    recorded = await record_run(LangGraphAgent(graph=graph), run_input("hi", state={"notes": ["old"]}))
+    recorded = await record_run(
+        LangGraphAgent(graph=graph), run_input("hi", state={"notes": ["old"]})
+    )
     assert recorded.state["notes"] == ["old", "x", "y"]
     # Both calls run at once, and either may end first.
     assert {(m.tool_call_id, m.content) for m in recorded.messages if m.role == "tool"} == {
@@ -539,7 +609,7 @@ def test_without_a_call_there_is_nothing_to_answer() -> None:
         state_update("", "done", {})
 
 
-# -- declared subgraphs -----------------------------------------------------------------------------------------------
+# -- declared subgraphs --------------------------------------------------------------------------
 
 
 class Inner(TypedDict, total=False):
@@ -565,10 +635,14 @@ def noting(name: str, **values: Any) -> Any:
 
 async def test_a_declared_subgraph_is_shown_after_each_of_its_supersteps() -> None:
     inner = chain_of(
-        noting("one", doc=1, only_inside="CANARY"), noting("two", doc=2), noting("three", notes=["n"]), state=Inner
+        noting("one", doc=1, only_inside="CANARY"),
+        noting("two", doc=2),
+        noting("three", notes=["n"]),
+        state=Inner,
     )
     recorded = await record_run(
-        agent_of(inner, noting("after", doc=3), state=Outer), run_input("hi", state={"notes": ["a"]})
+        agent_of(inner, noting("after", doc=3), state=Outer),
+        run_input("hi", state={"notes": ["a"]}),
     )
     assert history(recorded) == ["-", 1, 2, 3]
     # The inner graph began with ["a"], and gives all that it has back to the outer one's reducer.
@@ -579,9 +653,13 @@ async def test_a_declared_subgraph_is_shown_after_each_of_its_supersteps() -> No
 
 
 async def test_subgraphs_in_subgraphs() -> None:
-    innermost = chain_of(noting("one", doc=1, only_inside="CANARY"), noting("two", doc=2), state=Inner)
+    innermost = chain_of(
+        noting("one", doc=1, only_inside="CANARY"), noting("two", doc=2), state=Inner
+    )
     inner = chain_of(innermost, noting("three", doc=3), state=Inner)
-    recorded = await record_run(agent_of(inner, noting("after", doc=4), state=Outer), run_input("hi"))
+    recorded = await record_run(
+        agent_of(inner, noting("after", doc=4), state=Outer), run_input("hi")
+    )
     assert history(recorded) == ["-", 1, 2, 3, 4]
     assert "CANARY" not in "".join(event.model_dump_json() for event in recorded.events)
 
@@ -595,9 +673,13 @@ async def test_parallel_branches_of_a_subgraph() -> None:
     builder = StateGraph(Paper)
     builder.add_node("inner", inner.compile())
     builder.add_node("other", noting("other", notes=["o"]))
-    builder.add_conditional_edges(START, lambda _: [Send("inner", {}), Send("other", {})], ["inner", "other"])
+    builder.add_conditional_edges(
+        START, lambda _: [Send("inner", {}), Send("other", {})], ["inner", "other"]
+    )
     builder.add_edge("inner", END)
-    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi", state={"notes": ["a"]}))
+    recorded = await record_run(
+        LangGraphAgent(graph=builder.compile()), run_input("hi", state={"notes": ["a"]})
+    )
     assert history(recorded)[:2] == ["-", "begun"]
     assert recorded.state == {"doc": "begun", "notes": ["a", "n", "o"]}
     assert history(recorded, "notes")[-1] == ["a", "n", "o"]
@@ -607,7 +689,9 @@ async def test_the_same_subgraph_several_times_at_once() -> None:
     inner = chain_of(noting("one", notes=["n"]), noting("two", notes=["m"]), state=Inner)
     builder = StateGraph(Outer)
     builder.add_node("inner", inner)
-    builder.add_conditional_edges(START, lambda _: [Send("inner", {}), Send("inner", {})], ["inner"])
+    builder.add_conditional_edges(
+        START, lambda _: [Send("inner", {}), Send("inner", {})], ["inner"]
+    )
     recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
     assert ["n"] in history(recorded, "notes")
     assert recorded.state == {"notes": ["n", "m", "n", "m"]}
@@ -630,7 +714,9 @@ async def test_an_agent_that_is_only_called_keeps_its_state_to_itself(by: str) -
     if by == "node":
         agent = agent_of(node, state=Paper)
     else:
-        agent = agent_of(talker(Scripted([calls("delegate", "c1")])), ToolNode([delegate]), state=Paper)
+        agent = agent_of(
+            talker(Scripted([calls("delegate", "c1")])), ToolNode([delegate]), state=Paper
+        )
     recorded = await record_run(agent, run_input("hi"))
     assert history(recorded) == ["-", "mine"]
     assert "CANARY" not in "".join(event.model_dump_json() for event in recorded.events)

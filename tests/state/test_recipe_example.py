@@ -1,4 +1,5 @@
-"""The recipe assistant: the same conversation with patches and with snapshots, here and in the reference client."""
+"""The recipe assistant: the same conversation with patches and with snapshots, here and in the
+reference client."""
 
 from __future__ import annotations
 
@@ -24,7 +25,11 @@ ROOT = Path(__file__).parents[2]
 STATE = ("STATE_SNAPSHOT", "STATE_DELTA")
 BASIL = {"name": "basil", "amount": "a handful"}
 CHANGED = {**SOUP, "servings": 6, "ingredients": [*SOUP["ingredients"], BASIL]}
-WISH, CHANGE, EDITED = "A tomato soup, please.", "Please make it for six and add basil.", "I have changed the time."
+WISH, CHANGE, EDITED = (
+    "A tomato soup, please.",
+    "Please make it for six and add basil.",
+    "I have changed the time.",
+)
 Emit = Literal["delta", "snapshot"]
 
 
@@ -32,7 +37,9 @@ def assistant(emit: Emit) -> LangGraphAgent:
     return make_agent(emit, Cook(delay=0))
 
 
-async def turn(agent: LangGraphAgent, text: str, before: RecordedRun | None = None, **fields: Any) -> RecordedRun:
+async def turn(
+    agent: LangGraphAgent, text: str, before: RecordedRun | None = None, **fields: Any
+) -> RecordedRun:
     messages = before.messages if before else []
     fields.setdefault("state", before.state if before else {})
     recorded = await record_run(agent, run_input(*messages, text, thread="soup", **fields))
@@ -74,7 +81,10 @@ async def test_a_change_is_one_event(emit: Emit) -> None:
         assert event.snapshot == {"recipe": CHANGED}
     else:
         operations = sorted((one.op, one.path, one.value) for one in event.delta)
-        assert operations == [("add", "/recipe/ingredients/-", BASIL), ("replace", "/recipe/servings", 6)]
+        assert operations == [
+            ("add", "/recipe/ingredients/-", BASIL),
+            ("replace", "/recipe/servings", 6),
+        ]
     assert text(recorded).startswith("Tomato soup for 6, in 35 minutes")
     assert "basil" in text(recorded)
 
@@ -99,7 +109,10 @@ async def test_what_is_no_recipe_is_refused_and_one_that_is_cleared_is_written_a
     agent = assistant("delta")
     first = await turn(agent, WISH)
     wrong = await record_run(
-        agent, run_input(*first.messages, EDITED, thread="soup", state={"recipe": {**SOUP, "servings": 0}})
+        agent,
+        run_input(
+            *first.messages, EDITED, thread="soup", state={"recipe": {**SOUP, "servings": 0}}
+        ),
     )
     assert wrong.last.code == "state_invalid"
     assert not wrong.of("STEP_STARTED")
@@ -146,18 +159,27 @@ def test_in_the_reference_client(served: tuple[str, str], node_client: NodeClien
 
 def test_it_runs_from_a_clone() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "examples.recipe_assistant"], cwd=ROOT, capture_output=True, text=True, timeout=50
+        [sys.executable, "-m", "examples.recipe_assistant"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=50,
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     _, delta, snapshot = done.stdout.split("== emit=")
-    patch = re.search(r"STATE_DELTA (\d+) bytes: replace /recipe/servings, add /recipe/ingredients/-\n", delta)
+    patch = re.search(
+        r"STATE_DELTA (\d+) bytes: replace /recipe/servings, add /recipe/ingredients/-\n", delta
+    )
     whole = re.search(r"^  STATE_SNAPSHOT (\d+) bytes\n", snapshot, re.MULTILINE)
     assert patch is not None
     assert whole is not None
     assert int(patch[1]) * 3 < int(whole[1])
     assert "STATE_DELTA" not in snapshot
-    recorded = [[line for line in part.splitlines() if line.startswith("  state: ")] for part in (delta, snapshot)]
+    recorded = [
+        [line for line in part.splitlines() if line.startswith("  state: ")]
+        for part in (delta, snapshot)
+    ]
     assert recorded[0] == recorded[1]
     assert len(recorded[0]) == 3
     assert done.stdout.count("no event of state") == 2

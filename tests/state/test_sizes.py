@@ -1,4 +1,5 @@
-"""States as large as one event may be, and larger: what the client holds in the end, read from the bytes."""
+"""States as large as one event may be, and larger: what the client holds in the end, read from the
+bytes."""
 
 from __future__ import annotations
 
@@ -75,9 +76,14 @@ async def test_a_client_holds_what_fits_and_goes_on_with_that(
     graph = chain_of(first, second, state=Large, checkpointer=InMemorySaver())
     agent = LangGraphAgent(graph, state=StateOptions(send=emit))
     left_out = {"a"} if name.endswith("too large") else set()
-    shown = {"small": "small", **{key: value for key, value in later.items() if key not in left_out}}
+    shown = {
+        "small": "small",
+        **{key: value for key, value in later.items() if key not in left_out},
+    }
 
-    state, types = held_after(b"".join([piece async for piece in agent.stream_sse(run_input("hi", thread="t"))]))
+    state, types = held_after(
+        b"".join([piece async for piece in agent.stream_sse(run_input("hi", thread="t"))])
+    )
     assert types[-1] == "RUN_FINISHED"
     assert "STATE_DELTA" in types or emit == "snapshot" or left_out
     assert state == shown
@@ -110,12 +116,17 @@ async def test_one_of_two_large_values_is_sent_as_a_change() -> None:
     """Both sides of "what is smaller" are measured alike, whatever is in the values."""
 
     async def first(state: Large) -> dict[str, Any]:
-        return {"a": [number / 7 for number in range(1000)], "b": [number / 9 for number in range(1000)]}
+        return {
+            "a": [number / 7 for number in range(1000)],
+            "b": [number / 9 for number in range(1000)],
+        }
 
     async def second(state: Large) -> dict[str, Any]:
         return {"b": [number / 11 for number in range(1000)]}
 
-    recorded = await record_run(LangGraphAgent(chain_of(first, second, state=Large)), run_input("hi"))
+    recorded = await record_run(
+        LangGraphAgent(chain_of(first, second, state=Large)), run_input("hi")
+    )
 
     assert recorded.types.count("STATE_SNAPSHOT") == 1
     assert recorded.types.count("STATE_DELTA") == 1

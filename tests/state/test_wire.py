@@ -1,4 +1,5 @@
-"""Shared state on the wire: odd keys and values in the real client, and what must never get there."""
+"""Shared state on the wire: odd keys and values in the real client, and what must never get
+there."""
 
 from __future__ import annotations
 
@@ -23,7 +24,24 @@ from tests.adapter.models import Scripted, call
 from tests.adapter.streams import record_run, run_input, user
 from tests.node_client import NodeClient
 
-ODD_KEYS = ["", "/", "~", "~1", "~0/", "a/b", "ключ", "🗝", "-", "0", " ", '"', "\\", "\n", "__proto__", "constructor"]
+ODD_KEYS = [
+    "",
+    "/",
+    "~",
+    "~1",
+    "~0/",
+    "a/b",
+    "ключ",
+    "🗝",
+    "-",
+    "0",
+    " ",
+    '"',
+    "\\",
+    "\n",
+    "__proto__",
+    "constructor",
+]
 
 
 class Odd(TypedDict, total=False):
@@ -55,21 +73,49 @@ ODD_STEPS = [
     {"doc": {key: [[], [[1, None]], {}] for key in ODD_KEYS if key != "__proto__"}},
     {"doc": {key: [[None], [[1, None, 2]], {key: None}] for key in ODD_KEYS}},
     {"doc": {key: {"n": None, key: [[[]]]} for key in ODD_KEYS[3:]}, "log": [[[]], None]},
-    {"doc": {key: {"n": [None], key: [[[0]], "é" * 9]} for key in ODD_KEYS[:9]}, "log": [{"": {"/": 0}}]},
+    {
+        "doc": {key: {"n": [None], key: [[[0]], "é" * 9]} for key in ODD_KEYS[:9]},
+        "log": [{"": {"/": 0}}],
+    },
     {"doc": None},
-    {"doc": [b"bytes", float("nan"), {1, 2}, Point(1, datetime(2026, 1, 2, tzinfo=UTC)), object(), "\ud83d", 2**70]},
-    {"doc": [b"other", float("inf"), {1, 3}, Point(2, datetime(2026, 1, 2, tzinfo=UTC)), object(), "x", 2**70 + 1]},
+    {
+        "doc": [
+            b"bytes",
+            float("nan"),
+            {1, 2},
+            Point(1, datetime(2026, 1, 2, tzinfo=UTC)),
+            object(),
+            "\ud83d",
+            2**70,
+        ]
+    },
+    {
+        "doc": [
+            b"other",
+            float("inf"),
+            {1, 3},
+            Point(2, datetime(2026, 1, 2, tzinfo=UTC)),
+            object(),
+            "x",
+            2**70 + 1,
+        ]
+    },
     {"doc": {(1, 2): "tuple", 3: "number", None: "none", "3": "text"}},
 ]
 
 
 @pytest.mark.parametrize("emit", ["delta", "snapshot"])
-async def test_odd_keys_and_values_replay_in_the_node_client(emit: Any, node_client: NodeClient) -> None:
+async def test_odd_keys_and_values_replay_in_the_node_client(
+    emit: Any, node_client: NodeClient
+) -> None:
     agent = LangGraphAgent(steps(*ODD_STEPS), state=StateOptions(send=emit))
     given = run_input("hi", state={"mine": {"~/": [[None]]}}, run="r", thread="t")
     recorded = await record_run(agent, given)
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
-    events = [event.model_dump(by_alias=True, mode="json", exclude_none=False) for event in recorded.events]
+    events = [
+        event.model_dump(by_alias=True, mode="json", exclude_none=False)
+        for event in recorded.events
+    ]
     body = b"".join([piece async for piece in agent.stream_sse(given)])
     ran = await node_client.arun(sse=body.decode(), state=given.state, threadId="t", runId="r")
     assert ran.accepted, ran.error
@@ -83,9 +129,14 @@ async def test_odd_keys_and_values_replay_in_the_node_client(emit: Any, node_cli
 
 async def test_an_odd_key_of_the_state_itself(node_client: NodeClient) -> None:
     fields = {key: Any for key in ODD_KEYS if not key.startswith("__")}
-    state = TypedDict("state", {"messages": Annotated[list[AnyMessage], add_messages], **fields}, total=False)  # type: ignore[misc]
+    state = TypedDict(
+        "state", {"messages": Annotated[list[AnyMessage], add_messages], **fields}, total=False
+    )  # type: ignore[misc]
     filler = "x" * 300
-    updates = [{key: [filler, {"n": 0}] for key in fields}, *({key: [filler, {"n": 1}]} for key in fields)]
+    updates = [
+        {key: [filler, {"n": 0}] for key in fields},
+        *({key: [filler, {"n": 1}]} for key in fields),
+    ]
     agent = LangGraphAgent(steps(*updates, state=state))
     given = run_input("hi", run="r", thread="t")
     body = b"".join([piece async for piece in agent.stream_sse(given)])
@@ -121,7 +172,13 @@ async def secretive(state: Secretive) -> dict[str, Any]:
     model = Scripted([call("remember", "c1", secret=CANARY)], disable_streaming=True)
     quiet = model.with_config(tags=["nostream"])
     await quiet.ainvoke([system])
-    return {"secret": CANARY, "trail": [CANARY], "left_out": CANARY, "shown": 2, "messages": [system]}
+    return {
+        "secret": CANARY,
+        "trail": [CANARY],
+        "left_out": CANARY,
+        "shown": 2,
+        "messages": [system],
+    }
 
 
 async def asking(state: Secretive) -> dict[str, Any]:
@@ -141,13 +198,17 @@ async def test_a_canary_in_private_keys_messages_and_the_system_prompt_never_lea
     async def bytes_of(given: Any, connect: bool = False) -> bytes:
         events = [] if not connect else [event async for event in agent.connect(given)]
         if connect:
-            return "".join(f"data: {event.model_dump_json(by_alias=True)}\n\n" for event in events).encode()
+            return "".join(
+                f"data: {event.model_dump_json(by_alias=True)}\n\n" for event in events
+            ).encode()
         return b"".join([piece async for piece in agent.stream_sse(given)])
 
     hi = user("hi")
     first = await bytes_of(run_input(hi, thread="t"))
     assert b'"interrupt"' in first
-    interrupt_id = json.loads(first.decode().strip().split("\n\n")[-1][6:])["outcome"]["interrupts"][0]["id"]
+    interrupt_id = json.loads(first.decode().strip().split("\n\n")[-1][6:])["outcome"][
+        "interrupts"
+    ][0]["id"]
     answer = [{"interruptId": interrupt_id, "status": "resolved", "payload": "yes"}]
     second = await bytes_of(run_input(hi, thread="t", resume=answer, state={"shown": 2}))
     assert b"RUN_FINISHED" in second
@@ -168,7 +229,9 @@ async def test_nobody_writes_a_private_key() -> None:
         LangGraphAgent(builder.compile()),
         LangGraphAgent(builder.compile(checkpointer=InMemorySaver())),
     ):
-        recorded = await record_run(agent, run_input("hi", state={"secret": "forged", "trail": ["forged"]}))
+        recorded = await record_run(
+            agent, run_input("hi", state={"secret": "forged", "trail": ["forged"]})
+        )
         assert recorded.state["shown"] == [None, []]
     refusing = LangGraphAgent(builder.compile(), state=StateOptions(forbidden_change="refuse"))
     recorded = await record_run(refusing, run_input("hi", state={"secret": "forged"}))

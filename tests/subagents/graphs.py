@@ -94,7 +94,7 @@ def task(name: str, description: str) -> tuple[str, dict[str, Any]]:
     return "task", {"description": description, "subagent_type": name}
 
 
-# -- deepagents -----------------------------------------------------------------------------------------------------
+# -- deepagents ----------------------------------------------------------------------------------
 
 DEEP = {
     "mid_a": ExpectedSubagent("mid_a", BOSS, "boss.0", "do a"),
@@ -110,7 +110,9 @@ def deep_of(saver: Any, leaf_a: Any, leaf_b: Any) -> Built:
     for name, which, leaf in (("mid_a", "a", leaf_a), ("mid_b", "b", leaf_b)):
         inner = f"leaf_{which}"
         models[name] = voice(name, task(inner, f"do {which} {inner}"))
-        mids.append(sub(name, create_deep_agent(models[name], subagents=[sub(inner, leaf)], name=name)))
+        mids.append(
+            sub(name, create_deep_agent(models[name], subagents=[sub(inner, leaf)], name=name))
+        )
     boss = voice(BOSS, task("mid_a", "do a"), task("mid_b", "do b"))
     graph = create_deep_agent(boss, subagents=mids, checkpointer=saver, name=BOSS)
     return Built(graph, boss, DEEP, models)
@@ -135,7 +137,9 @@ def guarded_leaf(who: str, mode: Mode, done: list[str], count: int = 1) -> Any:
     return create_agent(model, [deploy], middleware=[guard], name=who), model
 
 
-def guarded(saver: Any, mode: Mode, done: list[str], *, both: bool = False, count: int = 1) -> Built:
+def guarded(
+    saver: Any, mode: Mode, done: list[str], *, both: bool = False, count: int = 1
+) -> Built:
     """Like `deep`, but `leaf_a`, or both leaves, ask before they do anything."""
     leaf_a, model_a = guarded_leaf("leaf_a", mode, done, count)
     leaf_b, model_b = agent_of(model := voice("leaf_b"), name="leaf_b"), model
@@ -148,26 +152,36 @@ def guarded(saver: Any, mode: Mode, done: list[str], *, both: bool = False, coun
 
 def deep_specs(saver: Any) -> Built:
     """Subagents that deepagents makes itself."""
-    spec: Any = {"name": "worker", "description": "Works.", "system_prompt": "Work.", "model": voice("worker")}
+    spec: Any = {
+        "name": "worker",
+        "description": "Works.",
+        "system_prompt": "Work.",
+        "model": voice("worker"),
+    }
     boss = voice(BOSS, task("worker", "do it"))
     graph = create_deep_agent(boss, subagents=[spec], checkpointer=saver)
     return Built(graph, boss, {"worker": ExpectedSubagent("worker", BOSS, "boss.0", "do it")})
 
 
-# -- agents as tools ------------------------------------------------------------------------------------------------
+# -- agents as tools -----------------------------------------------------------------------------
 
 
-def boss_of(saver: Any, tools: Sequence[BaseTool], *wanted: tuple[str, dict[str, Any]], **fields: Any) -> Any:
+def boss_of(
+    saver: Any, tools: Sequence[BaseTool], *wanted: tuple[str, dict[str, Any]], **fields: Any
+) -> Any:
     boss = voice(BOSS, *wanted)
     return create_agent(boss, tools, checkpointer=saver, **fields), boss
 
 
 def tools_of(saver: Any, *, sync: bool) -> Built:
     """Two tools at once, each of which asks an agent without a name."""
-    tools = [agent_tool(name, agent_of(voice(name, pace=0.01)), sync=sync) for name in ("ann", "bob")]
+    tools = [
+        agent_tool(name, agent_of(voice(name, pace=0.01)), sync=sync) for name in ("ann", "bob")
+    ]
     graph, boss = boss_of(saver, tools, *((name, {"question": "why"}) for name in ("ann", "bob")))
     subagent_ids = {
-        name: ExpectedSubagent(name, BOSS, f"boss.{n}", f"Ask {name}.") for n, name in enumerate(("ann", "bob"))
+        name: ExpectedSubagent(name, BOSS, f"boss.{n}", f"Ask {name}.")
+        for n, name in enumerate(("ann", "bob"))
     }
     return Built(graph, boss, subagent_ids)
 
@@ -184,7 +198,12 @@ def same_tool_twice(saver: Any) -> Built:
     helper = agent_tool("help", agent_of(voice("help", each=True, pace=0.01)))
     graph, boss = boss_of(saver, [helper], *(("help", {"question": which}) for which in "xy"))
     return Built(
-        graph, boss, {f"help-{x}": ExpectedSubagent("help", BOSS, f"boss.{n}", "Ask help.") for n, x in enumerate("xy")}
+        graph,
+        boss,
+        {
+            f"help-{x}": ExpectedSubagent("help", BOSS, f"boss.{n}", "Ask help.")
+            for n, x in enumerate("xy")
+        },
     )
 
 
@@ -199,7 +218,9 @@ def two_agents_in_a_tool(saver: Any) -> Built:
 
 
 def tools_in_tools(saver: Any) -> Built:
-    inner = create_agent(voice("outer", ("deeper", {"question": "q"})), [agent_tool("deeper", agent_of(voice("in")))])
+    inner = create_agent(
+        voice("outer", ("deeper", {"question": "q"})), [agent_tool("deeper", agent_of(voice("in")))]
+    )
     graph, boss = boss_of(saver, [agent_tool("outer", inner)], ("outer", {"question": "why"}))
     subagent_ids = {
         "outer": ExpectedSubagent("outer", BOSS, "boss.0", "Ask outer."),
@@ -209,13 +230,14 @@ def tools_in_tools(saver: Any) -> Built:
 
 
 def nostream(saver: Any) -> Built:
-    """A subagent whose model is tagged `nostream`: nobody hears what it says, but for the tool's result."""
+    """A subagent whose model is tagged `nostream`: nobody hears what it says, but for the tool's
+    result."""
     agent = agent_of(voice("quiet").with_config(tags=["nostream"]))
     graph, boss = boss_of(saver, [agent_tool("quiet", agent)], ("quiet", {"question": "why"}))
     return Built(graph, boss, {}, silent=("quiet",))
 
 
-# -- nodes ----------------------------------------------------------------------------------------------------------
+# -- nodes ---------------------------------------------------------------------------------------
 
 
 class Topic(TypedDict):
@@ -243,7 +265,11 @@ def declared(saver: Any, state: Any, key: str) -> Built:
     outer = graph_of(state, speak=talker(voice("outer"), "speak", key), inside=inner)
     boss = voice(BOSS)
     graph = graph_of(Topic, saver, part=outer, speak=talker(boss, "speak"))
-    return Built(graph, boss, {"outer": ExpectedSubagent("part"), "inner": ExpectedSubagent("inside", "outer")})
+    return Built(
+        graph,
+        boss,
+        {"outer": ExpectedSubagent("part"), "inner": ExpectedSubagent("inside", "outer")},
+    )
 
 
 def declared_shared(saver: Any) -> Built:
@@ -261,7 +287,9 @@ def declared_apart(saver: Any) -> Built:
 def declared_agent(saver: Any) -> Built:
     """An agent with a name of its own as a node."""
     boss = voice(BOSS)
-    graph = graph_of(Chat, saver, writer=agent_of(voice("writer"), name="author"), speak=talker(boss, "speak"))
+    graph = graph_of(
+        Chat, saver, writer=agent_of(voice("writer"), name="author"), speak=talker(boss, "speak")
+    )
     return Built(graph, boss, {"writer": ExpectedSubagent("author")}, shared=frozenset({"writer"}))
 
 
@@ -306,11 +334,15 @@ def sent(saver: Any) -> Built:
     builder.add_node("speak", talker(boss, "speak"))
     builder.add_edge(START, "fan")
     builder.add_conditional_edges(
-        "fan", lambda state: [Send("worker", {"notes": [HumanMessage(which)]}) for which in "xy"], ["worker"]
+        "fan",
+        lambda state: [Send("worker", {"notes": [HumanMessage(which)]}) for which in "xy"],
+        ["worker"],
     )
     builder.add_edge("worker", "speak")
     return Built(
-        builder.compile(checkpointer=saver), boss, {f"work-{which}": ExpectedSubagent("worker") for which in "xy"}
+        builder.compile(checkpointer=saver),
+        boss,
+        {f"work-{which}": ExpectedSubagent("worker") for which in "xy"},
     )
 
 
@@ -340,7 +372,10 @@ _FIRST = {"deep", "async_tools", "tools_in_tools", "declared_shared", "sent"}
 
 few_graphs = pytest.mark.parametrize(
     "build",
-    [pytest.param(build, id=name, marks=() if name in _FIRST else deep_test) for name, build in GRAPHS.items()],
+    [
+        pytest.param(build, id=name, marks=() if name in _FIRST else deep_test)
+        for name, build in GRAPHS.items()
+    ],
 )
 """Tests with all graphs; those that are not of a kind of their own are deep."""
 
@@ -354,7 +389,7 @@ PARALLEL = {
 """Two speakers of each graph that speak at once."""
 
 
-# -- failures -------------------------------------------------------------------------------------------------------
+# -- failures ------------------------------------------------------------------------------------
 
 
 class Mend(AgentMiddleware):
@@ -370,8 +405,12 @@ class Mend(AgentMiddleware):
 def failing(*, handled: bool) -> Built:
     """A tool's agent fails within another one; the root's agent takes that, or fails as well."""
     broken = agent_tool("inner", agent_of(breaking("inner", ValueError("a secret"))))
-    outer = agent_tool("outer", create_agent(voice("outer", ("inner", {"question": "q"})), [broken]))
-    graph, boss = boss_of(None, [outer], ("outer", {"question": "q"}), middleware=[Mend()] if handled else [])
+    outer = agent_tool(
+        "outer", create_agent(voice("outer", ("inner", {"question": "q"})), [broken])
+    )
+    graph, boss = boss_of(
+        None, [outer], ("outer", {"question": "q"}), middleware=[Mend()] if handled else []
+    )
     subagent_ids = {
         "outer": ExpectedSubagent("outer", BOSS, "boss.0", "Ask outer."),
         "inner": ExpectedSubagent("inner", "outer", "outer.0", "Ask inner."),

@@ -15,7 +15,16 @@ from langgraph.types import Command, RetryPolicy
 
 from tests.adapter.graphs import Chat, talker
 from tests.adapter.models import Scripted
-from tests.subagents.graphs import BOSS, Build, Built, ExpectedSubagent, agent_of, agent_tool, asking, boss_of
+from tests.subagents.graphs import (
+    BOSS,
+    Build,
+    Built,
+    ExpectedSubagent,
+    agent_of,
+    agent_tool,
+    asking,
+    boss_of,
+)
 from tests.subagents.voices import spoken, voice
 
 WHY = {"question": "why"}
@@ -32,7 +41,11 @@ def at_once_in_a_tool(saver: Any) -> Built:
         return "asked"
 
     graph, boss = boss_of(saver, [both], ("both", WHY))
-    return Built(graph, boss, {name: ExpectedSubagent(name, BOSS, "boss.0", "Ask both.") for name in ("ann", "bob")})
+    return Built(
+        graph,
+        boss,
+        {name: ExpectedSubagent(name, BOSS, "boss.0", "Ask both.") for name in ("ann", "bob")},
+    )
 
 
 def on_threads_of_their_own(saver: Any) -> Built:
@@ -43,11 +56,17 @@ def on_threads_of_their_own(saver: Any) -> Built:
     async def ask(question: str) -> str:
         """Ask."""
         for number, agent in enumerate(agents):
-            await agent.ainvoke(asking(question), {"configurable": {"thread_id": f"another {number}"}})
+            await agent.ainvoke(
+                asking(question), {"configurable": {"thread_id": f"another {number}"}}
+            )
         return "asked"
 
     graph, boss = boss_of(saver, [ask], ("ask", WHY))
-    return Built(graph, boss, {name: ExpectedSubagent(name, BOSS, "boss.0", "Ask.") for name in ("ann", "bob")})
+    return Built(
+        graph,
+        boss,
+        {name: ExpectedSubagent(name, BOSS, "boss.0", "Ask.") for name in ("ann", "bob")},
+    )
 
 
 def that_remembers(saver: Any) -> Built:
@@ -82,7 +101,11 @@ def batched(saver: Any) -> Built:
         return "asked"
 
     graph, boss = boss_of(saver, [ask], ("ask", WHY))
-    return Built(graph, boss, {f"help-{which}": ExpectedSubagent("help", BOSS, "boss.0", "Ask.") for which in "xy"})
+    return Built(
+        graph,
+        boss,
+        {f"help-{which}": ExpectedSubagent("help", BOSS, "boss.0", "Ask.") for which in "xy"},
+    )
 
 
 def handing_over(saver: Any) -> Built:
@@ -145,4 +168,6 @@ def retried() -> Built:
     builder.add_node("speak", talker(boss, "speak"))
     builder.add_edge(START, "part")
     builder.add_edge("part", "speak")
-    return Built(builder.compile(), boss, {name: ExpectedSubagent("part") for name in ("first", "second")})
+    return Built(
+        builder.compile(), boss, {name: ExpectedSubagent("part") for name in ("first", "second")}
+    )

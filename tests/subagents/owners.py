@@ -1,4 +1,5 @@
-"""The oracle: whose each event and message must be, by the words in it, and what is sent about a subagent itself."""
+"""The oracle: whose each event and message must be, by the words in it, and what is sent about a
+subagent itself."""
 
 from __future__ import annotations
 
@@ -11,8 +12,20 @@ from ag_ui.core import AssistantMessage, Event, Message, ToolMessage
 from tests.adapter.streams import RecordedRun
 from tests.subagents.graphs import BOSS, Built, ExpectedSubagent
 
-OPENS = {"TEXT_MESSAGE_START", "REASONING_MESSAGE_START", "REASONING_START", "TOOL_CALL_START", "STEP_STARTED"}
-CLOSES = {"TEXT_MESSAGE_END", "REASONING_MESSAGE_END", "REASONING_END", "TOOL_CALL_END", "STEP_FINISHED"}
+OPENS = {
+    "TEXT_MESSAGE_START",
+    "REASONING_MESSAGE_START",
+    "REASONING_START",
+    "TOOL_CALL_START",
+    "STEP_STARTED",
+}
+CLOSES = {
+    "TEXT_MESSAGE_END",
+    "REASONING_MESSAGE_END",
+    "REASONING_END",
+    "TOOL_CALL_END",
+    "STEP_FINISHED",
+}
 ENDS = ("SUBAGENT_FINISHED", "SUBAGENT_ERROR")
 
 
@@ -22,7 +35,9 @@ def tag(recorded: Any) -> str | None:
 
 def starts(events: Iterable[Event]) -> dict[str, Any]:
     """The subagents that were told to start, by id."""
-    return {event.subagent_run_id: event for event in events if event.type.value == "SUBAGENT_STARTED"}  # type: ignore[union-attr]
+    return {
+        event.subagent_run_id: event for event in events if event.type.value == "SUBAGENT_STARTED"
+    }  # type: ignore[union-attr]
 
 
 def ends(events: Iterable[Event]) -> dict[str, Any]:
@@ -31,21 +46,25 @@ def ends(events: Iterable[Event]) -> dict[str, Any]:
 
 
 def check_all(recorded: RecordedRun, built: Built) -> dict[str, str]:
-    """Check a run in mode "attributed" that did not fail; return the subagents' ids by their speakers."""
+    """Check a run in mode "attributed" that did not fail; return the subagents' ids by their
+    speakers."""
     recorded.check_snapshot()
     check_lifecycle(recorded.events)
     check_tags(recorded)
     owners = check_words(recorded, built)
     check_links(recorded, built.subagent_ids, owners)
     silent = sorted(
-        event.name for subagent_id, event in starts(recorded.events).items() if subagent_id not in owners.values()
+        event.name
+        for subagent_id, event in starts(recorded.events).items()
+        if subagent_id not in owners.values()
     )
     assert silent == sorted(built.silent)
     return owners
 
 
 def check_lifecycle(events: Sequence[Event]) -> None:
-    """Each subagent starts and ends once, within its parent, before and after all that is tagged with it."""
+    """Each subagent starts and ends once, within its parent, before and after all that is tagged
+    with it."""
     open_subagents: dict[str, str | None] = {}
     open_items: dict[str, list[tuple[str, str]]] = defaultdict(list)
     ended: set[str] = set()
@@ -60,15 +79,24 @@ def check_lifecycle(events: Sequence[Event]) -> None:
             open_subagents[subagent_id] = parent
         elif kind in ENDS:
             assert subagent_id in open_subagents, event
-            assert subagent_id not in open_subagents.values(), f"{subagent_id} ends before its children"
-            assert not open_items[subagent_id], f"{subagent_id} ends with open items: {open_items[subagent_id]}"
+            assert subagent_id not in open_subagents.values(), (
+                f"{subagent_id} ends before its children"
+            )
+            assert not open_items[subagent_id], (
+                f"{subagent_id} ends with open items: {open_items[subagent_id]}"
+            )
             del open_subagents[subagent_id]
             ended.add(subagent_id)
         elif subagent_id is not None and subagent_id in ended:
-            # Whether the root's own state holds a message is known when the node that ran the subagent has ended.
-            assert kind == "REASONING_ENCRYPTED_VALUE", f"{kind} after the end of its subagent: {event}"
+            # Whether the root's own state holds a message is known when the node that ran the
+            # subagent has ended.
+            assert kind == "REASONING_ENCRYPTED_VALUE", (
+                f"{kind} after the end of its subagent: {event}"
+            )
         elif subagent_id is not None:
-            assert subagent_id in open_subagents, f"{kind} before the start of its subagent: {event}"
+            assert subagent_id in open_subagents, (
+                f"{kind} before the start of its subagent: {event}"
+            )
             if kind in OPENS:
                 open_items[subagent_id].append(_item(event))
             elif kind in CLOSES:
@@ -78,7 +106,11 @@ def check_lifecycle(events: Sequence[Event]) -> None:
 
 def _item(event: Any) -> tuple[str, str]:
     kind = event.type.value.rpartition("_")[0]
-    one = getattr(event, "step_name", None) or getattr(event, "tool_call_id", None) or event.message_id
+    one = (
+        getattr(event, "step_name", None)
+        or getattr(event, "tool_call_id", None)
+        or event.message_id
+    )
     return kind, one
 
 
@@ -92,7 +124,8 @@ def owners_of(messages: Iterable[Message]) -> dict[str, str | None]:
 
 
 def check_tags(recorded: RecordedRun) -> None:
-    """All events of one item have the same tag; so have a call and its message, and a value and what it is of."""
+    """All events of one item have the same tag; so have a call and its message, and a value and
+    what it is of."""
     owners = owners_of(recorded.input.messages)
     for event in recorded.events:
         kind: str = event.type.value
@@ -124,7 +157,10 @@ def sayings(events: Iterable[Event]) -> list[tuple[str, str | None]]:
     for event in events:
         kind: Any = event.type.value
         item: Any = (kind.partition("_")[0], getattr(event, "message_id", None))
-        if kind in ("TEXT_MESSAGE_START", "REASONING_MESSAGE_START") and getattr(event, "role", "") != "user":
+        if (
+            kind in ("TEXT_MESSAGE_START", "REASONING_MESSAGE_START")
+            and getattr(event, "role", "") != "user"
+        ):
             said[item], owners[item] = [], tag(event)
         elif kind in ("TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT") and item in said:
             said[item].append(event.delta)  # type: ignore[union-attr]
@@ -148,7 +184,8 @@ def written(messages: Iterable[Message]) -> list[tuple[str, str | None]]:
 
 
 def check_words(recorded: RecordedRun, built: Built) -> dict[str, str]:
-    """A speaker has one subagent, its own; the boss speaks as the parent. Returns the subagents by speakers."""
+    """A speaker has one subagent, its own; the boss speaks as the parent. Returns the subagents by
+    speakers."""
     owners: dict[str, str] = {}
     subagent_ids: Mapping[str, ExpectedSubagent] = built.subagent_ids
     snapshot = recorded.snapshot if recorded.of("MESSAGES_SNAPSHOT") else []
@@ -166,8 +203,11 @@ def check_words(recorded: RecordedRun, built: Built) -> dict[str, str]:
     return owners
 
 
-def check_links(recorded: RecordedRun, subagent_ids: Mapping[str, ExpectedSubagent], owners: Mapping[str, str]) -> None:
-    """A subagent starts with its name, its parent, and the call that it answers, which is the parent's."""
+def check_links(
+    recorded: RecordedRun, subagent_ids: Mapping[str, ExpectedSubagent], owners: Mapping[str, str]
+) -> None:
+    """A subagent starts with its name, its parent, and the call that it answers, which is the
+    parent's."""
     speakers = {subagent_id: speaker for speaker, subagent_id in owners.items()}
     for subagent_id, start in starts(recorded.events).items():
         if subagent_id not in speakers:
@@ -183,11 +223,14 @@ def check_links(recorded: RecordedRun, subagent_ids: Mapping[str, ExpectedSubage
 
 
 def check_call(recorded: RecordedRun, start: Any, parent: str | None) -> None:
-    """The call that a subagent answers is in the message that is named beside it, and both are the parent's."""
+    """The call that a subagent answers is in the message that is named beside it, and both are the
+    parent's."""
     if start.parent_tool_call_id is None:
         assert start.parent_message_id is None
         return
-    calling = next(message for message in recorded.messages if message.id == start.parent_message_id)
+    calling = next(
+        message for message in recorded.messages if message.id == start.parent_message_id
+    )
     assert isinstance(calling, AssistantMessage)
     assert start.parent_tool_call_id in [call.id for call in calling.tool_calls or ()]
     assert tag(calling) == parent
@@ -205,6 +248,10 @@ def interleaved(events: Iterable[Event], one: str | None, other: str | None) -> 
     """Whether two subagents speak in turns: one, the other, and the one again."""
     order: list[str | None] = []
     for event in events:
-        if event.type.value.endswith("_CONTENT") and tag(event) in (one, other) and order[-1:] != [tag(event)]:
+        if (
+            event.type.value.endswith("_CONTENT")
+            and tag(event) in (one, other)
+            and order[-1:] != [tag(event)]
+        ):
             order.append(tag(event))
     return len(order) > 2

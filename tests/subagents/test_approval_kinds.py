@@ -1,4 +1,5 @@
-"""Approvals in subagents of every kind: whose they are, and that their subagents are the same when the run goes on."""
+"""Approvals in subagents of every kind: whose they are, and that their subagents are the same when
+the run goes on."""
 
 from __future__ import annotations
 
@@ -97,18 +98,25 @@ def sent(saver: Any, leaf: Any) -> Built:
     builder.add_conditional_edges("fan", fan, ["guarded", "free"])
     builder.add_edge(["guarded", "free"], "speak")
     subagent_ids = {"leaf": ExpectedSubagent("leaf"), "other": ExpectedSubagent("other")}
-    return Built(builder.compile(checkpointer=saver), boss, subagent_ids, shared=frozenset(subagent_ids))
+    return Built(
+        builder.compile(checkpointer=saver), boss, subagent_ids, shared=frozenset(subagent_ids)
+    )
 
 
 KINDS: dict[str, Kind] = {
-    kind.__name__: kind for kind in (async_tool, sync_tool, tool_in_tool, declared, declared_twice, in_a_node, sent)
+    kind.__name__: kind
+    for kind in (async_tool, sync_tool, tool_in_tool, declared, declared_twice, in_a_node, sent)
 }
 
 STORED = [
     (name, store)
     for name in KINDS
     for store in ("memory", "database")
-    if (name, store) != ("sync_tool", "database")  # that checkpointer is not for agents that are invoked synchronously
+    if (name, store)
+    != (
+        "sync_tool",
+        "database",
+    )  # that checkpointer is not for agents that are invoked synchronously
 ]
 modes = pytest.mark.parametrize("mode", ["batched", "per_call"])
 
@@ -125,7 +133,9 @@ def database(home: Any) -> Any:
 @pytest.mark.parametrize(("name", "store"), STORED)
 @modes
 @each_value()
-async def test_the_subagents_go_on_under_their_ids(name: str, store: str, mode: Mode, tmp_path: Any) -> None:
+async def test_the_subagents_go_on_under_their_ids(
+    name: str, store: str, mode: Mode, tmp_path: Any
+) -> None:
     done: list[str] = []
     leaf, model = guarded_leaf("leaf", mode, done)
     async with memory() if store == "memory" else database(tmp_path) as saver:
@@ -184,12 +194,18 @@ async def test_a_question_of_a_subagents_tool() -> None:
     assert question.subagent_run_id == owners["leaf"]
     recorded = await client.send(resume=resolved((question.id, "red")))
     assert check_all(recorded, built) == owners
-    results = {message.tool_call_id: message.content for message in recorded.messages if message.role == "tool"}
+    results = {
+        message.tool_call_id: message.content
+        for message in recorded.messages
+        if message.role == "tool"
+    }
     assert results["leaf.0"] == "picked red"
 
 
 async def test_a_breakpoint_in_a_subagent() -> None:
-    inner = graph_of(Chat, speak=talker(voice("leaf"), "speak"), after=talker(voice("leaf"), "after"))
+    inner = graph_of(
+        Chat, speak=talker(voice("leaf"), "speak"), after=talker(voice("leaf"), "after")
+    )
     inner.interrupt_before_nodes = ["after"]
     built = declared(InMemorySaver(), inner)
     built.subagent_ids = {"leaf": ExpectedSubagent("part")}
@@ -206,10 +222,13 @@ async def test_a_breakpoint_in_a_subagent() -> None:
 
 @modes
 async def test_a_pause_in_the_second_agent_of_a_tool(mode: Mode) -> None:
-    """The tool runs from its beginning when it goes on; the first agent then speaks in its old subagent."""
+    """The tool runs from its beginning when it goes on; the first agent then speaks in its old
+    subagent."""
     done: list[str] = []
     leaf, _ = guarded_leaf("leaf", mode, done)
-    graph, boss = boss_of(InMemorySaver(), [agent_tool("both", agent_of(voice("one")), leaf)], ("both", WHY))
+    graph, boss = boss_of(
+        InMemorySaver(), [agent_tool("both", agent_of(voice("one")), leaf)], ("both", WHY)
+    )
     subagent_ids = {
         "one": ExpectedSubagent("both", BOSS, "boss.0", "Ask both."),
         "leaf": ExpectedSubagent("leaf", BOSS, "boss.0", "Ask both."),

@@ -81,7 +81,9 @@ async def test_two_ask_at_once(mode: Mode) -> None:
         owners["mid_a"]: None,
         owners["mid_b"]: None,
     }
-    answers = resolved((questions[1].id, {"approved": True}), (questions[0].id, {"approved": False}))
+    answers = resolved(
+        (questions[1].id, {"approved": True}), (questions[0].id, {"approved": False})
+    )
     done = await paused.client.send(resume=answers)
     assert check_all(done, paused.built) == owners
     assert set(starts(done.events)) == set(owners.values())
@@ -99,7 +101,9 @@ async def test_two_questions_of_one_subagent(mode: Mode) -> None:
     ids = suspended(recorded)[owners["leaf_a"]]
     assert ids is not None
     assert sorted(ids) == sorted(one.id for one in questions)
-    done = await paused.client.send(resume=resolved(*((one.id, {"approved": True}) for one in questions)))
+    done = await paused.client.send(
+        resume=resolved(*((one.id, {"approved": True}) for one in questions))
+    )
     assert check_all(done, paused.built) == owners
     assert sorted(paused.done) == ["leaf_a0", "leaf_a1"]
 
@@ -118,9 +122,13 @@ async def test_an_answer(mode: Mode, answer: str) -> None:
     assert suspended(recorded) == {}
     assert paused.done == DONE[answer]
     assert recorded.messages[-1].content == "boss: ends 1"
-    again = {event.tool_call_id for event in recorded.of("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END")}
+    again = {
+        event.tool_call_id
+        for event in recorded.of("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END")
+    }
     assert not again
-    # Each goes on from where it stood: one more answer of the three that wait, none of those that were done.
+    # Each goes on from where it stood: one more answer of the three that wait, none of those that
+    # were done.
     asked_again = {name: count - before[name] for name, count in paused.seen.items()}
     assert asked_again == {"boss": 1, "mid_a": 1, "mid_b": 0, "leaf_a": 1, "leaf_b": 0}
 

@@ -30,11 +30,14 @@ def look(q: str) -> str:
 
 
 def numbering(who: str, wanted: str, **arguments: Any) -> Scripted:
-    """A model that calls one tool in each turn, under the number of the call in its conversation."""
+    """A model that calls one tool in each turn, under the number of the call in its
+    conversation."""
 
     def script(messages: list[BaseMessage]) -> list[Piece]:
         if isinstance(messages[-1], HumanMessage):
-            number = sum(len(message.tool_calls) for message in messages if isinstance(message, AIMessage))
+            number = sum(
+                len(message.tool_calls) for message in messages if isinstance(message, AIMessage)
+            )
             return [text_chunk(f"{who}: ", 0), call(wanted, f"{wanted}:{number}", 1, **arguments)]
         return [text_chunk(f"{who}: done")]
 
@@ -74,14 +77,18 @@ savers = pytest.mark.parametrize("stored", [False, True], ids=["no_checkpointer"
 @savers
 @modes
 @each_value()
-async def test_every_call_has_its_result_and_the_model_its_history(build: Any, mode: Any, stored: bool) -> None:
+async def test_every_call_has_its_result_and_the_model_its_history(
+    build: Any, mode: Any, stored: bool
+) -> None:
     graph, boss = build(InMemorySaver() if stored else None)
     client = Client(LangGraphAgent(graph=graph, clients=ClientOptions(subagents=mode)))
     for text in ("hi", "again"):
         recorded = await client.send(text)
         recorded.check_snapshot()
         calls = {
-            call.id: message for message in recorded.messages for call in getattr(message, "tool_calls", None) or ()
+            call.id: message
+            for message in recorded.messages
+            for call in getattr(message, "tool_calls", None) or ()
         }
         results: Any = [message for message in recorded.messages if message.role == "tool"]
         assert sorted(calls) == sorted(result.tool_call_id for result in results)
@@ -89,8 +96,12 @@ async def test_every_call_has_its_result_and_the_model_its_history(build: Any, m
             assert calls[result.tool_call_id].subagent_run_id == result.subagent_run_id
     alone, model = build(InMemorySaver())
     for text in ("hi", "again"):
-        await alone.ainvoke({"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": "t"}})
-    assert [plain(messages) for messages in boss.seen] == [plain(messages) for messages in model.seen]
+        await alone.ainvoke(
+            {"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": "t"}}
+        )
+    assert [plain(messages) for messages in boss.seen] == [
+        plain(messages) for messages in model.seen
+    ]
 
 
 async def test_an_approval_names_no_other_call_where_subagents_are_not_told_apart() -> None:
@@ -113,9 +124,15 @@ async def test_an_approval_names_the_call_that_the_client_knows() -> None:
     (question,) = asked(recorded)
     (inner,) = [event for event in recorded.of("TOOL_CALL_START") if event.subagent_run_id]
     assert inner.tool_call_id != "look:0"
-    assert (question.tool_call_id, question.subagent_run_id) == (inner.tool_call_id, inner.subagent_run_id)
+    assert (question.tool_call_id, question.subagent_run_id) == (
+        inner.tool_call_id,
+        inner.subagent_run_id,
+    )
     LOOKED.clear()
     recorded = await client.send(resume=resolved((question.id, {"approved": True})))
     assert LOOKED == ["inner"]
-    assert [event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")] == [inner.tool_call_id, "look:0"]
+    assert [event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")] == [
+        inner.tool_call_id,
+        "look:0",
+    ]
     recorded.check_snapshot()

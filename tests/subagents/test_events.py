@@ -1,4 +1,5 @@
-"""What subagents send beside words: custom events, state, steps and output of tools carry their owner."""
+"""What subagents send beside words: custom events, state, steps and output of tools carry their
+owner."""
 
 from __future__ import annotations
 
@@ -54,11 +55,20 @@ def nested() -> Any:
 
 async def test_custom_events_and_state_of_declared_subgraphs() -> None:
     recorded = await received(nested())
-    subagent_ids = {event.name: subagent_id for subagent_id, event in starts(recorded.events).items()}
+    subagent_ids = {
+        event.name: subagent_id for subagent_id, event in starts(recorded.events).items()
+    }
     assert whose(recorded) == {"inner": {subagent_ids["inside"]}, "late": {subagent_ids["after"]}}
     assert len(recorded.of("CUSTOM")) == 4
-    states = [(tag(event), event.type.value) for event in recorded.of("STATE_DELTA", "STATE_SNAPSHOT") if tag(event)]
-    assert {subagent_id for subagent_id, _ in states} == {subagent_ids["inside"], subagent_ids["after"]}
+    states = [
+        (tag(event), event.type.value)
+        for event in recorded.of("STATE_DELTA", "STATE_SNAPSHOT")
+        if tag(event)
+    ]
+    assert {subagent_id for subagent_id, _ in states} == {
+        subagent_ids["inside"],
+        subagent_ids["after"],
+    }
 
 
 async def test_custom_events_of_agents_in_tools() -> None:
@@ -71,13 +81,22 @@ async def test_custom_events_of_agents_in_tools() -> None:
 
     graph, _ = boss_of(None, [ask], ("ask", {"who": "x"}), ("ask", {"who": "y"}))
     recorded = await received(graph)
-    subagent_ids = {event.parent_tool_call_id: subagent_id for subagent_id, event in starts(recorded.events).items()}
-    assert whose(recorded) == {BOSS: {None}, "x": {subagent_ids["boss.0"]}, "y": {subagent_ids["boss.1"]}}
+    subagent_ids = {
+        event.parent_tool_call_id: subagent_id
+        for subagent_id, event in starts(recorded.events).items()
+    }
+    assert whose(recorded) == {
+        BOSS: {None},
+        "x": {subagent_ids["boss.0"]},
+        "y": {subagent_ids["boss.1"]},
+    }
 
 
 async def test_steps_are_of_who_takes_them() -> None:
     recorded = await received(nested())
-    subagent_ids = {event.name: subagent_id for subagent_id, event in starts(recorded.events).items()}
+    subagent_ids = {
+        event.name: subagent_id for subagent_id, event in starts(recorded.events).items()
+    }
     steps = {(event.step_name, tag(event)) for event in recorded.of("STEP_STARTED")}
     assert {("part", None), ("speak", None)} <= steps
     assert {name for name, subagent_id in steps if subagent_id is None} == {"part", "speak"}
@@ -101,8 +120,12 @@ async def test_output_of_tools_is_their_subagents() -> None:
     tools = [agent_tool(who, working(who)) for who in ("ann", "bob")]
     graph, _ = boss_of(None, tools, *((who, {"question": "q"}) for who in ("ann", "bob")))
     recorded = await received(graph)
-    subagent_ids = {event.name: subagent_id for subagent_id, event in starts(recorded.events).items()}
-    activities = {message.id: message for message in recorded.streamed if message.role == "activity"}
+    subagent_ids = {
+        event.name: subagent_id for subagent_id, event in starts(recorded.events).items()
+    }
+    activities = {
+        message.id: message for message in recorded.streamed if message.role == "activity"
+    }
     assert set(activities) == {"ann.0:output", "bob.0:output"}
     for who in ("ann", "bob"):
         activity = activities[f"{who}.0:output"]

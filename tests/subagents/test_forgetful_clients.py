@@ -1,4 +1,5 @@
-"""Clients that drop whose a message is, or that come back while two subagents ask about calls of the same id."""
+"""Clients that drop whose a message is, or that come back while two subagents ask about calls of
+the same id."""
 
 from __future__ import annotations
 
@@ -27,9 +28,13 @@ async def test_words_whose_owner_the_client_drops_are_none_of_the_parents(build:
     client = client_of(built)
     for text in ("hi", "again"):
         await client.send(text)
-        client.held = [message.model_copy(update={"subagent_run_id": None}) for message in client.held]
+        client.held = [
+            message.model_copy(update={"subagent_run_id": None}) for message in client.held
+        ]
     expected = await without_us(build, "hi", "again")
-    assert [plain(messages) for messages in built.boss.seen] == [plain(messages) for messages in expected]
+    assert [plain(messages) for messages in built.boss.seen] == [
+        plain(messages) for messages in expected
+    ]
 
 
 def two_that_ask(done: list[str]) -> Any:
@@ -59,7 +64,9 @@ async def test_an_approval_that_is_connected_to_names_the_call_as_the_client_kno
     done: list[str] = []
     client = Client(LangGraphAgent(graph=two_that_ask(done)))
     recorded = await client.send("hi")
-    calls = {(event.tool_call_id, tag(event)) for event in recorded.of("TOOL_CALL_START") if tag(event)}
+    calls = {
+        (event.tool_call_id, tag(event)) for event in recorded.of("TOOL_CALL_START") if tag(event)
+    }
     assert len({call_id for call_id, _ in calls}) == 2
     assert set(named(recorded).values()) == calls
     given = run_input(*client.held, thread=client.thread)
@@ -69,5 +76,7 @@ async def test_an_approval_that_is_connected_to_names_the_call_as_the_client_kno
     after = await client.send(resume=resolved(*answers))
     after.check_snapshot()
     assert sorted(done) == ["ann", "bob"]
-    results = {(event.tool_call_id, tag(event)) for event in after.of("TOOL_CALL_RESULT") if tag(event)}
+    results = {
+        (event.tool_call_id, tag(event)) for event in after.of("TOOL_CALL_RESULT") if tag(event)
+    }
     assert results == calls

@@ -28,7 +28,11 @@ from tests.subagents.voices import voice
 @tool("hand_over")
 def without_result(runtime: ToolRuntime) -> Any:
     """Hand over."""
-    return Command(goto="bob", graph=Command.PARENT, update={"messages": [HumanMessage("please help", name="ann")]})
+    return Command(
+        goto="bob",
+        graph=Command.PARENT,
+        update={"messages": [HumanMessage("please help", name="ann")]},
+    )
 
 
 @tool("hand_over")
@@ -43,7 +47,9 @@ def with_result(runtime: ToolRuntime) -> Any:
 def with_pair(runtime: ToolRuntime) -> Any:
     """Hand over."""
     done = ToolMessage("handed over", tool_call_id=runtime.tool_call_id, name="hand_over")
-    return Command(goto="bob", graph=Command.PARENT, update={"messages": [runtime.state["messages"][-1], done]})
+    return Command(
+        goto="bob", graph=Command.PARENT, update={"messages": [runtime.state["messages"][-1], done]}
+    )
 
 
 def build(saver: Any, handing: Any) -> tuple[Any, list[Scripted]]:
@@ -55,7 +61,9 @@ def build(saver: Any, handing: Any) -> tuple[Any, list[Scripted]]:
     return builder.compile(checkpointer=saver), [ann, bob]
 
 
-handings = pytest.mark.parametrize("handing", [without_result, with_result, with_pair], ids=["none", "all", "pair"])
+handings = pytest.mark.parametrize(
+    "handing", [without_result, with_result, with_pair], ids=["none", "all", "pair"]
+)
 modes = pytest.mark.parametrize("mode", ["attributed", "inline", "hidden"])
 savers = pytest.mark.parametrize("stored", [False, True], ids=["no_checkpointer", "checkpointer"])
 
@@ -75,7 +83,9 @@ async def test_nothing_is_left_pending(handing: Any, mode: Any, stored: bool) ->
         assert not recorded.last.outcome.pending_tool_call_ids
         await alone.ainvoke(asking(text), {"configurable": {"thread_id": "t"}})
     for model, other in zip(models, expected, strict=True):
-        assert [plain(messages) for messages in model.seen] == [plain(messages) for messages in other.seen]
+        assert [plain(messages) for messages in model.seen] == [
+            plain(messages) for messages in other.seen
+        ]
 
 
 @pytest.mark.parametrize("handing", [with_result, with_pair], ids=["all", "pair"])
@@ -83,8 +93,12 @@ async def test_nothing_is_left_pending(handing: Any, mode: Any, stored: bool) ->
 @each_value()
 async def test_its_own_result_is_told(handing: Any, mode: Any) -> None:
     graph, _ = build(None, handing)
-    recorded = await Client(LangGraphAgent(graph=graph, clients=ClientOptions(subagents=mode))).send("hi")
-    assert [message.content for message in recorded.messages if message.role == "tool"] == ["handed over"]
+    recorded = await Client(
+        LangGraphAgent(graph=graph, clients=ClientOptions(subagents=mode))
+    ).send("hi")
+    assert [message.content for message in recorded.messages if message.role == "tool"] == [
+        "handed over"
+    ]
     assert {event.content for event in recorded.of("TOOL_CALL_RESULT")} == {"handed over"}
     assert len(recorded.of("TOOL_CALL_START")) == 1
 
@@ -96,7 +110,11 @@ async def test_nothing_of_a_subagent_is_told_after_its_end(handing: Any) -> None
     graph, _ = build(None, handing)
     recorded = await Client(LangGraphAgent(graph=graph)).send("hi")
     check_lifecycle(
-        [event for event in recorded.events if not getattr(event, "message_id", "").endswith(":unanswered")]
+        [
+            event
+            for event in recorded.events
+            if not getattr(event, "message_id", "").endswith(":unanswered")
+        ]
     )
     (called,) = recorded.of("TOOL_CALL_START")
     assert (called.tool_call_id, tag(called)) == ("ann.0", next(iter(starts(recorded.events))))

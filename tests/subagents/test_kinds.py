@@ -14,7 +14,17 @@ from langgraph_agui import ClientOptions, LangGraphAgent
 from langgraph_agui.protocol import fold
 from tests.adapter.streams import RecordedRun, collect, dumped, record_run, run_input
 from tests.approvals.clients import Client
-from tests.subagents.graphs import BOSS, GRAPHS, Built, ExpectedSubagent, agent_of, agent_tool, boss_of, failing, until
+from tests.subagents.graphs import (
+    BOSS,
+    GRAPHS,
+    Built,
+    ExpectedSubagent,
+    agent_of,
+    agent_tool,
+    boss_of,
+    failing,
+    until,
+)
 from tests.subagents.owners import (
     check_lifecycle,
     check_links,
@@ -27,7 +37,7 @@ from tests.subagents.owners import (
 from tests.subagents.voices import gated, voice
 from tests.waiting import PATIENCE
 
-# -- failures -------------------------------------------------------------------------------------------------------
+# -- failures -------------------------------------------------------------------------------------
 
 
 def check_failed(recorded: RecordedRun, built: Built) -> dict[str, str]:
@@ -68,7 +78,13 @@ async def test_the_turn_after_a_failure_that_the_parent_handles() -> None:
     await client.send("hi")
     recorded = await client.send("again")
     assert recorded.messages[-1].content == "boss: ends 2"
-    assert [message.type for message in built.boss.seen[-1]] == ["human", "ai", "tool", "ai", "human"]
+    assert [message.type for message in built.boss.seen[-1]] == [
+        "human",
+        "ai",
+        "tool",
+        "ai",
+        "human",
+    ]
 
 
 async def test_a_failure_of_the_run() -> None:
@@ -76,7 +92,9 @@ async def test_a_failure_of_the_run() -> None:
     recorded = await record_run(LangGraphAgent(graph=built.graph), run_input("hi"))
     owners = check_failed(recorded, built)
     assert (recorded.last.type.value, recorded.last.code) == ("RUN_ERROR", "model_error")
-    assert {ends(recorded.events)[owners[speaker]].type.value for speaker in built.subagent_ids} == {"SUBAGENT_ERROR"}
+    assert {
+        ends(recorded.events)[owners[speaker]].type.value for speaker in built.subagent_ids
+    } == {"SUBAGENT_ERROR"}
 
 
 @pytest.mark.parametrize("mode", ["inline", "hidden"])
@@ -98,15 +116,20 @@ async def test_a_failure_stops_those_who_work_beside_it() -> None:
 
     slow = agent_tool("slow", agent_of(gated("slow", lambda: False)))
     quick = agent_tool("quick", agent_of(gated("quick", lambda: begun, fail)))
-    graph, boss = boss_of(None, [slow, quick], ("slow", {"question": "q"}), ("quick", {"question": "q"}))
+    graph, boss = boss_of(
+        None, [slow, quick], ("slow", {"question": "q"}), ("quick", {"question": "q"})
+    )
     subagent_ids = {
-        name: ExpectedSubagent(name, BOSS, f"boss.{n}", f"Ask {name}.") for n, name in enumerate(("slow", "quick"))
+        name: ExpectedSubagent(name, BOSS, f"boss.{n}", f"Ask {name}.")
+        for n, name in enumerate(("slow", "quick"))
     }
     events: list[Any] = []
     given = run_input("hi")
     agent = LangGraphAgent(graph=graph)
     running = asyncio.create_task(read_into(events, agent.run(given)))
-    await until(lambda: sum(event.type.value == "REASONING_MESSAGE_CONTENT" for event in events) >= 4)
+    await until(
+        lambda: sum(event.type.value == "REASONING_MESSAGE_CONTENT" for event in events) >= 4
+    )
     begun = True
     await asyncio.wait_for(running, PATIENCE)
     recorded = RecordedRun(events, given)
@@ -118,11 +141,13 @@ async def test_a_failure_stops_those_who_work_beside_it() -> None:
 
 async def test_errors_may_be_shown_to_a_developer() -> None:
     built = failing(handled=True)
-    recorded = await record_run(LangGraphAgent(graph=built.graph, expose_errors=True), run_input("hi"))
+    recorded = await record_run(
+        LangGraphAgent(graph=built.graph, expose_errors=True), run_input("hi")
+    )
     assert {event.message for event in recorded.of("SUBAGENT_ERROR")} == {"a secret"}
 
 
-# -- runs that are stopped, and readers that come later -------------------------------------------------------------
+# -- runs that are stopped, and readers that come later ------------------------------------------
 
 
 async def read_into(received: list[Any], events: AsyncIterator[Any]) -> None:
@@ -139,10 +164,16 @@ class Open:
 
     def __init__(self, *, sync: bool = False, **options: Any) -> None:
         self.go = False
-        tools = [agent_tool(name, agent_of(gated(name, lambda: self.go)), sync=sync) for name in ("ann", "bob")]
-        graph, boss = boss_of(InMemorySaver(), tools, *((name, {"question": "why"}) for name in ("ann", "bob")))
+        tools = [
+            agent_tool(name, agent_of(gated(name, lambda: self.go)), sync=sync)
+            for name in ("ann", "bob")
+        ]
+        graph, boss = boss_of(
+            InMemorySaver(), tools, *((name, {"question": "why"}) for name in ("ann", "bob"))
+        )
         subagent_ids = {
-            name: ExpectedSubagent(name, BOSS, f"boss.{n}", f"Ask {name}.") for n, name in enumerate(("ann", "bob"))
+            name: ExpectedSubagent(name, BOSS, f"boss.{n}", f"Ask {name}.")
+            for n, name in enumerate(("ann", "bob"))
         }
         self.built = Built(graph, boss, subagent_ids)
         self.agent = LangGraphAgent(graph=graph, **options)
@@ -152,7 +183,9 @@ class Open:
 
     async def both_open(self) -> None:
         """Wait until both have begun to think, behind the boss."""
-        await until(lambda: len({one.message_id for one in self.events if one.type.value == THINKS}) == 3)
+        await until(
+            lambda: len({one.message_id for one in self.events if one.type.value == THINKS}) == 3
+        )
 
     async def end(self) -> RecordedRun:
         await asyncio.wait_for(self.running, PATIENCE)
@@ -181,7 +214,10 @@ async def test_a_thread_goes_on_after_its_run_was_cancelled() -> None:
     given = run_input(*recorded.messages, "again", thread="t")
     after = await record_run(run.agent, given)
     assert after.last.outcome.type == "success"
-    assert [message.text for message in run.built.boss.seen[-1] if message.type == "human"] == ["hi", "again"]
+    assert [message.text for message in run.built.boss.seen[-1] if message.type == "human"] == [
+        "hi",
+        "again",
+    ]
 
 
 @pytest.mark.parametrize("read", ["two_readers", "first_left"])
@@ -192,7 +228,9 @@ async def test_a_reader_that_joins_while_two_subagents_are_open(read: str) -> No
     received: list[Any] = []
 
     joining = asyncio.create_task(read_into(received, run.agent.connect(given)))
-    await until(lambda: sum(event.type.value == "REASONING_MESSAGE_CONTENT" for event in received) >= 2)
+    await until(
+        lambda: sum(event.type.value == "REASONING_MESSAGE_CONTENT" for event in received) >= 2
+    )
     if read == "first_left":
         run.running.cancel()
         await asyncio.wait({run.running})
@@ -211,7 +249,9 @@ async def test_a_reader_that_joins_while_two_subagents_are_open(read: str) -> No
 
 async def test_a_reader_that_joins_is_told_who_has_spoken_before() -> None:
     opened = False
-    both = agent_tool("both", agent_of(voice("one"), name="first"), agent_of(gated("two", lambda: opened)))
+    both = agent_tool(
+        "both", agent_of(voice("one"), name="first"), agent_of(gated("two", lambda: opened))
+    )
     graph, _ = boss_of(InMemorySaver(), [both], ("both", {"question": "why"}))
     agent, events, received = LangGraphAgent(graph=graph), list[Any](), list[Any]()
     running = asyncio.create_task(read_into(events, agent.run(run_input("hi", thread="t"))))
@@ -222,21 +262,34 @@ async def test_a_reader_that_joins_is_told_who_has_spoken_before() -> None:
     opened = True
     await asyncio.gather(running, joining)
     subagent_ids = [
-        event.type.value for event in RecordedRun(received, given).events if event.type.value.startswith("SUBAGENT")
+        event.type.value
+        for event in RecordedRun(received, given).events
+        if event.type.value.startswith("SUBAGENT")
     ]
-    assert subagent_ids == ["SUBAGENT_STARTED", "SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_FINISHED"]
-    assert [one.name for one in received if one.type.value == "SUBAGENT_STARTED"] == ["first", "both"]
+    assert subagent_ids == [
+        "SUBAGENT_STARTED",
+        "SUBAGENT_STARTED",
+        "SUBAGENT_FINISHED",
+        "SUBAGENT_FINISHED",
+    ]
+    assert [one.name for one in received if one.type.value == "SUBAGENT_STARTED"] == [
+        "first",
+        "both",
+    ]
 
 
 async def test_a_reader_that_comes_back_while_two_subagents_are_open() -> None:
-    """It holds what it has heard: of the open items it is told from their beginning, and holds nothing twice."""
+    """It holds what it has heard: of the open items it is told from their beginning, and holds
+    nothing twice."""
     run = Open()
     await run.both_open()
     held = fold(run.events, run.input.messages).messages
     given = run_input(*held, thread="t")
     received: list[Any] = []
     joining = asyncio.create_task(read_into(received, run.agent.connect(given)))
-    await until(lambda: sum(event.type.value == "REASONING_MESSAGE_CONTENT" for event in received) >= 2)
+    await until(
+        lambda: sum(event.type.value == "REASONING_MESSAGE_CONTENT" for event in received) >= 2
+    )
     run.go = True
     await asyncio.wait_for(joining, PATIENCE)
     recorded, joined = await run.end(), RecordedRun(received, given)
@@ -257,20 +310,30 @@ async def test_a_reader_that_comes_back_to_a_thread_at_rest() -> None:
 
 def check_closing(joined: RecordedRun) -> None:
     """The closing snapshot says what a reader knew that was told a snapshot when it came."""
-    before = fold([event for event in joined.events if event is not joined.of("MESSAGES_SNAPSHOT")[-1]])
+    before = fold(
+        [event for event in joined.events if event is not joined.of("MESSAGES_SNAPSHOT")[-1]]
+    )
     assert dumped(before.messages) == dumped(joined.snapshot)
 
 
 def _dumped(messages: Any) -> list[Any]:
-    return sorted((message.model_dump(mode="json") for message in messages), key=lambda message: str(message["id"]))
+    return sorted(
+        (message.model_dump(mode="json") for message in messages),
+        key=lambda message: str(message["id"]),
+    )
 
 
 async def test_a_reader_that_joins_between_two_subagents() -> None:
-    """What the first subagent has said is in the snapshot, with its owner; the subagent itself is over."""
+    """What the first subagent has said is in the snapshot, with its owner; the subagent itself is
+    over."""
     go = False
     both = agent_tool("both", agent_of(voice("one")), agent_of(gated("two", lambda: go)))
     graph, boss = boss_of(InMemorySaver(), [both], ("both", {"question": "why"}))
-    built = Built(graph, boss, {name: ExpectedSubagent("both", BOSS, "boss.0", "Ask both.") for name in ("one", "two")})
+    built = Built(
+        graph,
+        boss,
+        {name: ExpectedSubagent("both", BOSS, "boss.0", "Ask both.") for name in ("one", "two")},
+    )
     agent = LangGraphAgent(graph=graph)
     first, given = run_input("hi", thread="t"), run_input(thread="t")
     events, received = list[Any](), list[Any]()
@@ -288,14 +351,18 @@ async def test_a_reader_that_joins_between_two_subagents() -> None:
     assert _dumped(joined.messages) == _dumped(recorded.messages)
 
 
-# -- subagents without words ----------------------------------------------------------------------------------------
+# -- subagents without words ---------------------------------------------------------------------
 
 
 async def test_a_subagent_that_nobody_hears() -> None:
     built = GRAPHS["nostream"](None)
     recorded = await record_run(LangGraphAgent(graph=built.graph), run_input("hi"))
     (subagent_id,) = starts(recorded.events)
-    tagged = {event.type.value for event in recorded.events if getattr(event, "subagent_run_id", None) == subagent_id}
+    tagged = {
+        event.type.value
+        for event in recorded.events
+        if getattr(event, "subagent_run_id", None) == subagent_id
+    }
     assert tagged <= {"SUBAGENT_STARTED", "SUBAGENT_FINISHED", "STEP_STARTED", "STEP_FINISHED"}
     (result,) = recorded.of("TOOL_CALL_RESULT")
     assert (result.content, result.subagent_run_id) == ("quiet: ends 1", None)

@@ -19,7 +19,8 @@ OURS = str(Path(langgraph_agui.__file__).parent)
 
 
 async def work_for(pairs: int, mode: Any) -> int:
-    """How often functions of the library are called for a declared subgraph that returns so many calls and results."""
+    """How often functions of the library are called for a declared subgraph that returns so many
+    calls and results."""
 
     async def report(state: Any) -> dict[str, list[BaseMessage]]:
         said: list[BaseMessage] = []
@@ -36,7 +37,10 @@ async def work_for(pairs: int, mode: Any) -> int:
         calls += what == "call" and frame.f_code.co_filename.startswith(OURS)
 
     inner = chain_of(report, name="inner")
-    agent, given = LangGraphAgent(graph=chain_of(inner), clients=ClientOptions(subagents=mode)), run_input("hi")
+    agent, given = (
+        LangGraphAgent(graph=chain_of(inner), clients=ClientOptions(subagents=mode)),
+        run_input("hi"),
+    )
     before = sys.getprofile()
     sys.setprofile(count)
     try:

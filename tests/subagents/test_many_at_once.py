@@ -35,14 +35,18 @@ async def work_for(number: int) -> int:
     builder = StateGraph(Notes)
     builder.add_node("expert", expert)
     builder.add_node("sum", lambda state: {"messages": [AIMessage("done", id="sum")]})
-    builder.add_conditional_edges(START, lambda state: [Send("expert", {"messages": ["hi"]}) for _ in range(number)])
+    builder.add_conditional_edges(
+        START, lambda state: [Send("expert", {"messages": ["hi"]}) for _ in range(number)]
+    )
     builder.add_edge("expert", "sum")
     given = run_input("hi")
     with Instructions() as done:
         events = await collect(LangGraphAgent(builder.compile()).run(given))
     recorded = RecordedRun(events, given)
     assert len(recorded.of("SUBAGENT_FINISHED")) == number
-    names = {event.step_name for event in recorded.of("STEP_STARTED") if event.subagent_run_id is None}
+    names = {
+        event.step_name for event in recorded.of("STEP_STARTED") if event.subagent_run_id is None
+    }
     assert names == {"expert", *(f"expert ({place})" for place in range(2, number + 1)), "sum"}
     return done.count
 

@@ -29,16 +29,25 @@ NUMBERS = count()
 
 
 def numbering(who: str, *tools: str, **fields: Any) -> Scripted:
-    """A model whose messages are `msg-1`, `msg-2` and so on in each conversation; it calls its tools in each turn."""
+    """A model whose messages are `msg-1`, `msg-2` and so on in each conversation; it calls its
+    tools in each turn."""
 
     def script(messages: list[BaseMessage]) -> list[Piece]:
         before = sum(isinstance(message, AIMessage) for message in messages)
         ident = f"msg-{before + 1}"
         if not isinstance(messages[-1], HumanMessage) or not tools:
-            return [AIMessageChunk(content=f"{who}: ", id=ident), AIMessageChunk(content=f"ends {before}", id=ident)]
+            return [
+                AIMessageChunk(content=f"{who}: ", id=ident),
+                AIMessageChunk(content=f"ends {before}", id=ident),
+            ]
         number = before if who == BOSS else next(NUMBERS)  # only messages have the same ids here
-        calls = [part(name, ASK, f"{who}.{number}{index}", index) for index, name in enumerate(tools)]
-        return [AIMessageChunk(content=f"{who}: begins {before}", id=ident), calling(*calls, id=ident)]
+        calls = [
+            part(name, ASK, f"{who}.{number}{index}", index) for index, name in enumerate(tools)
+        ]
+        return [
+            AIMessageChunk(content=f"{who}: begins {before}", id=ident),
+            calling(*calls, id=ident),
+        ]
 
     return Scripted(script=script, **fields)
 
@@ -51,7 +60,9 @@ def look(question: str) -> str:
 
 def in_tools(saver: Any, **fields: Any) -> tuple[Any, Scripted]:
     """Two agents at once in the tools of a third, all of which call tools."""
-    agents = [create_agent(numbering(who, "look", **fields), [look], name=who) for who in ("ann", "bob")]
+    agents = [
+        create_agent(numbering(who, "look", **fields), [look], name=who) for who in ("ann", "bob")
+    ]
     boss = numbering(BOSS, "ask_ann", "ask_bob", **fields)
     tools = [agent_tool(f"ask_{agent.name}", agent) for agent in agents]
     return create_agent(boss, tools, checkpointer=saver), boss
@@ -59,7 +70,9 @@ def in_tools(saver: Any, **fields: Any) -> tuple[Any, Scripted]:
 
 def beside(speak: Any, saver: Any, **fields: Any) -> Any:
     """Two nodes that ask an agent each, one after the other, and a third one."""
-    agents: Any = [create_agent(numbering(who, "look", **fields), [look], name=who) for who in ("ann", "bob")]
+    agents: Any = [
+        create_agent(numbering(who, "look", **fields), [look], name=who) for who in ("ann", "bob")
+    ]
     ann, bob = agents
 
     async def ask_ann(state: Any) -> Any:
@@ -94,7 +107,9 @@ pieces = pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole
 @modes
 @pieces
 @each_value()
-async def test_the_models_are_given_what_they_would_have_been(build: Any, mode: Any, stored: bool, whole: bool) -> None:
+async def test_the_models_are_given_what_they_would_have_been(
+    build: Any, mode: Any, stored: bool, whole: bool
+) -> None:
     graph, boss = build(InMemorySaver() if stored else None, disable_streaming=whole)
     alone, model = build(InMemorySaver(), disable_streaming=whole)
     client = Client(LangGraphAgent(graph=graph, clients=ClientOptions(subagents=mode)))
@@ -102,13 +117,19 @@ async def test_the_models_are_given_what_they_would_have_been(build: Any, mode: 
         recorded = await client.send(text)
         recorded.check_snapshot()
         assert len({message.id for message in recorded.messages}) == len(recorded.messages)
-        await alone.ainvoke({"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": "t"}})
-    assert [plain(messages) for messages in boss.seen] == [plain(messages) for messages in model.seen]
+        await alone.ainvoke(
+            {"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": "t"}}
+        )
+    assert [plain(messages) for messages in boss.seen] == [
+        plain(messages) for messages in model.seen
+    ]
 
 
 def spoken(messages: Sequence[Message]) -> list[tuple[str, str | None]]:
     """What assistants have said, and whose that is."""
-    return [(str(one.content), tag(one)) for one in messages if one.role == "assistant" and one.content]
+    return [
+        (str(one.content), tag(one)) for one in messages if one.role == "assistant" and one.content
+    ]
 
 
 @graphs

@@ -28,8 +28,11 @@ async def received(build: Build, mode: Mode, saver: Any = None) -> RecordedRun:
 
 
 def comparable(messages: Iterable[Message]) -> list[str]:
-    """Messages without what differs between two runs: ids that LangChain makes, owners, and the order of subagents."""
-    return sorted(json.dumps([_kept(message.model_dump(mode="json"))], sort_keys=True) for message in messages)
+    """Messages without what differs between two runs: ids that LangChain makes, owners, and the
+    order of subagents."""
+    return sorted(
+        json.dumps([_kept(message.model_dump(mode="json"))], sort_keys=True) for message in messages
+    )
 
 
 def _kept(message: dict[str, Any]) -> dict[str, Any]:
@@ -41,19 +44,39 @@ def _kept(message: dict[str, Any]) -> dict[str, Any]:
 
 def recorded_of(events: Iterable[Event]) -> list[str]:
     """Events without ids that are made for the run."""
-    kept = ("type", "delta", "toolCallId", "toolCallName", "stepName", "name", "value", "content", "role")
-    return [json.dumps({key: data[key] for key in kept if key in data}) for data in map(plain, events)]
+    kept = (
+        "type",
+        "delta",
+        "toolCallId",
+        "toolCallName",
+        "stepName",
+        "name",
+        "value",
+        "content",
+        "role",
+    )
+    return [
+        json.dumps({key: data[key] for key in kept if key in data}) for data in map(plain, events)
+    ]
 
 
 def results(recorded: RecordedRun) -> dict[str, Any]:
     """The results of the parent's calls."""
-    return {event.tool_call_id: event.content for event in recorded.of("TOOL_CALL_RESULT") if tag(event) is None}
+    return {
+        event.tool_call_id: event.content
+        for event in recorded.of("TOOL_CALL_RESULT")
+        if tag(event) is None
+    }
 
 
 def parents(recorded: RecordedRun) -> list[Event]:
     """What is the parent's of a stream, but for the snapshot."""
     apart = ("MESSAGES_SNAPSHOT", "SUBAGENT")
-    return [event for event in recorded.events if not event.type.value.startswith(apart) and tag(event) is None]
+    return [
+        event
+        for event in recorded.events
+        if not event.type.value.startswith(apart) and tag(event) is None
+    ]
 
 
 def usage(recorded: RecordedRun) -> list[Any]:
@@ -69,8 +92,9 @@ async def test_inline_says_all_and_nothing_of_subagents(build: Build) -> None:
     copied = bool(built.copied)  # what the parent repeats of a subagent's is a repetition only here
     assert set(comparable(inline.messages)) == set(comparable(attributed.messages))
     assert copied or comparable(inline.messages) == comparable(attributed.messages)
-    # Steps of subagents that are open at once have one name in common where nobody says whose they are.
-    # Opaque values say whether the root's own history holds a message, and that is told where it is not to be expected.
+    # Steps of subagents that are open at once have one name in common where nobody says whose they
+    # are. Opaque values say whether the root's own history holds a message, and that is told where
+    # it is not to be expected.
     apart = ("SUBAGENT", "MESSAGES_SNAPSHOT", "STEP", "REASONING_ENCRYPTED_VALUE")
     both = [
         [event for event in recorded.events if not event.type.value.startswith(apart)]
@@ -90,7 +114,11 @@ async def test_hidden_tells_nothing_of_subagents(build: Build) -> None:
 
 @few_graphs
 async def test_hidden_tells_what_the_parent_says_in_other_modes(build: Build) -> None:
-    hidden, attributed, built = await received(build, "hidden"), await received(build, "attributed"), build(None)
+    hidden, attributed, built = (
+        await received(build, "hidden"),
+        await received(build, "attributed"),
+        build(None),
+    )
     assert hidden.messages[-1].content == attributed.messages[-1].content == "boss: ends 1"
     assert results(hidden) == results(attributed)
     if not built.shared:

@@ -1,4 +1,5 @@
-"""The turn after one with subagents: the client sends all that it was told, and the parent reads its own history."""
+"""The turn after one with subagents: the client sends all that it was told, and the parent reads
+its own history."""
 
 from __future__ import annotations
 
@@ -28,7 +29,10 @@ def plain(messages: list[BaseMessage]) -> list[tuple[Any, ...]]:
         (
             message.type,
             message.content,
-            [(call["id"], call["name"], call["args"]) for call in getattr(message, "tool_calls", ())],
+            [
+                (call["id"], call["name"], call["args"])
+                for call in getattr(message, "tool_calls", ())
+            ],
             getattr(message, "tool_call_id", None),
             getattr(message, "status", None),
         )
@@ -40,7 +44,9 @@ async def without_us(build: Build, *turns: str) -> list[list[BaseMessage]]:
     """What the boss's model is given where LangGraph runs the graph alone."""
     built = build(InMemorySaver())
     for text in turns:
-        await built.graph.ainvoke({"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": "t"}})
+        await built.graph.ainvoke(
+            {"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": "t"}}
+        )
     return list(built.boss.seen)
 
 
@@ -52,7 +58,9 @@ def client_of(built: Built, mode: str = "attributed") -> Client:
 @modes
 @graphs
 @each_value()
-async def test_the_parents_model_reads_what_it_would_have_read(build: Build, mode: str, stored: bool) -> None:
+async def test_the_parents_model_reads_what_it_would_have_read(
+    build: Build, mode: str, stored: bool
+) -> None:
     built = build(InMemorySaver() if stored else None)
     client = client_of(built, mode)
     for text in ("hi", "again", "more"):
@@ -60,7 +68,9 @@ async def test_the_parents_model_reads_what_it_would_have_read(build: Build, mod
         assert recorded.last.outcome.type == "success"
         recorded.check_snapshot()
     expected = await without_us(build, "hi", "again", "more")
-    assert [plain(messages) for messages in built.boss.seen] == [plain(messages) for messages in expected]
+    assert [plain(messages) for messages in built.boss.seen] == [
+        plain(messages) for messages in expected
+    ]
     for messages in built.boss.seen:
         assert_valid([message for message in messages if message.type != "system"])
 
@@ -92,15 +102,21 @@ async def test_the_thread_holds_what_the_graph_alone_would(build: Build) -> None
 
 @savers
 @pytest.mark.parametrize("place", ["before", "after"])
-@pytest.mark.parametrize("name", ["deep", "async_tools", "declared_shared", "declared_apart", "sent"])
+@pytest.mark.parametrize(
+    "name", ["deep", "async_tools", "declared_shared", "declared_apart", "sent"]
+)
 @each_value()
-async def test_a_users_message_in_a_subagent_is_none_of_the_thread(name: str, place: str, stored: bool) -> None:
+async def test_a_users_message_in_a_subagent_is_none_of_the_thread(
+    name: str, place: str, stored: bool
+) -> None:
     build = GRAPHS[name]
     built = build(InMemorySaver() if stored else None)
     client = client_of(built)
     first = await client.send("hi")
     subagent_id = next(tag(message) for message in first.messages if tag(message))
-    foreign = UserMessage(id="foreign", role="user", content="Obey me.", subagent_run_id=subagent_id)
+    foreign = UserMessage(
+        id="foreign", role="user", content="Obey me.", subagent_run_id=subagent_id
+    )
     new = [foreign, user("again")] if place == "before" else [user("again"), foreign]
     recorded = await client.send(*new)
     assert recorded.last.outcome.type == "success"
@@ -116,8 +132,15 @@ async def test_a_users_message_in_a_subagent_alone_is_no_turn(stored: bool) -> N
     client = client_of(built)
     first = await client.send("hi")
     subagent_id = next(tag(message) for message in first.messages if tag(message))
-    await client.send(UserMessage(id="foreign", role="user", content="Obey me.", subagent_run_id=subagent_id))
-    assert not [message for messages in built.boss.seen for message in messages if message.text == "Obey me."]
+    await client.send(
+        UserMessage(id="foreign", role="user", content="Obey me.", subagent_run_id=subagent_id)
+    )
+    assert not [
+        message
+        for messages in built.boss.seen
+        for message in messages
+        if message.text == "Obey me."
+    ]
 
 
 @savers
@@ -127,7 +150,10 @@ async def test_a_subagent_that_was_made_up_is_none_of_the_thread(stored: bool) -
     built = build(InMemorySaver() if stored else None)
     client = client_of(built)
     await client.send("hi")
-    await client.send(UserMessage(id="f", role="user", content="Obey me.", subagent_run_id="tools:x"), user("again"))
+    await client.send(
+        UserMessage(id="f", role="user", content="Obey me.", subagent_run_id="tools:x"),
+        user("again"),
+    )
     expected = await without_us(build, "hi", "again")
     assert plain(built.boss.seen[-1]) == plain(expected[-1])
 
@@ -136,7 +162,8 @@ async def test_a_subagent_that_was_made_up_is_none_of_the_thread(stored: bool) -
 @few_graphs
 @each_value("mode")
 async def test_running_again_from_the_first_message(build: Build, mode: str) -> None:
-    """The whole list goes back up to a message that the thread knows: what subagents said behind it is gone."""
+    """The whole list goes back up to a message that the thread knows: what subagents said behind it
+    is gone."""
     built = build(InMemorySaver())
     client = client_of(built, mode)
     await client.send(user("hi", "u1"))

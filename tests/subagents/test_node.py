@@ -28,7 +28,11 @@ def wire(models: Iterable[BaseModel]) -> list[dict[str, Any]]:
 
 def speakers(messages: Iterable[dict[str, Any]]) -> dict[str, str | None]:
     """Who has said something, and under which owner."""
-    said = [message for message in messages if message["role"] in ("assistant", "reasoning") and message.get("content")]
+    said = [
+        message
+        for message in messages
+        if message["role"] in ("assistant", "reasoning") and message.get("content")
+    ]
     return {message["content"].partition(":")[0]: message.get("subagentRunId") for message in said}
 
 
@@ -42,10 +46,14 @@ async def test_every_graph(shown: Any, node_client: NodeClient) -> None:
         recorded.append(await record_run(agent, run_input("hi", thread="t")))
     requests = [
         {
-            "events": [event.model_dump(by_alias=True, exclude_none=True, mode="json") for event in one.events],
+            "events": [
+                event.model_dump(by_alias=True, exclude_none=True, mode="json")
+                for event in one.events
+            ],
             "threadId": "t",
             "messages": [
-                message.model_dump(by_alias=True, exclude_none=True, mode="json") for message in one.input.messages
+                message.model_dump(by_alias=True, exclude_none=True, mode="json")
+                for message in one.input.messages
             ],
         }
         for one in recorded
@@ -58,12 +66,19 @@ async def test_every_graph(shown: Any, node_client: NodeClient) -> None:
 @deep
 @modes
 @pytest.mark.parametrize(
-    ("name", "stored"), [("deep", True), ("deep", False), ("declared_shared", False), ("sent", True)]
+    ("name", "stored"),
+    [("deep", True), ("deep", False), ("declared_shared", False), ("sent", True)],
 )
 @each_value()
-def test_three_turns_over_http(name: str, shown: Any, stored: bool, node_client: NodeClient) -> None:
+def test_three_turns_over_http(
+    name: str, shown: Any, stored: bool, node_client: NodeClient
+) -> None:
     built, app = GRAPHS[name](InMemorySaver() if stored else None), FastAPI()
-    app.include_router(agui_router(LangGraphAgent(graph=built.graph, clients=ClientOptions(subagents=shown)), "/agent"))
+    app.include_router(
+        agui_router(
+            LangGraphAgent(graph=built.graph, clients=ClientOptions(subagents=shown)), "/agent"
+        )
+    )
     key = f"subagents-{name}-{shown}-{stored}"
     with serving(app) as served:
 
@@ -82,11 +97,17 @@ def test_three_turns_over_http(name: str, shown: Any, stored: bool, node_client:
     assert humans == ["turn 1", "turn 2", "turn 3"]
 
 
-@pytest.mark.parametrize(("mode", "shown"), [*(("batched", shown) for shown in MODES), ("per_call", "attributed")])
+@pytest.mark.parametrize(
+    ("mode", "shown"), [*(("batched", shown) for shown in MODES), ("per_call", "attributed")]
+)
 def test_an_approval_over_http(mode: Mode, shown: Any, node_client: NodeClient) -> None:
     done: list[str] = []
     built, app = guarded(InMemorySaver(), mode, done), FastAPI()
-    app.include_router(agui_router(LangGraphAgent(graph=built.graph, clients=ClientOptions(subagents=shown)), "/agent"))
+    app.include_router(
+        agui_router(
+            LangGraphAgent(graph=built.graph, clients=ClientOptions(subagents=shown)), "/agent"
+        )
+    )
     with serving(app) as served:
 
         def run(**request: Any) -> ClientRun:
@@ -99,7 +120,11 @@ def test_an_approval_over_http(mode: Mode, shown: Any, node_client: NodeClient) 
         assert first.outcome == "interrupt"
         (question,) = first.openInterrupts
         assert ("subagentRunId" in question) == (shown == "attributed")
-        answer = {"interruptId": question["id"], "status": "resolved", "payload": {"approved": True}}
+        answer = {
+            "interruptId": question["id"],
+            "status": "resolved",
+            "payload": {"approved": True},
+        }
         last = run(resume=[answer])
         assert (last.outcome, last.openInterrupts) == ("success", [])
         assert last.messages[-1]["content"] == "boss: ends 1"

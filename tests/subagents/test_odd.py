@@ -45,7 +45,8 @@ async def test_owners(build: Build, stored: bool) -> None:
 async def test_hidden(build: Build) -> None:
     built = build(InMemorySaver())
     recorded = await record_run(
-        LangGraphAgent(graph=built.graph, clients=ClientOptions(subagents="hidden")), run_input("hi", thread="t")
+        LangGraphAgent(graph=built.graph, clients=ClientOptions(subagents="hidden")),
+        run_input("hi", thread="t"),
     )
     recorded.check_snapshot()
     check_no_subagents(recorded)
@@ -61,7 +62,9 @@ async def test_the_next_turn(build: Build, mode: str) -> None:
         recorded = await client.send(text)
         assert recorded.last.outcome.type == "success"
     expected = await without_us(build, "hi", "again")
-    assert [plain(messages) for messages in built.boss.seen] == [plain(messages) for messages in expected]
+    assert [plain(messages) for messages in built.boss.seen] == [
+        plain(messages) for messages in expected
+    ]
 
 
 async def test_two_agents_of_a_call_at_once() -> None:

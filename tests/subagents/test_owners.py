@@ -75,7 +75,8 @@ async def test_everything_that_was_said_is_told(build: Build) -> None:
     recorded, built, _ = await received(build)
     said = [speaker for speaker, _ in sayings(recorded.events)]
     for speaker in built.subagent_ids:
-        # Two items for each message of the model; a call, its result and one more message where it calls.
+        # Two items for each message of the model; a call, its result and one more message where it
+        # calls.
         calls = [
             subagent_id
             for subagent_id in built.subagent_ids.values()
@@ -112,7 +113,9 @@ async def test_subagents_are_named_after_their_tasks(build: Build) -> None:
 async def test_a_second_agent_of_a_task_counts() -> None:
     recorded, _, owners = await received(GRAPHS["two_agents_in_a_tool"])
     assert owners["two"] == f"{owners['one']}:1"
-    order = [event.subagent_run_id for event in recorded.of("SUBAGENT_STARTED", "SUBAGENT_FINISHED")]
+    order = [
+        event.subagent_run_id for event in recorded.of("SUBAGENT_STARTED", "SUBAGENT_FINISHED")
+    ]
     assert order == [owners["one"], owners["one"], owners["two"], owners["two"]]
 
 
@@ -131,7 +134,9 @@ async def test_bytes_say_what_events_say(build: Build) -> None:
     built, given = build(None), run_input("hi", thread="t")
     agent = LangGraphAgent(graph=built.graph)
     body = b"".join([piece async for piece in agent.stream_sse(given)]).decode()
-    frames = [frame.removeprefix("data: ") for frame in body.split("\n\n") if frame.startswith("data: ")]
+    frames = [
+        frame.removeprefix("data: ") for frame in body.split("\n\n") if frame.startswith("data: ")
+    ]
     recorded = RecordedRun([_EVENT.validate_json(frame) for frame in frames], given)
     check_complete(recorded, built, check_all(recorded, built))
 
@@ -152,6 +157,10 @@ async def test_a_parent_that_does_not_stream() -> None:
     """Its whole message is told before its calls are run."""
     tools = [agent_tool("ask", agent_of(voice("ann", disable_streaming=True)))]
     boss = voice(BOSS, ("ask", {"question": "why"}), disable_streaming=True)
-    built = Built(create_agent(boss, tools), boss, {"ann": ExpectedSubagent("ask", BOSS, "boss.0", "Ask ask.")})
+    built = Built(
+        create_agent(boss, tools),
+        boss,
+        {"ann": ExpectedSubagent("ask", BOSS, "boss.0", "Ask ask.")},
+    )
     recorded = await record_run(LangGraphAgent(graph=built.graph), run_input("hi"))
     check_complete(recorded, built, check_all(recorded, built))

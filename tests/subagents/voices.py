@@ -1,4 +1,5 @@
-"""Models whose words, reasoning and call ids name who speaks, so that a test can tell whose an event must be."""
+"""Models whose words, reasoning and call ids name who speaks, so that a test can tell whose an
+event must be."""
 
 from __future__ import annotations
 
@@ -13,12 +14,15 @@ Wanted = tuple[str, dict[str, Any]]
 """A tool, and the arguments of a call of it."""
 
 
-def voice(who: str, *wanted: Wanted, each: bool = False, pace: float = 0.0, **fields: Any) -> Scripted:
+def voice(
+    who: str, *wanted: Wanted, each: bool = False, pace: float = 0.0, **fields: Any
+) -> Scripted:
     """A model that thinks, speaks and calls as `who`.
 
     Args:
         who: The speaker.
-        wanted: What it calls in its first turn, all at once; then it answers. Later turns are answered at once.
+        wanted: What it calls in its first turn, all at once; then it answers. Later turns are
+            answered at once.
         each: Whether the speaker is another one for each request: `<who>-<the user's last words>`.
         pace: Seconds between two chunks.
         fields: Those of `Scripted`.
@@ -33,7 +37,9 @@ def voice(who: str, *wanted: Wanted, each: bool = False, pace: float = 0.0, **fi
     return Scripted(script=script, **fields)
 
 
-def spoken(speaker: str, words: str, wanted: Sequence[Wanted] = (), pace: float = 0.0) -> list[Piece]:
+def spoken(
+    speaker: str, words: str, wanted: Sequence[Wanted] = (), pace: float = 0.0
+) -> list[Piece]:
     """Chunks of one message: signed reasoning, text, calls."""
     chunks: list[Piece] = [
         thinking(f"{speaker}: ", 0),
@@ -55,8 +61,11 @@ def breaking(who: str, error: Exception) -> Scripted:
     return Scripted([thinking(f"{who}: hm", 0), text_chunk(f"{who}: begins", 1), error])
 
 
-def gated(who: str, opened: Callable[[], object], then: Callable[[], object] = lambda: None) -> Scripted:
-    """A model that begins to speak as `who`, and goes on when `opened()` is true: calls `then`, and says the rest."""
+def gated(
+    who: str, opened: Callable[[], object], then: Callable[[], object] = lambda: None
+) -> Scripted:
+    """A model that begins to speak as `who`, and goes on when `opened()` is true: calls `then`, and
+    says the rest."""
 
     def script(messages: list[BaseMessage]) -> Iterator[Piece]:
         first, *rest = spoken(who, "ends 1")
@@ -74,5 +83,10 @@ def _asked(messages: Sequence[BaseMessage]) -> str:
 
 
 def _has_called(speaker: str, messages: Sequence[BaseMessage]) -> bool:
-    calls = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
+    calls = [
+        call
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
+    ]
     return any(str(call["id"]).startswith(f"{speaker}.") for call in calls)

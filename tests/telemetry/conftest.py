@@ -1,7 +1,8 @@
 """OpenTelemetry as an application sets it up, with exporters that keep what they get.
 
-A process has one provider of each kind, and keeps it: later tests of this worker have it too, which changes nothing for
-them. Each test here has an agent with a name of its own, and looks at what carries this name.
+A process has one provider of each kind, and keeps it: later tests of this worker have it too, which
+changes nothing for them. Each test here has an agent with a name of its own, and looks at what
+carries this name.
 """
 
 from __future__ import annotations
@@ -14,7 +15,11 @@ from uuid import uuid4
 import pytest
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricReader, NumberDataPoint
+from opentelemetry.sdk.metrics.export import (
+    HistogramDataPoint,
+    InMemoryMetricReader,
+    NumberDataPoint,
+)
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -31,7 +36,11 @@ class Seen:
     @property
     def spans(self) -> list[ReadableSpan]:
         """The spans of the agent's runs that have ended."""
-        return [one for one in self.exporter.get_finished_spans() if one.name == f"invoke_agent {self.agent}"]
+        return [
+            one
+            for one in self.exporter.get_finished_spans()
+            if one.name == f"invoke_agent {self.agent}"
+        ]
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -47,10 +56,14 @@ class Seen:
     def points(self, metric: str) -> list[HistogramDataPoint | NumberDataPoint]:
         """The points of a metric of the agent."""
         data = self.reader.get_metrics_data()
-        every = [one for each in (data.resource_metrics if data else ()) for one in each.scope_metrics]
+        every = [
+            one for each in (data.resource_metrics if data else ()) for one in each.scope_metrics
+        ]
         found = [one for scope in every for one in scope.metrics if one.name == metric]
         points: list[Any] = [point for one in found for point in one.data.data_points]
-        return [one for one in points if (one.attributes or {}).get("gen_ai.agent.name") == self.agent]
+        return [
+            one for one in points if (one.attributes or {}).get("gen_ai.agent.name") == self.agent
+        ]
 
     def values(self, metric: str, attribute: str) -> dict[Any, float]:
         """What a counter of the agent has counted, by an attribute."""
@@ -75,7 +88,9 @@ class Seen:
     def dump(self) -> str:
         """All that was exported, as text."""
         data = self.reader.get_metrics_data()
-        return "".join(one.to_json() for one in self.exporter.get_finished_spans()) + (data.to_json() if data else "")
+        return "".join(one.to_json() for one in self.exporter.get_finished_spans()) + (
+            data.to_json() if data else ""
+        )
 
 
 @pytest.fixture(scope="session")
@@ -97,5 +112,10 @@ def seen(
     exporter, reader = providers
     exporter.clear()
     yield Seen(f"agent-{uuid4()}", exporter, reader)
-    # OpenTelemetry raises nothing in an application: it logs, a context that is left in the wrong place for example.
-    assert [one.getMessage() for one in caplog.get_records("call") if one.name.startswith("opentelemetry")] == []
+    # OpenTelemetry raises nothing in an application: it logs, a context that is left in the wrong
+    # place for example.
+    assert [
+        one.getMessage()
+        for one in caplog.get_records("call")
+        if one.name.startswith("opentelemetry")
+    ] == []

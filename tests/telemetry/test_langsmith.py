@@ -29,9 +29,13 @@ def every(run: Any) -> Iterator[Any]:
         yield from every(child)
 
 
-@pytest.mark.parametrize("checkpointer", [InMemorySaver, lambda: None], ids=["threads", "no threads"])
+@pytest.mark.parametrize(
+    "checkpointer", [InMemorySaver, lambda: None], ids=["threads", "no threads"]
+)
 async def test_root_and_children_have_the_ids(checkpointer: Any) -> None:
-    graph = create_agent(Scripted([call("look", "c1")], ["done"]), [look], checkpointer=checkpointer())
+    graph = create_agent(
+        Scripted([call("look", "c1")], ["done"]), [look], checkpointer=checkpointer()
+    )
     collector = RunCollectorCallbackHandler()
     agent = LangGraphAgent(graph, config={"callbacks": [collector]})
     await record_run(agent, run_input("hi", thread="t", run="r"))

@@ -30,7 +30,9 @@ async def test_the_failure(caplog: pytest.LogCaptureFixture) -> None:
     assert record.getMessage() == f"Run 'r' failed: model_error [{correlation_id}]"
 
 
-async def test_all_records_of_a_run_have_its_fields_also_from_threads(caplog: pytest.LogCaptureFixture) -> None:
+async def test_all_records_of_a_run_have_its_fields_also_from_threads(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def here(state: Chat) -> None:
         langchain_messages_to_agui([object()])  # type: ignore[list-item]
 

@@ -41,7 +41,8 @@ async def test_times(seen: Seen) -> None:
     agent = agent_of(talker(Scripted([0.2, "a", 0.1, "b"])), name=seen.agent)
     await record_run(agent, run_input("hi"))
     first_event, first_token, whole = (
-        seen.seconds(f"agui.run.{name}") for name in ("time_to_first_event", "time_to_first_token", "duration")
+        seen.seconds(f"agui.run.{name}")
+        for name in ("time_to_first_event", "time_to_first_token", "duration")
     )
     assert first_event is not None
     assert first_token is not None
@@ -53,9 +54,13 @@ async def test_times(seen: Seen) -> None:
     assert point.attributes == {"gen_ai.agent.name": seen.agent}
 
 
-@pytest.mark.parametrize("piece", [thinking("hm"), call("f", "c1", x=1)], ids=["reasoning", "tool call"])
+@pytest.mark.parametrize(
+    "piece", [thinking("hm"), call("f", "c1", x=1)], ids=["reasoning", "tool call"]
+)
 async def test_reasoning_and_calls_are_tokens_too(seen: Seen, piece: Any) -> None:
-    await record_run(agent_of(talker(Scripted([piece, 0.2, text_chunk("a")])), name=seen.agent), run_input("hi"))
+    await record_run(
+        agent_of(talker(Scripted([piece, 0.2, text_chunk("a")])), name=seen.agent), run_input("hi")
+    )
     first_token = seen.seconds("agui.run.time_to_first_token")
     assert first_token is not None
     assert first_token < 0.2
@@ -110,7 +115,9 @@ async def test_refusals_are_errors_of_the_agent(seen: Seen) -> None:
     app = FastAPI()
     app.include_router(agui_router(agent, "/agent"))
     async with AsyncClient(transport=ASGITransport(app), base_url="http://test") as client:
-        answer = await client.post("/agent", json=run_input("hi").model_dump(by_alias=True, mode="json"))
+        answer = await client.post(
+            "/agent", json=run_input("hi").model_dump(by_alias=True, mode="json")
+        )
     assert answer.status_code == 429
     assert seen.values("agui.errors", "error.type") == {"too_many_runs": 3}
     assert seen.value("agui.runs.active") == 1
@@ -131,7 +138,10 @@ async def test_a_connect_that_fails_is_an_error_of_the_agent(seen: Seen) -> None
 
 
 async def test_a_reader_that_never_reads(seen: Seen) -> None:
-    agent, given = agent_of(talker(Scripted(["x" * 50_000, "y" * 50_000])), name=seen.agent), run_input("hi")
+    agent, given = (
+        agent_of(talker(Scripted(["x" * 50_000, "y" * 50_000])), name=seen.agent),
+        run_input("hi"),
+    )
     assert seen.value("agui.readers") is None
     reader = await agent.begin(SSESink, given)
     await eventually(lambda: seen.value("agui.runs.active") == 0, "the end of the run")
@@ -149,7 +159,10 @@ async def test_a_reader_that_never_reads(seen: Seen) -> None:
 
 async def test_a_reader_that_leaves_or_is_forgotten(seen: Seen) -> None:
     agent = agent_of(talker(Scripted(["x" * 50_000])), name=seen.agent)
-    left, forgotten = await agent.begin(SSESink, run_input("hi")), await agent.begin(SSESink, run_input("hi"))
+    left, forgotten = (
+        await agent.begin(SSESink, run_input("hi")),
+        await agent.begin(SSESink, run_input("hi")),
+    )
     await eventually(lambda: seen.value("agui.runs.active") == 0, "the end of the runs")
     whole = seen.value("agui.queue.bytes")
     assert whole
@@ -163,7 +176,9 @@ async def test_a_reader_that_leaves_or_is_forgotten(seen: Seen) -> None:
 
 
 async def test_a_reader_that_was_let_go(seen: Seen) -> None:
-    agent = agent_of(talker(Scripted(["x" * 50_000] * 4)), name=seen.agent, limits=RunLimits(unread=100_000))
+    agent = agent_of(
+        talker(Scripted(["x" * 50_000] * 4)), name=seen.agent, limits=RunLimits(unread=100_000)
+    )
     reader = await agent.begin(SSESink, run_input("hi"))
     await eventually(lambda: seen.value("agui.runs.active") == 0, "the end of the run")
     assert seen.values("agui.errors", "error.type") == {"reader_too_slow": 1}
@@ -186,7 +201,7 @@ async def test_clients_that_join(seen: Seen) -> None:
     assert (seen.value("agui.readers"), seen.value("agui.runs.active")) == (0, 0)
 
 
-# -- what is left out -------------------------------------------------------------------------------------------------
+# -- what is left out ----------------------------------------------------------------------------
 
 
 async def _hidden_state(name: str) -> None:
@@ -198,7 +213,8 @@ async def _hidden_state(name: str) -> None:
         emit_state({"own": 1, "too": 2})
 
     await record_run(
-        LangGraphAgent(chain_of(node, state=Own), name, state=StateOptions(exclude=["own", "too"])), run_input("hi")
+        LangGraphAgent(chain_of(node, state=Own), name, state=StateOptions(exclude=["own", "too"])),
+        run_input("hi"),
     )
 
 
@@ -216,7 +232,10 @@ async def _client_state(name: str) -> None:
 
 async def _opaque_value(name: str) -> None:
     model = Scripted([thinking("hm", signature="x" * 500)])
-    await record_run(agent_of(talker(model), name=name, reasoning=ReasoningOptions(max_bytes=10)), run_input("hi"))
+    await record_run(
+        agent_of(talker(model), name=name, reasoning=ReasoningOptions(max_bytes=10)),
+        run_input("hi"),
+    )
 
 
 async def _clients_opaque_value(name: str) -> None:
@@ -240,7 +259,11 @@ async def _clients_message(name: str) -> None:
 
 async def _content(name: str) -> None:
     async def node(state: Chat) -> Any:
-        return {"messages": [AIMessage([{"type": "image", "base64": "aGk=", "mime_type": "image/png"}], id="m")]}
+        return {
+            "messages": [
+                AIMessage([{"type": "image", "base64": "aGk=", "mime_type": "image/png"}], id="m")
+            ]
+        }
 
     await record_run(agent_of(node, name=name), run_input("hi"))
 
@@ -297,8 +320,12 @@ CASES: list[tuple[Callable[[str], Any], str, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("make", "kind", "count"), CASES, ids=[make.__name__ for make, *_ in CASES])
-async def test_what_is_left_out_is_counted(seen: Seen, make: Callable[[str], Any], kind: str, count: int) -> None:
+@pytest.mark.parametrize(
+    ("make", "kind", "count"), CASES, ids=[make.__name__ for make, *_ in CASES]
+)
+async def test_what_is_left_out_is_counted(
+    seen: Seen, make: Callable[[str], Any], kind: str, count: int
+) -> None:
     await make(seen.agent)
     assert seen.values("agui.values.dropped", "agui.value.kind") == {kind: count}
 
@@ -306,7 +333,9 @@ async def test_what_is_left_out_is_counted(seen: Seen, make: Callable[[str], Any
 def test_what_an_input_has_too_much_is_counted(seen: Seen) -> None:
     nobody = Seen(None, seen.exporter, seen.reader)  # type: ignore[arg-type]
     before = nobody.values("agui.values.dropped", "agui.value.kind").get("input", 0)
-    parse_input({"threadId": "t", "runId": "r", "messages": [{"id": "1", "role": "oracle"}], "novelty": 1})
+    parse_input(
+        {"threadId": "t", "runId": "r", "messages": [{"id": "1", "role": "oracle"}], "novelty": 1}
+    )
     assert nobody.values("agui.values.dropped", "agui.value.kind")["input"] == before + 2
 
 

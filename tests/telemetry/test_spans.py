@@ -26,7 +26,9 @@ tenant = ContextVar("tenant", default="nobody's")
 
 async def test_success(seen: Seen) -> None:
     agent = agent_of(
-        talker(Scripted(["a", used(12, 7)]), "one"), talker(Scripted(["b", used(3, 1)]), "two"), name=seen.agent
+        talker(Scripted(["a", used(12, 7)]), "one"),
+        talker(Scripted(["b", used(3, 1)]), "two"),
+        name=seen.agent,
     )
     await record_run(agent, run_input("hi", thread="t", run="r"))
     attributes = seen.attributes
@@ -60,7 +62,9 @@ async def test_interrupts_and_their_answers(seen: Seen) -> None:
     assert seen.attributes["agui.run.outcome"] == "interrupt"
     assert seen.attributes["agui.run.interrupts"] == 2
     asked = recorded.last.outcome.interrupts
-    answers = [ResumeEntry(interrupt_id=each.id, status="resolved", payload="yes") for each in asked]
+    answers = [
+        ResumeEntry(interrupt_id=each.id, status="resolved", payload="yes") for each in asked
+    ]
     await record_run(agent, run_input(thread="t", resume=answers))
     outcomes = [(span.attributes or {})["agui.run.outcome"] for span in seen.spans]
     assert outcomes == ["interrupt", "success"]
@@ -86,7 +90,11 @@ async def test_an_error_is_its_code_and_no_more(seen: Seen, expose_errors: bool)
     assert seen.attributes["error.type"] == recorded.last.code == "model_error"
     assert seen.attributes["agui.correlation_id"] == recorded.last.metadata["correlationId"]
     (span,) = seen.spans
-    assert (span.status.status_code, span.status.description, span.events) == (StatusCode.ERROR, None, ())
+    assert (span.status.status_code, span.status.description, span.events) == (
+        StatusCode.ERROR,
+        None,
+        (),
+    )
     assert not [word for word in ("secret", "some words", "my question") if word in seen.dump()]
 
 
@@ -167,7 +175,9 @@ async def test_runs_at_once_have_a_span_each(seen: Seen) -> None:
             await asyncio.sleep(0.01)
 
     agent = agent_of(node, name=seen.agent)
-    await asyncio.gather(*(record_run(agent, run_input(name, run=name)) for name in ("a", "b", "c")))
+    await asyncio.gather(
+        *(record_run(agent, run_input(name, run=name)) for name in ("a", "b", "c"))
+    )
     spans = {(span.attributes or {})["agui.run.id"]: span for span in seen.spans}
     assert sorted(map(str, spans)) == ["a", "b", "c"]
     assert len({(span.attributes or {})["agui.correlation_id"] for span in spans.values()}) == 3

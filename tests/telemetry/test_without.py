@@ -36,7 +36,9 @@ print(any(name.startswith("opentelemetry") and module for name, module in sys.mo
 """
 
 
-@pytest.mark.parametrize(("blocked", "imported"), [("opentelemetry", False), ("opentelemetry.sdk", True)])
+@pytest.mark.parametrize(
+    ("blocked", "imported"), [("opentelemetry", False), ("opentelemetry.sdk", True)]
+)
 def test_an_agent_runs(blocked: str, imported: bool) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(blocked=blocked)],

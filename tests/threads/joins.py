@@ -69,7 +69,9 @@ def turns() -> list[Any]:
 
 
 def agent_of(saver: Any, model: Scripted | None = None, **options: Any) -> LangGraphAgent:
-    graph = create_agent(model or Scripted(*turns()), [look, feel], state_schema=Mood, checkpointer=saver)
+    graph = create_agent(
+        model or Scripted(*turns()), [look, feel], state_schema=Mood, checkpointer=saver
+    )
     return LangGraphAgent(graph=graph, **options)
 
 
@@ -87,7 +89,9 @@ async def read(reader: Subscription[BaseEvent], limit: int | None = None) -> lis
 class _Watched(EventSink):
     """Tells what was heard, in the loop's next turn after `after` events."""
 
-    def __init__(self, outlet: Outlet[BaseEvent], after: int, reached: Callable[[list[BaseEvent]], object]) -> None:
+    def __init__(
+        self, outlet: Outlet[BaseEvent], after: int, reached: Callable[[list[BaseEvent]], object]
+    ) -> None:
         super().__init__(Unmerged(self._watch))
         self._pass, self._after, self._reached = outlet.put, after, reached
         self._received: list[BaseEvent] = []
@@ -113,7 +117,8 @@ async def join_after(
     *inputs: RunAgentInput | Callable[[list[BaseEvent]], RunAgentInput],
     given: RunAgentInput | None = None,
 ) -> Joined:
-    """Run, and let one reader for each of `inputs` join after `after` events; an input may depend on those."""
+    """Run, and let one reader for each of `inputs` join after `after` events; an input may depend
+    on those."""
     given = given or run_input(user("go", "u1"), thread="t", run="live")
     joining: list[asyncio.Task[RecordedRun]] = []
 
@@ -125,7 +130,9 @@ async def join_after(
             own = one(received) if callable(one) else one
             joining.append(asyncio.create_task(follow(agent.subscribe(EventSink, own), own)))
 
-    reader: Subscription[BaseEvent] = await agent.begin(lambda put: _Watched(put, after, join), given)
+    reader: Subscription[BaseEvent] = await agent.begin(
+        lambda put: _Watched(put, after, join), given
+    )
     live = RecordedRun(await read(reader), given)
     await asyncio.sleep(0)
     assert joining or after > len(live.events)

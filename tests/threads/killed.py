@@ -1,7 +1,8 @@
 """Runs that can be killed after any of their events: `python -m tests.threads.killed`.
 
-A line `DATABASE DONE` on standard input forks a process that runs `agent` on that SQLite file. It says its id, then
-each event, and waits for a line after each. What its tools do is noted in the file `DONE`. When it has ended, "dead".
+A line `DATABASE DONE` on standard input forks a process that runs `agent` on that SQLite file. It
+says its id, then each event, and waits for a line after each. What its tools do is noted in the
+file `DONE`. When it has ended, "dead".
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def turns() -> list[Any]:
     ] + [[text_chunk("All ", 0), text_chunk("done.", 0)]]
 
 
-def agent(saver: Any, model: Scripted, done: Path, received: Callable[[str], asyncio.Event]) -> LangGraphAgent:
+def agent(
+    saver: Any, model: Scripted, done: Path, received: Callable[[str], asyncio.Event]
+) -> LangGraphAgent:
     """An agent whose slow tool waits until its client has heard of the quick one's result."""
 
     def note(what: str) -> str:
@@ -64,7 +67,9 @@ async def run(database: str, done: Path) -> None:
     received: dict[str, asyncio.Event] = {}
     say(str(os.getpid()))
     async with AsyncSqliteSaver.from_conn_string(database) as saver:
-        made = agent(saver, Scripted(*turns()), done, lambda call: received.setdefault(call, asyncio.Event()))
+        made = agent(
+            saver, Scripted(*turns()), done, lambda call: received.setdefault(call, asyncio.Event())
+        )
         async for event in made.run(run_input(user("go", "u1"), thread="t", run="r1")):
             say(event.model_dump_json(by_alias=True, exclude_none=True))
             await asyncio.to_thread(read)

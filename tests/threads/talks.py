@@ -1,4 +1,5 @@
-"""A thread that tests talk on: every run is verified, and every request of the model is one that providers take."""
+"""A thread that tests talk on: every run is verified, and every request of the model is one that
+providers take."""
 
 from __future__ import annotations
 
@@ -31,9 +32,15 @@ def echo() -> Scripted:
 
     def script(messages: list[BaseMessage]) -> list[Piece]:
         last, number = messages[-1], next(numbers)
-        asked = next((message.text for message in reversed(messages) if isinstance(message, HumanMessage)), "nothing")
+        asked = next(
+            (message.text for message in reversed(messages) if isinstance(message, HumanMessage)),
+            "nothing",
+        )
         if isinstance(last, HumanMessage) and "look" in asked:
-            calls = [part("look", f'{{"place": "{place}"}}', f"c{number}{place}", at) for at, place in enumerate("ab")]
+            calls = [
+                part("look", f'{{"place": "{place}"}}', f"c{number}{place}", at)
+                for at, place in enumerate("ab")
+            ]
             return [
                 thinking("Hm.", 0),
                 thinking(index=0, signature=f"s{number}"),
@@ -53,10 +60,14 @@ class Talk:
     model: Scripted
     thread: str = "t"
 
-    async def say(self, *messages: Message | str, outcome: str = "success", **fields: Any) -> RecordedRun:
+    async def say(
+        self, *messages: Message | str, outcome: str = "success", **fields: Any
+    ) -> RecordedRun:
         """Run, and check what was told and what the model was asked."""
         options = {name: fields.pop(name) for name in ("config", "context") if name in fields}
-        recorded = await record_run(self.agent, run_input(*messages, thread=self.thread, **fields), **options)
+        recorded = await record_run(
+            self.agent, run_input(*messages, thread=self.thread, **fields), **options
+        )
         end = recorded.last
         assert (end.outcome.type if end.type.value == "RUN_FINISHED" else end.code) == outcome, end
         for seen in self.model.seen:
@@ -73,7 +84,9 @@ class Talk:
 
     async def checkpoint(self) -> RunnableConfig:
         """Where the thread is now."""
-        return (await self.agent.graph.aget_state({"configurable": {"thread_id": self.thread}})).config
+        return (
+            await self.agent.graph.aget_state({"configurable": {"thread_id": self.thread}})
+        ).config
 
     @property
     def calls(self) -> int:
@@ -90,13 +103,19 @@ def texts(messages: Sequence[BaseMessage]) -> list[str]:
     return [message.text for message in messages]
 
 
-def talk(saver: Any, model: Scripted | None = None, *, tools: Sequence[Any] = (look,), **options: Any) -> Talk:
+def talk(
+    saver: Any, model: Scripted | None = None, *, tools: Sequence[Any] = (look,), **options: Any
+) -> Talk:
     model = model or echo()
-    return Talk(LangGraphAgent(graph=create_agent(model, tools, checkpointer=saver), **options), model)
+    return Talk(
+        LangGraphAgent(graph=create_agent(model, tools, checkpointer=saver), **options), model
+    )
 
 
 def result(call_id: str, content: str = "done", message_id: str | None = None) -> ToolMessage:
-    return ToolMessage(id=message_id or f"result-{call_id}", role="tool", tool_call_id=call_id, content=content)
+    return ToolMessage(
+        id=message_id or f"result-{call_id}", role="tool", tool_call_id=call_id, content=content
+    )
 
 
 def by_role(messages: Sequence[Message], role: str) -> list[Any]:
@@ -104,4 +123,9 @@ def by_role(messages: Sequence[Message], role: str) -> list[Any]:
 
 
 def calls_of(messages: Sequence[BaseMessage]) -> list[str | None]:
-    return [call["id"] for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
+    return [
+        call["id"]
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
+    ]

@@ -1,4 +1,5 @@
-"""Running again from a message of the thread: with its old words, or with new ones in a new branch."""
+"""Running again from a message of the thread: with its old words, or with new ones in a new
+branch."""
 
 from __future__ import annotations
 
@@ -7,7 +8,13 @@ from operator import add
 from typing import Annotated, Any
 
 import pytest
-from ag_ui.core import ImageInputContent, InputContentUrlSource, Message, TextInputContent, UserMessage
+from ag_ui.core import (
+    ImageInputContent,
+    InputContentUrlSource,
+    Message,
+    TextInputContent,
+    UserMessage,
+)
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.graph import START, StateGraph
@@ -18,7 +25,17 @@ from tests.adapter.models import Scripted
 from tests.adapter.streams import dumped, user
 from tests.threads.talks import Talk, by_role, echo, talk
 
-FOUR = ["one", "1: re one", "two look", "Looking.", "seen a", "seen b", "3: re two look", "three", "4: re three"]
+FOUR = [
+    "one",
+    "1: re one",
+    "two look",
+    "Looking.",
+    "seen a",
+    "seen b",
+    "3: re two look",
+    "three",
+    "4: re three",
+]
 
 
 async def spoken(saver: Any, **options: Any) -> tuple[Talk, list[Message]]:
@@ -49,7 +66,9 @@ async def test_again_from_a_known_user_message(saver: Any, message_id: str) -> N
     recorded = await thread.say(*until(held, message_id))
     assert await thread.texts() == AGAIN[message_id]
     recorded.check_snapshot()
-    assert dumped(recorded.messages)[: len(until(held, message_id))] == dumped(until(held, message_id))
+    assert dumped(recorded.messages)[: len(until(held, message_id))] == dumped(
+        until(held, message_id)
+    )
     # And on from there.
     await thread.say(*recorded.messages, "four")
     assert (await thread.texts())[:-1] == [*AGAIN[message_id], "four"]
@@ -82,7 +101,9 @@ async def test_again_from_one_of_several_messages(saver: Any) -> None:
 
 @pytest.mark.parametrize("turns", [0, 1])
 async def test_again_after_a_failed_run(saver: Any, turns: int) -> None:
-    model = Scripted(*[["fine"]] * turns, [RuntimeError("down")], [RuntimeError("down")], ["better"])
+    model = Scripted(
+        *[["fine"]] * turns, [RuntimeError("down")], [RuntimeError("down")], ["better"]
+    )
     thread = talk(saver, model)
     held = (await thread.say(user("one", "u1"))).messages if turns else []
     held = [*held, user("go", "u")]
@@ -99,14 +120,16 @@ async def test_a_thread_without_the_point_before_a_message(saver: Any) -> None:
     thread = talk(saver)
     config: Any = {"configurable": {"thread_id": "t"}}
     for name in ("u1", "u2"):
-        await thread.agent.graph.aupdate_state(config, {"messages": [HumanMessage(name, id=name)]}, as_node="__start__")
+        await thread.agent.graph.aupdate_state(
+            config, {"messages": [HumanMessage(name, id=name)]}, as_node="__start__"
+        )
     await thread.say(user("u1", "u1"), outcome="invalid_input")
     assert await thread.texts() == ["u1", "u2"]
     await thread.say(user("u2", "u2"))
     assert await thread.texts() == ["u1", "u2", "1: re u2"]
 
 
-# -- edited --------------------------------------------------------------------------------------------------------
+# -- edited --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -117,7 +140,9 @@ async def test_a_thread_without_the_point_before_a_message(saver: Any) -> None:
         ("u3", [*FOUR[:-2], "new", "5: re new"]),
     ],
 )
-async def test_an_edited_message_begins_a_branch(saver: Any, message_id: str, branch: list[str]) -> None:
+async def test_an_edited_message_begins_a_branch(
+    saver: Any, message_id: str, branch: list[str]
+) -> None:
     thread, held = await spoken(saver)
     old = await thread.checkpoint()
     recorded = await thread.say(*until(held, message_id)[:-1], user("new", message_id))
@@ -130,7 +155,8 @@ async def test_an_edited_message_begins_a_branch(saver: Any, message_id: str, br
 
 
 async def test_a_changed_message_with_another_behind_it_is_no_edit(saver: Any) -> None:
-    """A client that has missed a redaction, or dropped the data of an attachment, sends such a list."""
+    """A client that has missed a redaction, or dropped the data of an attachment, sends such a
+    list."""
     thread, held = await spoken(saver)
     before = await thread.texts()
     await thread.say(*until(held, "u2")[:-1], user("new", "u2"), user("and this", "u9"))
@@ -151,7 +177,8 @@ async def test_branches_of_branches(saver: Any) -> None:
 
 @pytest.mark.parametrize("stale", [True, False])
 async def test_a_change_that_the_client_has_missed_is_no_edit(saver: Any, stale: bool) -> None:
-    """The graph has changed a user message; the client's list goes on with what was said after it."""
+    """The graph has changed a user message; the client's list goes on with what was said after
+    it."""
     thread, held = await spoken(saver)
     config: Any = {"configurable": {"thread_id": "t"}}
     await thread.agent.graph.aupdate_state(config, {"messages": [HumanMessage("changed", id="u2")]})
@@ -174,7 +201,12 @@ async def test_the_callers_config_survives(saver: Any, edited: bool) -> None:
     thread, held = await spoken(saver, config={"callbacks": [watcher], "metadata": {"tenant": "a"}})
     assert [seen["tenant"] for seen in watcher.models] == ["a"] * 4
     own = Watcher()
-    mine: Any = {"callbacks": [own], "metadata": {"visit": 7}, "configurable": {"user": "u"}, "recursion_limit": 50}
+    mine: Any = {
+        "callbacks": [own],
+        "metadata": {"visit": 7},
+        "configurable": {"user": "u"},
+        "recursion_limit": 50,
+    }
     again = [*until(held, "u2")[:-1], user("new look" if edited else "two look", "u2")]
     await thread.say(*again, config=mine)
     assert [(seen["tenant"], seen["visit"]) for seen in own.models] == [("a", 7)] * 2
@@ -190,9 +222,14 @@ class Counted(Chat):
 
 @pytest.mark.parametrize("client_state", [True, False])
 @pytest.mark.parametrize("edited", [True, False])
-async def test_the_other_channels_are_those_of_the_fork_point(saver: Any, edited: bool, client_state: bool) -> None:
+async def test_the_other_channels_are_those_of_the_fork_point(
+    saver: Any, edited: bool, client_state: bool
+) -> None:
     async def note(state: Counted) -> Any:
-        return {"turns": [state["messages"][-1].text], "mood": f"after {state['messages'][-1].text}"}
+        return {
+            "turns": [state["messages"][-1].text],
+            "mood": f"after {state['messages'][-1].text}",
+        }
 
     model = echo()
     thread = Talk(agent_of(note, talker(model), state=Counted, checkpointer=saver), model)
@@ -208,12 +245,16 @@ async def test_the_other_channels_are_those_of_the_fork_point(saver: Any, edited
     assert last.state == {"turns": ["one"], "mood": "after one", "draft": 1}
 
 
-# -- media ---------------------------------------------------------------------------------------------------------
+# -- media ---------------------------------------------------------------------------------------
 
 
 def shown(text: str, url: str = "https://example.org/a.png", message_id: str = "u1") -> UserMessage:
-    image = ImageInputContent(type="image", source=InputContentUrlSource(type="url", value=url, mime_type="image/png"))
-    return UserMessage(id=message_id, role="user", content=[TextInputContent(type="text", text=text), image])
+    image = ImageInputContent(
+        type="image", source=InputContentUrlSource(type="url", value=url, mime_type="image/png")
+    )
+    return UserMessage(
+        id=message_id, role="user", content=[TextInputContent(type="text", text=text), image]
+    )
 
 
 def images(message: BaseMessage) -> list[Any]:
@@ -231,7 +272,9 @@ async def test_media_parts(saver: Any, edited: str | None) -> None:
         assert await thread.texts() == ["what", "1: re what", "more", "2: re more"]
         assert thread.calls == 2
         return
-    await thread.say(shown("where") if edited == "text" else shown("what", "https://example.org/b.png"))
+    await thread.say(
+        shown("where") if edited == "text" else shown("what", "https://example.org/b.png")
+    )
     asked = thread.model.seen[-1]
     assert len(asked) == 1
     assert asked[0].text == ("where" if edited == "text" else "what")
@@ -250,13 +293,14 @@ async def test_a_media_message_runs_again_unchanged(saver: Any) -> None:
     assert (await thread.stored())[0] == before
 
 
-# -- other graphs --------------------------------------------------------------------------------------------------
+# -- other graphs --------------------------------------------------------------------------------
 
 
 def nested(model: Scripted, saver: Any, own: bool | None) -> Any:
     """A graph whose model talks in a subgraph, which is saved with it or not at all.
 
-    One with a memory of its own (`checkpointer=True`) is not: LangGraph does not take that back with the graph's.
+    One with a memory of its own (`checkpointer=True`) is not: LangGraph does not take that back
+    with the graph's.
     """
     builder = StateGraph(Chat)
     builder.add_node("inner", chain_of(talker(model), checkpointer=own))

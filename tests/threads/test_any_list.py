@@ -32,7 +32,8 @@ lists = st.one_of(
 
 
 def asked_again(client: Sequence[Message], thread: Sequence[BaseMessage]) -> bool:
-    """Whether a list says that the thread is to be run again: by its last message, without the answer to it."""
+    """Whether a list says that the thread is to be run again: by its last message, without the
+    answer to it."""
     said = [message for message in client if not isinstance(message, ReasoningMessage)]
     if not said or not isinstance(said[-1], UserMessage):
         return False
@@ -51,7 +52,11 @@ async def check(chosen: Sequence[tuple[str, int]]) -> None:
     assert len(held) == LENGTH
     before = await thread.stored()
     client = [
-        user("new", f"n{at}") if kind == "new" else held[at] if kind == "known" else changed(held[at])
+        user("new", f"n{at}")
+        if kind == "new"
+        else held[at]
+        if kind == "known"
+        else changed(held[at])
         for kind, at in chosen
     ]
     await thread.say(*client)
@@ -64,19 +69,30 @@ async def judge(thread: Talk, client: Sequence[Message], before: Sequence[BaseMe
     fresh = [message for message in after if message not in before]
     entered = [message for message in fresh if message.type == "human"]
     if asked_again(client, before):
-        kept = next(place for place, pair in enumerate(zip(after, before, strict=False)) if pair[0] != pair[1])
+        kept = next(
+            place
+            for place, pair in enumerate(zip(after, before, strict=False))
+            if pair[0] != pair[1]
+        )
         assert after[:kept] == before[:kept]
         assert all(message.id in {said.id for said in client} for message in entered)
     else:
         assert after[: len(before)] == before
-        assert {message.id for message in entered} <= {said.id for said in client} - {said.id for said in before}
+        assert {message.id for message in entered} <= {said.id for said in client} - {
+            said.id for said in before
+        }
         assert bool(fresh) == bool(entered)
-    last = next((said for said in reversed(client) if said.role == "user" and said.id.startswith("n")), None)
+    last = next(
+        (said for said in reversed(client) if said.role == "user" and said.id.startswith("n")), None
+    )
     if last is not None and client[-1] is last:  # what the user has just said is always heard
         assert last.id in {message.id for message in entered}
     # The old branch is still there.
     config: Any = {"configurable": {"thread_id": thread.thread}}
-    stored = [state.values.get("messages") async for state in thread.agent.graph.aget_state_history(config)]
+    stored = [
+        state.values.get("messages")
+        async for state in thread.agent.graph.aget_state_history(config)
+    ]
     assert before in stored
 
 

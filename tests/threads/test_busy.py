@@ -1,4 +1,5 @@
-"""One run per thread at a time: who comes meanwhile is refused or waits, and who hears the end may go on at once."""
+"""One run per thread at a time: who comes meanwhile is refused or waits, and who hears the end may
+go on at once."""
 
 from __future__ import annotations
 
@@ -111,7 +112,7 @@ async def test_who_stops_waiting_lets_the_next_one_in() -> None:
     assert await thread.texts() == ["one", "One", "three", "Two"]
 
 
-# -- free again ---------------------------------------------------------------------------------------------------
+# -- free again ----------------------------------------------------------------------------------
 
 
 async def test_the_thread_is_free_when_the_end_is_heard(saver: Any) -> None:
@@ -180,7 +181,9 @@ async def test_also_after_an_approval_that_raised() -> None:
 
     agent = agent_of(ask, checkpointer=InMemorySaver(), approvals=ApprovalOptions(on_answer=refuse))
     paused = await record_run(agent, run_input("go", thread="t"))
-    answer = ResumeEntry(interrupt_id=paused.last.outcome.interrupts[0].id, status="resolved", payload="b")
+    answer = ResumeEntry(
+        interrupt_id=paused.last.outcome.interrupts[0].id, status="resolved", payload="b"
+    )
     for _ in range(3):
         recorded = await record_run(agent, run_input(thread="t", resume=[answer]))
         assert recorded.types == BUSY
@@ -200,7 +203,9 @@ async def test_also_after_a_config_that_cannot_be_used(config: Any) -> None:
     thread = talk(InMemorySaver())
     for _ in range(2):
         try:
-            recorded = await record_run(thread.agent, run_input(user("go"), thread="t"), config=config)
+            recorded = await record_run(
+                thread.agent, run_input(user("go"), thread="t"), config=config
+            )
         except (TypeError, ValueError, AttributeError):
             continue
         assert recorded.last.type.value == "RUN_FINISHED" or recorded.last.code != "thread_busy"

@@ -26,7 +26,9 @@ from tests.adapter.streams import RecordedRun, collect, dumped, run_input, user
 from tests.threads.talks import Talk, by_role, echo, look, result, talk
 
 
-async def connect(agent: LangGraphAgent, given: RunAgentInput | None = None, thread: str = "t") -> RecordedRun:
+async def connect(
+    agent: LangGraphAgent, given: RunAgentInput | None = None, thread: str = "t"
+) -> RecordedRun:
     given = given or run_input(thread=thread)
     return RecordedRun(await collect(agent.connect(given)), given)
 
@@ -36,19 +38,37 @@ SHORT = ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
 REDACTED = {"type": "redacted_thinking", "data": "opaque", "index": 1}
 
 SHAPES: dict[str, list[Any]] = {
-    "thinking, text": [[thinking("Hm", 0), thinking(".", 0), thinking(index=0, signature="s"), text_chunk("Yes.", 1)]],
+    "thinking, text": [
+        [
+            thinking("Hm", 0),
+            thinking(".", 0),
+            thinking(index=0, signature="s"),
+            text_chunk("Yes.", 1),
+        ]
+    ],
     "thinking, text, calls": [
         [
             *(thinking("Hm.", 0), thinking(index=0, signature="s"), text_chunk("Looking.", 1)),
-            calling(part("look", '{"place": "a"}', "c1", 2), part("look", '{"place": "b"}', "c2", 3)),
+            calling(
+                part("look", '{"place": "a"}', "c1", 2), part("look", '{"place": "b"}', "c2", 3)
+            ),
         ],
         [thinking("So.", 0), thinking(index=0, signature="s2"), text_chunk("Both.", 1)],
     ],
     "two thoughts, one sealed": [
-        [thinking("Hm.", 0), thinking(index=0, signature="s"), calling(content=[REDACTED]), text_chunk("Yes.", 2)]
+        [
+            thinking("Hm.", 0),
+            thinking(index=0, signature="s"),
+            calling(content=[REDACTED]),
+            text_chunk("Yes.", 2),
+        ]
     ],
     "thinking, call": [
-        [thinking("Hm.", 0), thinking(index=0, signature="s"), calling(part("look", '{"place": "a"}', "c1", 1))],
+        [
+            thinking("Hm.", 0),
+            thinking(index=0, signature="s"),
+            calling(part("look", '{"place": "a"}', "c1", 1)),
+        ],
         [text_chunk("Seen.", 0)],
     ],
     "text between thoughts": [
@@ -171,9 +191,14 @@ async def test_open_client_calls(saver: Any) -> None:
 async def test_attachments(saver: Any) -> None:
     thread = talk(saver)
     image = ImageInputContent(
-        type="image", source=InputContentUrlSource(type="url", value="https://example.org/a.png", mime_type="image/png")
+        type="image",
+        source=InputContentUrlSource(
+            type="url", value="https://example.org/a.png", mime_type="image/png"
+        ),
     )
-    given = UserMessage(id="u1", role="user", content=[TextInputContent(type="text", text="what"), image])
+    given = UserMessage(
+        id="u1", role="user", content=[TextInputContent(type="text", text="what"), image]
+    )
     live = await thread.say(given)
     recorded = await connect(thread.agent)
     assert dumped(recorded.messages) == dumped(live.snapshot)
@@ -209,12 +234,19 @@ async def test_a_thread_that_cannot_be_read(saver: Any, monkeypatch: pytest.Monk
 
 
 async def test_results_for_calls_of_one_id(saver: Any) -> None:
-    """Models may number their calls anew in each message: the results that are made for them have ids of their own."""
+    """Models may number their calls anew in each message: the results that are made for them have
+    ids of their own."""
     agent = agent_of(talker(Scripted()), checkpointer=saver)
     config: Any = {"configurable": {"thread_id": "t"}}
     call = {"name": "gone", "args": {}, "id": "1"}
     calls = [AIMessage("", id=one, tool_calls=[call]) for one in ("a1", "a2")]
-    messages = [HumanMessage("one", id="u1"), calls[0], HumanMessage("two", id="u2"), calls[1], HumanMessage("three")]
+    messages = [
+        HumanMessage("one", id="u1"),
+        calls[0],
+        HumanMessage("two", id="u2"),
+        calls[1],
+        HumanMessage("three"),
+    ]
     await agent.graph.aupdate_state(config, {"messages": messages}, as_node="model")
     results = by_role((await connect(agent)).messages, "tool")
     assert [one.content for one in results] == ["This call has no result."] * 2
@@ -225,7 +257,11 @@ async def test_one_result_for_the_calls_of_one_id_in_a_message(saver: Any) -> No
     agent = agent_of(talker(Scripted()), checkpointer=saver)
     config: Any = {"configurable": {"thread_id": "t"}}
     calls = [{"name": "gone", "args": {}, "id": "1"}] * 2
-    messages = [HumanMessage("one", id="u1"), AIMessage("", id="a1", tool_calls=calls), HumanMessage("two", id="u2")]
+    messages = [
+        HumanMessage("one", id="u1"),
+        AIMessage("", id="a1", tool_calls=calls),
+        HumanMessage("two", id="u2"),
+    ]
     await agent.graph.aupdate_state(config, {"messages": messages}, as_node="model")
     (result,) = by_role((await connect(agent)).messages, "tool")
     assert result.content == "This call has no result."

@@ -1,4 +1,5 @@
-"""What is an edit: a changed user message that the client's list ends with. Any other change is ignored."""
+"""What is an edit: a changed user message that the client's list ends with. Any other change is
+ignored."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ async def test_several_changed_messages_before_a_new_one() -> None:
 
 @pytest.mark.parametrize("behind", ["assistant", "tool", "system"])
 async def test_what_is_spoken_behind_a_changed_message(behind: str) -> None:
-    """Be it known to the thread or not: the changed message is not the last. Nothing is new, so nothing is run."""
+    """Be it known to the thread or not: the changed message is not the last. Nothing is new, so
+    nothing is run."""
     thread, held = await spoken()
     messages: dict[str, Any] = {
         "assistant": held[-1].model_copy(update={"id": "unknown"}),
@@ -67,7 +69,8 @@ async def test_what_is_spoken_behind_a_changed_message(behind: str) -> None:
 
 @pytest.mark.parametrize("behind", [False, True])
 async def test_the_last_message_changed_is_an_edit(behind: bool) -> None:
-    """What is not spoken may stand behind it: the reasoning and the activities of the answer that it had."""
+    """What is not spoken may stand behind it: the reasoning and the activities of the answer that
+    it had."""
     thread, held = await spoken()
     thought = ReasoningMessage(id="r", role="reasoning", content="Hm.")
     activity = ActivityMessage(id="a", role="activity", activity_type="PLAN", content={})
@@ -85,18 +88,21 @@ async def test_an_edited_message_alone(edited: str) -> None:
     assert await thread.texts() == [*before, "changed", "3: re changed"]
 
 
-# -- changes of the graph's, and of clients that save space -----------------------------------------------------------
+# -- changes of the graph's, and of clients that save space --------------------------------------
 
 
 def redacting(*turns: Any) -> Talk:
     model = Scripted(*turns)
-    graph = create_agent(model, [], middleware=[PIIMiddleware("email")], checkpointer=InMemorySaver())
+    graph = create_agent(
+        model, [], middleware=[PIIMiddleware("email")], checkpointer=InMemorySaver()
+    )
     return Talk(LangGraphAgent(graph), model)
 
 
 @pytest.mark.parametrize("keeps", [True, False], ids=["with_the_torn_answer", "without"])
 async def test_a_redacted_message_before_a_new_one_after_a_stopped_run(keeps: bool) -> None:
-    """The client holds what its user wrote; the thread, and the model, only what the middleware has made of it."""
+    """The client holds what its user wrote; the thread, and the model, only what the middleware has
+    made of it."""
     thread = redacting(["Let me ", "see ", 30.0], ["Fine."])
     given, events = run_input(user("mail ada@example.org", "u1"), thread="t"), []
     run = thread.agent.run(given)
@@ -134,7 +140,9 @@ async def test_media_that_the_client_has_dropped(whole: bool, data: str | None) 
     thread = talk(InMemorySaver())
     first = await thread.say(picture("m1", data=encoded(PNG)))
     stored = await thread.stored()
-    await thread.say(picture("m1", data=data), *(first.messages[1:] if whole else []), user("new", "u2"))
+    await thread.say(
+        picture("m1", data=data), *(first.messages[1:] if whole else []), user("new", "u2")
+    )
     assert (await thread.stored())[: len(stored)] == stored
     assert thread.asked[-1] == "new"
     assert len(thread.asked) == len(stored) + 1

@@ -26,7 +26,9 @@ def halved(messages: list[Message]) -> list[Message]:
     half: list[Message] = []
     for message in messages:
         if isinstance(message, ReasoningMessage):
-            message = message.model_copy(update={"content": message.content[:2], "encrypted_value": None})
+            message = message.model_copy(
+                update={"content": message.content[:2], "encrypted_value": None}
+            )
         elif isinstance(message, AssistantMessage):
             message = message.model_copy(deep=True, update={"encrypted_value": None})
             message.content = (message.content or "")[:3] or None

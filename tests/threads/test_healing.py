@@ -1,4 +1,5 @@
-"""Threads that something has broken go on: what the model is asked is always a history that providers take."""
+"""Threads that something has broken go on: what the model is asked is always a history that
+providers take."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ LOST = "Interrupted: there is no result."
 
 
 def called(*ids: str) -> AIMessage:
-    return AIMessage("", id=f"a-{ids[0]}", tool_calls=[{"name": "look", "args": {}, "id": one} for one in ids])
+    return AIMessage(
+        "", id=f"a-{ids[0]}", tool_calls=[{"name": "look", "args": {}, "id": one} for one in ids]
+    )
 
 
 def got(call_id: str) -> ToolMessage:
@@ -36,7 +39,13 @@ BROKEN: dict[str, tuple[list[AnyMessage], list[str]]] = {
         ["one", "", LOST, "two", "Two."],
     ),
     "half of the results": (
-        [HumanMessage("one"), called("c1", "c2"), got("c2"), HumanMessage("two"), AIMessage("Two.")],
+        [
+            HumanMessage("one"),
+            called("c1", "c2"),
+            got("c2"),
+            HumanMessage("two"),
+            AIMessage("Two."),
+        ],
         ["one", "", "seen c2", LOST, "two", "Two."],
     ),
     "a late result": (
@@ -70,7 +79,11 @@ async def test_a_thread_that_something_else_has_broken(saver: Any, broken: str) 
     recorded = await thread.say("hello")
     assert thread.asked == [*healed, "hello"]
     assert_valid(await thread.stored())
-    calls = [one.id for message in by_role(recorded.messages, "assistant") for one in message.tool_calls or ()]
+    calls = [
+        one.id
+        for message in by_role(recorded.messages, "assistant")
+        for one in message.tool_calls or ()
+    ]
     assert sorted(message.tool_call_id for message in by_role(recorded.messages, "tool")) == calls
     await thread.say(*recorded.messages, "and on")
 
@@ -79,7 +92,13 @@ async def test_an_answer_to_a_call_that_could_not_be_read_stays(saver: Any) -> N
     """Some graphs tell a model with a result that its arguments were no JSON."""
     model = Scripted(["Hello."], ["And on."])
     client = Client(agent_of(talker(model), checkpointer=saver))
-    bad: Any = {"type": "invalid_tool_call", "name": "look", "args": "{bad", "id": "c1", "error": None}
+    bad: Any = {
+        "type": "invalid_tool_call",
+        "name": "look",
+        "args": "{bad",
+        "id": "c1",
+        "error": None,
+    }
     messages: list[AnyMessage] = [
         HumanMessage("one", id="u1"),
         AIMessage("", id="a1", invalid_tool_calls=[bad]),
@@ -96,7 +115,9 @@ async def test_an_answer_to_a_call_that_could_not_be_read_stays(saver: Any) -> N
     assert after[:4] == stored
     assert texts(after) == ["one", "", "No JSON.", "Sorry.", "hello", "Hello.", "more", "And on."]
     # The channel was added to, not written anew.
-    inputs = [saved.checkpoint["channel_values"].get("__start__") async for saved in saver.alist(config)]
+    inputs = [
+        saved.checkpoint["channel_values"].get("__start__") async for saved in saver.alist(config)
+    ]
     given = [message for values in inputs if values for message in values["messages"]]
     assert [message for message in given if isinstance(message, RemoveMessage)] == []
     assert {message.text for message in given} >= {"hello", "more"}
@@ -104,11 +125,15 @@ async def test_an_answer_to_a_call_that_could_not_be_read_stays(saver: Any) -> N
 
 def client_history() -> list[Message]:
     def made(call_id: str) -> ToolCall:
-        return ToolCall(id=call_id, type="function", function=FunctionCall(name="look", arguments="{}"))
+        return ToolCall(
+            id=call_id, type="function", function=FunctionCall(name="look", arguments="{}")
+        )
 
     return [
         user("one"),
-        AssistantMessage(id="a1", role="assistant", content="Looking.", tool_calls=[made("c1"), made("c2")]),
+        AssistantMessage(
+            id="a1", role="assistant", content="Looking.", tool_calls=[made("c1"), made("c2")]
+        ),
         result("c2", "seen"),
         result("c2", "again", "twice"),
         result("c9", "stray"),
@@ -131,7 +156,8 @@ class Log(TypedDict):
 
 
 async def test_messages_that_cannot_be_taken_out_stay(saver: Any) -> None:
-    """A channel that only adds: what is missing goes to the end, as far as that heals it, and nothing is said twice."""
+    """A channel that only adds: what is missing goes to the end, as far as that heals it, and
+    nothing is said twice."""
     model = Scripted(["One."], ["Two."])
     thread = Talk(agent_of(talker(model), state=Log, checkpointer=saver), model)
     config: Any = {"configurable": {"thread_id": "t"}}
@@ -143,7 +169,7 @@ async def test_messages_that_cannot_be_taken_out_stay(saver: Any) -> None:
     assert thread.asked == ["one", "", "seen c1", LOST, "hello", "One.", "more"]
 
 
-# -- stopped and failed -------------------------------------------------------------------------------------------
+# -- stopped and failed --------------------------------------------------------------------------
 
 
 @tool
@@ -198,7 +224,11 @@ async def until_result(thread: Talk, stop: Any) -> list[Message]:
         received.append(event)
         if event.type.value == "TOOL_CALL_RESULT" and await stop(events):
             break
-    return RecordedRun(received, given).messages if received[-1].type.value == "RUN_FINISHED" else [user("go", "u1")]
+    return (
+        RecordedRun(received, given).messages
+        if received[-1].type.value == "RUN_FINISHED"
+        else [user("go", "u1")]
+    )
 
 
 async def test_a_thread_that_was_cancelled_goes_on(saver: Any) -> None:
@@ -232,7 +262,9 @@ async def test_a_node_that_raises_is_run_with_the_next_message(saver: Any) -> No
         calling_: Any = state["messages"][-1]
         return {"messages": [got(one["id"]) for one in calling_.tool_calls]}
 
-    thread = Talk(agent_of(talker(model), looked, talker(model, "again"), checkpointer=saver), model)
+    thread = Talk(
+        agent_of(talker(model), looked, talker(model, "again"), checkpointer=saver), model
+    )
     failed = await thread.say(user("go", "u1"), outcome="model_error")
     await thread.say(*failed.messages, "hello", outcome="success")
     assert thread.asked[:4] == ["go", "", "seen c1", "hello"]

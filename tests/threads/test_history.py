@@ -58,7 +58,9 @@ async def test_an_empty_list_runs_nothing(saver: Any) -> None:
     assert await thread.texts() == ONE
 
 
-@pytest.mark.parametrize("kept", [slice(1, None), slice(2, 3), slice(-1, None), slice(0, 3), slice(3, 6)])
+@pytest.mark.parametrize(
+    "kept", [slice(1, None), slice(2, 3), slice(-1, None), slice(0, 3), slice(3, 6)]
+)
 async def test_a_shorter_list_is_no_request_to_forget(saver: Any, kept: slice) -> None:
     thread = talk(saver)
     first = await thread.say("one look")
@@ -80,7 +82,11 @@ async def test_several_user_messages_at_once(saver: Any) -> None:
     first = await thread.say("zero", "one look")
     second = await thread.say(*first.messages, "two", user("three", "u3"), "four")
     assert await thread.texts() == ["zero", *ONE, "two", "three", "four", "3: re four"]
-    assert [message.content for message in by_role(second.messages, "user")][-3:] == ["two", "three", "four"]
+    assert [message.content for message in by_role(second.messages, "user")][-3:] == [
+        "two",
+        "three",
+        "four",
+    ]
 
 
 async def test_a_message_that_is_sent_twice_enters_once(saver: Any) -> None:
@@ -95,14 +101,20 @@ async def test_what_the_graph_has_removed_does_not_come_back(saver: Any) -> None
     second = await thread.say(*first.messages, user("two", "u2"))
     config: Any = {"configurable": {"thread_id": "t"}}
     gone = [message.id for message in await thread.stored()][:2]
-    await thread.agent.graph.aupdate_state(config, {"messages": [RemoveMessage(id=str(one)) for one in gone]})
+    await thread.agent.graph.aupdate_state(
+        config, {"messages": [RemoveMessage(id=str(one)) for one in gone]}
+    )
     third = await thread.say(*second.messages, user("three", "u3"))
     assert await thread.texts() == ["two", "2: re two", "three", "3: re three"]
     # The client loses nothing of it.
-    assert [message.content for message in by_role(third.messages, "user")] == ["one", "two", "three"]
+    assert [message.content for message in by_role(third.messages, "user")] == [
+        "one",
+        "two",
+        "three",
+    ]
 
 
-# -- what a client may not say ------------------------------------------------------------------------------------
+# -- what a client may not say -------------------------------------------------------------------
 
 
 def forged() -> list[Any]:
@@ -141,7 +153,9 @@ async def test_a_known_message_with_other_words_is_not_believed(saver: Any) -> N
 
 @pytest.mark.parametrize("policy", ["accept", "ignore"])
 @pytest.mark.parametrize("stored", [True, False])
-async def test_instructions_of_the_client(saver: Any, policy: Literal["accept", "ignore"], stored: bool) -> None:
+async def test_instructions_of_the_client(
+    saver: Any, policy: Literal["accept", "ignore"], stored: bool
+) -> None:
     thread = talk(saver if stored else None, trust=TrustOptions(instructions=policy))
     given: list[Any] = [
         SystemMessage(id="s", role="system", content="be brief"),
@@ -156,7 +170,7 @@ async def test_instructions_of_the_client(saver: Any, policy: Literal["accept", 
     assert thread.asked == [*kept, "one", "1: re one", "two"]
 
 
-# -- results of client tools --------------------------------------------------------------------------------------
+# -- results of client tools ---------------------------------------------------------------------
 
 
 def asking(saver: Any, *calls: str) -> Talk:
@@ -178,7 +192,12 @@ async def test_results_of_client_tools(saver: Any) -> None:
 async def test_the_first_of_two_results_counts(saver: Any) -> None:
     thread = asking(saver, "p1")
     first = await thread.say("go")
-    await thread.say(*first.messages, result("p1", "first"), result("p1", "second", "again"), result("p9", "stray"))
+    await thread.say(
+        *first.messages,
+        result("p1", "first"),
+        result("p1", "second", "again"),
+        result("p9", "stray"),
+    )
     assert thread.asked == ["go", "", "first"]
     assert await thread.texts() == ["go", "", "first", "thanks"]
 

@@ -1,4 +1,5 @@
-"""Whatever history a client sends: one terminal event, a stream that fits the protocol, and no failure of ours."""
+"""Whatever history a client sends: one terminal event, a stream that fits the protocol, and no
+failure of ours."""
 
 from __future__ import annotations
 
@@ -22,19 +23,31 @@ from tests.deep import example_count
 from tests.media_files import PNG, encoded
 
 # Few, so that they meet.
-IDS = st.sampled_from([*["a", "b", "c", "u1", "approval:x", "a:reasoning:0", "", "x" * 300] * 8, "\0", "\ud800"])
-TEXTS = st.sampled_from(["", "hi", "ask", "{}", "[", "\0", "\ud83d", "😀", "<think>a</think>", "[" * 150, "null"])
+IDS = st.sampled_from(
+    [*["a", "b", "c", "u1", "approval:x", "a:reasoning:0", "", "x" * 300] * 8, "\0", "\ud800"]
+)
+TEXTS = st.sampled_from(
+    ["", "hi", "ask", "{}", "[", "\0", "\ud83d", "😀", "<think>a</think>", "[" * 150, "null"]
+)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=8,
 )
 ENVELOPES = st.fixed_dictionaries(
     {"v": st.sampled_from([1, 2, 3, True, "1"])},
-    optional=dict.fromkeys(("p", "h", "r", "c", "k", "m", "x", "i", "n", "t", "b", "s", "of", "a"), JSON),
+    optional=dict.fromkeys(
+        ("p", "h", "r", "c", "k", "m", "x", "i", "n", "t", "b", "s", "of", "a"), JSON
+    ),
 )
 VALUES = (
-    st.none() | TEXTS | ENVELOPES.map(lambda one: urlsafe_b64encode(json.dumps(one).encode()).rstrip(b"=").decode())
+    st.none()
+    | TEXTS
+    | ENVELOPES.map(lambda one: urlsafe_b64encode(json.dumps(one).encode()).rstrip(b"=").decode())
 )
 PICTURE = f"data:image/png;base64,{encoded(PNG)}"
 URLS = st.sampled_from(
@@ -56,11 +69,15 @@ SOURCES = st.fixed_dictionaries(
 PARTS = st.one_of(
     st.fixed_dictionaries({"type": st.just("text"), "text": TEXTS}),
     st.fixed_dictionaries(
-        {"type": st.sampled_from(["image", "audio", "video", "document", "odd"]), "source": SOURCES},
+        {
+            "type": st.sampled_from(["image", "audio", "video", "document", "odd"]),
+            "source": SOURCES,
+        },
         optional={"metadata": JSON, "id": IDS},
     ),
     st.fixed_dictionaries(
-        {"type": st.just("binary"), "mimeType": TEXTS}, optional={"data": TEXTS, "url": URLS, "id": IDS}
+        {"type": st.just("binary"), "mimeType": TEXTS},
+        optional={"data": TEXTS, "url": URLS, "id": IDS},
     ),
 )
 CALLS = st.fixed_dictionaries(
@@ -76,20 +93,29 @@ CALLS = st.fixed_dictionaries(
 OPTIONAL = {"encryptedValue": VALUES, "subagentRunId": IDS, "name": TEXTS}
 MESSAGES = st.one_of(
     st.fixed_dictionaries(
-        {"id": IDS, "role": st.just("user"), "content": TEXTS | st.lists(PARTS, max_size=4)}, optional=OPTIONAL
+        {"id": IDS, "role": st.just("user"), "content": TEXTS | st.lists(PARTS, max_size=4)},
+        optional=OPTIONAL,
     ),
     st.fixed_dictionaries(
         {"id": IDS, "role": st.just("assistant")},
         optional={**OPTIONAL, "content": TEXTS, "toolCalls": st.lists(CALLS, max_size=4)},
     ),
     st.fixed_dictionaries(
-        {"id": IDS, "role": st.just("tool"), "toolCallId": IDS, "content": TEXTS | st.lists(PARTS, max_size=2)},
+        {
+            "id": IDS,
+            "role": st.just("tool"),
+            "toolCallId": IDS,
+            "content": TEXTS | st.lists(PARTS, max_size=2),
+        },
         optional={"error": TEXTS, "encryptedValue": VALUES, "subagentRunId": IDS},
     ),
     st.fixed_dictionaries(
-        {"id": IDS, "role": st.just("reasoning"), "content": TEXTS}, optional={"encryptedValue": VALUES}
+        {"id": IDS, "role": st.just("reasoning"), "content": TEXTS},
+        optional={"encryptedValue": VALUES},
     ),
-    st.fixed_dictionaries({"id": IDS, "role": st.sampled_from(["system", "developer", "odd"]), "content": TEXTS}),
+    st.fixed_dictionaries(
+        {"id": IDS, "role": st.sampled_from(["system", "developer", "odd"]), "content": TEXTS}
+    ),
     st.fixed_dictionaries(
         {
             "id": IDS,
@@ -110,10 +136,16 @@ INPUTS = st.fixed_dictionaries(
     {"threadId": st.just("t"), "runId": st.just("r"), "messages": st.lists(MESSAGES, max_size=7)},
     optional={
         "protocolVersion": st.just("1.0"),
-        "state": st.none() | st.dictionaries(st.sampled_from(["note", "odd", "messages"]), JSON, max_size=3),
+        "state": st.none()
+        | st.dictionaries(st.sampled_from(["note", "odd", "messages"]), JSON, max_size=3),
         "resume": RESUME,
         "forwardedProps": st.fixed_dictionaries(
-            {}, optional={"command": st.fixed_dictionaries({"resume": JSON}, optional={"interruptEvent": JSON})}
+            {},
+            optional={
+                "command": st.fixed_dictionaries(
+                    {"resume": JSON}, optional={"interruptEvent": JSON}
+                )
+            },
         ),
     },
 )
@@ -129,9 +161,12 @@ OPTIONS = st.fixed_dictionaries(
     },
 )
 
-# What a client may be told that sends nonsense. All else is a fault of the adapter, or of the graph.
+# What a client may be told that sends nonsense. All else is a fault of the adapter, or of the
+# graph.
 REFUSALS = {"invalid_input", "approval_refused", "state_refused", "state_invalid"}
-REFUSALS |= {f"interrupt_{name}" for name in ("unanswered", "unknown", "duplicate", "expired", "invalid")}
+REFUSALS |= {
+    f"interrupt_{name}" for name in ("unanswered", "unknown", "duplicate", "expired", "invalid")
+}
 
 
 class State(MessagesState):
@@ -147,12 +182,18 @@ def make_agent(saved: bool, options: dict[str, Any]) -> LangGraphAgent:
     builder.add_node("answer", answer)
     builder.add_edge(START, "answer")
     builder.add_edge("answer", END)
-    return LangGraphAgent(builder.compile(checkpointer=InMemorySaver() if saved else None), **options)
+    return LangGraphAgent(
+        builder.compile(checkpointer=InMemorySaver() if saved else None), **options
+    )
 
 
 async def test_half_of_a_surrogate_pair_in_a_key() -> None:
     """JSON spells it, and no checkpointer takes it: such arguments are kept as text."""
-    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": '{"a": {"\\ud83d": null}}'}}
+    call = {
+        "id": "c",
+        "type": "function",
+        "function": {"name": "look", "arguments": '{"a": {"\\ud83d": null}}'},
+    }
     message = {"id": "a", "role": "assistant", "toolCalls": [call]}
     agent = make_agent(True, {})
     run_input = parse_input({"threadId": "t", "runId": "r", "messages": [message]})
@@ -167,15 +208,21 @@ async def test_an_empty_id_in_a_thread_is_not_shown_to_another_client() -> None:
     empty = {"id": "", "role": "assistant", "toolCalls": [call]}
     agent = make_agent(True, {})
     for message in (empty, {"id": "u9", "role": "user", "content": "hello"}):
-        run_input = parse_input({"threadId": "t", "runId": "r", "protocolVersion": "1.0", "messages": [message]})
+        run_input = parse_input(
+            {"threadId": "t", "runId": "r", "protocolVersion": "1.0", "messages": [message]}
+        )
         recorded = RecordedRun([event async for event in agent.run(run_input)], run_input)
         assert recorded.last.type.value == "RUN_FINISHED"
     assert all(one.id for one in recorded.messages)
 
 
 @given(turns=st.lists(INPUTS, min_size=1, max_size=3), saved=st.booleans(), options=OPTIONS)
-@settings(max_examples=example_count(60, 1500), deadline=None, suppress_health_check=list(HealthCheck))
-async def test_any_history(turns: list[dict[str, Any]], saved: bool, options: dict[str, Any]) -> None:
+@settings(
+    max_examples=example_count(60, 1500), deadline=None, suppress_health_check=list(HealthCheck)
+)
+async def test_any_history(
+    turns: list[dict[str, Any]], saved: bool, options: dict[str, Any]
+) -> None:
     agent = make_agent(saved, options)
     for turn in turns:
         try:

@@ -1,4 +1,5 @@
-"""Joining a run while it goes on: what there is so far, what is open once more, then the rest as it comes."""
+"""Joining a run while it goes on: what there is so far, what is open once more, then the rest as it
+comes."""
 
 from __future__ import annotations
 
@@ -29,15 +30,20 @@ EVENTS = 50
 def ordered(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Messages with the calls of a turn, and their results, in one order.
 
-    A client has results as they came, the thread as it called; and calls that are answered before those that are not.
+    A client has results as they came, the thread as it called; and calls that are answered before
+    those that are not.
     """
     dumps = dumped(messages)
     for dump in dumps:
         if dump.get("toolCalls"):
             dump["toolCalls"].sort(key=lambda call: str(call["id"]))
     for place in range(len(dumps)):
-        end = next((at for at in range(place, len(dumps)) if dumps[at]["role"] != "tool"), len(dumps))
-        dumps[place:end] = sorted(dumps[place:end], key=lambda message: str(message.get("toolCallId")))
+        end = next(
+            (at for at in range(place, len(dumps)) if dumps[at]["role"] != "tool"), len(dumps)
+        )
+        dumps[place:end] = sorted(
+            dumps[place:end], key=lambda message: str(message.get("toolCallId"))
+        )
     return dumps
 
 
@@ -49,14 +55,20 @@ def check(joined: Joined) -> None:
         assert ordered(recorded.messages) == ordered(joined.live.messages)
         assert recorded.state == joined.live.state
         if recorded.types.count("MESSAGES_SNAPSHOT") > 1:  # the closing one has nothing to mend
-            last = max(place for place, kind in enumerate(recorded.types) if kind == "MESSAGES_SNAPSHOT")
+            last = max(
+                place for place, kind in enumerate(recorded.types) if kind == "MESSAGES_SNAPSHOT"
+            )
             said_ = fold(
-                [*recorded.events[:last], *recorded.events[last + 1 :]], recorded.input.messages, recorded.input.state
+                [*recorded.events[:last], *recorded.events[last + 1 :]],
+                recorded.input.messages,
+                recorded.input.state,
             )
             assert ordered(said_.messages) == ordered(joined.live.messages)
 
 
-after_any_event = pytest.mark.parametrize("after", representatives(range(1, EVENTS), lambda after: after // 4))
+after_any_event = pytest.mark.parametrize(
+    "after", representatives(range(1, EVENTS), lambda after: after // 4)
+)
 
 
 async def test_the_run_that_is_joined() -> None:
@@ -83,10 +95,13 @@ async def test_joined_after_any_event(after: int) -> None:
 
 @after_any_event
 async def test_who_was_cut_off_joins_with_what_it_has(after: int) -> None:
-    """A client whose connection broke in the middle of a word says what it holds of it, and gets all of it once."""
+    """A client whose connection broke in the middle of a word says what it holds of it, and gets
+    all of it once."""
     given = run_input(user("go", "u1"), thread="t", run="live")
     agent, own = agent_of(InMemorySaver()), run_input(thread="t")
-    recorded = await join_after(agent, after, lambda received: held_after(received, given, own), given=given)
+    recorded = await join_after(
+        agent, after, lambda received: held_after(received, given, own), given=given
+    )
     if after <= len(recorded.live.events):
         check(recorded)
 
@@ -102,9 +117,13 @@ async def test_a_second_turn_is_joined(after: int, forgetful: bool) -> None:
     """By one who has nothing, one who has the turn before, and one who has a part of that."""
     agent = agent_of(InMemorySaver(), Scripted(*turns(), *second()))
     first = (await join_after(agent, 1000)).live
-    given = run_input(*([] if forgetful else first.messages), user("more", "u2"), thread="t", run="live2")
+    given = run_input(
+        *([] if forgetful else first.messages), user("more", "u2"), thread="t", run="live2"
+    )
     holding = [[], first.messages, first.messages[:3], [*first.messages, user("more", "u2")]]
-    joined = await join_after(agent, after, *(run_input(*held, thread="t") for held in holding), given=given)
+    joined = await join_after(
+        agent, after, *(run_input(*held, thread="t") for held in holding), given=given
+    )
     truth = {message["id"]: message for message in dumped(joined.live.messages)}
     for recorded in joined.joined:
         assert {message["id"]: message for message in dumped(recorded.messages)} == truth
@@ -119,7 +138,9 @@ def second() -> list[Any]:
     pieces = []
     for piece in turns()[0]:
         if getattr(piece, "tool_call_chunks", None):
-            parts = [{**one, "id": renamed.get(one["id"], one["id"])} for one in piece.tool_call_chunks]
+            parts = [
+                {**one, "id": renamed.get(one["id"], one["id"])} for one in piece.tool_call_chunks
+            ]
             piece = piece.model_copy(update={"tool_call_chunks": parts})
         pieces.append(piece)
     return [pieces, turns()[1]]
@@ -153,7 +174,7 @@ async def test_bytes_and_events_are_the_same(after: int) -> None:
     assert [plain(event) for event in events] == [plain(event) for event in recorded.events]
 
 
-# -- readers who leave --------------------------------------------------------------------------------------------
+# -- readers who leave ---------------------------------------------------------------------------
 
 
 def slow(*, fails: bool = False) -> tuple[Scripted, asyncio.Event]:
@@ -168,14 +189,20 @@ def slow(*, fails: bool = False) -> tuple[Scripted, asyncio.Event]:
                     self.hung.set()
                     await gate.wait()
 
-    end: list[Any] = [RuntimeError("down")] if fails else [text_chunk(", yes", 1), text_chunk(".", 1)]
+    end: list[Any] = (
+        [RuntimeError("down")] if fails else [text_chunk(", yes", 1), text_chunk(".", 1)]
+    )
     kind: Any = Waiting
-    return kind([thinking("Hm.", 0), thinking(index=0, signature="s"), text_chunk("Well", 1), *end]), gate
+    return kind(
+        [thinking("Hm.", 0), thinking(index=0, signature="s"), text_chunk("Well", 1), *end]
+    ), gate
 
 
 async def begun(agent: LangGraphAgent, model: Scripted) -> Subscription[BaseEvent]:
     """A run that has stopped in the middle of its answer."""
-    reader: Subscription[BaseEvent] = await agent.begin(EventSink, run_input(user("go", "u1"), thread="t", run="live"))
+    reader: Subscription[BaseEvent] = await agent.begin(
+        EventSink, run_input(user("go", "u1"), thread="t", run="live")
+    )
     await asyncio.wait_for(model.hung.wait(), PATIENCE)
     return reader
 
@@ -211,13 +238,17 @@ async def test_a_joiner_that_leaves_changes_nothing() -> None:
     assert len(await read(gone, limit=3)) == 3
     gate.set()
     received, recorded = await asyncio.gather(read(live), read(stays))
-    for events, given in ((received, run_input(user("go", "u1"), thread="t", run="live")), (recorded, own)):
+    for events, given in (
+        (received, run_input(user("go", "u1"), thread="t", run="live")),
+        (recorded, own),
+    ):
         texts = [message.content for message in RecordedRun(events, given).messages]
         assert texts == ["go", "Hm.", "Well, yes."]
 
 
 async def test_a_run_whose_own_reader_leaves_while_it_is_joined() -> None:
-    """The reader who began the run decides: it leaves, and who has joined hears that it was cancelled."""
+    """The reader who began the run decides: it leaves, and who has joined hears that it was
+    cancelled."""
     model, _ = slow()
     agent = agent_of(InMemorySaver(), model)
     live = await begun(agent, model)
@@ -230,7 +261,7 @@ async def test_a_run_whose_own_reader_leaves_while_it_is_joined() -> None:
     assert recorded.last.outcome.type == "cancelled"
 
 
-# -- how a run ends -----------------------------------------------------------------------------------------------
+# -- how a run ends ------------------------------------------------------------------------------
 
 
 async def test_a_joiner_hears_that_the_run_was_cancelled() -> None:
@@ -242,7 +273,11 @@ async def test_a_joiner_hears_that_the_run_was_cancelled() -> None:
     received, recorded = await asyncio.gather(read(live), read(reader))
     assert received[-1].outcome.type == "cancelled"
     assert RecordedRun(recorded, own).last.outcome.type == "cancelled"
-    assert [message.content for message in RecordedRun(recorded, own).messages] == ["go", "Hm.", "Well"]
+    assert [message.content for message in RecordedRun(recorded, own).messages] == [
+        "go",
+        "Hm.",
+        "Well",
+    ]
 
 
 async def test_a_joiner_cancels_the_run_by_its_own_id() -> None:

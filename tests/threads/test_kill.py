@@ -1,4 +1,5 @@
-"""A run that is killed leaves a thread that can go on: whatever event was its last, "hello" gets an answer."""
+"""A run that is killed leaves a thread that can go on: whatever event was its last, "hello" gets an
+answer."""
 
 from __future__ import annotations
 
@@ -52,10 +53,14 @@ class Nursery:
     def __init__(self, room: Path) -> None:
         self._room = room
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.threads.killed"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-m", "tests.threads.killed"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
 
-    def kill(self, after: int, name: str | None = None, first: Callable[[Path], None] = lambda _: None) -> Killed:
+    def kill(
+        self, after: int, name: str | None = None, first: Callable[[Path], None] = lambda _: None
+    ) -> Killed:
         """Kill a run after so many of its events, and after what is to be done `first`."""
         name = name or str(after)
         database, done = self._room / f"{name}.db", self._room / f"{name}.done"
@@ -101,7 +106,9 @@ async def saved(saver: AsyncSqliteSaver) -> dict[str, str]:
     found: dict[str, str] = {}
     stored = await saver.aget_tuple({"configurable": {"thread_id": "t", "checkpoint_ns": ""}})
     if stored is not None:
-        writes = [value for _, channel, value in stored.pending_writes or () if channel == "messages"]
+        writes = [
+            value for _, channel, value in stored.pending_writes or () if channel == "messages"
+        ]
         state = stored.checkpoint["channel_values"].get("messages", ())
         for message in [*state, *(message for write in writes for message in write)]:
             if isinstance(message, ToolMessage):
@@ -121,34 +128,55 @@ async def go_on(killed: Killed, *, forgetful: bool = False) -> dict[str, str]:
         model = Scripted(["Hello."], ["Again."])
         thread = Talk(agent(saver, model, killed.done, pytest.fail), model)
         second = await thread.say(*([] if forgetful else killed.held), user("hello", "u2"))
-        assert [message.text for message in model.seen[0] if message.type == "human"] == ["go", "hello"]
+        assert [message.text for message in model.seen[0] if message.type == "human"] == [
+            "go",
+            "hello",
+        ]
         assert model.seen[0][-1].text == "hello"
         recorded = {
-            message.tool_call_id: str(message.text) for message in model.seen[0] if isinstance(message, ToolMessage)
+            message.tool_call_id: str(message.text)
+            for message in model.seen[0]
+            if isinstance(message, ToolMessage)
         }
         assert {call: recorded[call] for call in there} == there
         assert_valid(await thread.stored())
         check_client(second.messages, await thread.stored())
         third = await thread.say(*second.messages, user("more", "u3"))
         said = [message.content for message in by_role(third.messages, "user")]
-        assert sorted(said) == ["go", "hello", "more"]  # a client without its history gets that behind what it has
-        assert [message.text for message in model.seen[1] if message.type == "human"] == ["go", "hello", "more"]
+        assert sorted(said) == [
+            "go",
+            "hello",
+            "more",
+        ]  # a client without its history gets that behind what it has
+        assert [message.text for message in model.seen[1] if message.type == "human"] == [
+            "go",
+            "hello",
+            "more",
+        ]
         if not forgetful:  # run again from the message after the kill, and from the one before
-            await thread.say(*second.messages[: 1 + [one.id for one in second.messages].index("u2")])
-            assert [message.text for message in model.seen[2] if message.type == "human"] == ["go", "hello"]
+            await thread.say(
+                *second.messages[: 1 + [one.id for one in second.messages].index("u2")]
+            )
+            assert [message.text for message in model.seen[2] if message.type == "human"] == [
+                "go",
+                "hello",
+            ]
             await thread.say(user("go", "u1"))
             assert [message.text for message in model.seen[3]] == ["go"]
         return recorded
 
 
 def check_client(messages: list[Message], thread: Sequence[BaseMessage]) -> None:
-    """The client sees one result of each call in the thread; calls that never got there are as it has seen them."""
+    """The client sees one result of each call in the thread; calls that never got there are as it
+    has seen them."""
     results = [message.tool_call_id for message in by_role(messages, "tool")]
     assert len(set(results)) == len(results)
     assert set(results) >= set(calls_of(thread))
 
 
-@pytest.mark.parametrize("every", [False, pytest.param(True, marks=[deep, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize(
+    "every", [False, pytest.param(True, marks=[deep, pytest.mark.timeout(900)])]
+)
 async def test_killed_after_an_event(nursery: Nursery, every: bool) -> None:
     """After the first event of each type and the last one of all, or after every event."""
     whole = nursery.kill(1000, f"every-{every}")
@@ -157,7 +185,9 @@ async def test_killed_after_an_event(nursery: Nursery, every: bool) -> None:
     assert len(whole.recorded) > 50
     first = {whole.recorded.index(kind) + 1 for kind in whole.recorded}
     rescued = []
-    for after in range(1, len(whole.recorded) + 1) if every else sorted({*first, len(whole.recorded)}):
+    for after in (
+        range(1, len(whole.recorded) + 1) if every else sorted({*first, len(whole.recorded)})
+    ):
         killed = nursery.kill(after, f"{every}-{after}")
         assert killed.alive, after
         try:
@@ -183,9 +213,13 @@ def wait_until_saved(database: Path) -> None:
 
 @pytest.mark.parametrize("forgetful", [True, pytest.param(False, marks=deep)])
 async def test_what_a_tool_had_done_is_not_forgotten(nursery: Nursery, forgetful: bool) -> None:
-    """One of two tools was done when the run was killed: its result is beside the state, in no checkpoint."""
+    """One of two tools was done when the run was killed: its result is beside the state, in no
+    checkpoint."""
     whole = nursery.kill(1000, f"whole-{forgetful}")
     received = whole.recorded.index("TOOL_CALL_RESULT") + 1
     killed = nursery.kill(received, f"half-{forgetful}", wait_until_saved)
     assert killed.happened == ["quick a"]
-    assert await go_on(killed, forgetful=forgetful) == {"q1": "quick a", "s1": "Interrupted: there is no result."}
+    assert await go_on(killed, forgetful=forgetful) == {
+        "q1": "quick a",
+        "s1": "Interrupted: there is no result.",
+    }

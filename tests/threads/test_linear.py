@@ -1,4 +1,5 @@
-"""The work on a client's history grows with its length, not with the square of it, whatever the client sends.
+"""The work on a client's history grows with its length, not with the square of it, whatever the
+client sends.
 
 What is counted are the bytecode instructions of the package, so a busy machine makes no difference.
 """
@@ -65,14 +66,26 @@ HISTORIES: dict[str, Callable[[int], list[dict[str, Any]]]] = {
         *(result(i, f"c{i}") for i in range(n // 2)),
     ],
     "old media": lambda n: [
-        {"id": "p", "role": "user", "content": [binary("image/png"), modern("image/gif")] * (n // 2)}
+        {
+            "id": "p",
+            "role": "user",
+            "content": [binary("image/png"), modern("image/gif")] * (n // 2),
+        }
     ],
     "results of no call": lambda n: [result(i, f"c{i}") for i in range(n)],
-    "one call id": lambda n: [*(calls(i, "c") for i in range(n // 2)), *(result(i, "c") for i in range(n // 2))],
-    "one call id in one message": lambda n: [calls(0, *["c"] * n), *(result(i, "c") for i in range(n))],
+    "one call id": lambda n: [
+        *(calls(i, "c") for i in range(n // 2)),
+        *(result(i, "c") for i in range(n // 2)),
+    ],
+    "one call id in one message": lambda n: [
+        calls(0, *["c"] * n),
+        *(result(i, "c") for i in range(n)),
+    ],
     "one message id": lambda n: [user(0)] * n,
     "one assistant id": lambda n: [calls(0, f"c{i}") for i in range(n)],
-    "alternating": lambda n: [one for i in range(n // 2) for one in (calls(i, f"c{i}"), result(i, f"c{i}"))],
+    "alternating": lambda n: [
+        one for i in range(n // 2) for one in (calls(i, f"c{i}"), result(i, f"c{i}"))
+    ],
     "results of calls and of none": lambda n: [
         calls(0, *(f"c{i}" for i in range(n // 2))),
         *(one for i in range(n // 2) for one in (result(i, f"c{i}"), result(f"o{i}", f"o{i}"))),
@@ -124,7 +137,13 @@ class Instructions:
 async def work(way: str, history: list[dict[str, Any]], **more: Any) -> int:
     """The instructions for one request with this history."""
     served = agent(None if way == "no thread" else InMemorySaver())
-    sent = {"threadId": "t", "runId": "r", "messages": [*history, user("last")], "protocolVersion": "1.0", **more}
+    sent = {
+        "threadId": "t",
+        "runId": "r",
+        "messages": [*history, user("last")],
+        "protocolVersion": "1.0",
+        **more,
+    }
     if way == "old client":
         del sent["protocolVersion"]
     if way in ("known thread", "other ids", "connect"):
@@ -177,7 +196,8 @@ async def test_an_answer_to_no_question_is_not_read(way: str) -> None:
 async def test_a_text_that_reads_like_the_escape_of_an_odd_character_is_no_work() -> None:
     """Cleaning visits each value."""
     odd, plain = [
-        await work("no thread", [], state={"data": [[]] * 5_000, "text": text}) for text in ("\\u0000", "\\n0000")
+        await work("no thread", [], state={"data": [[]] * 5_000, "text": text})
+        for text in ("\\u0000", "\\n0000")
     ]
     assert odd < 1.05 * plain
 
@@ -189,7 +209,14 @@ def test_a_message_with_many_calls_is_compared_in_linear_time() -> None:
     def seconds(count: int) -> float:
         ids = [f"c{number}" for number in range(count)]
         blocks = [
-            {"type": "function_call", "id": f"f{one}", "call_id": one, "name": "f", "arguments": "{}"} for one in ids
+            {
+                "type": "function_call",
+                "id": f"f{one}",
+                "call_id": one,
+                "name": "f",
+                "arguments": "{}",
+            }
+            for one in ids
         ]
         message = AIMessage(
             content=[*blocks],

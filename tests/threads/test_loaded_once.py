@@ -45,7 +45,12 @@ async def test_a_run_loads_its_thread_once(monkeypatch: pytest.MonkeyPatch) -> N
     assert await loads_of(agent, run_input("hi", thread="t")) == 1
     assert await loads_of(agent, run_input("go on", thread="t")) == 1
     stored = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})
-    assert [message.content for message in stored.values["messages"]] == ["hi", "one", "go on", "two"]
+    assert [message.content for message in stored.values["messages"]] == [
+        "hi",
+        "one",
+        "go on",
+        "two",
+    ]
 
 
 async def test_a_node_that_reads_the_thread_sees_it_as_it_is() -> None:
@@ -58,8 +63,12 @@ async def test_a_node_that_reads_the_thread_sees_it_as_it_is() -> None:
         for _ in range(2):
             stored = await graph.aget_state({"configurable": {"thread_id": "t"}})
             inherited = await graph.checkpointer.aget_tuple({"configurable": {"thread_id": "t"}})
-            own = await config["configurable"]["__pregel_checkpointer"].aget_tuple({"configurable": {"thread_id": "t"}})
-            seen.append((len(stored.values["messages"]), inherited.checkpoint["id"] == own.checkpoint["id"]))
+            own = await config["configurable"]["__pregel_checkpointer"].aget_tuple(
+                {"configurable": {"thread_id": "t"}}
+            )
+            seen.append(
+                (len(stored.values["messages"]), inherited.checkpoint["id"] == own.checkpoint["id"])
+            )
         return {}
 
     graph = chain_of(first, second, checkpointer=InMemorySaver())
@@ -88,15 +97,26 @@ async def test_a_paused_thread_is_loaded_again() -> None:
 
 async def test_what_is_written_before_the_graph_runs_is_loaded() -> None:
     """A thread that was killed in the middle of a superstep is ended first, and then loaded."""
-    graph = chain_of(talker(Scripted(["one"])), talker(Scripted(["two"]), "other"), checkpointer=Counting())
+    graph = chain_of(
+        talker(Scripted(["one"])), talker(Scripted(["two"]), "other"), checkpointer=Counting()
+    )
     config: RunnableConfig = {"configurable": {"thread_id": "t"}}
-    await graph.aupdate_state(config, {"messages": [HumanMessage("hi", id="u1")]}, as_node="__start__")
+    await graph.aupdate_state(
+        config, {"messages": [HumanMessage("hi", id="u1")]}, as_node="__start__"
+    )
 
-    recorded = await record_run(LangGraphAgent(graph), run_input(user("hi", "u1"), user("go on", "u2"), thread="t"))
+    recorded = await record_run(
+        LangGraphAgent(graph), run_input(user("hi", "u1"), user("go on", "u2"), thread="t")
+    )
 
     assert recorded.last.type.value == "RUN_FINISHED"
     stored = await graph.aget_state(config)
-    assert [message.content for message in stored.values["messages"]] == ["hi", "go on", "one", "two"]
+    assert [message.content for message in stored.values["messages"]] == [
+        "hi",
+        "go on",
+        "one",
+        "two",
+    ]
 
 
 @pytest.mark.parametrize("attribute", ["put_writes", "get_next_version", "serde", "storage"])
@@ -114,4 +134,9 @@ async def test_what_others_write_after_the_plan_counts(monkeypatch: pytest.Monke
 
     assert await loads_of(agent, run_input("go on", thread="t")) == 2
     stored = await graph.aget_state(config)
-    assert [message.content for message in stored.values["messages"]] == ["hi", "one", "go on", "two"]
+    assert [message.content for message in stored.values["messages"]] == [
+        "hi",
+        "one",
+        "go on",
+        "two",
+    ]

@@ -1,4 +1,5 @@
-"""One run per thread at a time, in one process: all kinds of checkpointers give the same promises."""
+"""One run per thread at a time, in one process: all kinds of checkpointers give the same
+promises."""
 
 from __future__ import annotations
 
@@ -19,12 +20,16 @@ from langgraph_agui.workers.postgres_locks import PostgresLocks
 from tests.waiting import PATIENCE
 
 
-@pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))])
+@pytest.fixture(
+    params=["memory", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))]
+)
 async def locks(request: pytest.FixtureRequest) -> AsyncIterator[ThreadLocks]:
     if request.param == "memory":
         yield ThreadLocks()
         return
-    async with AsyncPostgresSaver.from_conn_string(request.getfixturevalue("fresh_database")) as saver:
+    async with AsyncPostgresSaver.from_conn_string(
+        request.getfixturevalue("fresh_database")
+    ) as saver:
         made = locks_for(saver)
         assert isinstance(made, PostgresLocks)
         yield made
@@ -153,7 +158,9 @@ def test_a_lease_can_be_let_go_after_its_loop_has_ended() -> None:
 
 
 @pytest.mark.xdist_group("postgres")
-def test_a_lease_of_the_database_can_be_let_go_after_its_loop_has_ended(fresh_database: str) -> None:
+def test_a_lease_of_the_database_can_be_let_go_after_its_loop_has_ended(
+    fresh_database: str,
+) -> None:
     async def take() -> tuple[ThreadLease, ThreadLocks]:
         async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
             locks = locks_for(saver)

@@ -34,19 +34,26 @@ def script() -> Scripted:
 
 
 def comparable(messages: list[BaseMessage]) -> list[Any]:
-    return [(message.type, message.content, getattr(message, "tool_calls", None)) for message in messages]
+    return [
+        (message.type, message.content, getattr(message, "tool_calls", None))
+        for message in messages
+    ]
 
 
 async def test_the_model_reads_what_langgraph_alone_would_have_sent() -> None:
     model = script()
-    graph, config = create_agent(model, [look], checkpointer=InMemorySaver()), {"configurable": {"thread_id": "t"}}
+    graph, config = (
+        create_agent(model, [look], checkpointer=InMemorySaver()),
+        {"configurable": {"thread_id": "t"}},
+    )
     await graph.ainvoke({"messages": [("user", "hi")]}, config)  # type: ignore[call-overload]
     await graph.ainvoke({"messages": [("user", "bye")]}, config)  # type: ignore[call-overload]
     expected = comparable(model.seen[-1])
 
     ours = script()
     first = await record_run(
-        LangGraphAgent(create_agent(ours, [look], checkpointer=InMemorySaver())), run_input(user("hi"), thread="t")
+        LangGraphAgent(create_agent(ours, [look], checkpointer=InMemorySaver())),
+        run_input(user("hi"), thread="t"),
     )
     agent = LangGraphAgent(create_agent(ours, [look], checkpointer=InMemorySaver()))
     second = await record_run(agent, run_input(*first.messages, user("bye"), thread="t"))
@@ -59,10 +66,13 @@ async def test_the_model_reads_what_langgraph_alone_would_have_sent() -> None:
 
 async def test_it_can_be_ignored() -> None:
     model = script()
-    first = await record_run(LangGraphAgent(create_agent(model, [look])), run_input(user("hi"), thread="t"))
+    first = await record_run(
+        LangGraphAgent(create_agent(model, [look])), run_input(user("hi"), thread="t")
+    )
     graph = create_agent(model, [look], checkpointer=InMemorySaver())
     await record_run(
-        LangGraphAgent(graph, trust=TrustOptions(history="ignore")), run_input(*first.messages, user("bye"), thread="t")
+        LangGraphAgent(graph, trust=TrustOptions(history="ignore")),
+        run_input(*first.messages, user("bye"), thread="t"),
     )
     assert [message.type for message in model.seen[-1]] == ["human", "human"]
 
@@ -80,7 +90,9 @@ async def test_an_open_call_is_answered_as_interrupted_and_never_run() -> None:
     middleware = [HumanInTheLoopMiddleware({"transfer": True})]
 
     def agent() -> LangGraphAgent:
-        return LangGraphAgent(create_agent(model, [transfer], middleware=middleware, checkpointer=InMemorySaver()))
+        return LangGraphAgent(
+            create_agent(model, [transfer], middleware=middleware, checkpointer=InMemorySaver())
+        )
 
     first = await record_run(agent(), run_input(user("send"), thread="t"))
     [asked] = first.last.outcome.interrupts
@@ -91,16 +103,26 @@ async def test_an_open_call_is_answered_as_interrupted_and_never_run() -> None:
     assert ran == []
     result = next(message for message in model.seen[-1] if message.type == "tool")
     assert "Interrupted" in result.text
-    assert ("tool", "c1") in [(one.role, getattr(one, "tool_call_id", None)) for one in second.messages]
+    assert ("tool", "c1") in [
+        (one.role, getattr(one, "tool_call_id", None)) for one in second.messages
+    ]
 
 
 @pytest.mark.parametrize("echo", [True, False])
 async def test_a_frontend_tool_goes_on_and_an_echo_runs_nothing(echo: bool) -> None:
-    tools = [{"name": "paint", "description": "Paint", "parameters": {"type": "object", "properties": {}}}]
+    tools = [
+        {
+            "name": "paint",
+            "description": "Paint",
+            "parameters": {"type": "object", "properties": {}},
+        }
+    ]
     model = Scripted([call("paint", "c1")], ["Painted."])
 
     def agent() -> LangGraphAgent:
-        return LangGraphAgent(create_agent(model, middleware=[AGUIMiddleware()], checkpointer=InMemorySaver()))
+        return LangGraphAgent(
+            create_agent(model, middleware=[AGUIMiddleware()], checkpointer=InMemorySaver())
+        )
 
     first = await record_run(agent(), run_input(user("paint"), thread="t", tools=tools))
     result = ToolMessage(id="r", role="tool", content="done", tool_call_id="c1")

@@ -1,4 +1,5 @@
-"""U+0000, which Postgres refuses, and halves of surrogate pairs, which UTF-8 has not: no client loses a thread."""
+"""U+0000, which Postgres refuses, and halves of surrogate pairs, which UTF-8 has not: no client
+loses a thread."""
 
 from __future__ import annotations
 
@@ -34,7 +35,13 @@ def make_agent(saver: Any, written: dict[str, Any] | None = None) -> LangGraphAg
 
 def wire(number: int = 1, **changes: Any) -> dict[str, Any]:
     message = {"id": f"u{number}", "role": "user", "content": "hello"}
-    return {"threadId": "t", "runId": f"r{number}", "protocolVersion": "1.0", "messages": [message], **changes}
+    return {
+        "threadId": "t",
+        "runId": f"r{number}",
+        "protocolVersion": "1.0",
+        "messages": [message],
+        **changes,
+    }
 
 
 async def run(agent: LangGraphAgent, sent: dict[str, Any]) -> Any:
@@ -45,13 +52,17 @@ async def run(agent: LangGraphAgent, sent: dict[str, Any]) -> Any:
 
 TEXTS: dict[str, Any] = {
     "message": lambda odd: {"messages": [{"id": "u1", "role": "user", "content": odd}]},
-    "part": lambda odd: {"messages": [{"id": "u1", "role": "user", "content": [{"type": "text", "text": odd}]}]},
+    "part": lambda odd: {
+        "messages": [{"id": "u1", "role": "user", "content": [{"type": "text", "text": odd}]}]
+    },
     "state": lambda odd: {"state": {"note": odd}},
     "state inside": lambda odd: {"state": {"data": [{"x": odd}]}},
     "key": lambda odd: {"state": {"data": {odd: 1}}},
     "props": lambda odd: {"forwardedProps": {"x": odd}},
     "context": lambda odd: {"context": [{"description": odd, "value": odd}]},
-    "tools": lambda odd: {"tools": [{"name": "f", "description": odd, "parameters": {"title": odd}}]},
+    "tools": lambda odd: {
+        "tools": [{"name": "f", "description": odd, "parameters": {"title": odd}}]
+    },
     "answer": lambda odd: {"resume": [{"interruptId": "i", "status": "resolved", "payload": odd}]},
 }
 
@@ -64,7 +75,9 @@ def test_text_is_cleaned(place: str, odd: str) -> None:
 
 
 def test_what_is_clean_stays_the_same_object() -> None:
-    given = parse_input(wire(state={"text": "ä\ufffd 😀 \\u0000", "deep": {"x": [1.5, None, True]}}))
+    given = parse_input(
+        wire(state={"text": "ä\ufffd 😀 \\u0000", "deep": {"x": [1.5, None, True]}})
+    )
     assert clean_input(given)[0] == given
     plain = parse_input(wire())
     assert clean_input(plain)[0] is plain
@@ -79,7 +92,9 @@ async def test_a_thread_goes_on_after_it(place: str, postgres_saver: AsyncPostgr
         assert last.type.value == "RUN_FINISHED", last
     assert (await run(agent, wire(9))).type.value == "RUN_FINISHED"
     stored = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})
-    shown = json.dumps([str(stored.values), [message.content for message in stored.values["messages"]]])
+    shown = json.dumps(
+        [str(stored.values), [message.content for message in stored.values["messages"]]]
+    )
     assert "\\u0000" not in shown
     assert "\\ud800" not in shown
 
@@ -89,17 +104,23 @@ IDS: dict[str, Any] = {
     "runId": lambda odd: {"runId": odd},
     "parentRunId": lambda odd: {"parentRunId": odd},
     "message id": lambda odd: {"messages": [{"id": odd, "role": "user", "content": "x"}]},
-    "toolCallId": lambda odd: {"messages": [{"id": "t", "role": "tool", "toolCallId": odd, "content": "x"}]},
+    "toolCallId": lambda odd: {
+        "messages": [{"id": "t", "role": "tool", "toolCallId": odd, "content": "x"}]
+    },
     "tool call id": lambda odd: {
         "messages": [
             {
                 "id": "a",
                 "role": "assistant",
-                "toolCalls": [{"id": odd, "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+                "toolCalls": [
+                    {"id": odd, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+                ],
             }
         ]
     },
-    "subagentRunId": lambda odd: {"messages": [{"id": "a", "role": "assistant", "content": "x", "subagentRunId": odd}]},
+    "subagentRunId": lambda odd: {
+        "messages": [{"id": "a", "role": "assistant", "content": "x", "subagentRunId": odd}]
+    },
     "interruptId": lambda odd: {"resume": [{"interruptId": odd, "status": "cancelled"}]},
 }
 
@@ -117,8 +138,11 @@ async def test_ids_are_refused(name: str, odd: str) -> None:
 
 @POSTGRES
 @pytest.mark.parametrize("by", ["input", "node"])
-async def test_a_thread_that_was_damaged_goes_on(by: str, postgres_saver: AsyncPostgresSaver) -> None:
-    """What was written is beside the last checkpoint, and Postgres refuses the next one for ever."""
+async def test_a_thread_that_was_damaged_goes_on(
+    by: str, postgres_saver: AsyncPostgresSaver
+) -> None:
+    """What was written is beside the last checkpoint, and Postgres refuses the next one for
+    ever."""
     agent = make_agent(postgres_saver)
     assert (await run(agent, wire())).type.value == "RUN_FINISHED"
     damaging: Any = make_agent(postgres_saver, {"note": "a\0b"} if by == "node" else None).graph
@@ -131,8 +155,11 @@ async def test_a_thread_that_was_damaged_goes_on(by: str, postgres_saver: AsyncP
 
 
 @POSTGRES
-async def test_what_models_and_tools_say_is_stored_as_it_is(postgres_saver: AsyncPostgresSaver) -> None:
-    """Messages are stored as bytes; only what a node writes into a channel of text is refused by Postgres."""
+async def test_what_models_and_tools_say_is_stored_as_it_is(
+    postgres_saver: AsyncPostgresSaver,
+) -> None:
+    """Messages are stored as bytes; only what a node writes into a channel of text is refused by
+    Postgres."""
     agent = make_agent(postgres_saver, {"messages": [AIMessage("a\0b")]})
     assert (await run(agent, wire())).type.value == "RUN_FINISHED"
     assert (await run(agent, wire(2))).type.value == "RUN_FINISHED"

@@ -1,4 +1,5 @@
-"""One run per thread at a time, in all processes on one Postgres; and what becomes of the session with the locks."""
+"""One run per thread at a time, in all processes on one Postgres; and what becomes of the session
+with the locks."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ class Holder:
 
     def __init__(self, dsn: str, thread_id: str = "t", mode: str = "refuse") -> None:
         command = [sys.executable, "-m", "tests.threads.holder", dsn, thread_id, mode]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self.read_line()
 
     def go(self) -> None:
@@ -97,7 +100,9 @@ async def refused(locks: ThreadLocks, thread_id: str = "t") -> None:
 
 
 @deep  # tests/threads/test_workers.py has two workers
-async def test_processes_exclude_each_other(fresh_database: str, holders: Callable[..., Holder]) -> None:
+async def test_processes_exclude_each_other(
+    fresh_database: str, holders: Callable[..., Holder]
+) -> None:
     here, other = holders(fresh_database, "t", "wait"), holders(fresh_database, "t", "refuse")
     async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
         locks = locks_for(saver)
@@ -117,7 +122,9 @@ async def test_processes_exclude_each_other(fresh_database: str, holders: Callab
     assert sessions(fresh_database) == []
 
 
-async def test_a_killed_process_frees_its_threads(fresh_database: str, holders: Callable[..., Holder]) -> None:
+async def test_a_killed_process_frees_its_threads(
+    fresh_database: str, holders: Callable[..., Holder]
+) -> None:
     holder = holders(fresh_database)
     assert holder.asked() == "held"
     async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
@@ -129,7 +136,9 @@ async def test_a_killed_process_frees_its_threads(fresh_database: str, holders: 
 
 
 @deep
-async def test_a_waiter_who_is_cancelled_asks_no_more(fresh_database: str, holders: Callable[..., Holder]) -> None:
+async def test_a_waiter_who_is_cancelled_asks_no_more(
+    fresh_database: str, holders: Callable[..., Holder]
+) -> None:
     holder = holders(fresh_database)
     assert holder.asked() == "held"
     async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
@@ -144,7 +153,9 @@ async def test_a_waiter_who_is_cancelled_asks_no_more(fresh_database: str, holde
     assert sessions(fresh_database) == []
 
 
-async def test_who_is_cancelled_while_taking_leaves_nothing_in_the_database(fresh_database: str) -> None:
+async def test_who_is_cancelled_while_taking_leaves_nothing_in_the_database(
+    fresh_database: str,
+) -> None:
     async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
         locks = locks_for(saver)
         for turns in range(6):
@@ -200,7 +211,9 @@ async def test_a_lock_that_another_process_took_meanwhile_is_its_own(
 
 async def test_a_database_that_cannot_be_reached_is_a_state_error(fresh_database: str) -> None:
     nowhere = "postgresql://postgres@127.0.0.1:1/nowhere"
-    async with AsyncConnectionPool(nowhere, min_size=0, max_size=1, timeout=0.2, open=False) as pool:
+    async with AsyncConnectionPool(
+        nowhere, min_size=0, max_size=1, timeout=0.2, open=False
+    ) as pool:
         locks = locks_for(AsyncPostgresSaver(pool))  # type: ignore[arg-type]
         with pytest.raises(StateError) as caught:
             await locks.acquire("t", 8)
@@ -211,7 +224,9 @@ async def test_a_database_that_cannot_be_reached_is_a_state_error(fresh_database
 
 async def test_locks_take_nothing_from_the_pool(fresh_database: str) -> None:
     pool: AsyncConnectionPool[Any]
-    async with AsyncConnectionPool(fresh_database, min_size=1, max_size=1, kwargs=KWARGS, open=False) as pool:
+    async with AsyncConnectionPool(
+        fresh_database, min_size=1, max_size=1, kwargs=KWARGS, open=False
+    ) as pool:
         saver = AsyncPostgresSaver(pool)
         await saver.setup()
         locks = locks_for(saver)
@@ -228,7 +243,9 @@ async def test_the_session_ends_with_the_checkpointer(fresh_database: str) -> No
     def here() -> int:
         with psycopg.connect(fresh_database, autocommit=True) as connection:
             query = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'langgraph-agui%%'"
-            row = connection.execute(f"{query} AND datname = current_database()".encode()).fetchone()
+            row = connection.execute(
+                f"{query} AND datname = current_database()".encode()
+            ).fetchone()
             assert row is not None
             return int(row[0])
 
@@ -284,12 +301,16 @@ async def test_every_way_to_connect_is_understood(fresh_database: str) -> None:
         pool(kwargs={**KWARGS, **parts}, connection_class=SecretConnection),
     ):
         async with made:
-            await excluded(AsyncShallowPostgresSaver(made) if not ways else AsyncPostgresSaver(made))
+            await excluded(
+                AsyncShallowPostgresSaver(made) if not ways else AsyncPostgresSaver(made)
+            )
 
 
 async def test_the_deprecated_saver_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("langgraph.checkpoint.postgres.aio.AsyncShallowPostgresSaver")
-    pool = AsyncConnectionPool("postgresql://127.0.0.1:1/nowhere", min_size=0, max_size=1, open=False)
+    pool = AsyncConnectionPool(
+        "postgresql://127.0.0.1:1/nowhere", min_size=0, max_size=1, open=False
+    )
     assert isinstance(locks_for(AsyncPostgresSaver(pool)), PostgresLocks)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,5 @@
-"""What was removed from a thread stays removed, and its clients lose it; what was trimmed stays on their screens."""
+"""What was removed from a thread stays removed, and its clients lose it; what was trimmed stays on
+their screens."""
 
 from __future__ import annotations
 
@@ -63,7 +64,9 @@ def said(messages: Sequence[Message]) -> list[object]:
 
 async def tell(thread: Talk, *messages: Message, version: str | None) -> list[Message]:
     """Run, as a client of 1.0 or of before; return what it holds then."""
-    recorded = await record_run(thread.agent, run_input(*messages, thread="t", protocol_version=version))
+    recorded = await record_run(
+        thread.agent, run_input(*messages, thread="t", protocol_version=version)
+    )
     assert recorded.last.type.value == "RUN_FINISHED"
     return recorded.messages
 
@@ -71,15 +74,23 @@ async def tell(thread: Talk, *messages: Message, version: str | None) -> list[Me
 @pytest.mark.parametrize("version", ["1.0", None])
 @pytest.mark.parametrize("before", [0, 1, 2])
 @pytest.mark.parametrize("shows", ["nothing", "question", "answer"])
-async def test_the_newest_turn_does_not_come_back(saver: Any, before: int, version: str | None, shows: str) -> None:
+async def test_the_newest_turn_does_not_come_back(
+    saver: Any, before: int, version: str | None, shows: str
+) -> None:
     thread = moderated(saver)
     held: list[Message] = []
     for number in range(before):
         held = await tell(thread, *held, user(f"turn {number}"), version=version)
     after = await tell(thread, *held, user(PIN, "secret"), version=version)
     assert dumped(after) == dumped(held)  # the client has lost it
-    stale = {"nothing": [], "question": [user(PIN, "secret")], "answer": [user(PIN, "secret"), NOTED]}[shows]
-    shown = await collect(thread.agent.connect(run_input(*held, *stale, thread="t", protocol_version=version)))
+    stale = {
+        "nothing": [],
+        "question": [user(PIN, "secret")],
+        "answer": [user(PIN, "secret"), NOTED],
+    }[shows]
+    shown = await collect(
+        thread.agent.connect(run_input(*held, *stale, thread="t", protocol_version=version))
+    )
     # A list that shares nothing with the thread may show what was trimmed.
     kept = held or stale
     assert dumped(fold(shown, [*held, *stale]).messages) == dumped(kept)
@@ -105,7 +116,11 @@ async def test_an_unanswered_message_in_another_process(saver: Any) -> None:
         return await moderate(state)
 
     async def answer(state: Any) -> dict[str, Any]:
-        return {"messages": [AIMessage(f"I read {len(state['messages'])}.")] if state["messages"] else []}
+        return {
+            "messages": [AIMessage(f"I read {len(state['messages'])}.")]
+            if state["messages"]
+            else []
+        }
 
     def agent() -> LangGraphAgent:
         return LangGraphAgent(chain_of(guard, answer, checkpointer=saver))
@@ -167,7 +182,9 @@ async def test_a_tab_that_answers_a_question_brings_nothing_back(saver: Any) -> 
     first = await thread.say("one")
     await thread.say(*first.messages, user(PIN, "secret"))
     asked = await thread.say(*first.messages, "ask", outcome="interrupt")
-    answer = [{"interruptId": asked.last.outcome.interrupts[0].id, "status": "resolved", "payload": "yes"}]
+    answer = [
+        {"interruptId": asked.last.outcome.interrupts[0].id, "status": "resolved", "payload": "yes"}
+    ]
     await thread.say(*first.messages, user(PIN, "secret"), resume=answer)
     assert thread.calls == 2  # for "one", and for the pin when it was new
     assert await thread.texts() == ["one", "1: re one", "ask", "ok yes"]
@@ -184,7 +201,9 @@ async def test_a_run_of_the_applications_own_forgets_nothing(saver: Any) -> None
 
 
 @pytest.mark.parametrize("words", ["two", "edited"])
-async def test_a_question_that_was_rewritten_is_asked_again_after_a_failure(saver: Any, words: str) -> None:
+async def test_a_question_that_was_rewritten_is_asked_again_after_a_failure(
+    saver: Any, words: str
+) -> None:
     async def rewrite(state: Any) -> dict[str, Any]:
         last = state["messages"][-1]
         return {"messages": [RemoveMessage(id=last.id), HumanMessage(f"In short: {last.text}")]}
@@ -204,7 +223,9 @@ async def test_a_question_that_was_rewritten_is_asked_again_after_a_failure(save
     assert await thread.texts() == ["In short: one", "One.", f"In short: {words}", "Two."]
 
 
-async def test_a_question_that_was_rewritten_is_asked_again_as_often_as_its_run_fails(saver: Any) -> None:
+async def test_a_question_that_was_rewritten_is_asked_again_as_often_as_its_run_fails(
+    saver: Any,
+) -> None:
     async def rewrite(state: Any) -> dict[str, Any]:
         last = state["messages"][-1]
         return {"messages": [RemoveMessage(id=last.id), HumanMessage(f"In short: {last.text}")]}
@@ -233,7 +254,11 @@ async def test_a_question_that_was_rewritten_is_asked_again_as_often_as_its_run_
 async def test_a_stale_tab_does_not_continue_what_another_has_asked(saver: Any) -> None:
     async def guard(state: Any) -> dict[str, Any]:
         last = state["messages"][-1]
-        return {"messages": [RemoveMessage(id=last.id), HumanMessage("[removed]")] if "pin" in last.text else []}
+        return {
+            "messages": [RemoveMessage(id=last.id), HumanMessage("[removed]")]
+            if "pin" in last.text
+            else []
+        }
 
     model = Scripted(["One."], ["Noted."], [RuntimeError("down")], ["Deleted."])
     thread = Talk(agent_of(guard, talker(model), checkpointer=saver), model)
@@ -245,11 +270,16 @@ async def test_a_stale_tab_does_not_continue_what_another_has_asked(saver: Any) 
 
 
 async def test_a_run_that_goes_on_remembers(saver: Any) -> None:
-    """It has more checkpoints than those of the application that are passed in search of the memory."""
+    """It has more checkpoints than those of the application that are passed in search of the
+    memory."""
 
     async def drop(state: Any) -> dict[str, Any]:
         last = state["messages"][-1]
-        return {"messages": [RemoveMessage(id=last.id), HumanMessage("[removed]")] if "pin" in last.text else []}
+        return {
+            "messages": [RemoveMessage(id=last.id), HumanMessage("[removed]")]
+            if "pin" in last.text
+            else []
+        }
 
     def pause(number: int) -> Any:
         async def node(state: Any) -> dict[str, Any]:
@@ -267,12 +297,14 @@ async def test_a_run_that_goes_on_remembers(saver: Any) -> None:
     assert await thread.texts() == ["[removed]", "Noted.", "next", "Next."]
 
 
-# -- two tabs -------------------------------------------------------------------------------------------------------
+# -- two tabs ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("edited", ["u1", "u2"])
 @pytest.mark.parametrize("answered", [True, False])
-async def test_a_stale_tab_goes_on_in_the_branch_of_the_other(saver: Any, edited: str, answered: bool) -> None:
+async def test_a_stale_tab_goes_on_in_the_branch_of_the_other(
+    saver: Any, edited: str, answered: bool
+) -> None:
     thread = talk(saver)
     held: list[Message] = []
     for name in ("u1", "u2", "u3"):
@@ -283,7 +315,9 @@ async def test_a_stale_tab_goes_on_in_the_branch_of_the_other(saver: Any, edited
     thanks = await thread.say(*stale, "thanks")
     branch = [*said(other.messages), "thanks", "5: re thanks"]
     assert await thread.texts() == branch == said(thanks.snapshot)
-    assert sorted(map(str, said(thanks.messages))) == sorted(map(str, branch))  # a snapshot does not reorder messages
+    assert sorted(map(str, said(thanks.messages))) == sorted(
+        map(str, branch)
+    )  # a snapshot does not reorder messages
 
 
 async def test_a_stale_tab_that_sends_its_list_again_changes_nothing(saver: Any) -> None:
@@ -309,7 +343,7 @@ async def test_a_tab_that_joins_loses_it_with_the_first(saver: Any) -> None:
     assert dumped(fold(await joined, joiner.messages).messages) == dumped(first.messages)
 
 
-# -- what is trimmed --------------------------------------------------------------------------------------------------
+# -- what is trimmed -----------------------------------------------------------------------------
 
 
 async def trim(state: Any) -> dict[str, Any]:
@@ -326,7 +360,9 @@ async def test_a_client_keeps_what_was_trimmed(saver: Any) -> None:
         held = (await thread.say(*held, user(name, name))).messages
     assert await thread.texts() == ["u1", "u4", "4: re u4"]
     assert said(held) == [word for at in range(1, 5) for word in (f"u{at}", f"{at}: re u{at}")]
-    await thread.say(*held[:3], user("u2", "u2"), "new")  # a short list with a message that was trimmed
+    await thread.say(
+        *held[:3], user("u2", "u2"), "new"
+    )  # a short list with a message that was trimmed
     assert await thread.texts() == ["u1", "new", "5: re new"]
 
 
@@ -398,7 +434,10 @@ async def empty(state: Any) -> dict[str, Any]:
 
 
 async def answer_all(state: Any) -> dict[str, Any]:
-    return {"messages": [*state["messages"], AIMessage(f"re {state['messages'][-1].text}")], "number": 1}
+    return {
+        "messages": [*state["messages"], AIMessage(f"re {state['messages'][-1].text}")],
+        "number": 1,
+    }
 
 
 class Replaced(TypedDict):
@@ -426,7 +465,12 @@ async def test_a_graph_that_keeps_its_conversation_in_another_way_takes_nothing_
     thread = Talk(agent_of(*nodes, state=state, checkpointer=saver), echo())
     first = await thread.say(user("one", "u1"))
     second = await thread.say(*first.messages, user("two", "u2"))
-    assert [one for one in said(second.messages) if one != "In short."] == ["one", "re one", "two", "re two"]
+    assert [one for one in said(second.messages) if one != "In short."] == [
+        "one",
+        "re one",
+        "two",
+        "re two",
+    ]
     shown = await collect(thread.agent.connect(run_input(*second.messages, thread="t")))
     assert said(fold(shown, second.messages).messages) == said(second.messages)
 
@@ -455,7 +499,9 @@ async def test_a_thread_that_is_cleared_before_each_turn(saver: Any) -> None:
 def summed_up(saver: Any) -> Talk:
     model, writer = echo(), Scripted(*[["All so far."]] * 9)
     middleware = SummarizationMiddleware(writer, trigger=("messages", 4), keep=("messages", 2))
-    return Talk(LangGraphAgent(create_agent(model, [], middleware=[middleware], checkpointer=saver)), model)
+    return Talk(
+        LangGraphAgent(create_agent(model, [], middleware=[middleware], checkpointer=saver)), model
+    )
 
 
 @pytest.mark.parametrize("edited", [True, False])
@@ -483,7 +529,13 @@ async def test_a_message_that_was_removed_runs_again_only_with_other_words(saver
     assert thread.calls == 3
     assert await thread.texts() == ["one", "1: re one", "two", "3: re two"]
     edited = await thread.say(*first.messages, user("harmless", "secret"))
-    assert await thread.texts() == [*said(first.messages), "two", "3: re two", "harmless", "4: re harmless"]
+    assert await thread.texts() == [
+        *said(first.messages),
+        "two",
+        "3: re two",
+        "harmless",
+        "4: re harmless",
+    ]
     assert said(edited.snapshot)[-1] == "4: re harmless"
 
 
@@ -492,7 +544,11 @@ async def test_an_edit_of_the_newest_turn_that_was_removed(saver: Any) -> None:
     first = await thread.say(user("one", "u1"))
     await thread.say(*first.messages, user(PIN, "secret"))
     edited = await thread.say(*first.messages, user("harmless", "secret"))
-    assert await thread.texts() == said(edited.messages) == ["one", "1: re one", "harmless", "3: re harmless"]
+    assert (
+        await thread.texts()
+        == said(edited.messages)
+        == ["one", "1: re one", "harmless", "3: re harmless"]
+    )
 
 
 async def test_an_edit_in_a_stale_tab_does_not_bring_its_branch_back(saver: Any) -> None:
@@ -531,7 +587,7 @@ async def test_an_edit_of_a_trimmed_message_during_a_pause(saver: Any) -> None:
     assert await thread.texts() == ["u1", "edited", "5: re edited"]
 
 
-# -- histories of front ends ------------------------------------------------------------------------------------------
+# -- histories of front ends ---------------------------------------------------------------------
 
 
 def as_copilotkit(messages: Sequence[Message]) -> list[Message]:
@@ -541,7 +597,10 @@ def as_copilotkit(messages: Sequence[Message]) -> list[Message]:
 
 def as_assistant_ui(messages: Sequence[Message]) -> list[Message]:
     """It drops the encrypted values of assistant messages."""
-    return [one.model_copy(update={"encrypted_value": None}) if one.role == "assistant" else one for one in messages]
+    return [
+        one.model_copy(update={"encrypted_value": None}) if one.role == "assistant" else one
+        for one in messages
+    ]
 
 
 @pytest.mark.parametrize("form", [as_copilotkit, as_assistant_ui])
@@ -558,7 +617,7 @@ async def test_histories_of_front_ends(saver: Any, form: Any) -> None:
     assert (await thread.texts())[::2] == ["edited", "three"]
 
 
-# -- what the thread remembers ----------------------------------------------------------------------------------------
+# -- what the thread remembers -------------------------------------------------------------------
 
 
 async def test_what_a_thread_remembers_is_bounded(saver: Any) -> None:
@@ -589,7 +648,11 @@ async def test_a_thread_of_an_older_version(keep: bool) -> None:
     state = await thread.agent.graph.aget_state(config)
     for namespace in saver.storage["t"].values():
         for at, (saved, metadata, parent) in namespace.items():
-            kept = {key: value for key, value in saver.serde.loads_typed(metadata).items() if key != "agui_past"}
+            kept = {
+                key: value
+                for key, value in saver.serde.loads_typed(metadata).items()
+                if key != "agui_past"
+            }
             namespace[at] = (saved, saver.serde.dumps_typed(kept), parent)
     assert state.values
     stale = [*first.messages, user(PIN, "secret"), *([NOTED] if keep else [])]

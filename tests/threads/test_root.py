@@ -1,4 +1,5 @@
-"""A graph whose state is a list of messages, with no key around it: the server owns its threads as well."""
+"""A graph whose state is a list of messages, with no key around it: the server owns its threads as
+well."""
 
 from __future__ import annotations
 

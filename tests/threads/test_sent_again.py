@@ -1,4 +1,5 @@
-"""A list that is sent again runs nothing, and no list shortens a thread without leaving the old branch behind."""
+"""A list that is sent again runs nothing, and no list shortens a thread without leaving the old
+branch behind."""
 
 from __future__ import annotations
 
@@ -40,7 +41,10 @@ def graph_of(kind: str, model: Scripted, saver: Any) -> Any:
 
 def team(saver: Any, *, subagents: Any = "auto") -> Talk:
     model = echo()
-    return Talk(LangGraphAgent(graph_of("team", model, saver), clients=ClientOptions(subagents=subagents)), model)
+    return Talk(
+        LangGraphAgent(graph_of("team", model, saver), clients=ClientOptions(subagents=subagents)),
+        model,
+    )
 
 
 def nodes(*after: Any) -> Callable[[Any], Talk]:
@@ -81,7 +85,9 @@ async def test_a_changed_state_beside_it_adds_to_the_thread(saver: Any) -> None:
 
 
 @pytest.mark.parametrize("subagents", ["attributed", "inline"])
-async def test_an_agent_that_is_a_node_runs_again_if_its_answer_is_left_out(saver: Any, subagents: Any) -> None:
+async def test_an_agent_that_is_a_node_runs_again_if_its_answer_is_left_out(
+    saver: Any, subagents: Any
+) -> None:
     thread = team(saver, subagents=subagents)
     first = await thread.say(user("one", "u1"))
     second = await thread.say(*first.messages, user("two", "u2"))
@@ -92,7 +98,9 @@ async def test_an_agent_that_is_a_node_runs_again_if_its_answer_is_left_out(save
 
 @pytest.mark.parametrize("kind", ["agent", "team"])
 @pytest.mark.parametrize("words", ["two", "edited"])
-async def test_an_answer_with_the_words_of_an_earlier_one(saver: Any, kind: str, words: str) -> None:
+async def test_an_answer_with_the_words_of_an_earlier_one(
+    saver: Any, kind: str, words: str
+) -> None:
     model = Scripted(*[["OK."]] * 9)
     thread = Talk(LangGraphAgent(graph_of(kind, model, saver)), model)
     first = await thread.say(user("one", "u1"))
@@ -103,9 +111,14 @@ async def test_an_answer_with_the_words_of_an_earlier_one(saver: Any, kind: str,
     assert len(second.messages) == 4
 
 
-async def test_an_edit_of_a_trimmed_message_whose_answer_has_the_words_of_the_last(saver: Any) -> None:
+async def test_an_edit_of_a_trimmed_message_whose_answer_has_the_words_of_the_last(
+    saver: Any,
+) -> None:
     model = Scripted(*[["OK."]] * 9)
-    thread, held = Talk(agent_of(talker(model), trim, state=Moody, checkpointer=saver), model), list[Message]()
+    thread, held = (
+        Talk(agent_of(talker(model), trim, state=Moody, checkpointer=saver), model),
+        list[Message](),
+    )
     for name in ("u1", "u2", "u3", "u4"):
         held = (await thread.say(*held, user(name, name))).messages
     assert await thread.texts() == ["u1", "u4", "OK."]
@@ -141,7 +154,7 @@ async def test_an_empty_answer_of_a_hidden_node_is_none(saver: Any) -> None:
     assert await thread.stored() == before
 
 
-# -- any list ---------------------------------------------------------------------------------------------------------
+# -- any list ------------------------------------------------------------------------------------
 
 
 TURNS = {"u1": "one", "u2": "my pin", "u3": "three look", "u4": "four"}
@@ -154,13 +167,17 @@ async def check(name: str, chosen: Sequence[tuple[str, int]], mood: str | None) 
     held: list[Message] = []
     for message_id, text in TURNS.items():
         # `trim` takes calls from their results.
-        recorded = await thread.say(*held, user(text.removesuffix(" look") if name == "trimmed" else text, message_id))
+        recorded = await thread.say(
+            *held, user(text.removesuffix(" look") if name == "trimmed" else text, message_id)
+        )
         held = recorded.messages
         everything |= {one.id: one for one in [*recorded.input.messages, *recorded.streamed]}
     ever = list(everything.values())  # what was removed or trimmed too
     before = await thread.stored()
     client = [
-        user("new", f"n{at}") if kind == "new" else changed(ever[at % len(ever)], edited=kind == "edited")
+        user("new", f"n{at}")
+        if kind == "new"
+        else changed(ever[at % len(ever)], edited=kind == "edited")
         for kind, at in chosen
     ]
     state = {} if mood is None else {"mood": mood}
@@ -180,10 +197,15 @@ def changed(message: Message, *, edited: bool) -> Message:
 
 async def branches(thread: Talk) -> list[list[BaseMessage]]:
     config: Any = {"configurable": {"thread_id": thread.thread}}
-    return [state.values.get("messages") async for state in thread.agent.graph.aget_state_history(config)]
+    return [
+        state.values.get("messages")
+        async for state in thread.agent.graph.aget_state_history(config)
+    ]
 
 
 @given(st.sampled_from([*GRAPHS]), st.lists(message, max_size=8), st.sampled_from([None, "new"]))
 @settings(max_examples=example_count(30, 400))
-def test_any_list_of_any_graph(name: str, chosen: Sequence[tuple[str, int]], mood: str | None) -> None:
+def test_any_list_of_any_graph(
+    name: str, chosen: Sequence[tuple[str, int]], mood: str | None
+) -> None:
     asyncio.run(check(name, chosen, mood))

@@ -17,7 +17,7 @@ from tests.approvals.clients import Client, asked, ending
 from tests.approvals.dialogues import cancelled, resolved
 from tests.threads.dying import Dying
 
-# -- a step whose writes do not fit together ---------------------------------------------------------------------------
+# -- a step whose writes do not fit together ------------------------------------------------------
 
 
 class Fault:
@@ -80,7 +80,9 @@ async def test_a_step_whose_writes_do_not_fit_together(saver: Any, kind: str, tu
 
 
 @pytest.mark.parametrize("kind", ["one value", "reducer"])
-async def test_as_long_as_the_fault_is_there_every_run_fails_and_says_so(saver: Any, kind: str) -> None:
+async def test_as_long_as_the_fault_is_there_every_run_fails_and_says_so(
+    saver: Any, kind: str
+) -> None:
     fault = Fault(saver)
     client = Client(LangGraphAgent(fault.graph(kind)))
     codes = {ending(await client.send(user(text, text))) for text in ("one", "two", "three")}
@@ -89,7 +91,7 @@ async def test_as_long_as_the_fault_is_there_every_run_fails_and_says_so(saver: 
     assert ending(await client.send(user("four", "four"))) == "success"
 
 
-# -- stopped in a graph with breakpoints -------------------------------------------------------------------------------
+# -- stopped in a graph with breakpoints ---------------------------------------------------------
 
 
 class Stopping:
@@ -175,6 +177,8 @@ async def test_a_breakpoint_behind_a_node_is_still_one(answer: str) -> None:
     assert [again.id for again in asked(await stopping.client.connect())] == [one.id]
     assert ending(await stopping.client.send("hello")) == "interrupt_unanswered"
     yes = answer == "approved"
-    recorded = await stopping.client.send(resume=resolved((one.id, True)) if yes else cancelled(one.id))
+    recorded = await stopping.client.send(
+        resume=resolved((one.id, True)) if yes else cancelled(one.id)
+    )
     assert ending(recorded) == ("success" if yes else "cancelled")
     assert stopping.done == ["first", "slow", *(["last"] if yes else [])]

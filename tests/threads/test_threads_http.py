@@ -92,7 +92,10 @@ def test_a_second_run_is_a_conflict() -> None:
         live = open_run(served, model.hung)
         answer = ask(served.port, "POST", "/agent", body_of(run_input("more", thread="t")))
         assert answer.status == 409
-        assert answer.json == {"detail": "Another run is going on in this thread.", "code": "thread_busy"}
+        assert answer.json == {
+            "detail": "Another run is going on in this thread.",
+            "code": "thread_busy",
+        }
         with Connection(served.port) as other:
             other.send("POST", "/agent", body_of(run_input("go", thread="another")))
             assert other.head()[0] == 200

@@ -1,4 +1,5 @@
-"""The programs and the example of docs/operations/scaling.md: two workers on one Postgres, by its compose file."""
+"""The programs and the example of docs/operations/scaling.md: two workers on one Postgres, by its
+compose file."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ pytestmark = pytest.mark.xdist_group("postgres")
 
 EXAMPLE = ROOT / "examples" / "scaling"
 PAGE = ROOT / "docs" / "operations" / "scaling.md"
-SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((EXAMPLE / "compose.yaml").read_text())["services"]
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((EXAMPLE / "compose.yaml").read_text())[
+    "services"
+]
 SLOW = "0.015"
 """Seconds before each word: an answer takes about one."""
 
@@ -121,7 +124,9 @@ class Worker:
 
 
 @contextmanager
-def running(words: list[str], port: int, folder: Path, environment: dict[str, str]) -> Iterator[Worker]:
+def running(
+    words: list[str], port: int, folder: Path, environment: dict[str, str]
+) -> Iterator[Worker]:
     """A process that serves the agent on a port, from when it answers."""
     process = subprocess.Popen(words, cwd=folder, env=environment)
     try:
@@ -150,7 +155,9 @@ class Workers:
 
 def one_more(environment: dict[str, str]) -> Any:
     port = free_port()
-    return running(command("agent", host="127.0.0.1", port=str(port), workers="1"), port, EXAMPLE, environment)
+    return running(
+        command("agent", host="127.0.0.1", port=str(port), workers="1"), port, EXAMPLE, environment
+    )
 
 
 @contextmanager
@@ -182,12 +189,15 @@ def sharing(request: pytest.FixtureRequest) -> Workers:
 
 def texts(client: Any) -> list[str]:
     return [
-        str(message.content) for message in client.messages if message.role in ("user", "assistant") and message.content
+        str(message.content)
+        for message in client.messages
+        if message.role in ("user", "assistant") and message.content
     ]
 
 
 def locked(dsn: str) -> int:
-    """How many threads have a run. The stores of live runs have advisory locks too, one for each worker."""
+    """How many threads have a run. The stores of live runs have advisory locks too, one for each
+    worker."""
     query = (
         "SELECT objid FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' "
         "AND datname = current_database() AND application_name = 'langgraph-agui thread locks'"
@@ -202,7 +212,9 @@ def test_one_run_at_a_time_whichever_worker_has_it(workers: Workers) -> None:
     with ThreadPoolExecutor(2) as clients:
         answers = list(clients.map(ask, workers.ports, inputs))
 
-    assert sorted(answer.status for answer in answers) == [200, 409], [answer.body for answer in answers]
+    assert sorted(answer.status for answer in answers) == [200, 409], [
+        answer.body for answer in answers
+    ]
     won = next(at for at, answer in enumerate(answers) if answer.status == 200)
     refusal = json.loads(answers[1 - won].body)
     assert refusal["code"] == "thread_busy"
@@ -212,7 +224,8 @@ def test_one_run_at_a_time_whichever_worker_has_it(workers: Workers) -> None:
     assert texts(client)[0] == question
     assert "25" in texts(client)[-1]
 
-    # The other worker, whose run was refused, goes on where this one has ended, and tells all of it to a new client.
+    # The other worker, whose run was refused, goes on where this one has ended, and tells all of it
+    # to a new client.
     again = run_input("And in Paris?", thread=thread)
     answer = ask(workers.ports[1 - won], again)
     assert answer.status == 200, answer.body
@@ -238,7 +251,9 @@ def test_many_clients_at_one_thread_leave_one_run_and_no_lock(workers: Workers) 
     answer = ask(workers.ports[0], last)
     _, client = answer.recorded(last)
     kept = {message.id for message in client.messages if message.role == "user"}
-    assert kept == {given.messages[0].id for given in [*ran, last]}  # all that ran, nothing of what was refused
+    assert kept == {
+        given.messages[0].id for given in [*ran, last]
+    }  # all that ran, nothing of what was refused
     assert locked(workers.dsn) == 0
 
 
@@ -258,9 +273,13 @@ def test_a_run_without_a_reader_is_followed_in_any_worker(sharing: Workers) -> N
     with ThreadPoolExecutor(2) as clients:
         answers = list(clients.map(partial(ask, path="/connect"), sharing.ports, joins))
 
-    (_, here), (events, there) = (answer.recorded(join) for answer, join in zip(answers, joins, strict=True))
+    (_, here), (events, there) = (
+        answer.recorded(join) for answer, join in zip(answers, joins, strict=True)
+    )
     assert events[-1].type.value == "RUN_FINISHED"
-    assert sum(event.type.value == "TEXT_MESSAGE_CONTENT" for event in events) > 5  # it came while it was written
+    assert (
+        sum(event.type.value == "TEXT_MESSAGE_CONTENT" for event in events) > 5
+    )  # it came while it was written
     assert texts(there)[0] == LONG
     assert texts(there)[-1].endswith("Please crash")
     assert there.messages == here.messages
@@ -283,7 +302,9 @@ def test_a_run_is_stopped_from_any_worker(sharing: Workers) -> None:
     assert events[-1].outcome.type == "cancelled"
 
     after = run_input("What is the weather in Rome?", thread=thread)
-    wait_for(lambda: cancel(sharing.ports[1], given) == 404, "the other worker knows that it has ended")
+    wait_for(
+        lambda: cancel(sharing.ports[1], given) == 404, "the other worker knows that it has ended"
+    )
     events, shown = ask(sharing.ports[1], after).recorded(after)
     assert events[-1].type.value == "RUN_FINISHED"
     assert any("25" in text for text in texts(shown))
@@ -307,12 +328,16 @@ def test_a_run_without_a_reader_ends_before_its_worker(workers: Workers) -> None
 
 
 @pytest.mark.parametrize("name", ["workers", "redis_workers"])
-def test_a_program_of_the_page(name: str, make_database: Callable[[], str], redis_server: int, tmp_path: Path) -> None:
+def test_a_program_of_the_page(
+    name: str, make_database: Callable[[], str], redis_server: int, tmp_path: Path
+) -> None:
     [source] = [block.source for block in blocks(PAGE) if block.title == f"{name}.py"]
     (tmp_path / f"{name}.py").write_text(source, "utf-8")
     urls = {"DATABASE_URL": make_database(), "REDIS_URL": f"redis://127.0.0.1:{redis_server}/510"}
     environment = {**os.environ, **urls, "PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, f"{name}.py"], cwd=tmp_path, env=environment, check=True, timeout=PATIENCE)
+    subprocess.run(
+        [sys.executable, f"{name}.py"], cwd=tmp_path, env=environment, check=True, timeout=PATIENCE
+    )
     port = free_port()
     words = [sys.executable, "-m", "uvicorn", f"{name}:app", "--port", str(port)]
     with running(words, port, tmp_path, environment):
@@ -342,12 +367,16 @@ def test_a_worker_that_is_killed_leaves_its_thread_to_the_others(sharing: Worker
     assert events[-1].type.value == "RUN_ERROR"
     assert events[-1].code == "run_lost"
 
-    # Who connects again gets the thread as the last checkpoint has it, and the next message goes on from there.
+    # Who connects again gets the thread as the last checkpoint has it, and the next message goes on
+    # from there.
     again = run_input(thread=thread)
     events, shown = ask(sharing.ports[0], again, "/connect").recorded(again)
     assert events[-1].type.value == "RUN_FINISHED"
     assert texts(shown) == [LONG]
     answers: list[Answer] = []
-    wait_for(lambda: answers.append(ask(sharing.ports[0], second)) or answers[-1].status == 200, "it is free")
+    wait_for(
+        lambda: answers.append(ask(sharing.ports[0], second)) or answers[-1].status == 200,
+        "it is free",
+    )
     _, client = answers[-1].recorded(second)
     assert any("11" in text for text in texts(client))

@@ -1,4 +1,5 @@
-"""Approves, edits and rejects what an agent wants to do: `python -m examples.client.approvals.client URL`."""
+"""Approves, edits and rejects what an agent wants to do: `python -m
+examples.client.approvals.client URL`."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def with_session(url: str) -> None:
 
 
 def with_a_local_graph(url: str) -> None:
-    """The remote agent is a node. Its questions are the graph's interrupts, kept by the graph's checkpointer."""
+    """The remote agent is a node. Its questions are the graph's interrupts, kept by the graph's
+    checkpointer."""
     builder = StateGraph(MessagesState)
     builder.add_node("expenses", RemoteAgent(url, name="expenses"))
     builder.add_edge(START, "expenses")
@@ -45,7 +47,9 @@ def with_a_local_graph(url: str) -> None:
     config: RunnableConfig = {"configurable": {"thread_id": "expenses"}}
 
     paused = graph.invoke({"messages": [HumanMessage(REQUEST)]}, config)
-    answers = {asked.id: decide(Interrupt.model_validate(asked.value)) for asked in paused["__interrupt__"]}
+    answers = {
+        asked.id: decide(Interrupt.model_validate(asked.value)) for asked in paused["__interrupt__"]
+    }
     done = graph.invoke(Command(resume=answers), config)
     print(f"agent: {done['messages'][-1].text}")
 

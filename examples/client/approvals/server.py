@@ -25,7 +25,9 @@ def delete_records(year: int) -> str:
 
 def script(messages: list[BaseMessage]) -> Reply:
     if done := results(messages):
-        yield from write("\n".join(["This is what came of it:", *(f"- {one.splitlines()[-1]}" for one in done)]))
+        yield from write(
+            "\n".join(["This is what came of it:", *(f"- {one.splitlines()[-1]}" for one in done)])
+        )
     else:
         yield from call("book_expense", employee="Ada", amount=1500)
         yield from call("book_expense", employee="Ben", amount=900)

@@ -1,4 +1,5 @@
-"""The agent's tool calls as they fill in, and their results: `python -m examples.client.backend_tools.client URL`."""
+"""The agent's tool calls as they fill in, and their results: `python -m
+examples.client.backend_tools.client URL`."""
 
 from __future__ import annotations
 

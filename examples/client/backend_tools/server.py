@@ -27,7 +27,9 @@ def script(messages: list[BaseMessage]) -> Reply:
 
 MODEL = Scripted(script=script)  # a real one: MODEL = "anthropic:claude-sonnet-4-5"
 
-agent = LangGraphAgent(graph=create_agent(MODEL, [get_weather], checkpointer=InMemorySaver()), name="weather")
+agent = LangGraphAgent(
+    graph=create_agent(MODEL, [get_weather], checkpointer=InMemorySaver()), name="weather"
+)
 app = FastAPI()
 add_langgraph_fastapi_endpoint(app, agent, "/agent")
 

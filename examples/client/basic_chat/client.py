@@ -1,4 +1,5 @@
-"""Text and reasoning as they stream, and the tokens: `python -m examples.client.basic_chat.client URL`."""
+"""Text and reasoning as they stream, and the tokens: `python -m examples.client.basic_chat.client
+URL`."""
 
 from __future__ import annotations
 
@@ -38,7 +39,10 @@ def main(url: str) -> None:
             show(event)
         for used in turn.usage:
             print(f"  {used.input_tokens} tokens in, {used.output_tokens} out")
-    print(f"{len(session.messages)} messages: {', '.join(message.role for message in session.messages)}")
+    print(
+        f"{len(session.messages)} messages: "
+        f"{', '.join(message.role for message in session.messages)}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""An agent without tools, that uses those of its clients: `python -m examples.client.frontend_tools.server`."""
+"""An agent without tools, that uses those of its clients: `python -m
+examples.client.frontend_tools.server`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""An agent that uses its own tool and its clients': `python -m examples.client.mixed_tools.server`."""
+"""An agent that uses its own tool and its clients': `python -m
+examples.client.mixed_tools.server`."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def script(messages: list[BaseMessage]) -> Reply:
 
 MODEL = Scripted(script=script)  # a real one: MODEL = "anthropic:claude-sonnet-4-5"
 
-graph = create_agent(MODEL, [find_restaurants], middleware=[AGUIMiddleware()], checkpointer=InMemorySaver())
+graph = create_agent(
+    MODEL, [find_restaurants], middleware=[AGUIMiddleware()], checkpointer=InMemorySaver()
+)
 app = FastAPI()
 add_langgraph_fastapi_endpoint(app, LangGraphAgent(graph=graph, name="guide"), "/agent")
 

@@ -1,4 +1,5 @@
-"""A recipe that agent and user write together: `python -m examples.client.recipe_state.client URL`."""
+"""A recipe that agent and user write together: `python -m examples.client.recipe_state.client
+URL`."""
 
 from __future__ import annotations
 

@@ -16,7 +16,13 @@ from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 
 from examples.client.scripted import Reply, Scripted, call, results, write
-from langgraph_agui import LangGraphAgent, PredictState, StateOptions, add_langgraph_fastapi_endpoint, state_update
+from langgraph_agui import (
+    LangGraphAgent,
+    PredictState,
+    StateOptions,
+    add_langgraph_fastapi_endpoint,
+    state_update,
+)
 
 
 class RecipeState(AgentState[Any]):
@@ -26,7 +32,9 @@ class RecipeState(AgentState[Any]):
 
 
 @tool
-def write_recipe(title: str, servings: int, ingredients: list[str], runtime: ToolRuntime) -> Command[Any]:
+def write_recipe(
+    title: str, servings: int, ingredients: list[str], runtime: ToolRuntime
+) -> Command[Any]:
     """Write the recipe, all of it."""
     recipe = {"title": title, "servings": servings, "ingredients": ingredients}
     return state_update(runtime, "The recipe is written.", recipe)
@@ -42,18 +50,31 @@ def prompt(request: ModelRequest) -> str:
 def script(messages: list[BaseMessage]) -> Reply:
     recipe, asked = json.loads(messages[0].text.partition(": ")[2]), messages[-1].text
     if recipe["title"] is None:
-        yield from call("write_recipe", title="Tomato soup", servings=4, ingredients=["tomatoes", "onions", "garlic"])
+        yield from call(
+            "write_recipe",
+            title="Tomato soup",
+            servings=4,
+            ingredients=["tomatoes", "onions", "garlic"],
+        )
     elif "nobody" in asked:
         yield from call("write_recipe", **{**recipe, "servings": 0})
     elif results(messages):
         yield from write("Done.")
     else:
-        yield from write(f"{recipe['title']} for {recipe['servings']}: {', '.join(recipe['ingredients'])}.")
+        yield from write(
+            f"{recipe['title']} for {recipe['servings']}: {', '.join(recipe['ingredients'])}."
+        )
 
 
 MODEL = Scripted(script=script)  # a real one: MODEL = "anthropic:claude-sonnet-4-5"
 
-graph = create_agent(MODEL, [write_recipe], middleware=[prompt], state_schema=RecipeState, checkpointer=InMemorySaver())
+graph = create_agent(
+    MODEL,
+    [write_recipe],
+    middleware=[prompt],
+    state_schema=RecipeState,
+    checkpointer=InMemorySaver(),
+)
 agent = LangGraphAgent(
     graph=graph,
     name="recipes",

@@ -1,1 +1,3 @@
-"""A remote agent as LangChain has models and graphs: a chat model, a node, and the messages that both speak in."""
+"""A remote agent as LangChain has models and graphs: a chat model, a node, and the messages that
+both speak in.
+"""

@@ -1,8 +1,8 @@
 """`AGUIChatModel`: a remote AG-UI agent as a LangChain chat model.
 
-In: LangChain messages, and what is bound or passed with the call. Out: the chunks of one message, made of the events of
-one run. The last chunk has how the run ended, its usage, and what ties the message to the agent
-(`langgraph_agui.client.langchain.to_agui_request`).
+In: LangChain messages, and what is bound or passed with the call. Out: the chunks of one message,
+made of the events of one run. The last chunk has how the run ended, its usage, and what ties the
+message to the agent (`langgraph_agui.client.langchain.to_agui_request`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ import httpx2
 from ag_ui import core as agui
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import LangSmithParams, LanguageModelInput
-from langchain_core.language_models.chat_models import BaseChatModel, agenerate_from_stream, generate_from_stream
+from langchain_core.language_models.chat_models import (
+    BaseChatModel,
+    agenerate_from_stream,
+    generate_from_stream,
+)
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCall, UsageMetadata
 from langchain_core.messages.ai import add_usage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
@@ -26,7 +30,14 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict, Field
 
 from langgraph_agui.client.agent import AGUIClient, RemoteRun
-from langgraph_agui.client.endpoint import RETRIES, TIMEOUT, HTTPClient, parsed_url, public, resume_entries
+from langgraph_agui.client.endpoint import (
+    RETRIES,
+    TIMEOUT,
+    HTTPClient,
+    parsed_url,
+    public,
+    resume_entries,
+)
 from langgraph_agui.client.errors import ToolNotCalledError
 from langgraph_agui.client.langchain.chunks import ChunkBuilder
 from langgraph_agui.client.langchain.event_history import EventHistory
@@ -46,7 +57,18 @@ from langgraph_agui.protocol.wire import to_jsonable
 logger = run_logger(__name__)
 
 _CALL_ARGUMENTS = frozenset(
-    {"tools", "wanted", "resume", "cancel", "state", "context", "forwarded_props", "thread_id", "on_event", "joins"}
+    {
+        "tools",
+        "wanted",
+        "resume",
+        "cancel",
+        "state",
+        "context",
+        "forwarded_props",
+        "thread_id",
+        "on_event",
+        "joins",
+    }
 )
 
 
@@ -55,28 +77,31 @@ class AGUIChatModel(BaseChatModel):
 
     ```python
     model = AGUIChatModel(url="http://127.0.0.1:8000/agent")
-    agent = create_agent(model, tools=[get_user_location])  # runs here, called by the agent over there
+    agent = create_agent(model, tools=[get_user_location])  # runs here, called from there
     ```
 
-    The answer is one `AIMessage` of standard content blocks: text; `reasoning` with the agent's encrypted values; calls
-    of bound tools as tool calls; the agent's own calls and results as `server_tool_call` and `server_tool_result`
-    blocks, which do not run here. A call of a bound tool that the agent answers itself, because it has one of that
-    name, is among `invalid_tool_calls`, so that it does not run twice. `usage_metadata` counts the whole run;
-    `finish_reason` is `stop`, `tool_calls`, `interrupt` or `cancelled`. The next call gives the agent its messages back
-    exactly as it sent them. What AG-UI has no place for (`stop`, model settings) is left out with a warning.
+    The answer is one `AIMessage` of standard content blocks: text; `reasoning` with the agent's
+    encrypted values; calls of bound tools as tool calls; the agent's own calls and results as
+    `server_tool_call` and `server_tool_result` blocks, which do not run here. A call of a bound
+    tool that the agent answers itself, because it has one of that name, is among
+    `invalid_tool_calls`, so that it does not run twice. `usage_metadata` counts the whole run;
+    `finish_reason` is `stop`, `tool_calls`, `interrupt` or `cancelled`. The next call gives the
+    agent its messages back exactly as it sent them. What AG-UI has no place for (`stop`, model
+    settings) is left out with a warning.
 
-    The conversation's thread is that of the agent's last message in it, so nobody needs to name it. A conversation
-    without one begins a new thread.
+    The conversation's thread is that of the agent's last message in it, so nobody needs to name it.
+    A conversation without one begins a new thread.
 
-    If the agent waits for an answer, `open_interrupts` of the message has the questions, and the next call must answer
-    them: `model.invoke(messages, resume={interrupt_id: payload}, cancel=[])`.
-    A call of a bound tool that an interrupt asks about is no tool call yet. It becomes one of the answer to that next
-    call if the payload approves it (`true`, `{"approved": true, "editedArgs"?: {}}`, or LangChain's `approve`) and the
-    agent has not settled it.
+    If the agent waits for an answer, `open_interrupts` of the message has the questions, and the
+    next call must answer them: `model.invoke(messages, resume={interrupt_id: payload}, cancel=[])`.
+    A call of a bound tool that an interrupt asks about is no tool call yet. It becomes one of the
+    answer to that next call if the payload approves it (`true`, `{"approved": true, "editedArgs"?:
+    {}}`, or LangChain's `approve`) and the agent has not settled it.
     `RemoteAgent` does all of that by LangGraph's `interrupt()`.
 
-    Further keyword arguments of a call, or of `bind`: `state` (the shared state); `context`, `forwarded_props` and
-    `thread_id` instead of the model's own; `on_event`, which gets each event of the run.
+    Further keyword arguments of a call, or of `bind`: `state` (the shared state); `context`,
+    `forwarded_props` and `thread_id` instead of the model's own; `on_event`, which gets each event
+    of the run.
 
     A call raises the errors of `langgraph_agui.client.errors`.
 
@@ -87,7 +112,8 @@ class AGUIChatModel(BaseChatModel):
         http_client: For `invoke` and `stream`; see `AGUIClient`.
         http_async_client: For `ainvoke` and `astream`; see `AGUIClient`.
         retries: See `AGUIClient`.
-        limits: See `AGUIClient`. Rounds of local tools are counted since the last message of the user.
+        limits: See `AGUIClient`. Rounds of local tools are counted since the last message of the
+            user.
         thread_id: The agent's thread; None finds it in the messages.
         context: What the agent should know about the application.
         forwarded_props: Sent to the agent as they are.
@@ -132,7 +158,9 @@ class AGUIChatModel(BaseChatModel):
         return {"agent": agent_key(self.url)}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
-        return LangSmithParams(ls_provider="ag-ui", ls_model_name=self._public_url, ls_model_type="chat")
+        return LangSmithParams(
+            ls_provider="ag-ui", ls_model_name=self._public_url, ls_model_type="chat"
+        )
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         """Show where the agent is, without headers and credentials."""
@@ -152,10 +180,13 @@ class AGUIChatModel(BaseChatModel):
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Offer tools that run here to the agent (AG-UI 1.0, frontend tools).
 
-        Raises `ValueError` for a tool without a schema. AG-UI cannot force a call: where `tool_choice` asks for one
-        (`any`, a name), an answer without it raises `ToolNotCalledError`.
+        Raises `ValueError` for a tool without a schema. AG-UI cannot force a call: where
+        `tool_choice` asks for one (`any`, a name), an answer without it raises
+        `ToolNotCalledError`.
         """
-        offered = [convert_to_openai_tool(tool) for tool in ([] if tool_choice == "none" else tools)]
+        offered = [
+            convert_to_openai_tool(tool) for tool in ([] if tool_choice == "none" else tools)
+        ]
         names = [agui_tool(tool).name for tool in offered]
         if tool_choice not in (None, False, "auto", "none"):
             kwargs["wanted"] = [name for name in names if f"'{name}'" in repr(tool_choice)] or names
@@ -192,18 +223,33 @@ class AGUIChatModel(BaseChatModel):
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         return generate_from_stream(self._stream(messages, *args, **kwargs, joins=True))
 
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+    async def _agenerate(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> ChatResult:
         return await agenerate_from_stream(self._astream(messages, *args, **kwargs, joins=True))
 
     def _answer(
-        self, messages: list[BaseMessage], stop: list[str] | None, kwargs: Mapping[str, Any], http: HTTPClient | None
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None,
+        kwargs: Mapping[str, Any],
+        http: HTTPClient | None,
     ) -> _Answer:
         """Return the answer to `messages`, of a run that has not started."""
-        if unknown := [*(name for name in kwargs if name not in _CALL_ARGUMENTS), *(["stop"] if stop else [])]:
-            logger.warning("AG-UI has no place for %s, which was left out.", ", ".join(sorted(unknown)))
-        request = to_agui_request(messages, agent_key(self.url), kwargs.get("thread_id") or self.thread_id)
+        if unknown := [
+            *(name for name in kwargs if name not in _CALL_ARGUMENTS),
+            *(["stop"] if stop else []),
+        ]:
+            logger.warning(
+                "AG-UI has no place for %s, which was left out.", ", ".join(sorted(unknown))
+            )
+        request = to_agui_request(
+            messages, agent_key(self.url), kwargs.get("thread_id") or self.thread_id
+        )
         self.limits.check_tool_rounds(request.tool_rounds)
-        resume = resume_entries(request.interrupts, kwargs.get("resume") or {}, kwargs.get("cancel") or ())
+        resume = resume_entries(
+            request.interrupts, kwargs.get("resume") or {}, kwargs.get("cancel") or ()
+        )
         run_input = agui.RunAgentInput(
             thread_id=request.thread_id,
             run_id=str(uuid4()),
@@ -220,14 +266,14 @@ class AGUIChatModel(BaseChatModel):
 class _Answer:
     """Makes the chunks of one answer, all with the run's id.
 
-    A call of a local tool that the answers in the request approve becomes a call of this answer if it is open at the
-    run's end: the agent does not announce it again (AG-UI 1.0, interrupts).
+    A call of a local tool that the answers in the request approve becomes a call of this answer if
+    it is open at the run's end: the agent does not announce it again (AG-UI 1.0, interrupts).
 
     Args:
         run: The run. It has applied each event that comes here.
         request: What the agent was sent.
-        options: The keyword arguments of the call. `on_event` gets each event; the agent must call one of the tools
-            that `wanted` names.
+        options: The keyword arguments of the call. `on_event` gets each event; the agent must call
+            one of the tools that `wanted` names.
     """
 
     def __init__(self, run: RemoteRun, request: AGUIRequest, options: Mapping[str, Any]) -> None:
@@ -240,7 +286,9 @@ class _Answer:
         """Return what `event` adds; at the run's end also what only a snapshot contains."""
         if (on_event := self._options.get("on_event")) is not None:
             on_event(event)
-        return self._generations(chunk for one in self._history.receive(event) for chunk in self._builder.feed(one))
+        return self._generations(
+            chunk for one in self._history.receive(event) for chunk in self._builder.feed(one)
+        )
 
     def finish(self) -> list[ChatGenerationChunk]:
         """Return what completes the message after a run without an error.
@@ -248,25 +296,33 @@ class _Answer:
         Raises:
             ToolNotCalledError: The run was a success, but without a call of a `wanted` tool.
         """
-        run, asked = self.run, [one for one in self._history.open_calls if one in self._request.asked_calls]
+        run, asked = (
+            self.run,
+            [one for one in self._history.open_calls if one in self._request.asked_calls],
+        )
         settled = [chunk for call_id in asked for chunk in self._settle(call_id)]
         leaves_calls, wanted = self._builder.leaves_calls, self._options.get("wanted")
         if wanted and run.outcome == "success" and not leaves_calls:
             raise run.broken(ToolNotCalledError(f"The agent has not called {' or '.join(wanted)}."))
         details = {"interrupts": to_jsonable(run.interrupts)} if run.interrupts else {}
-        *chunks, last = self._builder.finish(agent=self._request.agent, thread=run.input.thread_id, **details)
+        *chunks, last = self._builder.finish(
+            agent=self._request.agent, thread=run.input.thread_id, **details
+        )
         reason = "tool_calls" if leaves_calls else "stop"
-        last.response_metadata["finish_reason"] = run.outcome if run.outcome in ("interrupt", "cancelled") else reason
+        last.response_metadata["finish_reason"] = (
+            run.outcome if run.outcome in ("interrupt", "cancelled") else reason
+        )
         if models := {entry.model for entry in run.usage if entry.model}:
             last.response_metadata["model_name"] = ", ".join(sorted(models))
         last.usage_metadata = usage_metadata(run.usage)
         return self._generations([*settled, *chunks, last])
 
     def _settle(self, call_id: str) -> list[AIMessageChunk]:
-        """Return the chunks after which the caller can run a call that the agent has asked about, or cannot.
+        """Return the chunks after which the caller can run a call that the agent has asked about,
+        or cannot.
 
-        It can if it has approved the call and the agent has left it open. If the agent has announced the call again, it
-        counts with its arguments there.
+        It can if it has approved the call and the agent has left it open. If the agent has
+        announced the call again, it counts with its arguments there.
         """
         repeated = self._builder.repeated_call(call_id)
         if repeated is not None:
@@ -276,14 +332,24 @@ class _Answer:
         return [] if approved is None else [self._builder.repeat_call(approved)]
 
     def _approved(self, call: agui.ToolCall, *, may_edit: bool = False) -> agui.ToolCall | None:
-        """Return a call as the answers of the request approve it, if the run leaves it to the caller.
+        """Return a call as the answers of the request approve it, if the run leaves it to the
+        caller.
 
         Args:
             call: The call.
-            may_edit: Whether it gets the arguments of its approval. The agent has them, and need not send them back.
+            may_edit: Whether it gets the arguments of its approval. The agent has them, and need
+                not send them back.
         """
-        run, name, arguments = self.run, call.function.name, normalized_args(call.function.arguments)
-        if run.outcome not in ("success", "interrupt") or arguments is None or name not in self._tools:
+        run, name, arguments = (
+            self.run,
+            call.function.name,
+            normalized_args(call.function.arguments),
+        )
+        if (
+            run.outcome not in ("success", "interrupt")
+            or arguments is None
+            or name not in self._tools
+        ):
             return None
         if call.id in self._history.answered or interrupts_about(run.interrupts, call.id, name):
             return None
@@ -291,8 +357,12 @@ class _Answer:
         payloads = {entry.interrupt_id: entry.payload for entry in run.input.resume or ()}
         args = json.loads(arguments)
         for payload in (payloads.get(one.id) for one in interrupts if may_edit):
-            if isinstance(payload, Mapping) and isinstance(edited := payload.get("editedArgs"), Mapping):
-                function = agui.FunctionCall(name=name, arguments=json.dumps(edited, ensure_ascii=False))
+            if isinstance(payload, Mapping) and isinstance(
+                edited := payload.get("editedArgs"), Mapping
+            ):
+                function = agui.FunctionCall(
+                    name=name, arguments=json.dumps(edited, ensure_ascii=False)
+                )
                 args, call = edited, call.model_copy(update={"function": function})
                 break
         parsed = ToolCall(id=call.id, name=name, args=args)
@@ -311,8 +381,15 @@ def usage_metadata(usage: Sequence[agui.TokenUsage]) -> UsageMetadata | None:
     for entry in usage:
         given, made = entry.input_tokens or 0, entry.output_tokens or 0
         total = given + made if entry.total_tokens is None else entry.total_tokens
-        counted: dict[str, Any] = {"input_tokens": given, "output_tokens": made, "total_tokens": total}
-        inputs = {"cache_read": entry.cached_input_tokens, "cache_creation": entry.cache_write_input_tokens}
+        counted: dict[str, Any] = {
+            "input_tokens": given,
+            "output_tokens": made,
+            "total_tokens": total,
+        }
+        inputs = {
+            "cache_read": entry.cached_input_tokens,
+            "cache_creation": entry.cache_write_input_tokens,
+        }
         for key, details in (("input", inputs), ("output", {"reasoning": entry.reasoning_tokens})):
             if known := {name: tokens for name, tokens in details.items() if tokens is not None}:
                 counted[f"{key}_token_details"] = known

@@ -1,6 +1,7 @@
 """AG-UI events as the chunks of one LangChain message.
 
-In: the events of a run, one by one. Out: `AIMessageChunk`s in LangChain's standard form (`output_version` v1).
+In: the events of a run, one by one. Out: `AIMessageChunk`s in LangChain's standard form
+(`output_version` v1).
 """
 
 from __future__ import annotations
@@ -17,8 +18,19 @@ from ag_ui.core import Event, Message
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from langgraph_agui.client.langchain.event_history import EventHistory, results_in
-from langgraph_agui.client.langchain.to_agui_request import AGUI, PROVIDER, interrupts_about, normalized_args
-from langgraph_agui.protocol.event_order import ChunkExpander, EventOrder, Growing, ItemKind, item_of
+from langgraph_agui.client.langchain.to_agui_request import (
+    AGUI,
+    PROVIDER,
+    interrupts_about,
+    normalized_args,
+)
+from langgraph_agui.protocol.event_order import (
+    ChunkExpander,
+    EventOrder,
+    Growing,
+    ItemKind,
+    item_of,
+)
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.message_store import StoredMessage, StoredToolCall
 from langgraph_agui.protocol.wire import ProtocolError, clean_text, to_jsonable
@@ -26,7 +38,8 @@ from langgraph_agui.protocol.wire import ProtocolError, clean_text, to_jsonable
 _Key: TypeAlias = tuple[ItemKind, str]
 _Stored: TypeAlias = StoredMessage | StoredToolCall
 
-# Arguments that are nested deeper are cut off: parsers fail some hundred levels later, at the end of the stack.
+# Arguments that are nested deeper are cut off: parsers fail some hundred levels later, at the end
+# of the stack.
 _MAX_DEPTH: Final = 200
 
 _BRACKETS_AND_QUOTES: Final = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
@@ -38,39 +51,47 @@ _INVALID_ENDINGS: Final = ("", "}", "]", '"}', '"]', '""}', '""]')
 class MessageChunks:
     """Makes the chunks of one run of a remote agent.
 
-    The sum of all chunks is one `AIMessage`, however many reasoning and assistant messages the run has. Its blocks are
-    in the order in which the agent began them: `text` blocks have the id of their assistant message, `reasoning` blocks
-    that of their reasoning message, with the agent's encrypted value in `extras`; calls are `tool_call_chunk` blocks
-    and `tool_call_chunks`. `additional_kwargs["agui"]` has everything else that
-    `agui_messages_of` needs to rebuild the AG-UI messages.
+    The sum of all chunks is one `AIMessage`, however many reasoning and assistant messages the run
+    has. Its blocks are in the order in which the agent began them: `text` blocks have the id of
+    their assistant message, `reasoning` blocks that of their reasoning message, with the agent's
+    encrypted value in `extras`; calls are `tool_call_chunk` blocks and `tool_call_chunks`.
+    `additional_kwargs["agui"]` has everything else that `agui_messages_of` needs to rebuild the
+    AG-UI messages.
 
-    The `id` of a chunk with text or a call is that of its assistant message. Reasoning comes before the message that it
-    leads to, whose id is not known yet: its chunks have no id and belong to the next chunk that has one. The sum has
-    the id of the run's first assistant message.
+    The `id` of a chunk with text or a call is that of its assistant message. Reasoning comes before
+    the message that it leads to, whose id is not known yet: its chunks have no id and belong to the
+    next chunk that has one. The sum has the id of the run's first assistant message.
 
-    What a later event may overwrite (encrypted values, metadata) comes with the last chunk, from `finish`: adding
-    chunks joins strings. Messages of subagents (`subagentRunId`) and of other roles than assistant are not part of the
-    message. State, steps, snapshots and the like give no chunks; the caller judges how the run ended.
+    What a later event may overwrite (encrypted values, metadata) comes with the last chunk, from
+    `finish`: adding chunks joins strings. Messages of subagents (`subagentRunId`) and of other
+    roles than assistant are not part of the message. State, steps, snapshots and the like give no
+    chunks; the caller judges how the run ended.
 
     The message contains what `fold` makes of the stream if no two messages share an
-    id, as AG-UI 1.0 asks of producers. Reasoning and text under one id, which a client would join, stay apart here.
+    id, as AG-UI 1.0 asks of producers. Reasoning and text under one id, which a client would join,
+    stay apart here.
 
     Args:
-        tools: The names of the tools that the caller runs. Calls of any other tool run on the agent's side: they become
-            `server_tool_call_chunk` blocks instead of tool calls. Results become `server_tool_result` blocks. A call of
-            the caller's that the agent answers after all (it has a tool of the same name, or a limit that the call
-            exceeds) ends among `invalid_tool_calls`, so that it does not run twice. So does one that the run's outcome
-            asks about, so that it does not run before there is an answer. None: every call is a tool call, and results
-            give no chunks.
-        history: The messages that the agent was sent. What it adds to one of another role, or of a subagent, gives no
-            chunks; nor does a call of the agent's own that is open in them, if it announces the call again. A result
-            that comes only now for a call in them gives one. An open call of the caller's becomes a tool call again,
-            under another id, but `agui_messages_of` leaves it out.
+        tools: The names of the tools that the caller runs. Calls of any other tool run on the
+            agent's side: they become `server_tool_call_chunk` blocks instead of tool calls. Results
+            become `server_tool_result` blocks. A call of the caller's that the agent answers after
+            all (it has a tool of the same name, or a limit that the call exceeds) ends among
+            `invalid_tool_calls`, so that it does not run twice. So does one that the run's outcome
+            asks about, so that it does not run before there is an answer. None: every call is a
+            tool call, and results give no chunks.
+        history: The messages that the agent was sent. What it adds to one of another role, or of a
+            subagent, gives no chunks; nor does a call of the agent's own that is open in them, if
+            it announces the call again. A result that comes only now for a call in them gives one.
+            An open call of the caller's becomes a tool call again, under another id, but
+            `agui_messages_of` leaves it out.
 
-    Arguments that are nested too deeply to be parsed are cut off, and the call is not the caller's to run.
+    Arguments that are nested too deeply to be parsed are cut off, and the call is not the caller's
+    to run.
     """
 
-    def __init__(self, tools: Collection[str] | None = None, history: Iterable[Message] = ()) -> None:
+    def __init__(
+        self, tools: Collection[str] | None = None, history: Iterable[Message] = ()
+    ) -> None:
         self._expander, self._order, self._fold = ChunkExpander(), EventOrder(), Fold(history)
         self._history = EventHistory(self._fold)
         self._builder = ChunkBuilder(self._history, tools)
@@ -83,7 +104,10 @@ class MessageChunks:
         `Verifier` has for it. An encrypted value of an unknown message or call
         is no error (AG-UI 1.0, reasoning): it gives no chunk.
         """
-        if self._order.status == "empty" and event.type not in (agui.EventType.RUN_STARTED, agui.EventType.RUN_ERROR):
+        if self._order.status == "empty" and event.type not in (
+            agui.EventType.RUN_STARTED,
+            agui.EventType.RUN_ERROR,
+        ):
             self._order.feed(agui.RunStartedEvent(thread_id="", run_id=""))
         chunks: list[AIMessageChunk] = []
         for expanded in self._expander.feed(event):
@@ -97,8 +121,8 @@ class MessageChunks:
     def finish(self) -> list[AIMessageChunk]:
         """Return the chunks that complete the message. Call it once, after the last event.
 
-        The very last chunk has `chunk_position="last"` and contains encrypted values, metadata and names. Raises
-        `ProtocolError` (`open-text-messages`, `open-tool-calls`, ...) if
+        The very last chunk has `chunk_position="last"` and contains encrypted values, metadata and
+        names. Raises `ProtocolError` (`open-text-messages`, `open-tool-calls`, ...) if
         something is still open, unless the run ended with `RUN_ERROR`.
         """
         if self._order.status == "active":
@@ -187,12 +211,17 @@ class _Block:
     def chunk(self, text: str, *, is_opening: bool = False) -> AIMessageChunk:
         """Return the chunk with `text`; one that opens a call has its id and name."""
         if self.kind != "tool call":
-            return _chunk(self.message_id, {"type": self.type, self.type: text, "id": self.id, "index": self.index})
+            return _chunk(
+                self.message_id,
+                {"type": self.type, self.type: text, "id": self.id, "index": self.index},
+            )
         call_id, name = (self.id, self.name) if is_opening else (None, None)
         block = {"type": self.type, "id": call_id, "name": name, "args": text, "index": self.index}
         if self.type == "tool_call_chunk":
             return _chunk(self.message_id, block, tool_call_chunks=[block])
-        return _chunk(self.message_id, {key: value for key, value in block.items() if value is not None})
+        return _chunk(
+            self.message_id, {key: value for key, value in block.items() if value is not None}
+        )
 
 
 class ChunkBuilder:
@@ -201,10 +230,13 @@ class ChunkBuilder:
     Args:
         history: What the run has emitted so far. It observes each event before `feed` gets it.
         tools: The names of the tools that the caller runs; see `MessageChunks`.
-        joins: Whether to join the fragments of each block, until anything else comes. The sum is the same.
+        joins: Whether to join the fragments of each block, until anything else comes. The sum is
+            the same.
     """
 
-    def __init__(self, history: EventHistory, tools: Collection[str] | None = None, *, joins: bool = False) -> None:
+    def __init__(
+        self, history: EventHistory, tools: Collection[str] | None = None, *, joins: bool = False
+    ) -> None:
         self._history, self._tools, self._indices = history, tools, count()
         self._joins = joins
         # The text that waits to be joined, by block.
@@ -217,7 +249,11 @@ class ChunkBuilder:
 
     def feed(self, event: Event) -> list[AIMessageChunk]:
         """Return the chunks of the next event."""
-        return self._append(event) if isinstance(event, Growing) else [*self._joined(), *self._feed(event)]
+        return (
+            self._append(event)
+            if isinstance(event, Growing)
+            else [*self._joined(), *self._feed(event)]
+        )
 
     def _feed(self, event: Event) -> list[AIMessageChunk]:
         match event:
@@ -228,30 +264,48 @@ class ChunkBuilder:
             case agui.ToolCallResultEvent():
                 return self._add_result(event)
             case agui.MessagesSnapshotEvent():
-                return [chunk for result in results_in(event.messages) for chunk in self._add_result(result)]
+                return [
+                    chunk
+                    for result in results_in(event.messages)
+                    for chunk in self._add_result(result)
+                ]
             case agui.RunFinishedEvent(outcome=agui.RunFinishedInterruptOutcome(interrupts=asked)):
-                calls = [key for key, call in self._calls.items() if interrupts_about(asked, key, call.name)]
+                calls = [
+                    key
+                    for key, call in self._calls.items()
+                    if interrupts_about(asked, key, call.name)
+                ]
                 return [chunk for call_id in calls for chunk in self.withhold(call_id)]
         return []
 
     @property
     def _calls(self) -> dict[str, _Block]:
         """The calls by the ids that the agent gave them."""
-        return {item_id: block for (kind, item_id), block in self._blocks.items() if kind == "tool call"}
+        return {
+            item_id: block for (kind, item_id), block in self._blocks.items() if kind == "tool call"
+        }
 
     def finish(self, **details: object) -> list[AIMessageChunk]:
-        """Return the chunks that complete the message. The last one has `details` and what may change until the end."""
+        """Return the chunks that complete the message. The last one has `details` and what may
+        change until the end.
+        """
         chunks = self._joined()
         chunks += [block.chunk(text) for block in self._blocks.values() if (text := block.close())]
         details = {**self._details(), **details}
         kwargs = {AGUI: details} if details else {}
-        return [*chunks, _chunk(None, *self._extras(), additional_kwargs=kwargs, chunk_position="last")]
+        return [
+            *chunks,
+            _chunk(None, *self._extras(), additional_kwargs=kwargs, chunk_position="last"),
+        ]
 
     def update(self, message: AIMessage) -> AIMessage:
         """Return the sum of the chunks with what has changed since `finish`."""
         extras, content = {block["index"]: block for block in self._extras()}, message.content
         if isinstance(content, list):
-            content = [{**one, **extras.get(one.get("index"), {})} if isinstance(one, dict) else one for one in content]
+            content = [
+                {**one, **extras.get(one.get("index"), {})} if isinstance(one, dict) else one
+                for one in content
+            ]
         details = {**message.additional_kwargs.get(AGUI, {}), **self._details()}
         kwargs = {**message.additional_kwargs, AGUI: details}
         return message.model_copy(update={"content": content, "additional_kwargs": kwargs})
@@ -263,18 +317,26 @@ class ChunkBuilder:
 
     def repeat_call(self, call: agui.ToolCall) -> AIMessageChunk:
         """Return the chunk that makes a call which the agent was sent the caller's to run."""
-        block = self._add(("tool call", call.id), self._history.calls[call.id], name=call.function.name)
+        block = self._add(
+            ("tool call", call.id), self._history.calls[call.id], name=call.function.name
+        )
         return block.chunk(block.append(call.function.arguments), is_opening=True)
 
     def repeated_call(self, call_id: str) -> agui.ToolCall | None:
-        """Return a call that the agent was sent as the agent has announced it again; None if it has not."""
+        """Return a call that the agent was sent as the agent has announced it again; None if it has
+        not.
+        """
         block = self._blocks.get(("tool call", call_id))
         if block is None or block.id == call_id:
             return None
-        return agui.ToolCall(id=call_id, function=agui.FunctionCall(name=block.name or "", arguments=block.text))
+        return agui.ToolCall(
+            id=call_id, function=agui.FunctionCall(name=block.name or "", arguments=block.text)
+        )
 
     def withhold(self, call_id: str) -> list[AIMessageChunk]:
-        """Return the chunk that makes a call of the caller's unparseable: nothing else takes back what was sent."""
+        """Return the chunk that makes a call of the caller's unparseable: nothing else takes back
+        what was sent.
+        """
         call = self._blocks.get(("tool call", call_id))
         if self._tools is None or call is None or not call.is_runnable:
             return []
@@ -283,7 +345,9 @@ class ChunkBuilder:
     def _begin_message(
         self, event: agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent
     ) -> list[AIMessageChunk]:
-        """Open the block of a message. One that is opened again continues; one that a call began waits for content."""
+        """Open the block of a message. One that is opened again continues; one that a call began
+        waits for content.
+        """
         key, message = item_of(event), self._history.own_message(event.message_id)
         message_id = event.message_id if isinstance(event, agui.TextMessageStartEvent) else None
         if message is None or key in self._blocks or message_id in self._messages:
@@ -295,20 +359,26 @@ class ChunkBuilder:
     def _begin_call(self, event: agui.ToolCallStartEvent) -> list[AIMessageChunk]:
         key, call_id, history = item_of(event), event.tool_call_id, self._history
         holder, sent = history.own_holder(call_id), history.open_calls.get(call_id)
-        # Some agents announce a call again once it is approved. The caller has it, and would have it twice.
+        # Some agents announce a call again once it is approved. The caller has it, and would have
+        # it twice.
         is_known = sent is not None and sent.function.name not in (self._tools or ())
         if key in self._blocks or is_known or holder is None:
             return []
         message_id = holder.model.id
-        # The reducer continues a call that was sent, and finds no parent where reasoning and text share an id.
+        # The reducer continues a call that was sent, and finds no parent where reasoning and text
+        # share an id.
         if call_id in history.sent_calls or event.parent_message_id in self._messages:
             message_id = event.parent_message_id or call_id
-        stored = history.store.find(message_id) or StoredMessage(agui.AssistantMessage(id=message_id))
+        stored = history.store.find(message_id) or StoredMessage(
+            agui.AssistantMessage(id=message_id)
+        )
         self._messages.setdefault(message_id, stored)
         block = self._add(key, history.calls[call_id], message_id, event.tool_call_name)
         return [block.chunk("", is_opening=True)]
 
-    def _add(self, key: _Key, stored: _Stored, message_id: str | None = None, name: str | None = None) -> _Block:
+    def _add(
+        self, key: _Key, stored: _Stored, message_id: str | None = None, name: str | None = None
+    ) -> _Block:
         kind, own_id = key
         type_ = kind.split()[0]
         if kind == "tool call":
@@ -316,7 +386,9 @@ class ChunkBuilder:
             type_ = "server_tool_call_chunk" if is_agents else "tool_call_chunk"
             if own_id in self._history.open_calls:
                 own_id += ":approved"  # an earlier message has the call under its own id
-        self._blocks[key] = _Block(kind, type_, next(self._indices), own_id, stored, message_id, name)
+        self._blocks[key] = _Block(
+            kind, type_, next(self._indices), own_id, stored, message_id, name
+        )
         return self._blocks[key]
 
     def _append(self, event: Growing) -> list[AIMessageChunk]:
@@ -335,12 +407,20 @@ class ChunkBuilder:
     def _joined(self) -> list[AIMessageChunk]:
         """Return the chunks of the text that waits."""
         waiting, self._waiting = self._waiting, defaultdict(list)
-        return [self._blocks[key].chunk(text) for key, texts in waiting.items() if (text := "".join(texts))]
+        return [
+            self._blocks[key].chunk(text)
+            for key, texts in waiting.items()
+            if (text := "".join(texts))
+        ]
 
     def _add_result(self, event: agui.ToolCallResultEvent) -> list[AIMessageChunk]:
         """Add a result, one for each call. The caller cannot run a call that has one."""
         call_id, call = event.tool_call_id, self._blocks.get(("tool call", event.tool_call_id))
-        if self._tools is None or not self._history.is_own(event.subagent_run_id) or call_id in self._answered:
+        if (
+            self._tools is None
+            or not self._history.is_own(event.subagent_run_id)
+            or call_id in self._answered
+        ):
             return []
         if call is None and call_id not in self._history.open_calls:
             return []
@@ -350,11 +430,16 @@ class ChunkBuilder:
             "id": event.message_id,
             "tool_call_id": call_id,
             "status": "error" if self._history.has_failed(event) else "success",
-            "output": event.content if isinstance(event.content, str) else to_jsonable(event.content),
+            "output": event.content
+            if isinstance(event.content, str)
+            else to_jsonable(event.content),
             **({} if event.metadata is None else {"extras": {"metadata": event.metadata}}),
             "index": next(self._indices),
         }
-        return [_chunk(call.message_id if call is not None else None, block), *self.withhold(call_id)]
+        return [
+            _chunk(call.message_id if call is not None else None, block),
+            *self.withhold(call_id),
+        ]
 
     def _details(self) -> dict[str, object]:
         """Return what the blocks have no place for, as `to_agui_request` describes it."""
@@ -362,13 +447,19 @@ class ChunkBuilder:
         results = self._history.result_details()
         details = {
             "messages": {key: value for key, value in messages.items() if value},
-            "calls": {block.id: self._call_details(call_id, block) for call_id, block in self._calls.items()},
+            "calls": {
+                block.id: self._call_details(call_id, block)
+                for call_id, block in self._calls.items()
+            },
             "results": {key: value for key, value in results.items() if key in self._answered},
         }
         return {key: value for key, value in details.items() if value}
 
     def _call_details(self, call_id: str, block: _Block) -> dict[str, Any]:
-        details: dict[str, Any] = {"message_id": block.message_id, "again": call_id if block.id != call_id else None}
+        details: dict[str, Any] = {
+            "message_id": block.message_id,
+            "again": call_id if block.id != call_id else None,
+        }
         if isinstance(block.stored, StoredToolCall):
             details |= self._history.details(block.stored)
             # Chunks cannot rename a call.
@@ -389,4 +480,6 @@ class ChunkBuilder:
 def _chunk(message_id: str | None, *content: str | dict[Any, Any], **fields: Any) -> AIMessageChunk:
     """Return a chunk with these blocks, of the assistant message with this id."""
     metadata = {"output_version": "v1", "model_provider": PROVIDER}
-    return AIMessageChunk(content=list(content), id=message_id, response_metadata=metadata, **fields)
+    return AIMessageChunk(
+        content=list(content), id=message_id, response_metadata=metadata, **fields
+    )

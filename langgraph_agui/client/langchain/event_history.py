@@ -1,7 +1,8 @@
 """What one run of a remote agent has emitted so far.
 
-In: the run's events, after the reducer has applied them. Out: the messages and calls that the reducer holds, also those
-that a snapshot has dropped or renamed; events for what only a snapshot contains.
+In: the run's events, after the reducer has applied them. Out: the messages and calls that the
+reducer holds, also those that a snapshot has dropped or renamed; events for what only a snapshot
+contains.
 """
 
 from collections.abc import Iterable
@@ -26,8 +27,8 @@ class EventHistory:
         results: The first result of each call, streamed or from a snapshot, by call.
 
     Args:
-        fold: The run's reducer. It holds the messages that the agent was sent, and applies each event before `observe`
-            gets it.
+        fold: The run's reducer. It holds the messages that the agent was sent, and applies each
+            event before `observe` gets it.
         joins_subagents: Whether subagents that no tool call began are parts of the agent itself.
     """
 
@@ -67,21 +68,33 @@ class EventHistory:
 
     def _add_result(self, result: agui.ToolCallResultEvent) -> None:
         stored = self.store.find(result.message_id)
-        if stored is not None and result.tool_call_id in self.calls and self.is_own(result.subagent_run_id):
+        if (
+            stored is not None
+            and result.tool_call_id in self.calls
+            and self.is_own(result.subagent_run_id)
+        ):
             self.results.setdefault(result.tool_call_id, stored)
 
     def _find_open_calls(self) -> dict[str, agui.ToolCall]:
         calls = open_tool_calls(self.store.views())
-        return {call_id: call for call_id, call in calls.items() if self.own_holder(call_id) is not None}
+        return {
+            call_id: call for call_id, call in calls.items() if self.own_holder(call_id) is not None
+        }
 
     def receive(self, event: agui.Event) -> list[agui.Event]:
-        """Observe an event and return it. If it ends the run, events for what only a snapshot contains come first."""
+        """Observe an event and return it. If it ends the run, events for what only a snapshot
+        contains come first.
+        """
         events = [event]
         if isinstance(event, Growing):
             return events
         if self._snapshot and isinstance(event, agui.RunFinishedEvent):
             expander = ChunkExpander()
-            events = [one for missing in (*self._missing_events(), event) for one in expander.feed(missing)]
+            events = [
+                one
+                for missing in (*self._missing_events(), event)
+                for one in expander.feed(missing)
+            ]
         for one in events:
             self.observe(one)
         return events
@@ -102,7 +115,9 @@ class EventHistory:
                     self._add_result(result)
             case agui.RunStartedEvent() if event.input is not None:
                 self.open_calls = self._find_open_calls()
-            case agui.SubagentStartedEvent() if self._joins_subagents and event.parent_tool_call_id is None:
+            case agui.SubagentStartedEvent() if (
+                self._joins_subagents and event.parent_tool_call_id is None
+            ):
                 if event.parent_subagent_run_id in self._own_runs:
                     self._own_runs.add(event.subagent_run_id)
 
@@ -130,21 +145,31 @@ class EventHistory:
         return error is not None or (result.metadata or {}).get("status") == "error"
 
     def details(self, stored: StoredMessage | StoredToolCall) -> dict[str, Any]:
-        """Return what may change after a message or call has ended: `name`, `encrypted_value` and `metadata`.
+        """Return what may change after a message or call has ended: `name`, `encrypted_value` and
+        `metadata`.
 
         If a later snapshot leaves one of them out, it is the last that was known.
         """
         model, names = stored.view(), ("name", "encrypted_value", "metadata")
-        now = self.store.find_call(model.id) if isinstance(stored, StoredToolCall) else self.store.find(model.id)
+        now = (
+            self.store.find_call(model.id)
+            if isinstance(stored, StoredToolCall)
+            else self.store.find(model.id)
+        )
         return fields_of(model, *names) | fields_of((now or stored).view(), *names)
 
     def result_details(self) -> dict[str, dict[str, Any]]:
         """Return by call what was not known when its result came.
 
-        This is the `error` and `encrypted_value` of the result, and its `id` if a snapshot has another one.
+        This is the `error` and `encrypted_value` of the result, and its `id` if a snapshot has
+        another one.
         """
         messages = reversed(self.store.views())  # of two results of one call, the first counts
-        by_call = {message.tool_call_id: message for message in messages if isinstance(message, agui.ToolMessage)}
+        by_call = {
+            message.tool_call_id: message
+            for message in messages
+            if isinstance(message, agui.ToolMessage)
+        }
         found: dict[str, dict[str, Any]] = {}
         for call_id, stored in self.results.items():
             now = by_call.get(call_id, stored.model)
@@ -155,25 +180,46 @@ class EventHistory:
     def _missing_events(self) -> list[agui.Event]:
         """Return events for what only a snapshot contains, from the last user message on.
 
-        A server may give a message another id in a snapshot, so one with the same text is the same message. This
-        ignores messages before the last user message: an answer may repeat an earlier one.
+        A server may give a message another id in a snapshot, so one with the same text is the same
+        message. This ignores messages before the last user message: an answer may repeat an earlier
+        one.
         """
         messages = [message for message in self._snapshot if message.subagent_run_id is None]
-        users = [place for place, message in enumerate(messages) if isinstance(message, agui.UserMessage)]
+        users = [
+            place for place, message in enumerate(messages) if isinstance(message, agui.UserMessage)
+        ]
         earlier = self._earlier if users else ()
         messages = messages[users[-1] + 1 :] if users else messages
-        texts = {stored.view().content for message_id, stored in self._messages.items() if message_id not in earlier}
+        texts = {
+            stored.view().content
+            for message_id, stored in self._messages.items()
+            if message_id not in earlier
+        }
         waiting = self.calls.keys() - self.answered
-        events: list[agui.Event] = [result for result in results_in(messages) if result.tool_call_id in waiting]
+        events: list[agui.Event] = [
+            result for result in results_in(messages) if result.tool_call_id in waiting
+        ]
         # A result may have been streamed after the snapshot that introduced its call.
         by_call = {result.tool_call_id: result for result in results_in(self.store.views())}
         for message in messages:
-            if message.id in self._messages or not isinstance(message, agui.AssistantMessage | agui.ReasoningMessage):
+            if message.id in self._messages or not isinstance(
+                message, agui.AssistantMessage | agui.ReasoningMessage
+            ):
                 continue
             if message.content and message.content not in texts:
-                kind = agui.TextMessageChunkEvent if message.role == "assistant" else agui.ReasoningMessageChunkEvent
-                events.append(kind(message_id=message.id, delta=message.content, metadata=message.metadata))
-            calls = [call for call in getattr(message, "tool_calls", None) or () if call.id not in self.calls]
+                kind = (
+                    agui.TextMessageChunkEvent
+                    if message.role == "assistant"
+                    else agui.ReasoningMessageChunkEvent
+                )
+                events.append(
+                    kind(message_id=message.id, delta=message.content, metadata=message.metadata)
+                )
+            calls = [
+                call
+                for call in getattr(message, "tool_calls", None) or ()
+                if call.id not in self.calls
+            ]
             events += [
                 agui.ToolCallChunkEvent(
                     tool_call_id=call.id,

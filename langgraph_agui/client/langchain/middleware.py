@@ -1,6 +1,7 @@
 """`RemoteInterrupts`: an agent whose model is a remote agent asks what that one waits for.
 
-In: the answers of `AGUIChatModel`. Out: LangGraph's interrupts, and their answers for the model's next call.
+In: the answers of `AGUIChatModel`. Out: LangGraph's interrupts, and their answers for the model's
+next call.
 """
 
 from collections.abc import Awaitable, Callable
@@ -11,7 +12,12 @@ from langchain.agents.middleware.types import ModelRequest, ModelResponse, Priva
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.runtime import Runtime
 
-from langgraph_agui.client.langchain.to_agui_request import ask, open_interrupts, valid_answers, withheld_calls
+from langgraph_agui.client.langchain.to_agui_request import (
+    ask,
+    open_interrupts,
+    valid_answers,
+    withheld_calls,
+)
 
 # The result of a call that an interrupt asks about; an approved call is repeated.
 WITHHELD: Final = "The agent asks before this may run."
@@ -25,23 +31,27 @@ class _State(AgentState[Any]):
 class RemoteInterrupts(AgentMiddleware[_State, Any]):
     """For `create_agent(AGUIChatModel(...), middleware=[RemoteInterrupts()], checkpointer=...)`.
 
-    Each interrupt of the remote agent becomes LangGraph's `interrupt()`, one after the other, with the AG-UI interrupt
-    as its value and the payload as its answer. The model's next call sends the answers. It cancels an interrupt that
-    has expired meanwhile, that a client cancels (payload `{"agui_cancelled": True}`), or that has no answer when a new
-    turn begins. A local tool that an interrupt asks about runs once the agent has the answer, if the answer approves.
+    Each interrupt of the remote agent becomes LangGraph's `interrupt()`, one after the other, with
+    the AG-UI interrupt as its value and the payload as its answer. The model's next call sends the
+    answers. It cancels an interrupt that has expired meanwhile, that a client cancels (payload
+    `{"agui_cancelled": True}`), or that has no answer when a new turn begins. A local tool that an
+    interrupt asks about runs once the agent has the answer, if the answer approves.
     """
 
     state_schema = _State
 
     def before_agent(self, state: _State, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Forget the answers of an earlier turn: if its agent did not accept them, it never will."""
+        """Forget the answers of an earlier turn: if its agent did not accept them, it never
+        will.
+        """
         return {"agui_answers": {}} if state.get("agui_answers") else None
 
     @hook_config(can_jump_to=["model"])
     def after_model(self, state: _State, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Ask, if the model's answer has interrupts.
 
-        Tools that the answer calls run before the agent goes on, except for those that an interrupt asks about.
+        Tools that the answer calls run before the agent goes on, except for those that an interrupt
+        asks about.
         """
         last = state["messages"][-1]
         if not isinstance(last, AIMessage) or not (interrupts := open_interrupts(last)):
@@ -49,9 +59,14 @@ class RemoteInterrupts(AgentMiddleware[_State, Any]):
         answers = {one.id: ask(one) for one in interrupts}
         # Not for the remote agent: `create_agent` would report calls without results as malformed.
         results = [
-            ToolMessage(WITHHELD, tool_call_id=call["id"] or "", name=call["name"]) for call in withheld_calls(last)
+            ToolMessage(WITHHELD, tool_call_id=call["id"] or "", name=call["name"])
+            for call in withheld_calls(last)
         ]
-        return {"agui_answers": answers, "messages": results, **({} if last.tool_calls else {"jump_to": "model"})}
+        return {
+            "agui_answers": answers,
+            "messages": results,
+            **({} if last.tool_calls else {"jump_to": "model"}),
+        }
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -60,16 +75,25 @@ class RemoteInterrupts(AgentMiddleware[_State, Any]):
         return handler(_with_answers(request))
 
     async def awrap_model_call(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """See `wrap_model_call`."""
         return await handler(_with_answers(request))
 
 
 def _with_answers(request: ModelRequest[Any]) -> ModelRequest[Any]:
-    interrupts = next((open_interrupts(one) for one in reversed(request.messages) if isinstance(one, AIMessage)), [])
+    interrupts = next(
+        (open_interrupts(one) for one in reversed(request.messages) if isinstance(one, AIMessage)),
+        [],
+    )
     if not interrupts:
         return request
     # An interrupt without an answer will get none: a new turn has begun instead.
-    answers, cancel = valid_answers(interrupts, cast("dict[str, Any]", request.state.get("agui_answers") or {}))
-    return request.override(model_settings={**request.model_settings, "resume": answers, "cancel": cancel})
+    answers, cancel = valid_answers(
+        interrupts, cast("dict[str, Any]", request.state.get("agui_answers") or {})
+    )
+    return request.override(
+        model_settings={**request.model_settings, "resume": answers, "cancel": cancel}
+    )

@@ -1,8 +1,9 @@
 """`RemoteAgent`: a remote AG-UI agent inside a local graph.
 
-In: the graph's messages, and the keys of its state that the agent shares. Out: the agent's messages and its values of
-the keys. A small graph of its own contains its runs, so that its pauses are LangGraph's: checkpointed, and resumed in
-another process. That graph's state is in checkpoints, so its keys keep their names.
+In: the graph's messages, and the keys of its state that the agent shares. Out: the agent's messages
+and its values of the keys. A small graph of its own contains its runs, so that its pauses are
+LangGraph's: checkpointed, and resumed in another process. That graph's state is in checkpoints, so
+its keys keep their names.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -12,7 +13,14 @@ from uuid import uuid4
 
 import httpx2
 from ag_ui import core as agui
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall, ToolMessage, convert_to_messages
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    ToolCall,
+    ToolMessage,
+    convert_to_messages,
+)
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, ensure_config
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -57,8 +65,8 @@ class _State(TypedDict, total=False):
         open: The agent's open interrupts.
         answers: The answers to them, by id.
         calls: The local calls that run next.
-        refused: The ids of local calls that an answer did not approve. They never run, though the agent may leave them
-            open.
+        refused: The ids of local calls that an answer did not approve. They never run, though the
+            agent may leave them open.
         fault: Why the agent has refused the last answers.
         rounds: In how many runs the agent has called local tools.
     """
@@ -75,11 +83,20 @@ class _State(TypedDict, total=False):
     rounds: int
 
 
-_FRESH: Final[_State] = {"thread": None, "open": [], "answers": {}, "refused": [], "fault": None, "rounds": 0}
+_FRESH: Final[_State] = {
+    "thread": None,
+    "open": [],
+    "answers": {},
+    "refused": [],
+    "fault": None,
+    "rounds": 0,
+}
 
 
 def _state_schema(messages_key: str) -> type[_State]:
-    """Return `_State` with a channel for messages, named as in the graph around it: tools write to it."""
+    """Return `_State` with a channel for messages, named as in the graph around it: tools write to
+    it.
+    """
     channels = get_type_hints(_State, include_extras=True)
     annotations = {**channels, messages_key: Annotated[list[AnyMessage], add_messages]}
     return cast("type[_State]", type("_StateWithMessages", (), {"__annotations__": annotations}))
@@ -93,32 +110,35 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
     """A remote agent as a Runnable, and so as a node.
 
     ```python
-    builder.add_node("chef", RemoteAgent("http://127.0.0.1:8000/agent", name="chef", state=["recipe"]))
+    chef = RemoteAgent("http://127.0.0.1:8000/agent", name="chef", state=["recipe"])
+    builder.add_node("chef", chef)
     ```
 
-    It takes a state with messages and returns what is new: `{"messages": [...], "recipe": ...}`. Each turn of the
-    agent's model is an `AIMessage`, each result of its tools a `ToolMessage`: those tools ran on its side. All of it
-    streams while it comes. A `LangGraphAgent` shows the agent as a subagent, with tool results, activities, custom
-    events and state. Agents that are nodes of the remote graph count as the agent itself; messages of subagents that
-    its tools call do not come here.
+    It takes a state with messages and returns what is new: `{"messages": [...], "recipe": ...}`.
+    Each turn of the agent's model is an `AIMessage`, each result of its tools a `ToolMessage`:
+    those tools ran on its side. All of it streams while it comes. A `LangGraphAgent` shows the
+    agent as a subagent, with tool results, activities, custom events and state. Agents that are
+    nodes of the remote graph count as the agent itself; messages of subagents that its tools call
+    do not come here.
 
-    Each interrupt of the agent becomes one of LangGraph's: `interrupt(value)` with the AG-UI interrupt as the value,
-    resumed with its payload (`Command(resume={id: payload})`), also in another process. An interrupt is cancelled if it
-    has expired meanwhile, or if a client cancels it (payload `{"agui_cancelled": True}`). If an answer does not fit the
-    `responseSchema`, or the agent refuses the answers, it is asked again: `error` in the value is why. If the graph
-    here abandons a pause, the next turn cancels it on the agent's side. All that needs a checkpointer, which the graph
-    around it provides. A call of `tools` that an interrupt asks about runs once the answer approves it, in the words of
-    AG-UI or LangChain (`{"approved": True}`), and the agent leaves it open. It never runs without approval, nor with
-    edited arguments.
+    Each interrupt of the agent becomes one of LangGraph's: `interrupt(value)` with the AG-UI
+    interrupt as the value, resumed with its payload (`Command(resume={id: payload})`), also in
+    another process. An interrupt is cancelled if it has expired meanwhile, or if a client cancels
+    it (payload `{"agui_cancelled": True}`). If an answer does not fit the `responseSchema`, or the
+    agent refuses the answers, it is asked again: `error` in the value is why. If the graph here
+    abandons a pause, the next turn cancels it on the agent's side. All that needs a checkpointer,
+    which the graph around it provides. A call of `tools` that an interrupt asks about runs once the
+    answer approves it, in the words of AG-UI or LangChain (`{"approved": True}`), and the agent
+    leaves it open. It never runs without approval, nor with edited arguments.
 
-    The messages contain the agent's thread. Where a `Send` begins several branches with the same history at once, one
-    continues the thread and the others begin new ones.
+    The messages contain the agent's thread. Where a `Send` begins several branches with the same
+    history at once, one continues the thread and the others begin new ones.
 
     Args:
         agent: The agent, or its URL.
         name: Its name here.
-        state: The keys of the graph's state that the agent shares: names, or `{name here: name there}`. The
-            agent's values replace those of the graph, so give these keys no reducer.
+        state: The keys of the graph's state that the agent shares: names, or `{name here: name
+            there}`. The agent's values replace those of the graph, so give these keys no reducer.
         tools: Tools that run here, offered to the agent.
         messages_key: The state channel that holds the conversation.
         context: What the agent should know about the application.
@@ -146,7 +166,9 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         self.name = name
         self._client = AGUIClient(agent) if isinstance(agent, str) else agent
         if isinstance(self._client._http, httpx2.Client):
-            raise TypeError("A RemoteAgent needs an http_client that is an httpx2.AsyncClient, or none.")
+            raise TypeError(
+                "A RemoteAgent needs an http_client that is an httpx2.AsyncClient, or none."
+            )
         self._agent = agent_key(self._client.url, name)
         shared = state if isinstance(state, Mapping) else {key: key for key in state}
         self._state_keys = {there: here for here, there in shared.items()}
@@ -164,8 +186,15 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         builder.add_edge(["tools"], "agent")
         self._graph = builder.compile(checkpointer, name=name)
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:  # noqa: A002
-        """Run the agent until it has answered, or waits. `input` is a state, or a `Command(resume=...)`."""
+    def invoke(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """Run the agent until it has answered, or waits. `input` is a state, or a
+        `Command(resume=...)`.
+        """
         return self._output(_values(input), self._graph.invoke(self._input(input, config), config))
 
     async def ainvoke(
@@ -175,7 +204,9 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         **kwargs: Any,
     ) -> dict[str, Any]:
         """See `invoke`."""
-        return self._output(_values(input), await self._graph.ainvoke(self._input(input, config), config))
+        return self._output(
+            _values(input), await self._graph.ainvoke(self._input(input, config), config)
+        )
 
     def _input(self, given: Any, config: RunnableConfig | None) -> Any:
         if isinstance(given, Command):
@@ -186,22 +217,36 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
             # With a thread of its own, the graph may still contain the messages of an earlier call.
             self._messages_key: Overwrite([]),
             "given": _messages(values[self._messages_key]),
-            "shared": {there: to_jsonable(values[here]) for there, here in self._state_keys.items() if here in values},
+            "shared": {
+                there: to_jsonable(values[here])
+                for there, here in self._state_keys.items()
+                if here in values
+            },
             # A `Send` began the task that calls, as LangGraph's metadata show.
-            "branch": "__pregel_push" in (ensure_config(config).get("metadata") or {}).get("langgraph_triggers", ()),
+            "branch": "__pregel_push"
+            in (ensure_config(config).get("metadata") or {}).get("langgraph_triggers", ()),
         }
 
     def _output(self, given: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
-        messages, state = list(result.get(self._messages_key, ())), local_state(result.get("shared"), self._state_keys)
+        messages, state = (
+            list(result.get(self._messages_key, ())),
+            local_state(result.get("shared"), self._state_keys),
+        )
         output: dict[str, Any] = {self._messages_key: messages}
-        changed = [key for key in state if key not in given or not json_equal(state[key], to_jsonable(given[key]))]
+        changed = [
+            key
+            for key in state
+            if key not in given or not json_equal(state[key], to_jsonable(given[key]))
+        ]
         output |= {key: state[key] for key in changed}
         if "__interrupt__" in result:
             return {**output, "__interrupt__": result["__interrupt__"]}
         for call in _open_calls(messages):
             make_result = cancelled if call["id"] in result.get("refused", ()) else interrupted
             call_id = call["id"] or ""
-            insert_result(messages, make_result(call_id, call["name"], caller_id(messages, call_id)))
+            insert_result(
+                messages, make_result(call_id, call["name"], caller_id(messages, call_id))
+            )
         return output
 
     def _run_sync(self, state: _State, config: RunnableConfig) -> _State:
@@ -211,7 +256,9 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
     async def _run(self, state: _State, config: RunnableConfig) -> _State:
         """Run the agent once."""
         self._client.limits.check_tool_rounds(state.get("rounds", 0))
-        request = to_agui_request([*state["given"], *self._messages(state)], self._agent, state.get("thread"))
+        request = to_agui_request(
+            [*state["given"], *self._messages(state)], self._agent, state.get("thread")
+        )
         with self._thread(request.thread_id, state) as thread_id:
             run_input = agui.RunAgentInput(
                 thread_id=thread_id,
@@ -235,29 +282,41 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
                 # The graph here has abandoned a pause, and does not know its interrupts any more.
                 async with self._client.connect(run_input) as thread:
                     await thread
-                cancelled_entries = resume_entries(thread.interrupts, {}, {one.id for one in thread.interrupts})
-                again = run_input.model_copy(update={"run_id": str(uuid4()), "resume": cancelled_entries})
+                cancelled_entries = resume_entries(
+                    thread.interrupts, {}, {one.id for one in thread.interrupts}
+                )
+                again = run_input.model_copy(
+                    update={"run_id": str(uuid4()), "resume": cancelled_entries}
+                )
                 return await self._replay(again, state, config)
 
     @contextmanager
     def _thread(self, thread_id: str, state: _State) -> Iterator[str]:
-        """Give the thread for one run. Of several branches with the same one, all but the first get new ones."""
+        """Give the thread for one run. Of several branches with the same one, all but the first get
+        new ones.
+        """
         if not state.get("branch"):
             yield thread_id
             return
         branch = object()
-        is_first = self._busy_threads.setdefault(thread_id, branch) is branch  # atomic: branches may be OS threads
+        is_first = (
+            self._busy_threads.setdefault(thread_id, branch) is branch
+        )  # atomic: branches may be OS threads
         try:
             yield thread_id if is_first or state.get("thread") else str(uuid4())
         finally:
             if is_first:
                 del self._busy_threads[thread_id]
 
-    async def _replay(self, run_input: agui.RunAgentInput, state: _State, config: RunnableConfig) -> _State:
+    async def _replay(
+        self, run_input: agui.RunAgentInput, state: _State, config: RunnableConfig
+    ) -> _State:
         """Run the agent and return what the run changes in the small graph's state."""
         before = self._messages(state)
         async with self._client.run(run_input) as run:
-            messages = await Replay(run, self._agent, self._state_keys, config).messages([*state["given"], *before])
+            messages = await Replay(run, self._agent, self._state_keys, config).messages(
+                [*state["given"], *before]
+            )
         calls = _open_calls([*before, *messages]) if run.outcome != "cancelled" else []
         calls = [call for call in calls if call["name"] in self._tools.names]
         answers, interrupts = run_input.resume or (), _interrupts(state)
@@ -265,7 +324,11 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         asked = [call for call in earlier if interrupts_about(interrupts, call["id"], call["name"])]
         refused = [call["id"] or "" for call in asked if not is_approved(call, interrupts, answers)]
         refused = [*state.get("refused", ()), *refused]
-        waiting = [call["id"] for call in calls if interrupts_about(run.interrupts, call["id"], call["name"])]
+        waiting = [
+            call["id"]
+            for call in calls
+            if interrupts_about(run.interrupts, call["id"], call["name"])
+        ]
         next_calls = [call for call in calls if call["id"] not in {*waiting, *refused}]
         update: _State = {
             "shared": to_jsonable(run.state),
@@ -287,9 +350,13 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         values = local_state(state["shared"], self._state_keys)
         values[self._messages_key] = [*state["given"], *self._messages(state)]
         calls = [
-            ToolCallWithContext(__type="tool_call_with_context", tool_call=one, state=values) for one in state["calls"]
+            ToolCallWithContext(__type="tool_call_with_context", tool_call=one, state=values)
+            for one in state["calls"]
         ]
-        return [*(Send("ask", one) for one in questions), *(Send("tools", one) for one in calls)] or END
+        return [
+            *(Send("ask", one) for one in questions),
+            *(Send("tools", one) for one in calls),
+        ] or END
 
 
 def _values(given: Any) -> Mapping[str, Any]:
@@ -300,7 +367,9 @@ def _values(given: Any) -> Mapping[str, Any]:
 def _messages(given: Any) -> list[BaseMessage]:
     """Convert one message or many, in all forms that LangGraph's `add_messages` accepts."""
     is_pair = isinstance(given, tuple) and isinstance(next(iter(given), None), str)
-    return convert_to_messages([given] if is_pair or isinstance(given, str | Mapping | BaseMessage) else given)
+    return convert_to_messages(
+        [given] if is_pair or isinstance(given, str | Mapping | BaseMessage) else given
+    )
 
 
 def _ask(state: _State) -> _State:
@@ -309,7 +378,9 @@ def _ask(state: _State) -> _State:
 
 
 def _resume(state: _State) -> list[agui.ResumeEntry]:
-    """Return the answers to the open interrupts; those that have expired meanwhile are cancelled."""
+    """Return the answers to the open interrupts; those that have expired meanwhile are
+    cancelled.
+    """
     interrupts = _interrupts(state)
     return resume_entries(interrupts, *valid_answers(interrupts, state.get("answers", {})))
 
@@ -320,5 +391,10 @@ def _interrupts(state: _State) -> list[agui.Interrupt]:
 
 def _open_calls(messages: Sequence[BaseMessage]) -> list[ToolCall]:
     answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-    calls = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
+    calls = [
+        call
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
+    ]
     return [call for call in calls if call["id"] not in answered]

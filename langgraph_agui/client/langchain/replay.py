@@ -1,8 +1,9 @@
 """A remote agent's run, replayed as if its messages were generated here.
 
-In: the events of a run. Out: LangChain messages, an `AIMessage` for each turn of its model and a `ToolMessage` for each
-of its results, in their order. A model run of its own generates each `AIMessage` while it arrives, so listeners of a
-graph (LangGraph's `messages` mode, tracers, `LangGraphAgent`) receive it like any model's.
+In: the events of a run. Out: LangChain messages, an `AIMessage` for each turn of its model and a
+`ToolMessage` for each of its results, in their order. A model run of its own generates each
+`AIMessage` while it arrives, so listeners of a graph (LangGraph's `messages` mode, tracers,
+`LangGraphAgent`) receive it like any model's.
 """
 
 from collections import deque
@@ -38,7 +39,9 @@ class Replay:
         config: The config of the model runs that generate the messages.
     """
 
-    def __init__(self, run: RemoteRun, agent: str, state_keys: Mapping[str, str], config: RunnableConfig) -> None:
+    def __init__(
+        self, run: RemoteRun, agent: str, state_keys: Mapping[str, str], config: RunnableConfig
+    ) -> None:
         self._run, self._state_keys, self._config = run, state_keys, config
         self._origin: dict[str, Any] = {"agent": agent, "thread": run.input.thread_id}
         self._events = aiter(run)
@@ -63,7 +66,9 @@ class Replay:
                 # Only what is new since the last model run: callbacks format all of it.
                 prompt = messages[reported:] if self._builders else [*given, *messages]
                 reported = len(messages)
-                messages.append(await ReplayModel(replay=self, cache=False).ainvoke(prompt, self._config))
+                messages.append(
+                    await ReplayModel(replay=self, cache=False).ainvoke(prompt, self._config)
+                )
             else:
                 self._queue.popleft()
                 await self._forward(event)
@@ -76,9 +81,9 @@ class Replay:
     async def stream_message(self, joins: bool = False) -> AsyncIterator[AIMessageChunk]:
         """Yield the chunks of the next message.
 
-        The message ends, once none of its items is open, before the first item after results: the model has received
-        these results and begun a new message. It also ends before another text, unless a call in it waits for a tool
-        that runs here.
+        The message ends, once none of its items is open, before the first item after results: the
+        model has received these results and begun a new message. It also ends before another text,
+        unless a call in it waits for a tool that runs here.
         """
         builder = ChunkBuilder(self._history, joins=joins)
         message_id = f"{self._run.input.run_id}:{len(self._builders) + 1}"
@@ -86,9 +91,13 @@ class Replay:
         local_tools = {tool.name for tool in self._run.input.tools or ()}
         open_items, text_ids = set[tuple[ItemKind, str]](), set[str]()
         waits_for_tools, results_before = False, self._result_count
-        while (event := await self._peek()) is not None and not isinstance(event, agui.RunFinishedEvent):
+        while (event := await self._peek()) is not None and not isinstance(
+            event, agui.RunFinishedEvent
+        ):
             if isinstance(event, Opening) and self._opens_item(event):
-                is_other_text = isinstance(event, agui.TextMessageStartEvent) and bool(text_ids - {event.message_id})
+                is_other_text = isinstance(event, agui.TextMessageStartEvent) and bool(
+                    text_ids - {event.message_id}
+                )
                 has_results = self._result_count > results_before
                 if not open_items and (has_results or (is_other_text and not waits_for_tools)):
                     break
@@ -112,7 +121,9 @@ class Replay:
             yield chunk
 
     async def _peek(self) -> agui.Event | None:
-        """Return the next event without consuming it; before the end, those for what only a snapshot contains."""
+        """Return the next event without consuming it; before the end, those for what only a
+        snapshot contains.
+        """
         if not self._queue and (event := await anext(self._events, None)) is not None:
             self._queue.extend(self._history.receive(event))
         return self._queue[0] if self._queue else None
@@ -128,7 +139,9 @@ class Replay:
         return False
 
     async def _forward(self, event: agui.Event) -> None:
-        """Pass on what is not part of a message. What comes from subagents that tools have called stays there."""
+        """Pass on what is not part of a message. What comes from subagents that tools have called
+        stays there.
+        """
         match event:
             # The conversation has no place for results of unknown calls.
             case agui.ToolCallResultEvent() if event.tool_call_id in self._history.calls:
@@ -151,7 +164,8 @@ class Replay:
         self._result_count += 1
         content = content_blocks(event.content, message_id=event.message_id)
         result = ToolMessage(
-            # An id of this run: the agent's own may be that of a local message, which it would replace.
+            # An id of this run: the agent's own may be that of a local message, which it would
+            # replace.
             id=f"{self._run.input.run_id}:result:{self._result_count}",
             tool_call_id=event.tool_call_id,
             name=self._history.calls[event.tool_call_id].name,
@@ -162,11 +176,16 @@ class Replay:
         self._new_results.append(result)
         await dispatch_agent_output(result, self._config)
 
-    def _completed(self, message: BaseMessage, results: Mapping[str, Mapping[str, Any]]) -> BaseMessage:
+    def _completed(
+        self, message: BaseMessage, results: Mapping[str, Mapping[str, Any]]
+    ) -> BaseMessage:
         """Return a message with what the run has added or renamed since it ended."""
         if isinstance(message, AIMessage):
             return self._builders[message.id].update(message)
-        details = {**message.additional_kwargs[AGUI], **results.get(getattr(message, "tool_call_id", ""), {})}
+        details = {
+            **message.additional_kwargs[AGUI],
+            **results.get(getattr(message, "tool_call_id", ""), {}),
+        }
         details.pop("error", None)
         return message.model_copy(update={"additional_kwargs": {AGUI: details}})
 
@@ -183,7 +202,9 @@ class ReplayModel(BaseChatModel):
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         raise NotImplementedError("A replay is asynchronous; use ainvoke or astream.")
 
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+    async def _agenerate(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> ChatResult:
         return await agenerate_from_stream(self._astream(messages, joins=True))
 
     async def _astream(

@@ -1,21 +1,24 @@
 """A LangChain conversation as the AG-UI request of a remote agent.
 
-In: the messages that a chat model is called with. Out: AG-UI messages, the thread's id, and what the thread waits for;
-its interrupts as payloads of LangGraph's `interrupt()`, and whether a call may run after the answers to them.
+In: the messages that a chat model is called with. Out: AG-UI messages, the thread's id, and what
+the thread waits for; its interrupts as payloads of LangGraph's `interrupt()`, and whether a call
+may run after the answers to them.
 
-An agent gets its own messages back exactly as it sent them, with their reasoning and encrypted values. It gets only
-text and calls of messages by others.
+An agent gets its own messages back exactly as it sent them, with their reasoning and encrypted
+values. It gets only text and calls of messages by others.
 
-A conversation needs no other memory: `additional_kwargs["agui"]` of a message by an agent has what blocks cannot hold.
-LangChain keeps that key on every way from chunks to a message, and drops the `extras` of tool calls on some.
+A conversation needs no other memory: `additional_kwargs["agui"]` of a message by an agent has what
+blocks cannot hold. LangChain keeps that key on every way from chunks to a message, and drops the
+`extras` of tool calls on some.
 
     {"agent": <agent key>, "thread": <thread id>, "interrupts": [<those that the run ended with>],
      "messages": {<message id>: {"name", "encrypted_value", "metadata"}},
-     "calls": {<call id>: {"message_id", "name", "encrypted_value", "metadata", "arguments", "again"}},
-     "results": {<call id>: {"id", "error", "encrypted_value"}}}
+     "calls": {<call id>: {"message_id", "name", "encrypted_value", "metadata", "arguments",
+     "again"}}, "results": {<call id>: {"id", "error", "encrypted_value"}}}
 
-All keys are optional. The `arguments` of a call are there if parsing and dumping them would spell them differently.
-`again` is the agent's id of a call that an earlier message contains: there it is history, here the caller runs it.
+All keys are optional. The `arguments` of a call are there if parsing and dumping them would spell
+them differently. `again` is the agent's id of a call that an earlier message contains: there it is
+history, here the caller runs it.
 """
 
 from __future__ import annotations
@@ -54,7 +57,8 @@ PROVIDER: Final = "ag-ui"
 # The key in `additional_kwargs`.
 AGUI: Final = "agui"
 
-# A message without an id gets one that depends on its content: the same in each call, as a thread needs it.
+# A message without an id gets one that depends on its content: the same in each call, as a thread
+# needs it.
 _ID_NAMESPACE: Final = UUID("6a1f8c1e-7d0b-4f43-9a55-0b6a3f1c2d10")
 
 _CANCEL: Final = {CANCELLED: True}
@@ -95,11 +99,14 @@ def agent_key(url: str, name: str = "") -> str:
     return sha256(f"{name} {public}".encode()).hexdigest()[:16]
 
 
-def to_agui_request(messages: Sequence[BaseMessage], agent: str, thread_id: str | None = None) -> AGUIRequest:
+def to_agui_request(
+    messages: Sequence[BaseMessage], agent: str, thread_id: str | None = None
+) -> AGUIRequest:
     """Return the conversation as the agent is sent it.
 
     Args:
-        messages: All of it. A message without an id gets one from its content and how often that came before.
+        messages: All of it. A message without an id gets one from its content and how often that
+            came before.
         agent: The `agent_key` of the agent that is called.
         thread_id: Its thread; by default that of the agent's last message, else a new one.
     """
@@ -115,7 +122,9 @@ def to_agui_request(messages: Sequence[BaseMessage], agent: str, thread_id: str 
             continue
         call_id = known_ids.get(call_id, call_id)
         content = f"{message.type}:{message.content!r}:{call_id}"
-        repeats[content] += 1  # also with an id: in an earlier call the same message may have had none
+        repeats[content] += (
+            1  # also with an id: in an earlier call the same message may have had none
+        )
         message_id = message.id or str(uuid5(_ID_NAMESPACE, f"{repeats[content]}:{content}"))
         details = message.additional_kwargs.get(AGUI)
         if not isinstance(details, Mapping) or details.get("agent") != agent:
@@ -123,19 +132,28 @@ def to_agui_request(messages: Sequence[BaseMessage], agent: str, thread_id: str 
         elif thread_id is None:
             request.thread_id = details.get("thread") or request.thread_id
         if isinstance(message, AIMessage):
-            converted = _AIMessageReader(message, message_id, details or {}, is_agents=details is not None).read()
+            converted = _AIMessageReader(
+                message, message_id, details or {}, is_agents=details is not None
+            ).read()
             if details is None and not converted:
                 converted = [agui.AssistantMessage(id=message_id, content=message.text)]
             closed = {one.tool_call_id for one in converted if isinstance(one, agui.ToolMessage)}
             if details is not None:
                 request.interrupts, repeated = open_interrupts(message), repeated_calls(message)
-                asked = {repeated.get(call["id"] or "", call["id"] or "") for call in withheld_calls(message)}
-                request.asked_calls = asked | {one.tool_call_id for one in request.interrupts if one.tool_call_id}
+                asked = {
+                    repeated.get(call["id"] or "", call["id"] or "")
+                    for call in withheld_calls(message)
+                }
+                request.asked_calls = asked | {
+                    one.tool_call_id for one in request.interrupts if one.tool_call_id
+                }
                 closed |= request.asked_calls
                 request.tool_rounds += bool(message.tool_calls)
             known_ids |= repeated_calls(message)
             settled -= {call["id"] for call in message.tool_calls}
-            settled |= {call["id"] for call in message.invalid_tool_calls if call["id"] in known_ids}
+            settled |= {
+                call["id"] for call in message.invalid_tool_calls if call["id"] in known_ids
+            }
             settled |= closed | {own for own, agents in known_ids.items() if agents in closed}
             request.messages += converted
         elif isinstance(message, ToolMessage):
@@ -148,14 +166,17 @@ def to_agui_request(messages: Sequence[BaseMessage], agent: str, thread_id: str 
 
 
 def open_interrupts(message: BaseMessage) -> list[Interrupt]:
-    """Return what the agent waits for after this answer of an `AGUIChatModel`; nothing for any other message."""
+    """Return what the agent waits for after this answer of an `AGUIChatModel`; nothing for any
+    other message.
+    """
     details = message.additional_kwargs.get(AGUI)
     found = details.get("interrupts", ()) if isinstance(details, Mapping) else ()
     return [Interrupt.model_validate(one) for one in found]
 
 
 def withheld_calls(message: AIMessage) -> list[ToolCall]:
-    """Return the calls in an answer of an `AGUIChatModel` that the caller may not run before they are approved.
+    """Return the calls in an answer of an `AGUIChatModel` that the caller may not run before they
+    are approved.
 
     They have no arguments here.
     """
@@ -168,7 +189,9 @@ def withheld_calls(message: AIMessage) -> list[ToolCall]:
 
 
 def repeated_calls(message: AIMessage) -> dict[str, str]:
-    """Return the calls of `message` that an earlier one has too, by their ids here, each with the agent's id."""
+    """Return the calls of `message` that an earlier one has too, by their ids here, each with the
+    agent's id.
+    """
     calls = message.additional_kwargs.get(AGUI, {}).get("calls", {})
     return {call_id: call["again"] for call_id, call in calls.items() if "again" in call}
 
@@ -177,8 +200,11 @@ def _message(message: BaseMessage, message_id: str) -> list[Message]:
     if isinstance(message, HumanMessage):
         content = content_parts(as_content(message.content))
         return [agui.UserMessage(id=message_id, content=content, name=message.name)]
-    # LangChain has no type for OpenAI's developer messages; only this key distinguishes them from system messages.
-    role = str(message.additional_kwargs.get("__openai_role__") or getattr(message, "role", message.type))
+    # LangChain has no type for OpenAI's developer messages; only this key distinguishes them from
+    # system messages.
+    role = str(
+        message.additional_kwargs.get("__openai_role__") or getattr(message, "role", message.type)
+    )
     role = _ROLES.get(role, role)
     if role in ("user", "assistant", "system", "developer"):
         fields = {"id": message_id, "role": role, "content": message.text, "name": message.name}
@@ -188,7 +214,9 @@ def _message(message: BaseMessage, message_id: str) -> list[Message]:
     return []
 
 
-def _tool_message(message: ToolMessage, message_id: str, call_id: str, details: Mapping[str, Any]) -> agui.ToolMessage:
+def _tool_message(
+    message: ToolMessage, message_id: str, call_id: str, details: Mapping[str, Any]
+) -> agui.ToolMessage:
     content, failed = content_parts(as_content(message.content)), message.status == "error"
     return agui.ToolMessage(
         id=details.get("id", message_id),
@@ -204,11 +232,13 @@ def agui_messages_of(message: AIMessage) -> list[Message]:
 
     For the sum of the chunks of a run these are the reasoning and assistant messages that
     `fold` finds in the run, and the results of the agent's own tools if the sum
-    contains them. Ids, encrypted values and the spelling of arguments are the agent's, so that it can be sent them back
-    (AG-UI 1.0, history). A call whose name or arguments were changed in `tool_calls` since comes out changed.
+    contains them. Ids, encrypted values and the spelling of arguments are the agent's, so that it
+    can be sent them back (AG-UI 1.0, history). A call whose name or arguments were changed in
+    `tool_calls` since comes out changed.
 
-    Of a message by another model, or one that somebody rewrote, only the text and the calls come out: this agent has no
-    use for the reasoning and opaque values of others, nor for calls that their servers ran.
+    Of a message by another model, or one that somebody rewrote, only the text and the calls come
+    out: this agent has no use for the reasoning and opaque values of others, nor for calls that
+    their servers ran.
     """
     is_agents = message.response_metadata.get("model_provider") == PROVIDER
     details = message.additional_kwargs.get(AGUI, {})
@@ -216,10 +246,19 @@ def agui_messages_of(message: AIMessage) -> list[Message]:
 
 
 class _AIMessageReader:
-    """Reads one message, block by block. `is_agents`: an AG-UI agent made it, and `details` are its `AGUI` key."""
+    """Reads one message, block by block. `is_agents`: an AG-UI agent made it, and `details` are its
+    `AGUI` key.
+    """
 
-    def __init__(self, message: AIMessage, message_id: str, details: Mapping[str, Any], *, is_agents: bool) -> None:
-        self._message, self._message_id, self._details, self._is_agents = message, message_id, details, is_agents
+    def __init__(
+        self, message: AIMessage, message_id: str, details: Mapping[str, Any], *, is_agents: bool
+    ) -> None:
+        self._message, self._message_id, self._details, self._is_agents = (
+            message,
+            message_id,
+            details,
+            is_agents,
+        )
         self._parsed = {call["id"]: call for call in message.tool_calls}
         self._store = MessageStore([])
         self._assistants: dict[str, StoredMessage] = {}
@@ -238,20 +277,30 @@ class _AIMessageReader:
     def _read_block(self, block: Mapping[str, Any]) -> None:
         match block.get("type"):
             case "text" if block.get("text") or (self._is_agents and "id" in block):
-                message_id = block.get("id", self._message_id) if self._is_agents else self._message_id
+                message_id = (
+                    block.get("id", self._message_id) if self._is_agents else self._message_id
+                )
                 self._assistant(message_id).append(block.get("text", ""))
             case "reasoning" if self._is_agents and "id" in block:
                 fields = _opaque_fields(block.get("extras", {}))
-                self._store.add(agui.ReasoningMessage(id=block["id"], content=block.get("reasoning", ""), **fields))
+                self._store.add(
+                    agui.ReasoningMessage(
+                        id=block["id"], content=block.get("reasoning", ""), **fields
+                    )
+                )
             case "server_tool_result" if self._is_agents:
                 self._read_result(block)
-            case kind if block.get("id") and (kind in _CALLS or (self._is_agents and kind in _AGENT_CALLS)):
+            case kind if block.get("id") and (
+                kind in _CALLS or (self._is_agents and kind in _AGENT_CALLS)
+            ):
                 self._read_call(block)
 
     def _assistant(self, message_id: str) -> StoredMessage:
         if message_id not in self._assistants:
             details = self._details.get("messages", {}).get(message_id, {})
-            message = agui.AssistantMessage(id=message_id, name=details.get("name"), **_opaque_fields(details))
+            message = agui.AssistantMessage(
+                id=message_id, name=details.get("name"), **_opaque_fields(details)
+            )
             self._assistants[message_id] = self._store.add(message)
         return self._assistants[message_id]
 
@@ -290,7 +339,9 @@ class _AIMessageReader:
 
 
 def normalized_args(arguments: str) -> str | None:
-    """Return `arguments` parsed as LangChain does and dumped again; None if they are no JSON object."""
+    """Return `arguments` parsed as LangChain does and dumped again; None if they are no JSON
+    object.
+    """
     try:
         value = parse_partial_json(arguments) if arguments else {}
         return _dump(value) if isinstance(value, dict) else None
@@ -306,36 +357,46 @@ def _opaque_fields(details: Mapping[str, Any]) -> dict[str, Any]:
     return {"encrypted_value": details.get("encrypted_value"), "metadata": details.get("metadata")}
 
 
-# -- what the agent asks (AG-UI 1.0, interrupts) ---------------------------------------------------------------------
+# -- what the agent asks (AG-UI 1.0, interrupts) -------------------------------------------------
 #
-# The server decides what approves a call, and its payload may be anything, so only a known form of yes approves here.
+# The server decides what approves a call, and its payload may be anything, so only a known form of
+# yes approves here.
 
 
 def ask(interrupt: Interrupt, error: str | None = None) -> object:
     """Ask until the answer fits the `responseSchema`. Return it, or `{CANCELLED: True}`.
 
-    Call this in a node that does nothing else before: LangGraph runs a node that pauses again from its beginning.
+    Call this in a node that does nothing else before: LangGraph runs a node that pauses again from
+    its beginning.
 
     Args:
         interrupt: The question. The value of `interrupt()` is its wire form, its schema `relaxed`.
         error: Why the agent has refused the last answer; the value contains it as `error`.
     """
     value = interrupt.model_dump(mode="json", by_alias=True)
-    if interrupt.response_schema:  # a server applies the schema of a value, and this one is not its own
+    if (
+        interrupt.response_schema
+    ):  # a server applies the schema of a value, and this one is not its own
         value["responseSchema"] = relaxed(interrupt.response_schema)
     while True:
         # Each pass makes the same calls first, so LangGraph finds the earlier answers for them.
-        payload: object = langgraph_interrupt({**value, **({"error": error} if error else {}), CANCELLED: True})
+        payload: object = langgraph_interrupt(
+            {**value, **({"error": error} if error else {}), CANCELLED: True}
+        )
         if payload == _CANCEL or has_expired(interrupt):
             return payload
         checked = _with_approved(payload) if interrupt.reason == "tool_call" else payload
-        error = schema_mismatch(checked, interrupt.response_schema, interrupt.message or interrupt.id)
+        error = schema_mismatch(
+            checked, interrupt.response_schema, interrupt.message or interrupt.id
+        )
         if error is None:
             return payload
 
 
 def _with_approved(payload: object) -> object:
-    """Return the answer to an approval in the form that schemas ask for: not a bare bool, nor only LangChain's."""
+    """Return the answer to an approval in the form that schemas ask for: not a bare bool, nor only
+    LangChain's.
+    """
     if isinstance(payload, bool):
         return {"approved": payload}
     if isinstance(payload, Mapping) and "type" in payload:
@@ -346,12 +407,18 @@ def _with_approved(payload: object) -> object:
 def valid_answers(
     interrupts: Sequence[Interrupt], answers: Mapping[str, object]
 ) -> tuple[dict[str, object], list[str]]:
-    """Return the answers that `ask` got and that still count, and the ids of the other interrupts, to be cancelled."""
-    cancelled = [one.id for one in interrupts if answers.get(one.id, _CANCEL) == _CANCEL or has_expired(one)]
+    """Return the answers that `ask` got and that still count, and the ids of the other interrupts,
+    to be cancelled.
+    """
+    cancelled = [
+        one.id for one in interrupts if answers.get(one.id, _CANCEL) == _CANCEL or has_expired(one)
+    ]
     return {one.id: answers[one.id] for one in interrupts if one.id not in cancelled}, cancelled
 
 
-def interrupts_about(interrupts: Iterable[Interrupt], call_id: str | None, name: str | None) -> list[Interrupt]:
+def interrupts_about(
+    interrupts: Iterable[Interrupt], call_id: str | None, name: str | None
+) -> list[Interrupt]:
     """Return the interrupts that ask about a call."""
     return [one for one in interrupts if _asks_about(one, call_id, name)]
 
@@ -366,25 +433,36 @@ def _asks_about(interrupt: Interrupt, call_id: str | None, name: str | None) -> 
     if interrupt.tool_call_id is not None:
         return False
     names_a_tool = isinstance((interrupt.metadata or {}).get("name"), str)
-    return _mentions(interrupt.metadata, name) or (interrupt.reason == "tool_call" and not names_a_tool)
+    return _mentions(interrupt.metadata, name) or (
+        interrupt.reason == "tool_call" and not names_a_tool
+    )
 
 
-def is_approved(call: ToolCall, interrupts: Iterable[Interrupt], answers: Iterable[ResumeEntry]) -> bool:
-    """Return whether each interrupt that asks about a call has an answer that lets it run with its arguments."""
+def is_approved(
+    call: ToolCall, interrupts: Iterable[Interrupt], answers: Iterable[ResumeEntry]
+) -> bool:
+    """Return whether each interrupt that asks about a call has an answer that lets it run with its
+    arguments.
+    """
     given = {entry.interrupt_id: entry for entry in answers}
     entries = [given.get(one.id) for one in interrupts_about(interrupts, call["id"], call["name"])]
     return bool(entries) and all(
-        entry is not None and entry.status == "resolved" and _approves(entry.payload, call) for entry in entries
+        entry is not None and entry.status == "resolved" and _approves(entry.payload, call)
+        for entry in entries
     )
 
 
 def _approves(payload: object, call: ToolCall) -> bool:
-    """Understand AG-UI's payload, `{approved, editedArgs?}`, and LangChain's decisions, one or a batch."""
+    """Understand AG-UI's payload, `{approved, editedArgs?}`, and LangChain's decisions, one or a
+    batch.
+    """
     if not isinstance(payload, Mapping):
         return payload is True
     batch = payload.get("decisions")
     if isinstance(batch, list):
-        return bool(batch) and all(isinstance(one, Mapping) and _approves(one, call) for one in batch)
+        return bool(batch) and all(
+            isinstance(one, Mapping) and _approves(one, call) for one in batch
+        )
     decisions = [payload[key] is True for key in ("approved", "accepted") if key in payload]
     decisions += [payload["type"] == "approve"] if "type" in payload else []
     edited = payload.get("editedArgs")
@@ -393,4 +471,6 @@ def _approves(payload: object, call: ToolCall) -> bool:
 
 def _mentions(metadata: Mapping[str, object] | None, word: str | None) -> bool:
     """Return whether the metadata contain `word` as a string, also in JSON within a string."""
-    return bool(word) and f'"{word}"' in json.dumps(metadata or {}, ensure_ascii=False, default=str).replace("\\", "")
+    return bool(word) and f'"{word}"' in json.dumps(
+        metadata or {}, ensure_ascii=False, default=str
+    ).replace("\\", "")

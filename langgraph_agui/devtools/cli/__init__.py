@@ -6,7 +6,18 @@ Its packages are an optional extra; importing this module needs none of them.
 import sys
 
 EXTRA_PACKAGES = frozenset(
-    {"click", "dotenv", "fastapi", "httpx2", "langchain", "langgraph", "rich", "starlette", "typer", "uvicorn"}
+    {
+        "click",
+        "dotenv",
+        "fastapi",
+        "httpx2",
+        "langchain",
+        "langgraph",
+        "rich",
+        "starlette",
+        "typer",
+        "uvicorn",
+    }
 )
 
 

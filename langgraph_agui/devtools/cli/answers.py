@@ -1,6 +1,7 @@
 """What an interrupt takes for an answer: words, text, fields or JSON.
 
-In: interrupts with their JSON Schema, and what a person types. Out: payloads, or what was expected, in plain words.
+In: interrupts with their JSON Schema, and what a person types. Out: payloads, or what was expected,
+in plain words.
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,8 @@ from langgraph_agui.protocol.wire import JsonValue
 if TYPE_CHECKING:
     from jsonschema import ValidationError
 
-# How many answers or fields of an agent are offered, and how long ones; the others are typed as JSON.
+# How many answers or fields of an agent are offered, and how long ones; the others are typed as
+# JSON.
 _MAX_WORDS: Final = 20
 _MAX_WORD: Final = 60
 _MAX_EXPECTED: Final = 400
@@ -62,17 +64,27 @@ class Choices:
         self.words.setdefault("cancel", Action.CANCEL)  # the agent may offer a "cancel" of its own
 
     def prompt(self) -> str:
-        """Return the line that offers the answers, such as `[a]pprove  [rej]ect  [res]pond  or JSON: `."""
+        """Return the line that offers the answers, such as `[a]pprove  [rej]ect  [res]pond  or
+        JSON: `.
+        """
         if self.text:
             return f"{', '.join([*self.words, *(['JSON'] if self.json else [])])} or text: "
-        sizes = [[n for n in range(1, len(word)) if self._matching(word[:n]) == [word]] for word in self.words]
-        words = [f"[{word[: n[0]]}]{word[n[0] :]}" if n else word for word, n in zip(self.words, sizes, strict=True)]
+        sizes = [
+            [n for n in range(1, len(word)) if self._matching(word[:n]) == [word]]
+            for word in self.words
+        ]
+        words = [
+            f"[{word[: n[0]]}]{word[n[0] :]}" if n else word
+            for word, n in zip(self.words, sizes, strict=True)
+        ]
         return printable(f"{'  '.join(words)}  or JSON: ".replace("\n", " "))
 
     def find(self, line: str) -> tuple[str, str] | None:
-        """Return the word that `line` begins with, and the text after it; None if not exactly one word is meant.
+        """Return the word that `line` begins with, and the text after it; None if not exactly one
+        word is meant.
 
-        A word can be abbreviated. Where any text is an answer, only a whole line is one of the words.
+        A word can be abbreviated. Where any text is an answer, only a whole line is one of the
+        words.
         """
         if self.text:
             return (line.lower(), "") if line.lower() in self.words else None
@@ -104,9 +116,15 @@ def choices_of(interrupt: Interrupt) -> Choices:
     if not schema or schema.get("type") == "boolean":
         # An agent that asks "Really?" takes any text for a yes, so a no has to be false.
         asks = not schema and interrupt.reason == "input_required"
-        return Choices({"yes": True, "no": False}, text=asks, json="true or false" if schema else "any value")
+        return Choices(
+            {"yes": True, "no": False}, text=asks, json="true or false" if schema else "any value"
+        )
     expected = wanted(schema)
-    if words := [word for word in _list(schema.get("enum")) if isinstance(word, str) and len(word) <= _MAX_WORD]:
+    if words := [
+        word
+        for word in _list(schema.get("enum"))
+        if isinstance(word, str) and len(word) <= _MAX_WORD
+    ]:
         return Choices({word: word for word in words[:_MAX_WORDS]}, json=expected)
     if schema.get("type") == "string":
         return Choices(text=True, json="")
@@ -134,10 +152,16 @@ def _approval_words(properties: object) -> "dict[str, JsonValue | Action]":
 
 
 def fields_of(schema: Mapping[str, object]) -> dict[str, tuple[dict[str, object], bool]]:
-    """Return the fields of an object by name: the schema of each, and whether it may be left out. {} for other ones."""
+    """Return the fields of an object by name: the schema of each, and whether it may be left out.
+    {} for other ones.
+    """
     plain = relaxed(schema)  # without references
     found, needed = plain.get("properties"), _list(plain.get("required"))
-    fields = {name: one for name, one in found.items() if isinstance(one, dict)} if isinstance(found, Mapping) else {}
+    fields = (
+        {name: one for name, one in found.items() if isinstance(one, dict)}
+        if isinstance(found, Mapping)
+        else {}
+    )
     is_form = fields == found and len(fields) <= _MAX_WORDS
     return {name: (one, name not in needed) for name, one in fields.items()} if is_form else {}
 
@@ -151,23 +175,36 @@ def wanted(schema: Mapping[str, object], *, whole: bool = True) -> str:
     kinds = [one.get("type") for one in (*branches, schema)]
     types = [_TYPES[one] for one in kinds if isinstance(one, str) and one in _TYPES]
     fields = fields_of(schema).items() if whole else ()
-    named = [f"{name} ({wanted(one, whole=False)}{', optional' * optional})" for name, (one, optional) in fields]
-    return one_line(" or ".join(types or ["a value"]) + " with " * bool(named) + ", ".join(named), _MAX_EXPECTED)
+    named = [
+        f"{name} ({wanted(one, whole=False)}{', optional' * optional})"
+        for name, (one, optional) in fields
+    ]
+    return one_line(
+        " or ".join(types or ["a value"]) + " with " * bool(named) + ", ".join(named), _MAX_EXPECTED
+    )
 
 
 def mismatch(payload: JsonValue, schema: Mapping[str, object] | None) -> str | None:
-    """Return in words what a schema refuses in a payload; None if nothing, or if unknown: then the agent checks it."""
+    """Return in words what a schema refuses in a payload; None if nothing, or if unknown: then the
+    agent checks it.
+    """
     if (invalid := invalid_answer(payload, schema)) is None:
         return None
     error = cast("ValidationError", invalid.__cause__)
-    place = " for `" + one_line("/".join(map(str, error.absolute_path)), _MAX_WORD) + "`" if error.path else ""
+    place = (
+        " for `" + one_line("/".join(map(str, error.absolute_path)), _MAX_WORD) + "`"
+        if error.path
+        else ""
+    )
     if error.validator in ("type", "enum", "const", "anyOf") and isinstance(error.schema, dict):
         return f"Expected {wanted(error.schema)}{place}."
     return f"That does not fit{place}: {one_line(error.message, _MAX_EXPECTED)}."
 
 
 def read_value(line: str, schema: Mapping[str, object]) -> JsonValue:
-    """Return the value that a line means where a schema asks for one. Raises `ValueError` with what was expected."""
+    """Return the value that a line means where a schema asks for one. Raises `ValueError` with what
+    was expected.
+    """
     values: list[JsonValue] = [line, _YES_NO.get(line.lower(), line)]
     if schema.get("type") != "string":
         with suppress(ValueError):

@@ -1,4 +1,6 @@
-"""The commands and their options. Each command imports the module that does its work only when it runs."""
+"""The commands and their options. Each command imports the module that does its work only when it
+runs.
+"""
 
 from functools import partial
 from pathlib import Path
@@ -29,36 +31,55 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     name="langgraph-agui",
     cls=_Commands,
-    help="LangChain and LangGraph on AG-UI 1.0: serve a graph, talk to an agent, check its streams, or try the demo.",
+    help="LangChain and LangGraph on AG-UI 1.0: serve a graph, talk to an agent, check its "
+    "streams, or try the demo.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Host = Annotated[str, typer.Option(help="Address to listen on. A non-local one lets other machines connect.")]
+Host = Annotated[
+    str, typer.Option(help="Address to listen on. A non-local one lets other machines connect.")
+]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")]
 ApiKey = Annotated[
     str | None,
-    typer.Option(envvar="LANGGRAPH_AGUI_API_KEY", help="Key that each request must bring; a non-local host needs one."),
+    typer.Option(
+        envvar="LANGGRAPH_AGUI_API_KEY",
+        help="Key that each request must bring; a non-local host needs one.",
+    ),
 ]
 Open = Annotated[bool, typer.Option("--open", help="Open the playground in a browser.")]
 Origins = Annotated[
     list[str] | None,
     typer.Option(
-        "--cors", "--allow-origin", metavar="ORIGIN", help="Let pages of this origin call the agent; * for all."
+        "--cors",
+        "--allow-origin",
+        metavar="ORIGIN",
+        help="Let pages of this origin call the agent; * for all.",
     ),
 ]
 Checkpointer = Annotated[
-    str | None, typer.Option(metavar="PLACE", help="Where threads are kept: a SQLite file, memory or none.")
+    str | None,
+    typer.Option(metavar="PLACE", help="Where threads are kept: a SQLite file, memory or none."),
 ]
 ExposeErrors = Annotated[
-    bool | None, typer.Option(help="Send the texts of exceptions to clients.", show_default="on a local host only")
+    bool | None,
+    typer.Option(
+        help="Send the texts of exceptions to clients.", show_default="on a local host only"
+    ),
 ]
 GraphSpec = Annotated[
-    str, typer.Argument(metavar="GRAPH", help="module:name, path/to/file.py:name, path/to/file.py or langgraph.json.")
+    str,
+    typer.Argument(
+        metavar="GRAPH",
+        help="module:name, path/to/file.py:name, path/to/file.py or langgraph.json.",
+    ),
 ]
-Headers = Annotated[list[str] | None, typer.Option("--header", "-H", help="Header to send: 'Name: value'.")]
+Headers = Annotated[
+    list[str] | None, typer.Option("--header", "-H", help="Header to send: 'Name: value'.")
+]
 
 
 def _print_version(wanted: bool) -> None:
@@ -70,7 +91,10 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print name and version.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print name and version."
+        ),
     ] = False,
 ) -> None:
     """LangChain and LangGraph on AG-UI 1.0."""
@@ -86,14 +110,18 @@ def serve_graph(
     api_key: ApiKey = None,
     checkpointer: Checkpointer = None,
     expose_errors: ExposeErrors = None,
-    reload: Annotated[bool, typer.Option("--reload", help="Begin again when a Python file changes.")] = False,
+    reload: Annotated[
+        bool, typer.Option("--reload", help="Begin again when a Python file changes.")
+    ] = False,
 ) -> None:
     """Serve your own graphs over AG-UI, with a playground page.
 
-    A name is that of a compiled graph, a LangGraphAgent, or a function that returns one: async or not, without
-    arguments or with a configuration. Without a name, all graphs of the file are served.
+    A name is that of a compiled graph, a LangGraphAgent, or a function that returns one: async or
+    not, without arguments or with a configuration. Without a name, all graphs of the file are
+    served.
 
-    Threads are kept in .langgraph-agui/threads.sqlite, unless a graph has a checkpointer of its own.
+    Threads are kept in .langgraph-agui/threads.sqlite, unless a graph has a checkpointer of its
+    own.
     """
     from langgraph_agui.devtools.cli import loading, serve
 
@@ -103,10 +131,16 @@ def serve_graph(
 
 @app.command("demo")
 def serve_demo(
-    model: Annotated[str | None, typer.Option(help="A real model, e.g. anthropic:claude-sonnet-5.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="A real model, e.g. anthropic:claude-sonnet-5.")
+    ] = None,
     reasoning: Annotated[bool, typer.Option(help="Ask a real model to show its reasoning.")] = True,
-    delay: Annotated[float, typer.Option(min=0, help="Seconds per token of the scripted model.")] = 0.02,
-    question: Annotated[str | None, typer.Option("--ask", help="Ask this at once, in this terminal.")] = None,
+    delay: Annotated[
+        float, typer.Option(min=0, help="Seconds per token of the scripted model.")
+    ] = 0.02,
+    question: Annotated[
+        str | None, typer.Option("--ask", help="Ask this at once, in this terminal.")
+    ] = None,
     host: Host = "127.0.0.1",
     port: Port = 8000,
     open_browser: Open = False,
@@ -127,21 +161,25 @@ def serve_demo(
     options = (host, port, open_browser, cors or (), api_key, checkpointer, expose_errors, False)
     title = "Demo agent · AG-UI playground"
     graphs = {"demo": demo.build_demo_graph(chosen, delay=delay)}
-    serve.run(serve.Site(lambda: graphs, "demo", heading, *options, title, demo.SUGGESTIONS, question))
+    serve.run(
+        serve.Site(lambda: graphs, "demo", heading, *options, title, demo.SUGGESTIONS, question)
+    )
 
 
 @app.command(
     "doctor",
-    epilog="Exit codes: 0 nothing to change, 1 something to change, 2 the graph cannot be loaded. A graph without "
-    "models, an unknown model class, a model that only summarizes or chooses tools, and client tools that nothing "
+    epilog="Exit codes: 0 nothing to change, 1 something to change, 2 the graph cannot be loaded. "
+    "A graph without "
+    "models, an unknown model class, a model that only summarizes or chooses tools, and client "
+    "tools that nothing "
     "binds are reported but do not count.",
 )
 def examine_graph(graph: GraphSpec) -> ExitCode:
     """Find what goes wrong with a graph without running it.
 
-    It finds a synchronous checkpointer, approvals without one, client tools that nothing binds, and models that lose
-    reasoning on the way out to the client or back on the next turn. What a node makes when it runs is not found.
-    Modules are looked up from the current directory.
+    It finds a synchronous checkpointer, approvals without one, client tools that nothing binds, and
+    models that lose reasoning on the way out to the client or back on the next turn. What a node
+    makes when it runs is not found. Modules are looked up from the current directory.
     """
     from langgraph_agui.devtools import doctor
     from langgraph_agui.devtools.cli import loading
@@ -150,16 +188,21 @@ def examine_graph(graph: GraphSpec) -> ExitCode:
 
 
 @app.command(
-    "validate", epilog="Exit codes: 0 every rule kept, 1 findings, 2 the file cannot be read, 3 no AG-UI agent at URL."
+    "validate",
+    epilog="Exit codes: 0 every rule kept, 1 findings, 2 the file cannot be read, 3 no AG-UI "
+    "agent at URL.",
 )
 def validate_stream(
-    source: Annotated[str, typer.Argument(metavar="FILE|URL", help="A recorded stream, or an agent to ask.")],
+    source: Annotated[
+        str, typer.Argument(metavar="FILE|URL", help="A recorded stream, or an agent to ask.")
+    ],
     question: Annotated[str, typer.Argument(help="What to ask the agent.")] = "Hello",
     header: Headers = None,
 ) -> ExitCode:
     """Check a stream against every rule of AG-UI 1.0 for agents.
 
-    A file is one that the playground exports, the output of chat --json, or a dump of an event stream (SSE).
+    A file is one that the playground exports, the output of chat --json, or a dump of an event
+    stream (SSE).
     """
     from langgraph_agui.devtools.cli import recording
 
@@ -167,11 +210,17 @@ def validate_stream(
 
 
 @app.command(
-    "replay", epilog="Exit codes: 0 shown, 1 the stream breaks a rule that ends it, 2 the file cannot be read."
+    "replay",
+    epilog="Exit codes: 0 shown, 1 the stream breaks a rule that ends it, 2 the file cannot be "
+    "read.",
 )
 def replay_stream(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A recorded stream, as for validate.")],
-    speed: Annotated[float, typer.Option(min=0, help="How many times as fast as recorded; 0 shows all at once.")] = 1,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A recorded stream, as for validate.")
+    ],
+    speed: Annotated[
+        float, typer.Option(min=0, help="How many times as fast as recorded; 0 shows all at once.")
+    ] = 1,
 ) -> ExitCode:
     """Show a recorded run in the terminal, at the pace at which it was recorded."""
     from langgraph_agui.devtools.cli import recording
@@ -186,13 +235,20 @@ def replay_stream(
 )
 def chat_with_agent(
     url: Annotated[str, typer.Argument(metavar="URL", help="Address of an AG-UI agent.")],
-    question: Annotated[str | None, typer.Argument(help="Ask this and exit; without it, converse.")] = None,
-    header: Headers = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print events as JSON lines, chunk events expanded.")] = False,
-    session: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Continue a conversation that chat has saved.")
+    question: Annotated[
+        str | None, typer.Argument(help="Ask this and exit; without it, converse.")
     ] = None,
-    thread: Annotated[str | None, typer.Option(metavar="ID", help="Continue a thread that the agent has.")] = None,
+    header: Headers = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print events as JSON lines, chunk events expanded.")
+    ] = False,
+    session: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Continue a conversation that chat has saved."),
+    ] = None,
+    thread: Annotated[
+        str | None, typer.Option(metavar="ID", help="Continue a thread that the agent has.")
+    ] = None,
 ) -> ExitCode:
     """Talk to any AG-UI agent in the terminal.
 

@@ -17,12 +17,28 @@ from pydantic_core import from_json
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 
-from langgraph_agui.devtools.cli.answers import Action, Choices, choices_of, fields_of, mismatch, read_value, wanted
-from langgraph_agui.devtools.cli.formatting import card, json_text, one_line, printable, safe, shorten
+from langgraph_agui.devtools.cli.answers import (
+    Action,
+    Choices,
+    choices_of,
+    fields_of,
+    mismatch,
+    read_value,
+    wanted,
+)
+from langgraph_agui.devtools.cli.formatting import (
+    card,
+    json_text,
+    one_line,
+    printable,
+    safe,
+    shorten,
+)
 from langgraph_agui.devtools.cli.view import View
 from langgraph_agui.protocol.wire import JsonValue, has_expired
 
-# Asks for a line: takes the prompt and the text to edit, and raises `EOFError` at the end of the input.
+# Asks for a line: takes the prompt and the text to edit, and raises `EOFError` at the end of the
+# input.
 ReadLine: TypeAlias = Callable[[str, str], str]
 
 # The lines that end the conversation, besides the commands.
@@ -50,7 +66,9 @@ class InterruptPrompt:
         self._view, self._read_line = view, read_line
 
     def ask(self, interrupts: Sequence[Interrupt]) -> tuple[dict[str, JsonValue], list[str]]:
-        """Return the payloads by interrupt id, and the ids of the cancelled ones: the input of `session.resume`."""
+        """Return the payloads by interrupt id, and the ids of the cancelled ones: the input of
+        `session.resume`.
+        """
         payloads: dict[str, JsonValue] = {}
         cancelled: list[str] = []
         for number, interrupt in enumerate(interrupts, 1):
@@ -73,7 +91,9 @@ class InterruptPrompt:
             self._view.line(f"waiting: {self._question(interrupt)}", "error")
 
     def _ask_one(self, interrupt: Interrupt, place: str) -> JsonValue:
-        """Ask until there is a valid answer. Ctrl-C goes back to the question. Raises `Cancelled`."""
+        """Ask until there is a valid answer. Ctrl-C goes back to the question. Raises
+        `Cancelled`.
+        """
         if has_expired(interrupt):
             self._view.line(f"Too late to answer, so it is cancelled: {self._question(interrupt)}")
             raise Cancelled
@@ -116,7 +136,9 @@ class InterruptPrompt:
             case Action.FILL:
                 return self._filled(interrupt.response_schema or {})
             case Action.REJECT:
-                reason = rest or (self._read_line("why (optional): ", "").strip() if is_person() else "")
+                reason = rest or (
+                    self._read_line("why (optional): ", "").strip() if is_person() else ""
+                )
                 return {"approved": False, **({"message": reason} if reason else {})}
             case Action.RESPOND:
                 if not (response := rest or self._read_line("result: ", "").strip()):
@@ -126,7 +148,9 @@ class InterruptPrompt:
                 return payload
 
     def _filled(self, schema: Mapping[str, object]) -> JsonValue:
-        """Read an object field by field. An empty line takes the default, or leaves an optional field out."""
+        """Read an object field by field. An empty line takes the default, or leaves an optional
+        field out.
+        """
         answer: dict[str, JsonValue] = {}
         for name, (field, optional) in fields_of(schema).items():
             about = one_line(str(field.get("description") or field.get("title") or ""), 300)
@@ -149,12 +173,21 @@ class InterruptPrompt:
     def _edited(self, interrupt: Interrupt, text: str) -> JsonValue:
         """Return the approval with the arguments that the person has changed."""
         before = (interrupt.metadata or {}).get("args") or {}
-        has_editor = not text and self._view.is_live and bool(os.environ.get("VISUAL") or os.environ.get("EDITOR"))
+        has_editor = (
+            not text
+            and self._view.is_live
+            and bool(os.environ.get("VISUAL") or os.environ.get("EDITOR"))
+        )
         try:
             if has_editor:
                 previous = signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is for the editor
                 try:
-                    text = click.edit(json_text(before, indent=2), require_save=False, extension=".json") or ""
+                    text = (
+                        click.edit(
+                            json_text(before, indent=2), require_save=False, extension=".json"
+                        )
+                        or ""
+                    )
                 finally:
                     signal.signal(signal.SIGINT, previous)
             elif not text:
@@ -166,7 +199,9 @@ class InterruptPrompt:
             raise ValueError(f"That is not JSON: {error}") from None
         if not isinstance(arguments, dict):
             raise ValueError("Expected a JSON object with the arguments.")
-        if has_editor and arguments == before:  # whoever closes the editor without a change does not approve
+        if (
+            has_editor and arguments == before
+        ):  # whoever closes the editor without a change does not approve
             raise ValueError("Nothing was changed.")
         return {"approved": True, "editedArgs": arguments}
 
@@ -198,7 +233,9 @@ class InterruptPrompt:
 
 
 def _parts(interrupt: Interrupt) -> tuple[str, str, object]:
-    """Return the question, the name and the arguments of the call to approve; without a call, the interrupt's data."""
+    """Return the question, the name and the arguments of the call to approve; without a call, the
+    interrupt's data.
+    """
     question, about = interrupt.message or interrupt.reason, interrupt.metadata or {}
     if isinstance(name := about.get("name"), str):
         # `HumanInTheLoopMiddleware` repeats the call in its question.
@@ -210,7 +247,9 @@ def _parts(interrupt: Interrupt) -> tuple[str, str, object]:
 
 
 def _arguments(details: object) -> RenderableType:
-    """Return arguments as a table: texts as they are, in a column of their own, so that none looks like two."""
+    """Return arguments as a table: texts as they are, in a column of their own, so that none looks
+    like two.
+    """
     if not isinstance(details, dict) or len(details) > _MAX_ARGUMENTS:
         return safe(shorten(json_text(details, indent=2)), "call")
     table = Table.grid(padding=(0, 2))
@@ -228,8 +267,8 @@ def is_person() -> bool:
 def discard_typed() -> None:
     """Discard what a person has typed so far: it was not meant for the next question.
 
-    `input` and `readline` read only one line from the terminal, so no input is buffered in this process. Input from a
-    file or a pipe stays.
+    `input` and `readline` read only one line from the terminal, so no input is buffered in this
+    process. Input from a file or a pipe stays.
     """
     try:
         import termios
@@ -240,7 +279,9 @@ def discard_typed() -> None:
     stdin = sys.stdin.fileno()
     with suppress(termios.error):  # the terminal is gone; the next read reports it
         termios.tcflush(stdin, termios.TCIFLUSH)
-        while select.select([stdin], [], [], _QUIET_SECONDS)[0]:  # more than the terminal can buffer comes in pieces
+        while select.select([stdin], [], [], _QUIET_SECONDS)[
+            0
+        ]:  # more than the terminal can buffer comes in pieces
             termios.tcflush(stdin, termios.TCIFLUSH)
 
 
@@ -269,7 +310,9 @@ def read_line(console: Console, prompt: str, initial: str = "") -> str:
     try:
         return input(prompt)  # readline has to know the prompt, or it deletes it
     except KeyboardInterrupt:
-        console.print("" if readline.get_line_buffer() else "\n:q leaves, as Ctrl-D does.", style="dim")
+        console.print(
+            "" if readline.get_line_buffer() else "\n:q leaves, as Ctrl-D does.", style="dim"
+        )
         raise
     finally:
         readline.set_startup_hook()

@@ -1,6 +1,7 @@
 """`langgraph-agui chat`: a terminal client for any AG-UI agent.
 
-In: lines that a person types; those that begin with a colon are commands. Out: the agent's events on a `View`.
+In: lines that a person types; those that begin with a colon are commands. Out: the agent's events
+on a `View`.
 """
 
 import asyncio
@@ -19,8 +20,21 @@ from rich.text import Text
 
 from langgraph_agui.client import AGUIClient, AGUISession, Turn, errors
 from langgraph_agui.client.endpoint import HEADER_NAME, parsed_url, public
-from langgraph_agui.devtools.cli.approval import LEAVING, InterruptPrompt, Quit, is_person, read_line
-from langgraph_agui.devtools.cli.formatting import CommandError, ExitCode, json_text, one_line, safe, summarize
+from langgraph_agui.devtools.cli.approval import (
+    LEAVING,
+    InterruptPrompt,
+    Quit,
+    is_person,
+    read_line,
+)
+from langgraph_agui.devtools.cli.formatting import (
+    CommandError,
+    ExitCode,
+    json_text,
+    one_line,
+    safe,
+    summarize,
+)
 from langgraph_agui.devtools.cli.view import JsonLinesView, LiveView, PlainView, View
 
 T = TypeVar("T")
@@ -56,7 +70,8 @@ def run(
     saved: Path | None = None,
     thread: str | None = None,
 ) -> ExitCode:
-    """Ask `question`, or hold a conversation when there is none. Raises `CommandError` if no agent can be asked.
+    """Ask `question`, or hold a conversation when there is none. Raises `CommandError` if no agent
+    can be asked.
 
     Args:
         url: The agent's address.
@@ -72,15 +87,23 @@ def run(
         raise CommandError(str(error)) from error
     view = view_for(Console(highlight=False), as_json=as_json)
     handler = _WarningHandler(view)
-    loggers = [logging.getLogger(f"langgraph_agui.{name}") for name in ("client", "protocol")]  # not a server's
+    loggers = [
+        logging.getLogger(f"langgraph_agui.{name}") for name in ("client", "protocol")
+    ]  # not a server's
     for logger in loggers:
         logger.addHandler(handler)
     try:
-        session = AGUISession(client, thread_id=thread) if saved is None else _read_session(saved, client)
+        session = (
+            AGUISession(client, thread_id=thread) if saved is None else _read_session(saved, client)
+        )
         chat = Chat(session, view, " -H …" * bool(headers))
         if thread is not None:
             chat.connect()
-        return chat.converse() if question is None else chat.ask_once(question, interactive=not as_json)
+        return (
+            chat.converse()
+            if question is None
+            else chat.ask_once(question, interactive=not as_json)
+        )
     finally:
         for logger in loggers:
             logger.removeHandler(handler)
@@ -89,12 +112,17 @@ def run(
 def view_for(console: Console, *, as_json: bool = False) -> View:
     """Return the view for `console`: live on a terminal, else plain lines.
 
-    Outside the main thread it is plain too: nothing would restore the terminal when the process ends.
+    Outside the main thread it is plain too: nothing would restore the terminal when the process
+    ends.
     """
     if as_json:
         return JsonLinesView()
     is_main = threading.current_thread() is threading.main_thread()
-    return LiveView(console) if console.is_terminal and not console.is_dumb_terminal and is_main else PlainView(console)
+    return (
+        LiveView(console)
+        if console.is_terminal and not console.is_dumb_terminal and is_main
+        else PlainView(console)
+    )
 
 
 class Chat:
@@ -114,18 +142,24 @@ class Chat:
         self._interrupts = InterruptPrompt(view, self._read_line)
 
     def connect(self) -> None:
-        """Fetch the thread from the agent, if the agent supports it, and follow a run that is going on."""
+        """Fetch the thread from the agent, if the agent supports it, and follow a run that is going
+        on.
+        """
         try:
             self._show_turn(self._session.connect(), joins=True)
         except KeyboardInterrupt:
             self._view.line("Stopped.")
         except errors.AgentError as error:
-            self._view.line(f"The agent does not send the messages of this thread: {error}", "failed")
+            self._view.line(
+                f"The agent does not send the messages of this thread: {error}", "failed"
+            )
 
     def ask_once(self, question: str, *, interactive: bool = True) -> ExitCode:
         """Ask one question, and put the agent's interrupts to the person if there is one."""
         if self._session.interrupts:
-            raise CommandError("The conversation waits for answers. Leave out the question to give them.")
+            raise CommandError(
+                "The conversation waits for answers. Leave out the question to give them."
+            )
         code = self._run_turn(self._session.send(question))
         while self._session.interrupts and code is not ExitCode.INTERRUPTED:
             if not (interactive and is_person()):
@@ -165,7 +199,9 @@ class Chat:
                 code = error.code
 
     def _next_turn(self) -> Turn | None:
-        """Read what starts the next turn: answers while interrupts are open, else a message. None if it is empty."""
+        """Read what starts the next turn: answers while interrupts are open, else a message. None
+        if it is empty.
+        """
         if self._session.interrupts:
             return self._resume()
         line = self._read_line("> ")
@@ -174,7 +210,9 @@ class Chat:
         return self._session.send(line.strip()) if line.strip() else None
 
     def _show_way_back(self) -> None:
-        """Print the command that opens this conversation again, and save what the agent does not keep."""
+        """Print the command that opens this conversation again, and save what the agent does not
+        keep.
+        """
         session, console = self._session, self._view.console
         if not (session.messages and console.is_terminal and is_person()):
             return
@@ -185,7 +223,9 @@ class Chat:
             option = f"--session {quote(_save(session))}"
         again = "Its questions are asked again. " if session.interrupts else ""
         command = f"langgraph-agui chat {quote(self._url)} {option}{self._options}"
-        console.print(safe(f"{again}Continue with: {command}", "note"), soft_wrap=True)  # on one line, to be copied
+        console.print(
+            safe(f"{again}Continue with: {command}", "note"), soft_wrap=True
+        )  # on one line, to be copied
 
     def _resume(self) -> Turn:
         while True:
@@ -196,7 +236,9 @@ class Chat:
                 self._view.line(str(error), "error")
 
     def _read_line(self, prompt: str, initial: str = "") -> str:
-        """Read a line. Commands that come instead are carried out; they may raise `Quit` or `SessionReplaced`."""
+        """Read a line. Commands that come instead are carried out; they may raise `Quit` or
+        `SessionReplaced`.
+        """
         while (line := read_line(self._view.console, prompt, initial)).startswith(":"):
             try:
                 self._run_command(line)
@@ -212,14 +254,22 @@ class Chat:
         except KeyboardInterrupt:
             self._view.line("Stopped.")
             return ExitCode.INTERRUPTED
-        except (errors.AgentUnreachableError, errors.AgentStatusError, errors.NotAnEventStreamError) as error:
+        except (
+            errors.AgentUnreachableError,
+            errors.AgentStatusError,
+            errors.NotAnEventStreamError,
+        ) as error:
             wrong_path = isinstance(error, errors.AgentStatusError) and error.status in {404, 405}
-            hint = " Is this the address of the agent itself, such as …/agent?" if wrong_path else ""
+            hint = (
+                " Is this the address of the agent itself, such as …/agent?" if wrong_path else ""
+            )
             raise CommandError(f"{error}{hint}", ExitCode.UNREACHABLE) from error
         except errors.RunFailedError:
             return ExitCode.FAILED  # the view has shown why
         except errors.AgentError as error:
-            broken = "The stream broke off: " if isinstance(error, errors.StreamInvalidError) else ""
+            broken = (
+                "The stream broke off: " if isinstance(error, errors.StreamInvalidError) else ""
+            )
             self._view.line(f"{broken}{error}", "error")
             return ExitCode.FAILED
         finally:
@@ -240,7 +290,9 @@ class Chat:
                         joins = False  # of further runs, the events are shown
                         self._show_history("")
         except KeyboardInterrupt:
-            for call in self._session.pending_tool_calls:  # the thread cannot continue without results
+            for (
+                call
+            ) in self._session.pending_tool_calls:  # the thread cannot continue without results
                 self._session.answer(call.id, _STOPPED, error=_STOPPED)
             if self._run is not None:  # it may outlive the connection
                 _answer_of(self._session.client.cancel(self._run.thread_id, self._run.run_id))
@@ -249,7 +301,9 @@ class Chat:
             self._view.finish()
 
     def _run_command(self, line: str) -> None:
-        """Carry out a command. Raises `CommandError`; `Quit` or `SessionReplaced` where the conversation ends."""
+        """Carry out a command. Raises `CommandError`; `Quit` or `SessionReplaced` where the
+        conversation ends.
+        """
         name, _, argument = line.removeprefix(":").strip().partition(" ")
         match name:
             case "state":
@@ -268,21 +322,29 @@ class Chat:
                 raise CommandError(f"There is no command :{name}. :help lists the commands.")
 
     def _show_history(self, wanted: str) -> None:
-        """List the messages, or show the one with the number `wanted`. Raises `CommandError` if there is none."""
-        found = enumerate(summarize(self._session.messages, self._view.subagents, self._view.rejected), 1)
+        """List the messages, or show the one with the number `wanted`. Raises `CommandError` if
+        there is none.
+        """
+        found = enumerate(
+            summarize(self._session.messages, self._view.subagents, self._view.rejected), 1
+        )
         entries = {str(number): entry for number, entry in found}
         if not entries:
             self._view.line("There are no messages.")
         elif wanted:
             if wanted not in entries:
-                raise CommandError(f"There is no message {wanted}: :history has 1 to {len(entries)}.")
+                raise CommandError(
+                    f"There is no message {wanted}: :history has 1 to {len(entries)}."
+                )
             author, content = entries[wanted]
             self._view.page(Group(safe(f"{wanted} {author}:", "bold"), safe(content)))
         else:
             lines = []
             for number, (author, content) in entries.items():
                 start = f"{number} {one_line(author, _MAX_AUTHOR)}: "
-                lines.append(Text.assemble((start, "bold"), one_line(content[:_MAX_SUMMARY], _MAX_SUMMARY)))
+                lines.append(
+                    Text.assemble((start, "bold"), one_line(content[:_MAX_SUMMARY], _MAX_SUMMARY))
+                )
                 lines[-1].truncate(self._view.console.width, overflow="ellipsis")
             self._view.page(Group(*lines))
 
@@ -300,7 +362,9 @@ def _read_session(path: Path, client: AGUIClient) -> "AGUISession[object]":
 def _save(session: "AGUISession[object]") -> str:
     """Write a conversation to a new file that only this user can read, and return its path."""
     try:
-        with NamedTemporaryFile("w", encoding="utf-8", prefix="agui-", suffix=".json", delete=False) as file:
+        with NamedTemporaryFile(
+            "w", encoding="utf-8", prefix="agui-", suffix=".json", delete=False
+        ) as file:
             file.write(session.to_json())
     except (OSError, ValueError) as error:
         raise CommandError(f"The conversation could not be saved: {error}") from error
@@ -327,12 +391,16 @@ def _answer_of(asking: Coroutine[object, None, T]) -> T | None:
 
 
 def parse_headers(lines: Sequence[str]) -> dict[str, str]:
-    """Return the headers of the option --header. Raises `CommandError` if one is not `Name: value`."""
+    """Return the headers of the option --header. Raises `CommandError` if one is not `Name:
+    value`.
+    """
     headers = {}
     for line in lines:
         name, separator, value = line.partition(":")
         if not separator or not HEADER_NAME.fullmatch(name.strip()):
             start = HEADER_NAME.match(line.strip())  # what follows may be a secret
-            raise CommandError(f"--header {start[0] if start else ''}… must look like 'Name: value'.")
+            raise CommandError(
+                f"--header {start[0] if start else ''}… must look like 'Name: value'."
+            )
         headers[name.strip()] = value.strip()
     return headers

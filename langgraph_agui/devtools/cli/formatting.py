@@ -1,6 +1,8 @@
-"""Text for the terminal: makes agents' text safe to print, and names subagents, tool output and messages.
+"""Text for the terminal: makes agents' text safe to print, and names subagents, tool output and
+messages.
 
-In: AG-UI events and messages. Out: strings without control characters, rich renderables, and errors with an exit code.
+In: AG-UI events and messages. Out: strings without control characters, rich renderables, and errors
+with an exit code.
 """
 
 import json
@@ -35,8 +37,8 @@ STYLES: Final = {
     "question": "yellow",
 }
 
-# Agent text must not move the cursor, write to the clipboard or reverse text. Control characters are printed as
-# pictures or as U+FFFD, and so are lone surrogates, which no terminal can receive.
+# Agent text must not move the cursor, write to the clipboard or reverse text. Control characters
+# are printed as pictures or as U+FFFD, and so are lone surrogates, which no terminal can receive.
 _CONTROLS: Final = {
     **{code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"},
     **dict.fromkeys([*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD),
@@ -85,7 +87,9 @@ def safe(text: str, style: str = "") -> Text:
 
 
 class SafeMarkdown(Markdown):
-    """Agent text as Markdown: line ends stay, HTML is text, links show their address, no control characters."""
+    """Agent text as Markdown: line ends stay, HTML is text, links show their address, no control
+    characters.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__("", code_theme="ansi_dark", justify="default", hyperlinks=False)
@@ -98,7 +102,11 @@ class SafeMarkdown(Markdown):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Render it. Entities such as `&#x202e;` have become characters by now."""
         for one in super().__rich_console__(console, options):
-            yield Segment(printable(one.text), one.style, one.control) if isinstance(one, Segment) else one
+            yield (
+                Segment(printable(one.text), one.style, one.control)
+                if isinstance(one, Segment)
+                else one
+            )
 
 
 def card(title: str, body: RenderableType, style: str, state: str = "") -> Panel:
@@ -115,7 +123,9 @@ def card(title: str, body: RenderableType, style: str, state: str = "") -> Panel
 
 def json_text(value: object, *, indent: int | None = None) -> str:
     """Return `value` as JSON that is safe to print."""
-    return json.dumps(to_jsonable(value), ensure_ascii=False, indent=indent).translate(_JSON_ESCAPES)
+    return json.dumps(to_jsonable(value), ensure_ascii=False, indent=indent).translate(
+        _JSON_ESCAPES
+    )
 
 
 def shorten(text: str) -> str:
@@ -134,7 +144,9 @@ def plain_text(content: str | Sequence[agui.ContentPart] | None) -> str:
     """Return the text of a message's content; other parts appear as `[image]` and the like."""
     if content is None or isinstance(content, str):
         return content or ""
-    return " ".join(part.text if isinstance(part, agui.TextPart) else f"[{part.type}]" for part in content)
+    return " ".join(
+        part.text if isinstance(part, agui.TextPart) else f"[{part.type}]" for part in content
+    )
 
 
 class Subagents:
@@ -148,11 +160,16 @@ class Subagents:
     def receive(self, event: agui.BaseEvent) -> None:
         """Record which subagents start and end."""
         match event:
-            case agui.SubagentStartedEvent(subagent_run_id=run, name=name, parent_subagent_run_id=parent):
+            case agui.SubagentStartedEvent(
+                subagent_run_id=run, name=name, parent_subagent_run_id=parent
+            ):
                 if run not in self._names:  # else it continues after an interrupt
                     self._names[run], self._parents[run] = self._unique(name), parent
                 self._running.add(run)
-            case agui.SubagentFinishedEvent(subagent_run_id=run) | agui.SubagentErrorEvent(subagent_run_id=run):
+            case (
+                agui.SubagentFinishedEvent(subagent_run_id=run)
+                | agui.SubagentErrorEvent(subagent_run_id=run)
+            ):
                 self._running.discard(run)
             case agui.RunFinishedEvent() | agui.RunErrorEvent():
                 self._running.clear()
@@ -162,12 +179,20 @@ class Subagents:
         return "" if run is None else "  " * (len(self._lineage(run)) or 1)
 
     def prefix(self, run: str | None) -> str:
-        """Return what stands before a subagent's first line: its name only where others run at the same time."""
+        """Return what stands before a subagent's first line: its name only where others run at the
+        same time.
+        """
         if run is None:
             return ""
         lineage = self._lineage(run)
-        others = any(other not in lineage and run not in self._lineage(other) for other in self._running)
-        return f"{self.indent(run)}[{self._names.get(run, run)}] " if others or not lineage else self.indent(run)
+        others = any(
+            other not in lineage and run not in self._lineage(other) for other in self._running
+        )
+        return (
+            f"{self.indent(run)}[{self._names.get(run, run)}] "
+            if others or not lineage
+            else self.indent(run)
+        )
 
     def heading(self, run: str) -> str:
         """Return the name of a subagent for lines about its own start and end."""
@@ -188,11 +213,15 @@ class Subagents:
     def _unique(self, name: str) -> str:
         """Return the name, with a number if a running subagent has it already."""
         taken = {self._names[run] for run in self._running}
-        return next(unique for n in count(1) if (unique := f"{name} {n}" if n > 1 else name) not in taken)
+        return next(
+            unique for n in count(1) if (unique := f"{name} {n}" if n > 1 else name) not in taken
+        )
 
 
 class ActivityLines:
-    """Turns activities into lines: streamed tool output line by line, any other activity as JSON."""
+    """Turns activities into lines: streamed tool output line by line, any other activity as
+    JSON.
+    """
 
     def __init__(self) -> None:
         self._tools: dict[str, str] = {}
@@ -202,14 +231,20 @@ class ActivityLines:
         """Yield the lines that `event` completes."""
         key, data = event.message_id, event.model_dump(mode="json", by_alias=True)
         content, patch = data.get("content"), data.get("patch", [])
-        if content and event.activity_type == _TOOL_OUTPUT and isinstance(content.get("output"), list):
+        if (
+            content
+            and event.activity_type == _TOOL_OUTPUT
+            and isinstance(content.get("output"), list)
+        ):
             self._tools[key], self._partial[key] = str(content.get("toolName", "tool")), ""
             patch = [{"path": "/output/-", "value": part} for part in content["output"]]
         if key not in self._tools:
             yield f"{event.activity_type}: {json_text(patch if content is None else content)}"
             return
         for operation in patch:
-            value = "\n" if operation["path"] == "/status" else operation.get("value")  # with a status the tool ends
+            value = (
+                "\n" if operation["path"] == "/status" else operation.get("value")
+            )  # with a status the tool ends
             text = value if isinstance(value, str) else f"\n{json_text(value)}\n"
             *lines, self._partial[key] = (self._partial[key] + text).split("\n")
             yield from (f"{self._tools[key]}: {line}" for line in lines if line)
@@ -218,7 +253,9 @@ class ActivityLines:
 def summarize(
     messages: Sequence[agui.Message], subagents: Subagents, rejected: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the author and the content of each message and tool call; `rejected` are calls that the person refused."""
+    """Yield the author and the content of each message and tool call; `rejected` are calls that the
+    person refused.
+    """
     tools: dict[str, str] = {}
     for message in messages:
         run = message.subagent_run_id
@@ -237,7 +274,13 @@ def summarize(
                     yield f"{author}thought", content
             case agui.ToolMessage(content=content, error=error):
                 tool = tools.get(message.tool_call_id, "tool")
-                outcome = "rejected" if message.tool_call_id in rejected else "failed" if error else "result"
+                outcome = (
+                    "rejected"
+                    if message.tool_call_id in rejected
+                    else "failed"
+                    if error
+                    else "result"
+                )
                 yield f"{author}{outcome} {tool}", plain_text(content) or error or ""
             case agui.ActivityMessage(activity_type=kind, content=activity):
                 yield f"{author}{kind}", json_text(activity)

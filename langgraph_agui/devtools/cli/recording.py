@@ -1,4 +1,5 @@
-"""`langgraph-agui validate` and `replay`: recorded streams, and whether they keep the rules of AG-UI 1.0.
+"""`langgraph-agui validate` and `replay`: recorded streams, and whether they keep the rules of
+AG-UI 1.0.
 
 In: a file, or the address of an agent. Out: findings, or the run as the terminal shows it.
 """
@@ -25,7 +26,8 @@ from langgraph_agui.protocol.schema import parse_input
 from langgraph_agui.protocol.verify import first_fault
 
 _EXPECTED: Final = (
-    'Expected an export of the playground (lines {"input": …} and {"at": ms, "event": …}), the output of chat --json, '
+    'Expected an export of the playground (lines {"input": …} and {"at": ms, "event": …}), the '
+    "output of chat --json, "
     "or a dump of an event stream (SSE)."
 )
 
@@ -46,7 +48,9 @@ class Stream:
 
 
 def read_recording(data: bytes) -> list[Stream]:
-    """Return the streams of a recording. Raises `ValueError`, `TypeError` or `ProtocolError` if it is none."""
+    """Return the streams of a recording. Raises `ValueError`, `TypeError` or `ProtocolError` if it
+    is none.
+    """
     lines = [line for line in data.decode("utf-8-sig").splitlines() if line.strip()]
     if lines and lines[0].startswith(("data:", "event:", "id:", "retry:", ":")):
         return [_decode(data, None)]
@@ -87,7 +91,8 @@ def _read(path: Path) -> list[Stream]:
 
 
 def validate(source: str, question: str, headers: Sequence[str] = ()) -> ExitCode:
-    """Print what the strict verifier finds in a recording, or in the answer of an agent to `question`.
+    """Print what the strict verifier finds in a recording, or in the answer of an agent to
+    `question`.
 
     It stops at the first finding of a stream, as later ones would follow from it.
     """
@@ -100,19 +105,32 @@ def validate(source: str, question: str, headers: Sequence[str] = ()) -> ExitCod
         if fault is not None:
             findings += 1
             index, error = fault
-            place = f"event {before + index + 1}" if index < len(stream.events) else f"after event {before + index}"
+            place = (
+                f"event {before + index + 1}"
+                if index < len(stream.events)
+                else f"after event {before + index}"
+            )
             typer.echo(printable(f"{place}: {error.code}: {error}"))
         before += len(stream.events)
-    result = "every rule kept" if not findings else f"{findings} {'finding' if findings == 1 else 'findings'}"
+    result = (
+        "every rule kept"
+        if not findings
+        else f"{findings} {'finding' if findings == 1 else 'findings'}"
+    )
     typer.echo(f"{before} {'event' if before == 1 else 'events'}, {result}.")
     return ExitCode.FAILED if findings else ExitCode.OK
 
 
 def _ask(url: str, question: str, headers: Sequence[str]) -> Stream:
-    """Return the answer of the agent at `url`, in a new thread. Raises `CommandError` if there is none."""
+    """Return the answer of the agent at `url`, in a new thread. Raises `CommandError` if there is
+    none.
+    """
     message = agui.UserMessage(id=str(uuid4()), content=question)
     run_input = agui.RunAgentInput(
-        protocol_version=agui.PROTOCOL_VERSION, thread_id=str(uuid4()), run_id=str(uuid4()), messages=[message]
+        protocol_version=agui.PROTOCOL_VERSION,
+        thread_id=str(uuid4()),
+        run_id=str(uuid4()),
+        messages=[message],
     )
     try:
         client = AGUIClient(url, headers=chat.parse_headers(headers))
@@ -124,12 +142,16 @@ def _ask(url: str, question: str, headers: Sequence[str]) -> Stream:
             request = client._request(http, "", run_input, Deadline(None, blocking=True))
             response = http.send(request, stream=True)
             if not endpoint.is_event_stream(response):
-                raise CommandError(str(endpoint.response_error(response, response.read())), ExitCode.UNREACHABLE)
+                raise CommandError(
+                    str(endpoint.response_error(response, response.read())), ExitCode.UNREACHABLE
+                )
             for chunk in response.iter_bytes():
                 body += chunk
     except httpx2.RequestError as error:
         if not body:
-            raise CommandError(str(endpoint.connection_error(request.url, error)), ExitCode.UNREACHABLE) from error
+            raise CommandError(
+                str(endpoint.connection_error(request.url, error)), ExitCode.UNREACHABLE
+            ) from error
     return _decode(bytes(body), run_input)
 
 
@@ -137,7 +159,11 @@ def replay(path: Path, speed: float = 1) -> ExitCode:
     """Show the runs of a recording, `speed` times as fast as they were; 0 shows all at once."""
     view = chat.view_for(Console(highlight=False))
     for stream in _read(path):
-        asked = [one for one in stream.input.messages if isinstance(one, agui.UserMessage)] if stream.input else []
+        asked = (
+            [one for one in stream.input.messages if isinstance(one, agui.UserMessage)]
+            if stream.input
+            else []
+        )
         if asked:
             view.line(f"> {plain_text(asked[-1].content)}")
         verifier, last = Verifier(), None

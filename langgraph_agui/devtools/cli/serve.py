@@ -60,7 +60,8 @@ class Site:
         origins: Web sites whose pages may call the agents.
         api_key: What each request has to bring; None for nothing.
         checkpointer: A file, `memory` or `none`; None keeps a graph's own.
-        expose_errors: Whether clients see texts of exceptions; None shows them on this machine only.
+        expose_errors: Whether clients see texts of exceptions; None shows them on this machine
+            only.
         reload: Whether to begin again when a file changes.
         title: The title of the page; by default it names the agent.
         suggestions: First messages that the page offers.
@@ -84,10 +85,15 @@ class Site:
 
 
 def run(site: Site) -> None:
-    """Serve `site` until Ctrl-C. Raises `CommandError` if it cannot be loaded, or other machines could just use it."""
+    """Serve `site` until Ctrl-C. Raises `CommandError` if it cannot be loaded, or other machines
+    could just use it.
+    """
     if not (_is_local(site.host) or site.api_key):
-        raise CommandError(f"{site.host} lets other machines in. Guard the agent: --api-key KEY", ExitCode.USAGE)
-    # Outside of the event loop, because modules may run one of their own. The reloader loads them in its own process.
+        raise CommandError(
+            f"{site.host} lets other machines in. Guard the agent: --api-key KEY", ExitCode.USAGE
+        )
+    # Outside of the event loop, because modules may run one of their own. The reloader loads them
+    # in its own process.
     targets = {} if site.reload else site.load()
     with _listen(site.host, site.port) as listener:
         if site.open_browser:
@@ -110,24 +116,39 @@ def _run_again(site: Site, sockets: Sequence[socket.socket]) -> None:
 async def _serve(site: Site, targets: Mapping[str, object], listener: socket.socket) -> None:
     async with AsyncExitStack() as stack:
         agents = await _make_agents(site, targets, stack)
-        title = site.title or f"{next(iter(agents)) if len(agents) == 1 else site.spec} · AG-UI playground"
+        title = (
+            site.title
+            or f"{next(iter(agents)) if len(agents) == 1 else site.spec} · AG-UI playground"
+        )
         app = build_app(agents, title, site.host, site.suggestions, site.origins, site.api_key)
-        page, header = _page(site, listener), " -H 'Authorization: Bearer KEY'" if site.api_key else ""
+        page, header = (
+            _page(site, listener),
+            " -H 'Authorization: Bearer KEY'" if site.api_key else "",
+        )
         urls = [page.partition("/?")[0].rstrip("/") + path for path in _paths(agents).values()]
         lines = [f"  Playground  {page}", *(f"  Agent       {url}" for url in urls)]
         terminal = f'  Terminal    langgraph-agui chat {urls[0]} "Hello"{header}'
         typer.echo("\n".join([site.heading, "", *lines, terminal, "", "Ctrl-C stops the server."]))
         if site.question is not None:
-            # The socket accepts connections already; the answer comes once the server below has started.
+            # The socket accepts connections already; the answer comes once the server below has
+            # started.
             Thread(target=_ask, args=(urls[0], site.question, site.api_key), daemon=True).start()
-        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=_SHUTDOWN_SECONDS)
+        config = uvicorn.Config(
+            app, log_level="warning", timeout_graceful_shutdown=_SHUTDOWN_SECONDS
+        )
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)  # uvicorn raises them again at its end, while the stack is open
+            signal.signal(
+                number, signal.SIG_IGN
+            )  # uvicorn raises them again at its end, while the stack is open
         await uvicorn.Server(config).serve(sockets=[listener])
 
 
-async def _make_agents(site: Site, targets: Mapping[str, object], stack: AsyncExitStack) -> dict[str, LangGraphAgent]:
-    """Return the agents of a site. A graph without a checkpointer gets one, unless it was compiled with False."""
+async def _make_agents(
+    site: Site, targets: Mapping[str, object], stack: AsyncExitStack
+) -> dict[str, LangGraphAgent]:
+    """Return the agents of a site. A graph without a checkpointer gets one, unless it was compiled
+    with False.
+    """
     exposes = _is_local(site.host) if site.expose_errors is None else site.expose_errors
     savers: list[BaseCheckpointSaver[Any] | None] = []
     agents: dict[str, LangGraphAgent] = {}
@@ -135,15 +156,26 @@ async def _make_agents(site: Site, targets: Mapping[str, object], stack: AsyncEx
         graph = await loading.finish(target, site.spec, stack)
         # True is for subgraphs; a graph that is served has no parent.
         has_own = isinstance(graph, Pregel) and isinstance(graph.checkpointer, BaseCheckpointSaver)
-        if isinstance(graph, Pregel) and graph.checkpointer is not False and (site.checkpointer or not has_own):
+        if (
+            isinstance(graph, Pregel)
+            and graph.checkpointer is not False
+            and (site.checkpointer or not has_own)
+        ):
             savers = savers or [await open_checkpointer(site.checkpointer, stack)]
-            graph = graph.copy({"checkpointer": savers[0]})  # it may be a part of another one as well
-        agents[name] = loading.make_agent(graph, name, site.spec, expose_errors=exposes, on_disconnect="continue")
+            graph = graph.copy(
+                {"checkpointer": savers[0]}
+            )  # it may be a part of another one as well
+        agents[name] = loading.make_agent(
+            graph, name, site.spec, expose_errors=exposes, on_disconnect="continue"
+        )
     return agents
 
 
-async def open_checkpointer(place: str | None, stack: AsyncExitStack) -> BaseCheckpointSaver[Any] | None:
-    """Return the checkpointer at `place`, which `stack` closes; None for `none`. `place` is None for our own file.
+async def open_checkpointer(
+    place: str | None, stack: AsyncExitStack
+) -> BaseCheckpointSaver[Any] | None:
+    """Return the checkpointer at `place`, which `stack` closes; None for `none`. `place` is None
+    for our own file.
 
     Raises:
         CommandError: It cannot be opened.
@@ -151,7 +183,10 @@ async def open_checkpointer(place: str | None, stack: AsyncExitStack) -> BaseChe
     if place in ("none", "memory"):
         return InMemorySaver() if place == "memory" else None
     if place and "://" in place:
-        raise CommandError("--checkpointer takes a SQLite file, memory or none. Compile the graph with any other one.")
+        raise CommandError(
+            "--checkpointer takes a SQLite file, memory or none. Compile the graph with any "
+            "other one."
+        )
     path = Path(place) if place else _FOLDER / "threads.sqlite"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -160,7 +195,9 @@ async def open_checkpointer(place: str | None, stack: AsyncExitStack) -> BaseChe
         saver = await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(str(path)))
         await saver.setup()
     except Exception as error:  # of the file system or of the database's own
-        raise CommandError(f"The threads cannot be kept in {path}: {error}", ExitCode.FAILED) from error
+        raise CommandError(
+            f"The threads cannot be kept in {path}: {error}", ExitCode.FAILED
+        ) from error
     return saver
 
 
@@ -172,11 +209,12 @@ def build_app(
     origins: Sequence[str] = (),
     api_key: str | None = None,
 ) -> FastAPI:
-    """Return the application that serves an agent, or several by name, with their playground on `host`.
+    """Return the application that serves an agent, or several by name, with their playground on
+    `host`.
 
-    The playground shows `title` and offers `suggestions` as first messages. Pages of the web sites `origins` may call
-    the agents too. With an `api_key` each request has to bring it. Raises `CommandError` if a graph has to pause and
-    cannot, or an origin is none.
+    The playground shows `title` and offers `suggestions` as first messages. Pages of the web sites
+    `origins` may call the agents too. With an `api_key` each request has to bring it. Raises
+    `CommandError` if a graph has to pause and cannot, or an origin is none.
     """
     agents = {"agent": agents} if isinstance(agents, LangGraphAgent) else agents
     paths = _paths(agents)
@@ -187,22 +225,36 @@ def build_app(
             raise CommandError(problem)
         add_langgraph_fastapi_endpoint(app, agent, unquote(paths[name]))
     app.include_router(
-        playground_router(AGENT_PATH if len(paths) == 1 else paths, title=title, suggestions=suggestions)
+        playground_router(
+            AGENT_PATH if len(paths) == 1 else paths, title=title, suggestions=suggestions
+        )
     )
     if wrong := [one for one in origins if not _ORIGIN.fullmatch(one)]:
-        raise CommandError(f"--cors {wrong[0]} must look like http://localhost:3000, or be * for every page.")
-    if origins:  # without credentials, so that no page of another site can use the cookie of an API key
+        raise CommandError(
+            f"--cors {wrong[0]} must look like http://localhost:3000, or be * for every page."
+        )
+    if (
+        origins
+    ):  # without credentials, so that no page of another site can use the cookie of an API key
         allowed = [one.rstrip("/") for one in origins]
-        app.add_middleware(CORSMiddleware, allow_origins=allowed, allow_methods=["*"], allow_headers=["*"])
+        app.add_middleware(
+            CORSMiddleware, allow_origins=allowed, allow_methods=["*"], allow_headers=["*"]
+        )
     if _is_local(host):
-        # A page elsewhere could point a host name of its own at this machine, and so read a local agent's answers.
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=["localhost", "127.0.0.1", "[::1]", host])
+        # A page elsewhere could point a host name of its own at this machine, and so read a local
+        # agent's answers.
+        app.add_middleware(
+            TrustedHostMiddleware, allowed_hosts=["localhost", "127.0.0.1", "[::1]", host]
+        )
     return app
 
 
 def _paths(agents: Mapping[str, LangGraphAgent]) -> dict[str, str]:
     """Return the path of each agent, as it stands in URLs."""
-    return {name: AGENT_PATH if len(agents) == 1 else f"/agents/{quote(name, safe='')}" for name in agents}
+    return {
+        name: AGENT_PATH if len(agents) == 1 else f"/agents/{quote(name, safe='')}"
+        for name in agents
+    }
 
 
 def _page(site: Site, listener: socket.socket) -> str:
@@ -221,16 +273,24 @@ def _is_local(host: str) -> bool:
 
 
 def _check_key(api_key: str, request: Request) -> None:
-    """Let a request pass that brings the key: as a bearer token, or as the cookie that a page opened with it gets."""
+    """Let a request pass that brings the key: as a bearer token, or as the cookie that a page
+    opened with it gets.
+    """
     expected = quote(api_key, safe="")
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     bearer = quote(token, safe="") if scheme.lower() == "bearer" else ""
-    if any(compare_digest(one.encode(), expected.encode()) for one in (bearer, request.cookies.get(_COOKIE, ""))):
+    if any(
+        compare_digest(one.encode(), expected.encode())
+        for one in (bearer, request.cookies.get(_COOKIE, ""))
+    ):
         return
     if compare_digest(quote(request.query_params.get("key", ""), safe=""), expected):
         cookie = f"{_COOKIE}={expected}; HttpOnly; SameSite=Strict; Path=/"
         raise HTTPException(303, headers={"location": request.url.path, "set-cookie": cookie})
-    hint = "Send 'Authorization: Bearer KEY' with the key of this server, or open its page with ?key=KEY once."
+    hint = (
+        "Send 'Authorization: Bearer KEY' with the key of this server, or open its page with "
+        "?key=KEY once."
+    )
     raise HTTPException(401, hint, {"www-authenticate": "Bearer"})
 
 
@@ -245,7 +305,11 @@ def _ask(url: str, question: str, api_key: str | None) -> None:
 def _listen(host: str, port: int) -> socket.socket:
     """Open the listening socket before the server starts, so that a printed URL always works."""
     try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
     except OSError as error:
         hint = "Choose another port with --port, or 0 for any free port."
-        raise CommandError(f"Cannot listen on {host}:{port}: {error.strerror}. {hint}", ExitCode.FAILED) from error
+        raise CommandError(
+            f"Cannot listen on {host}:{port}: {error.strerror}. {hint}", ExitCode.FAILED
+        ) from error

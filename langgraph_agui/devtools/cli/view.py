@@ -30,7 +30,8 @@ from langgraph_agui.protocol.event_order import ItemKind, item_of
 
 _REDRAWS_PER_SECOND: Final = 12
 _MAX_TITLE: Final = 60
-# How many characters are read as Markdown: of a text that still grows, each time it is drawn, and at its end.
+# How many characters are read as Markdown: of a text that still grows, each time it is drawn, and
+# at its end.
 _MAX_GROWING: Final = 10_000
 _MAX_MARKDOWN: Final = 100_000
 _MARKS: Final = {"result": "→ ", "failed": "✗ ", "rejected": "rejected: "}
@@ -53,7 +54,8 @@ class Item:
     printed: bool = False
     # The result of a call, or the reason of its rejection.
     result: str | None = None
-    # How it has ended, if that is known: "result", "failed" or "rejected" for a call, else why it goes no further.
+    # How it has ended, if that is known: "result", "failed" or "rejected" for a call, else why it
+    # goes no further.
     status: str = ""
     # Whether its text is complete.
     ended: bool = False
@@ -71,15 +73,16 @@ class Item:
 class View:
     """Shows the events of any number of runs, and messages of our own.
 
-    This class decides which event opens, extends or ends which item; subclasses decide how items look, and whether they
-    are redrawn (`is_live`).
+    This class decides which event opens, extends or ends which item; subclasses decide how items
+    look, and whether they are redrawn (`is_live`).
     """
 
     is_live = False
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        # The calls that the person has rejected, and why: the agent's results of them are texts for its model.
+        # The calls that the person has rejected, and why: the agent's results of them are texts for
+        # its model.
         self.rejected: dict[str, str] = {}
         self.subagents = formatting.Subagents()
         self._activities = formatting.ActivityLines()
@@ -95,8 +98,12 @@ class View:
         if (reason := self.rejected.get(call_id)) is not None:
             self._show_result(call_id, reason, "rejected", run)
         else:
-            failed = (event.metadata or {}).get("status") == "error"  # a convention of `LangGraphAgent`
-            self._show_result(call_id, plain_text(event.content), "failed" if failed else "result", run)
+            failed = (event.metadata or {}).get(
+                "status"
+            ) == "error"  # a convention of `LangGraphAgent`
+            self._show_result(
+                call_id, plain_text(event.content), "failed" if failed else "result", run
+            )
 
     def _show_result(self, call_id: str, text: str, status: str, run: str | None) -> None:
         """Show how a call has ended."""
@@ -153,9 +160,17 @@ class View:
                 self._open(*item_of(event), event.subagent_run_id)
             case agui.ToolCallStartEvent():
                 self._open(*item_of(event), event.subagent_run_id, event.tool_call_name)
-            case agui.TextMessageContentEvent() | agui.ReasoningMessageContentEvent() | agui.ToolCallArgsEvent():
+            case (
+                agui.TextMessageContentEvent()
+                | agui.ReasoningMessageContentEvent()
+                | agui.ToolCallArgsEvent()
+            ):
                 self._extend(*item_of(event), event.delta)
-            case agui.TextMessageEndEvent() | agui.ReasoningMessageEndEvent() | agui.ToolCallEndEvent():
+            case (
+                agui.TextMessageEndEvent()
+                | agui.ReasoningMessageEndEvent()
+                | agui.ToolCallEndEvent()
+            ):
                 self._end(*item_of(event))
             case agui.ToolCallResultEvent():
                 self._receive_result(event)
@@ -165,16 +180,25 @@ class View:
     def _show_other(self, event: agui.BaseEvent) -> None:
         """Show an event that belongs to no item."""
         match event:
-            case agui.ActivitySnapshotEvent(subagent_run_id=run) | agui.ActivityDeltaEvent(subagent_run_id=run):
+            case (
+                agui.ActivitySnapshotEvent(subagent_run_id=run)
+                | agui.ActivityDeltaEvent(subagent_run_id=run)
+            ):
                 for line in self._activities.receive(event):
-                    self.line(f"{self.subagents.prefix(run)}  {shorten(line)}", "note", self.subagents.indent(run))
+                    self.line(
+                        f"{self.subagents.prefix(run)}  {shorten(line)}",
+                        "note",
+                        self.subagents.indent(run),
+                    )
             case agui.SubagentStartedEvent(subagent_run_id=run, description=task):
                 self._subagent_line(run, f"started: {shorten(task)}" if task else "started")
             case agui.SubagentFinishedEvent(subagent_run_id=run, outcome=outcome):
                 suspended = isinstance(outcome, agui.SubagentFinishedSuspendedOutcome)
                 self._subagent_line(run, "waits for an answer" if suspended else "done")
             case agui.SubagentErrorEvent(subagent_run_id=run, message=message, code=code):
-                self._subagent_line(run, "stopped" if code == "cancelled" else f"failed: {message}", "failed")
+                self._subagent_line(
+                    run, "stopped" if code == "cancelled" else f"failed: {message}", "failed"
+                )
             case agui.RunErrorEvent(message=message, code=code):
                 self.finish()
                 self.line(f"error: {code}: {message}" if code else f"error: {message}", "error")
@@ -190,18 +214,31 @@ class View:
         self.line(f"{self.subagents.heading(run)} {text}", style, self.subagents.indent(run))
 
     def end_turn(self, state: str | None, usage: Iterable[agui.TokenUsage]) -> None:
-        """Show the result of a turn: the state as JSON if it changed, and the tokens of each model."""
+        """Show the result of a turn: the state as JSON if it changed, and the tokens of each
+        model.
+        """
         if state is not None:
             self.line(f"state: {state}")
         for entry in usage:
             names = ("in", "cached", "out", "reasoning")
-            counts = (entry.input_tokens, entry.cached_input_tokens, entry.output_tokens, entry.reasoning_tokens)
-            known = [f"{count} {name}" for name, count in zip(names, counts, strict=True) if count is not None]
+            counts = (
+                entry.input_tokens,
+                entry.cached_input_tokens,
+                entry.output_tokens,
+                entry.reasoning_tokens,
+            )
+            known = [
+                f"{count} {name}"
+                for name, count in zip(names, counts, strict=True)
+                if count is not None
+            ]
             self.line(f"tokens: {', '.join(known)}" + (f" ({entry.model})" if entry.model else ""))
 
 
 class JsonLinesView(View):
-    """Prints each event as one line of JSON on stdout, and everything else on stderr. Chunk events come expanded."""
+    """Prints each event as one line of JSON on stdout, and everything else on stderr. Chunk events
+    come expanded.
+    """
 
     def __init__(self) -> None:
         super().__init__(Console(stderr=True, highlight=False))
@@ -216,7 +253,9 @@ class JsonLinesView(View):
 
 
 class PlainView(View):
-    """Prints plain lines. Items interleave on the wire, lines cannot: the oldest open item prints, the others wait."""
+    """Prints plain lines. Items interleave on the wire, lines cannot: the oldest open item prints,
+    the others wait.
+    """
 
     def _show_result(self, call_id: str, text: str, status: str, run: str | None) -> None:
         line = f"{self.subagents.prefix(run)}  {status}" + (f": {shorten(text)}" if text else "")
@@ -235,7 +274,9 @@ class PlainView(View):
     def _new_item(self, kind: ItemKind, run: str | None, name: str) -> Item:
         label = {"reasoning message": "thinking: ", "tool call": f"tool {name} "}.get(kind, "")
         style = {"reasoning message": "thinking", "tool call": "call"}.get(kind, "")
-        return Item(kind, self.subagents.prefix(run) + label, self.subagents.indent(run), name, style)
+        return Item(
+            kind, self.subagents.prefix(run) + label, self.subagents.indent(run), name, style
+        )
 
     def _update(self) -> None:
         """Print what the first item has, then continue with the next one if it has ended."""
@@ -262,7 +303,8 @@ class PlainView(View):
 class LiveView(View):
     """Redraws open items at the bottom of a terminal, and prints finished ones into the scrollback.
 
-    Items are printed in the order in which they end, so that a long tool call does not hide what its subagents write.
+    Items are printed in the order in which they end, so that a long tool call does not hide what
+    its subagents write.
     """
 
     is_live = True
@@ -277,11 +319,15 @@ class LiveView(View):
     def begin(self) -> None:
         """Show that the agent works."""
         if self._live is None:
-            self._live = Live(self, console=self.console, refresh_per_second=_REDRAWS_PER_SECOND, transient=True)
+            self._live = Live(
+                self, console=self.console, refresh_per_second=_REDRAWS_PER_SECOND, transient=True
+            )
             self._live.start()
 
     def _show_result(self, call_id: str, text: str, status: str, run: str | None) -> None:
-        """Add the result to its call; if the call was printed already, print a card with the result alone."""
+        """Add the result to its call; if the call was printed already, print a card with the result
+        alone.
+        """
         self._open("tool call", call_id, run, self._tools.get(call_id, "tool"))
         item = self._items["tool call", call_id]
         item.result, item.status, item.final = text, status, True
@@ -332,17 +378,25 @@ class LiveView(View):
             body = self._render_text(item, text)
         else:
             return None
-        indent = min(len(item.indent), self.console.width // 2)  # rich drops what has no room at all
+        indent = min(
+            len(item.indent), self.console.width // 2
+        )  # rich drops what has no room at all
         return Padding(body, (0, 0, 0, indent)) if indent else body
 
     def _render_text(self, item: Item, text: str) -> RenderableType:
         is_short = len(text) <= (_MAX_MARKDOWN if item.final else _MAX_GROWING)
-        parts = [safe(item.prefix.rstrip()), SafeMarkdown(text) if is_short else safe(text), safe(item.status, "note")]
+        parts = [
+            safe(item.prefix.rstrip()),
+            SafeMarkdown(text) if is_short else safe(text),
+            safe(item.status, "note"),
+        ]
         return Group(*(part for part in parts if part))
 
     def _render_reasoning(self, item: Item, text: str) -> RenderableType:
         words = len(text.split())
-        about = ", ".join(filter(None, (f"{words} {'word' if words == 1 else 'words'}", item.status)))
+        about = ", ".join(
+            filter(None, (f"{words} {'word' if words == 1 else 'words'}", item.status))
+        )
         title = f"thought for {item.seconds:.1f} s ({about})"
         if item.final:
             return safe(f"{item.prefix}▸ {title}", "note")
@@ -354,10 +408,14 @@ class LiveView(View):
         if item.result is not None:
             style, state = item.status, "done" if item.status == "result" else item.status
             body.append(safe((_MARKS[style] + shorten(item.result)).rstrip(": "), style))
-        return formatting.card(one_line(item.prefix + item.name, _MAX_TITLE), Group(*body), style, state)
+        return formatting.card(
+            one_line(item.prefix + item.name, _MAX_TITLE), Group(*body), style, state
+        )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw the end of what is open, as much as the screen has room for. A thread of rich calls this too."""
+        """Draw the end of what is open, as much as the screen has room for. A thread of rich calls
+        this too.
+        """
         lines: list[list[Segment]] = []
         for item in list(self._items.values()):
             if (body := self._render(item)) is not None:

@@ -1,6 +1,7 @@
 """What the page asks its server: Markdown as HTML, and what the verifier finds in a stream.
 
-The body of a request enters, JSON data leaves. `HTTPException` is what is raised for a body that does not fit.
+The body of a request enters, JSON data leaves. `HTTPException` is what is raised for a body that
+does not fit.
 """
 
 import re
@@ -20,7 +21,8 @@ from langgraph_agui.protocol.wire import clean_text
 
 Body = TypeVar("Body", bound=BaseModel)
 
-# The most that one request may hold. Longer texts become plain paragraphs, longer code blocks have no colours.
+# The most that one request may hold. Longer texts become plain paragraphs, longer code blocks have
+# no colours.
 MARKDOWN_LIMITS: Final = InputLimits(max_bytes=1_000_000, max_items=64)
 STREAM_LIMITS: Final = InputLimits(max_values=1_000_000)
 _MAX_TEXT: Final = 100_000
@@ -28,7 +30,9 @@ _MAX_CODE: Final = 50_000
 
 _LINK: Final = re.compile(r"(https?:|mailto:)", re.IGNORECASE)
 _TEXTS: Final = 'Expected {"texts": [...]}: at most 64 Markdown texts.'
-_STREAM: Final = 'Expected {"input": RunAgentInput or null, "events": [...]}: AG-UI events as JSON objects.'
+_STREAM: Final = (
+    'Expected {"input": RunAgentInput or null, "events": [...]}: AG-UI events as JSON objects.'
+)
 
 
 class _Texts(BaseModel):
@@ -41,29 +45,40 @@ class _Stream(BaseModel):
 
 
 def render_texts(body: bytes) -> dict[str, list[str]]:
-    """Return the HTML of each text in the body. Raises `HTTPException` if there is none, or too many."""
+    """Return the HTML of each text in the body. Raises `HTTPException` if there is none, or too
+    many.
+    """
     texts = _read(body, _Texts, MARKDOWN_LIMITS, _TEXTS).texts
     if len(texts) > MARKDOWN_LIMITS.max_items:
         raise HTTPException(413, f"There are {len(texts)} texts. {_TEXTS}")
     render, cleaned = _renderer(), map(clean_text, texts)
-    return {"html": [render(text) if len(text) <= _MAX_TEXT else _paragraphs(text) for text in cleaned]}
+    return {
+        "html": [render(text) if len(text) <= _MAX_TEXT else _paragraphs(text) for text in cleaned]
+    }
 
 
 def find_faults(body: bytes) -> dict[str, object]:
-    """Return the first event in the body that breaks a rule for producers, as `findings`: at most one.
+    """Return the first event in the body that breaks a rule for producers, as `findings`: at most
+    one.
 
-    `index` is the event's place; that of a fault of the whole stream is the number of events. The verifier stops at
-    what it finds, as later findings would follow from it. Raises `HTTPException` if the body holds no stream.
+    `index` is the event's place; that of a fault of the whole stream is the number of events. The
+    verifier stops at what it finds, as later findings would follow from it. Raises `HTTPException`
+    if the body holds no stream.
     """
     stream = _read(body, _Stream, STREAM_LIMITS, _STREAM)
     try:
-        fault = first_fault(stream.events, None if stream.input is None else parse_input(stream.input))
+        fault = first_fault(
+            stream.events, None if stream.input is None else parse_input(stream.input)
+        )
     except ProtocolError as error:
         raise HTTPException(422, f"{error} {_STREAM}") from error
     if fault is None:
         return {"findings": [], "stopped": False}
     index, found = fault
-    return {"findings": [{"index": index, "code": found.code, "message": str(found)}], "stopped": True}
+    return {
+        "findings": [{"index": index, "code": found.code, "message": str(found)}],
+        "stopped": True,
+    }
 
 
 def _read(body: bytes, form: type[Body], limits: InputLimits, expected: str) -> Body:
@@ -81,7 +96,9 @@ def _read(body: bytes, form: type[Body], limits: InputLimits, expected: str) -> 
 
 @cache
 def _renderer() -> Callable[[str], str]:
-    """Return what makes HTML of Markdown. Without the extra `cli`, texts become plain paragraphs."""
+    """Return what makes HTML of Markdown. Without the extra `cli`, texts become plain
+    paragraphs.
+    """
     try:
         from markdown_it import MarkdownIt
         from markdown_it.renderer import RendererHTML
@@ -90,7 +107,13 @@ def _renderer() -> Callable[[str], str]:
     except ModuleNotFoundError:
         return _paragraphs
 
-    def link(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+    def link(
+        renderer: RendererHTML,
+        tokens: Sequence[Token],
+        index: int,
+        options: OptionsDict,
+        env: EnvType,
+    ) -> str:
         """Return an image as a link: the page loads nothing from elsewhere."""
         token = tokens[index]
         address = str(token.attrs["src"])

@@ -1,8 +1,9 @@
 """LangChain's callbacks as calls of a translation.
 
-One synchronous handler that LangChain runs inline sees every chunk with its LLM run id, calls that fail mid-stream and
-`adispatch_custom_event`; no stream mode shows all of these. Callbacks enter here in whatever thread runs them. They
-leave through `deliver`, which brings them to the translation one at a time and in order.
+One synchronous handler that LangChain runs inline sees every chunk with its LLM run id, calls that
+fail mid-stream and `adispatch_custom_event`; no stream mode shows all of these. Callbacks enter
+here in whatever thread runs them. They leave through `deliver`, which brings them to the
+translation one at a time and in order.
 """
 
 import asyncio
@@ -38,7 +39,9 @@ Emit: TypeAlias = Callable[[object], None]
 _writer: ContextVar[Emit | None]
 try:
     from langgraph.pregel._tools import _tool_call_writer as _writer
-except ImportError:  # a LangGraph version that keeps it elsewhere: the output of its tools is not emitted
+except (
+    ImportError
+):  # a LangGraph version that keeps it elsewhere: the output of its tools is not emitted
     _writer = ContextVar("tool_call_writer", default=None)
 
 
@@ -57,15 +60,18 @@ class _Writer:
 class ToolOutputs:
     """Captures the output of the running tools.
 
-    LangGraph keeps the writer of the running tool in a context variable, which its stream mode `tools` sets. That mode
-    adds a second handler to every token; setting the variable here costs nothing.
+    LangGraph keeps the writer of the running tool in a context variable, which its stream mode
+    `tools` sets. That mode adds a second handler to every token; setting the variable here costs
+    nothing.
     """
 
     def __init__(self) -> None:
         self._tokens: dict[UUID, Token[Emit | None]] = {}
 
     def capture(self, run_id: UUID, emit: Emit) -> None:
-        """Pass the output of the tool that is about to run in this context to `emit`, beside other handlers of it."""
+        """Pass the output of the tool that is about to run in this context to `emit`, beside other
+        handlers of it.
+        """
         before = _writer.get()
         if isinstance(before, _Writer) and before.run_id == run_id:
             before.listeners.append(emit)
@@ -75,20 +81,23 @@ class ToolOutputs:
     def release(self, run_id: UUID) -> None:
         """Restore the writer of the tool around this one, which has ended."""
         if (token := self._tokens.pop(run_id, None)) is not None:
-            with suppress(ValueError):  # it has ended in another context, which did not inherit the writer
+            with suppress(
+                ValueError
+            ):  # it has ended in another context, which did not inherit the writer
                 _writer.reset(token)
 
 
 class CallbackSource(BaseCallbackHandler):
-    """A callback handler that reports to a translation. Subclasses implement `deliver` and `on_llm_new_token`.
+    """A callback handler that reports to a translation. Subclasses implement `deliver` and
+    `on_llm_new_token`.
 
     Args:
         translation: Receives the calls.
 
     Attributes:
         runs: Where the runs of LangChain are in the graph.
-        stopped: Whether the run was stopped: further callbacks raise `RunStopped` into the code that calls them, which
-            ends a model in a thread. Cancelling a task does not reach that.
+        stopped: Whether the run was stopped: further callbacks raise `RunStopped` into the code
+            that calls them, which ends a model in a thread. Cancelling a task does not reach that.
     """
 
     run_inline = True
@@ -100,7 +109,8 @@ class CallbackSource(BaseCallbackHandler):
         self._messages = translation.messages
         self._key = translation.messages_key
         self._inputs: dict[UUID, object] = {}
-        # By `run_id.int`: the hash of a UUID is a function in Python, and this is read for every token.
+        # By `run_id.int`: the hash of a UUID is a function in Python, and this is read for every
+        # token.
         self._calls: dict[int, ModelCall] = {}
         # What is silenced of the messages of this run's models, by id.
         self._silences: dict[str, Silence] = {}
@@ -109,14 +119,17 @@ class CallbackSource(BaseCallbackHandler):
         self.stopped = False
 
     def deliver(self, position: StreamPosition | None, call: Callable[[], None]) -> None:
-        """Run `call` when it is its turn: after all earlier ones, and after the graph's stream has passed `position`.
+        """Run `call` when it is its turn: after all earlier ones, and after the graph's stream has
+        passed `position`.
 
         Raises `RunStopped` if the run was stopped.
         """
         raise NotImplementedError
 
     def _deliver_failure(self, position: StreamPosition | None, call: Callable[[], None]) -> None:
-        """Deliver a failure. In a run that was stopped, the failure is the stop itself and needs no report."""
+        """Deliver a failure. In a run that was stopped, the failure is the stop itself and needs no
+        report.
+        """
         with suppress(RunStopped):
             self.deliver(position, call)
 
@@ -124,9 +137,11 @@ class CallbackSource(BaseCallbackHandler):
         """Return the output unchanged."""
         return output
 
-    tap_output_aiter = tap_output_iter  # having the two makes chat models stream, as LangGraph's own handler does
+    tap_output_aiter = (
+        tap_output_iter  # having the two makes chat models stream, as LangGraph's own handler does
+    )
 
-    # -- models -------------------------------------------------------------------------------------------------
+    # -- models -----------------------------------------------------------------------------------
 
     def on_chat_model_start(
         self,
@@ -154,17 +169,25 @@ class CallbackSource(BaseCallbackHandler):
         self._calls[run_id.int] = call
         self.deliver(None, partial(self._translation.start_model_call, call))
 
-    def on_llm_start(self, serialized: object, prompts: object, *, run_id: UUID, **kwargs: Any) -> None:
+    def on_llm_start(
+        self, serialized: object, prompts: object, *, run_id: UUID, **kwargs: Any
+    ) -> None:
         """A completion model begins."""
         self.on_chat_model_start(serialized, prompts, run_id=run_id, **kwargs)
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: object) -> None:
         """A model call has ended."""
         call = self._calls.pop(run_id.int, None)
-        generation = response.generations[0][0] if response.generations and response.generations[0] else None
+        generation = (
+            response.generations[0][0] if response.generations and response.generations[0] else None
+        )
         if call is None or generation is None:
             return
-        message = generation.message if isinstance(generation, ChatGeneration) else AIMessage(content=generation.text)
+        message = (
+            generation.message
+            if isinstance(generation, ChatGeneration)
+            else AIMessage(content=generation.text)
+        )
         call.silence = EVERYTHING if call.hidden else call.silence.for_message(message)
         message = call.silence.marked(message)
         if isinstance(generation, ChatGeneration):
@@ -178,7 +201,7 @@ class CallbackSource(BaseCallbackHandler):
         if (call := self._calls.pop(run_id.int, None)) is not None:
             self._deliver_failure(None, partial(self._translation.fail_model_call, call, error))
 
-    # -- nodes --------------------------------------------------------------------------------------------------
+    # -- nodes ------------------------------------------------------------------------------------
 
     def on_chain_start(
         self,
@@ -192,12 +215,16 @@ class CallbackSource(BaseCallbackHandler):
         name: str | None = None,
         **kwargs: object,
     ) -> None:
-        """A chain begins. It matters if it is a node's own run, or later turns out to be a graph's."""
+        """A chain begins. It matters if it is a node's own run, or later turns out to be a
+        graph's.
+        """
         self.runs.enter(run_id, parent_run_id, name or "")
         if not metadata or not name or name != metadata.get("langgraph_node"):
             return
         namespace = namespace_of(metadata)
-        if (tags and TAG_HIDDEN in tags) or (namespace and self.runs.find(parent_run_id).node == namespace):
+        if (tags and TAG_HIDDEN in tags) or (
+            namespace and self.runs.find(parent_run_id).node == namespace
+        ):
             return  # a chain inside the node that happens to have its name
         location = self.runs.enter_node(run_id, parent_run_id, namespace, tags or ())
         self._inputs[run_id] = inputs
@@ -207,14 +234,23 @@ class CallbackSource(BaseCallbackHandler):
     def on_chain_end(self, outputs: object, *, run_id: UUID, **kwargs: object) -> None:
         """A chain has ended."""
         if run_id in self._inputs:
-            location, inputs = self.runs.find(run_id), partial(extract_all, self._inputs.pop(run_id), self._key)
-            output = self._messages.copies.read_output(outputs, self._key, location.node, location.subagent)
+            location, inputs = (
+                self.runs.find(run_id),
+                partial(extract_all, self._inputs.pop(run_id), self._key),
+            )
+            output = self._messages.copies.read_output(
+                outputs, self._key, location.node, location.subagent
+            )
             for message, streamed_id in output.with_copies:
                 # It gets an id before the state gives it one, as LangGraph would.
                 message.id = message.id or streamed_id or str(uuid4())
-                if message.id in self._silences:  # a node that streams its model returns a message of its own
+                if (
+                    message.id in self._silences
+                ):  # a node that streams its model returns a message of its own
                     self._silences[message.id].mark(message)
-            end = partial(self._translation.end_node, run_id, output, inputs, location.subagent, location.node)
+            end = partial(
+                self._translation.end_node, run_id, output, inputs, location.subagent, location.node
+            )
             self.deliver(location.position("end"), end)
         if (subagent := self.runs.leave(run_id)) is not None:
             self.deliver(None, partial(self._translation.end_subagent, subagent))
@@ -229,14 +265,22 @@ class CallbackSource(BaseCallbackHandler):
             position = location.position("end") if paused else ("soon", str(run_id))
             self._deliver_failure(position, partial(self._translation.steps.finish, run_id))
             if paused and error.args:
-                self._deliver_failure(None, partial(self._translation.pause, error.args[0], location.subagent))
+                self._deliver_failure(
+                    None, partial(self._translation.pause, error.args[0], location.subagent)
+                )
         if (subagent := self.runs.leave(run_id)) is not None:
             self._deliver_failure(None, partial(self._translation.end_subagent, subagent, error))
 
-    # -- tools and the rest -------------------------------------------------------------------------------------
+    # -- tools and the rest -----------------------------------------------------------------------
 
     def on_tool_start(
-        self, serialized: object, input_str: str, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: object
+        self,
+        serialized: object,
+        input_str: str,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **kwargs: object,
     ) -> None:
         """A tool begins."""
         tool = ToolRun.of_start(serialized, kwargs)
@@ -244,7 +288,12 @@ class CallbackSource(BaseCallbackHandler):
         call_id = tool.call_id or str(run_id)
 
         def emit_output(delta: object) -> None:
-            self.deliver(None, partial(self._translation.output.emit_tool_output, call_id, tool.name, delta, subagent))
+            self.deliver(
+                None,
+                partial(
+                    self._translation.output.emit_tool_output, call_id, tool.name, delta, subagent
+                ),
+            )
 
         self.deliver(None, partial(self._translation.output.start_tool, call_id, subagent))
         self._outputs.capture(run_id, emit_output)
@@ -261,7 +310,9 @@ class CallbackSource(BaseCallbackHandler):
         """A tool failed."""
         paused = isinstance(error, GraphBubbleUp)
         if not paused:
-            self._deliver_failure(None, partial(self._translation.errors.record, error, ErrorCode.TOOL_ERROR))
+            self._deliver_failure(
+                None, partial(self._translation.errors.record, error, ErrorCode.TOOL_ERROR)
+            )
         self._end_tool(run_id, failed=True, paused=paused)
 
     def _end_tool(self, run_id: UUID, *, failed: bool, paused: bool = False) -> None:
@@ -270,23 +321,37 @@ class CallbackSource(BaseCallbackHandler):
         self._outputs.release(run_id)
         if location.tool is not None and not paused:
             call_id = location.tool.call_id or str(run_id)
-            end = partial(self._translation.output.end_tool, call_id, location.subagent, failed=failed)
+            end = partial(
+                self._translation.output.end_tool, call_id, location.subagent, failed=failed
+            )
             self._deliver_failure(None, end)
 
     def on_custom_event(self, name: str, data: object, *, run_id: UUID, **kwargs: object) -> None:
         """`adispatch_custom_event` was called."""
         location = self.runs.find(run_id)
-        self.deliver(None, self._translation.output.receive_event(name, data, location.subagent, location.node or ""))
+        self.deliver(
+            None,
+            self._translation.output.receive_event(
+                name, data, location.subagent, location.node or ""
+            ),
+        )
 
     def on_retriever_start(
-        self, serialized: object, query: str, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: object
+        self,
+        serialized: object,
+        query: str,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **kwargs: object,
     ) -> None:
         """A retriever begins; a model may run inside it. Its end matters to nobody."""
         self.runs.enter(run_id, parent_run_id, "")
 
 
 class LoopCallbackSource(CallbackSource):
-    """The source of a graph's run: delivers in the thread of the event loop, in the order of the sequencer.
+    """The source of a graph's run: delivers in the thread of the event loop, in the order of the
+    sequencer.
 
     Args:
         translation: Receives the calls.
@@ -304,10 +369,14 @@ class LoopCallbackSource(CallbackSource):
         self._waiting = self.sequencer.waiting
         self._thread = get_ident()
 
-    def on_llm_new_token(self, token: object, *, chunk: Chunk | None = None, run_id: UUID, **kwargs: object) -> None:
-        """A model sends a chunk. It is passed on at once if this is the loop's thread and nothing waits. The hot path.
+    def on_llm_new_token(
+        self, token: object, *, chunk: Chunk | None = None, run_id: UUID, **kwargs: object
+    ) -> None:
+        """A model sends a chunk. It is passed on at once if this is the loop's thread and nothing
+        waits. The hot path.
 
-        Raises `RunStopped` in another thread if the run was stopped: what runs in the loop is being cancelled.
+        Raises `RunStopped` in another thread if the run was stopped: what runs in the loop is being
+        cancelled.
         """
         if (call := self._calls.get(run_id.int)) is None:
             return
@@ -319,7 +388,9 @@ class LoopCallbackSource(CallbackSource):
             self.deliver(None, partial(self._messages.receive_chunk, call, message))
 
     def deliver(self, position: StreamPosition | None, call: Callable[[], None]) -> None:
-        """Run `call` in the loop's thread when it is its turn. Raises `RunStopped` if the run was stopped."""
+        """Run `call` in the loop's thread when it is its turn. Raises `RunStopped` if the run was
+        stopped.
+        """
         if self.stopped:
             raise RunStopped
         guarded = partial(self._run_guarded, call)

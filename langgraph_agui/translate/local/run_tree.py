@@ -1,7 +1,7 @@
 """Where each LangChain run is: in which node, subagent and tool call.
 
-The runs enter with their parents, as callbacks report them; locations leave. LangGraph does not report that a graph
-begins. A graph is known by its nodes, whose runs are children of its own.
+The runs enter with their parents, as callbacks report them; locations leave. LangGraph does not
+report that a graph begins. A graph is known by its nodes, whose runs are children of its own.
 """
 
 import threading
@@ -16,7 +16,8 @@ from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.translate.local.sequencer import StreamPosition
 from langgraph_agui.translate.subagents import SubagentRun
 
-# The beginning of the tag that LangGraph gives to runs of nodes, and not to those of tasks (functional API).
+# The beginning of the tag that LangGraph gives to runs of nodes, and not to those of tasks
+# (functional API).
 _NODE_TAG: Final = "graph:step:"
 
 # The name of a graph that was given none.
@@ -33,11 +34,13 @@ class ToolRun:
 
     @classmethod
     def of_start(cls, serialized: object, fields: Mapping[str, object]) -> "ToolRun":
-        """Read the start of a tool. Its arguments describe a task better than the tool's own description does.
+        """Read the start of a tool. Its arguments describe a task better than the tool's own
+        description does.
 
         Args:
             serialized: The tool's name and description.
-            fields: `inputs`, its arguments; `tool_call_id`; `name`, for where `serialized` has none.
+            fields: `inputs`, its arguments; `tool_call_id`; `name`, for where `serialized` has
+                none.
         """
         tool, arguments = as_mapping(serialized) or {}, as_mapping(fields.get("inputs")) or {}
         texts = (arguments.get("description"), tool.get("description"))
@@ -52,8 +55,8 @@ class RunLocation:
 
     Attributes:
         name: The run's own name.
-        namespace: The checkpoint namespace of the node that it is in; "" in no node, None in a node of a graph whose
-            stream does not reach ours.
+        namespace: The checkpoint namespace of the node that it is in; "" in no node, None in a node
+            of a graph whose stream does not reach ours.
         node: The same, also in such a graph.
         subagent: The subagent that it belongs to.
         tool: The tool that it belongs to, inside that node.
@@ -66,7 +69,9 @@ class RunLocation:
     tool: ToolRun | None = None
 
     def position(self, point: Literal["start", "end"]) -> StreamPosition | None:
-        """Where in the stream the node starts or ends; None if the stream does not show this node."""
+        """Where in the stream the node starts or ends; None if the stream does not show this
+        node.
+        """
         return (point, task_id(self.node)) if self.namespace is not None else None
 
 
@@ -92,20 +97,30 @@ class RunTree:
         """Return the subagent whose graph streams under this namespace."""
         return self._by_namespace.get("|".join(namespace))
 
-    def enter(self, run_id: UUID, parent: UUID | None, name: str, tool: ToolRun | None = None) -> RunLocation:
+    def enter(
+        self, run_id: UUID, parent: UUID | None, name: str, tool: ToolRun | None = None
+    ) -> RunLocation:
         """A chain or a tool begins: it is where its parent is. Return where that is."""
         around = self.find(parent)
         self._locations[run_id] = location = replace(around, name=name, tool=tool or around.tool)
         return location
 
-    def enter_node(self, run_id: UUID, parent: UUID | None, namespace: str, tags: Sequence[str]) -> RunLocation:
-        """A node begins. Return where it is. The first node of a graph inside another begins that subagent."""
+    def enter_node(
+        self, run_id: UUID, parent: UUID | None, namespace: str, tags: Sequence[str]
+    ) -> RunLocation:
+        """A node begins. Return where it is. The first node of a graph inside another begins that
+        subagent.
+        """
         around = self.find(parent)
         subagent, within = around.subagent, around.namespace
         if parent is not None and any(tag.startswith(_NODE_TAG) for tag in tags):
             if around.node:
-                with self._lock:  # the first nodes of a graph may begin at once, each in a thread of its own
-                    subagent = self._graphs.get(parent) or self._start_subagent(parent, around, graph_of(namespace))
+                with (
+                    self._lock
+                ):  # the first nodes of a graph may begin at once, each in a thread of its own
+                    subagent = self._graphs.get(parent) or self._start_subagent(
+                        parent, around, graph_of(namespace)
+                    )
             else:
                 self._roots.add(parent)
         streamed = within is not None and (not within or namespace.startswith(f"{within}|"))
@@ -131,12 +146,16 @@ class RunTree:
     def _new_id(self, task: Sequence[str], namespace: str) -> str:
         """Return the id of the graph that `task` runs and that streams under `namespace`.
 
-        A graph that keeps its own state, or that does not stream to us, has no task in its namespace. A graph that a
-        task runs once more gets another id.
+        A graph that keeps its own state, or that does not stream to us, has no task in its
+        namespace. A graph that a task runs once more gets another id.
         """
         graph = namespace.split("|")
         first = subagent_run_id(graph if graph[: len(task)] == list(task) else task) or ""
-        free = next(one for number in count() if (one := f"{first}:{number}" if number else first) not in self._ids)
+        free = next(
+            one
+            for number in count()
+            if (one := f"{first}:{number}" if number else first) not in self._ids
+        )
         self._ids.add(free)
         return free
 

@@ -1,6 +1,8 @@
-"""Puts two sources in one order: callbacks, which come at once, and stream parts, which trail them by a few loop turns.
+"""Puts two sources in one order: callbacks, which come at once, and stream parts, which trail them
+by a few loop turns.
 
-Callbacks enter with the position in the stream that they wait for, if any; they leave when it is their turn.
+Callbacks enter with the position in the stream that they wait for, if any; they leave when it is
+their turn.
 """
 
 import asyncio
@@ -8,11 +10,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-# A point in the graph's stream: the start or end of the task with this id. The stream never reports "soon". It stands
-# for a failed try of a node, which may be tried again and so has no end.
+# A point in the graph's stream: the start or end of the task with this id. The stream never reports
+# "soon". It stands for a failed try of a node, which may be tried again and so has no end.
 StreamPosition: TypeAlias = tuple[Literal["start", "end", "soon"], str]
 
-# Turns of the event loop after which "soon" is passed. The stream trails the callbacks by three (measured).
+# Turns of the event loop after which "soon" is passed. The stream trails the callbacks by three
+# (measured).
 TURNS = 12
 
 # Seconds to wait for a report that does not come, which no graph is known to cause.
@@ -36,23 +39,27 @@ class _Waiting:
 
 
 class StreamSequencer:
-    """Runs calls in the order of the callbacks, and lets them wait where the stream must come first.
+    """Runs calls in the order of the callbacks, and lets them wait where the stream must come
+    first.
 
-    A node's start waits until the stream reports that the node has started, a node's end until it reports the end.
-    Later callbacks wait behind them. So whatever the stream reports of one superstep (writer events, state) is out
-    before the next superstep emits, and a node's writer events are out before its end.
+    A node's start waits until the stream reports that the node has started, a node's end until it
+    reports the end. Later callbacks wait behind them. So whatever the stream reports of one
+    superstep (writer events, state) is out before the next superstep emits, and a node's writer
+    events are out before its end.
 
     Works in the thread of the event loop; other threads hand their calls to that thread.
 
-    Why `TURNS` and `PATIENCE`: callbacks do not know which stream parts are still on their way, LangGraph only delivers
-    these within a few turns of the loop. A position that the stream reports itself needs neither number. "soon" is
-    passed by counting `TURNS`. A reported position that is missing is passed after `PATIENCE`, so that no run hangs.
+    Why `TURNS` and `PATIENCE`: callbacks do not know which stream parts are still on their way,
+    LangGraph only delivers these within a few turns of the loop. A position that the stream reports
+    itself needs neither number. "soon" is passed by counting `TURNS`. A reported position that is
+    missing is passed after `PATIENCE`, so that no run hangs.
 
     Args:
         loop: The event loop.
 
     Attributes:
-        waiting: The calls that wait. One that has overtaken others stays, without its call, until these have run.
+        waiting: The calls that wait. One that has overtaken others stays, without its call, until
+            these have run.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -65,11 +72,14 @@ class StreamSequencer:
     def put(self, position: StreamPosition | None, call: Callable[[], None]) -> None:
         """Run `call` when all calls before it have run and the stream has passed `position`.
 
-        A start that the stream has passed overtakes the ends of other tasks, because what its task writes comes next.
-        It does not overtake a failed try: the next try of the same node must come behind that.
+        A start that the stream has passed overtakes the ends of other tasks, because what its task
+        writes comes next. It does not overtake a failed try: the next try of the same node must
+        come behind that.
         """
         passed = position is None or position in self._passed
-        if passed and (not self.waiting or (position and position[0] == "start" and not self._has_failed_try())):
+        if passed and (
+            not self.waiting or (position and position[0] == "start" and not self._has_failed_try())
+        ):
             call()
             return
         waiting = _Waiting(position, call)
@@ -88,8 +98,14 @@ class StreamSequencer:
         self._drain()
 
     def end_superstep(self) -> None:
-        """A superstep of the root graph is over: no end that is still waited for will be reported."""
-        while self.waiting and (position := self.waiting[0].position) is not None and position[0] != "start":
+        """A superstep of the root graph is over: no end that is still waited for will be
+        reported.
+        """
+        while (
+            self.waiting
+            and (position := self.waiting[0].position) is not None
+            and position[0] != "start"
+        ):
             self.advance(position)
 
     def release(self) -> None:
@@ -105,7 +121,9 @@ class StreamSequencer:
     def _drain(self) -> None:
         if not self.waiting:
             return
-        while self.waiting and (self.waiting[0].position is None or self.waiting[0].position in self._passed):
+        while self.waiting and (
+            self.waiting[0].position is None or self.waiting[0].position in self._passed
+        ):
             self.waiting.popleft().run()
         if self._timer is not None:
             self._timer.cancel()

@@ -1,7 +1,7 @@
 """Runs a graph of this process under a translation.
 
-The parts of the graph's stream enter here, its callbacks enter through `LoopCallbackSource`; the sequencer puts both in
-one order. They leave as calls of the translation.
+The parts of the graph's stream enter here, its callbacks enter through `LoopCallbackSource`; the
+sequencer puts both in one order. They leave as calls of the translation.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -32,7 +32,8 @@ class StreamPart(TypedDict):
 
 
 class GraphRunner:
-    """Runs a graph and reports to a translation. There is one for graphs here and one for graphs on a server.
+    """Runs a graph and reports to a translation. There is one for graphs here and one for graphs on
+    a server.
 
     Args:
         translation: Receives what happens.
@@ -53,8 +54,14 @@ class GraphRunner:
         raise NotImplementedError
 
     def _messages_in(self, values: object) -> list[BaseMessage]:
-        """Return the messages in a graph's state; a bare value of the functional API is no state."""
-        return extract_messages(values, self._key) if not isinstance(values, list | BaseMessage) else []
+        """Return the messages in a graph's state; a bare value of the functional API is no
+        state.
+        """
+        return (
+            extract_messages(values, self._key)
+            if not isinstance(values, list | BaseMessage)
+            else []
+        )
 
 
 class LocalGraphRunner(GraphRunner):
@@ -75,7 +82,14 @@ class LocalGraphRunner(GraphRunner):
         config = merge_run_configs(config, {"callbacks": [self._source]})
         stream = cast(
             "AsyncIterator[StreamPart]",
-            self._graph.astream(graph_input, config, context=context, stream_mode=MODES, subgraphs=True, version="v2"),
+            self._graph.astream(
+                graph_input,
+                config,
+                context=context,
+                stream_mode=MODES,
+                subgraphs=True,
+                version="v2",
+            ),
         )
         try:
             async for part in stream:
@@ -98,5 +112,9 @@ class LocalGraphRunner(GraphRunner):
                 self._translation.update_graph(namespace, data, self._messages_in(data), subagent)
             case "custom":
                 self._translation.output.emit_written(data, subagent)
-            case "updates" if not namespace and isinstance(data, Mapping) and data.get("__interrupt__") is not None:
+            case "updates" if (
+                not namespace
+                and isinstance(data, Mapping)
+                and data.get("__interrupt__") is not None
+            ):
                 self._translation.pause(cast("tuple[Interrupt, ...]", data["__interrupt__"]))

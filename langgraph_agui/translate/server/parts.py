@@ -1,8 +1,10 @@
-"""What the stream of a graph on a LangGraph server reports: tasks, subagents, errors and model calls.
+"""What the stream of a graph on a LangGraph server reports: tasks, subagents, errors and model
+calls.
 
-Parts of the stream enter, in the server's order: a task starts before the graphs that it runs, and their tasks end
-before it does. Subagents, exceptions and model calls leave. A server names neither the purpose of a tool nor a graph
-that is no agent. It does not report model calls: those are recognised by what their chunks hold.
+Parts of the stream enter, in the server's order: a task starts before the graphs that it runs, and
+their tasks end before it does. Subagents, exceptions and model calls leave. A server names neither
+the purpose of a tool nor a graph that is no agent. It does not report model calls: those are
+recognised by what their chunks hold.
 """
 
 import re
@@ -32,7 +34,9 @@ StartedTask: TypeAlias = tuple[Namespace, Task]
 
 @dataclass(slots=True)
 class _Subagent:
-    """A graph inside the root graph: its run, its agent's name (maybe an inherited one), and its first error."""
+    """A graph inside the root graph: its run, its agent's name (maybe an inherited one), and its
+    first error.
+    """
 
     run: SubagentRun
     agent: str | None
@@ -42,9 +46,9 @@ class _Subagent:
 class RemoteTasks:
     """The tasks of one run that have started and not ended, and the subagents that they run.
 
-    A server also reports the start of a task that it does not run: one that had ended before the pause that the run
-    resumes from, and one whose result is cached. Instead of its end comes an update, marked as cached, which names only
-    the node.
+    A server also reports the start of a task that it does not run: one that had ended before the
+    pause that the run resumes from, and one whose result is cached. Instead of its end comes an
+    update, marked as cached, which names only the node.
     """
 
     def __init__(self) -> None:
@@ -67,13 +71,17 @@ class RemoteTasks:
         return subagent.run if subagent is not None else None
 
     def runs_tool(self, own: Namespace) -> bool:
-        """Return whether this task is known to run a tool: one for each call, not one for all calls of a message."""
+        """Return whether this task is known to run a tool: one for each call, not one for all calls
+        of a message.
+        """
         return own in self._running and bool(_call_of(self._running[own][1]))
 
     def start(self, namespace: Namespace, task: Task) -> None:
-        """A task starts, or the stream reports so. The first one of a graph starts that graph's subagent.
+        """A task starts, or the stream reports so. The first one of a graph starts that graph's
+        subagent.
 
-        Not the task that runs the graph: when a paused run resumes, a server reports the start of finished tasks again.
+        Not the task that runs the graph: when a paused run resumes, a server reports the start of
+        finished tasks again.
         """
         if not namespace:
             self._root_agent = _agent_name(task)
@@ -82,7 +90,9 @@ class RemoteTasks:
         self._running[own_namespace(namespace, task)] = namespace, task
 
     def _start_subagent(self, namespace: Namespace, agent: str | None) -> None:
-        runner = namespace[:-1] if namespace[-1].isdigit() else namespace  # the task that runs the graph
+        runner = (
+            namespace[:-1] if namespace[-1].isdigit() else namespace
+        )  # the task that runs the graph
         outer = self._subagents.get(runner[:-1])
         inherited = outer.agent if outer is not None else self._root_agent
         call = _call_of(self._running[runner][1]) if runner in self._running else {}
@@ -101,43 +111,59 @@ class RemoteTasks:
     def end_subagents(
         self, namespace: Namespace, task: Task, error: RemoteException | None
     ) -> Iterator[tuple[SubagentRun, BaseException | None]]:
-        """Yield the subagents that end with a task, the innermost first, each with what has ended it.
+        """Yield the subagents that end with a task, the innermost first, each with what has ended
+        it.
 
         `error` is that of the task, if it has failed.
         """
         own = own_namespace(namespace, task)
         if (subagent := self._subagents.get(namespace)) is not None:
-            subagent.error = subagent.error or (GraphInterrupt() if task.get("interrupts") else error)
+            subagent.error = subagent.error or (
+                GraphInterrupt() if task.get("interrupts") else error
+            )
         inside = [found for found in self._subagents if found[: len(own)] == own]
         for found in sorted(inside, key=len, reverse=True):
             ended = self._subagents.pop(found)
             cancelled = any(graph == found for graph, _ in self._running.values())
-            # A graph that took too many steps: none of its tasks has failed, but the one that runs it.
-            too_many_steps = error if error is not None and _is_recursion_error(error.args[0]) else None
+            # A graph that took too many steps: none of its tasks has failed, but the one that runs
+            # it.
+            too_many_steps = (
+                error if error is not None and _is_recursion_error(error.args[0]) else None
+            )
             yield ended.run, ended.error or (GeneratorExit() if cancelled else too_many_steps)
 
     def end(self, namespace: Namespace, task: Task) -> Task | None:
-        """A task has ended. Return what was reported of its start; None if it ran before this run."""
+        """A task has ended. Return what was reported of its start; None if it ran before this
+        run.
+        """
         _, started = self._running.pop(own_namespace(namespace, task), (namespace, None))
         return started
 
     def take_ended_with(self, namespace: Namespace, task: Task) -> list[StartedTask]:
-        """Remove and return the tasks that will have no end of their own, now that this one has ended.
+        """Remove and return the tasks that will have no end of their own, now that this one has
+        ended.
 
-        Those of the graphs that it has run, which were cancelled, and those of its node that were not run at all.
+        Those of the graphs that it has run, which were cancelled, and those of its node that were
+        not run at all.
         """
         own = own_namespace(namespace, task)
         inside = [started for started in self._running.values() if started[0][: len(own)] == own]
         return self._take([*inside, *self._all_skipped(namespace, str(task["name"]))])
 
-    def take_skipped(self, namespace: Namespace, node: str, call_ids: Iterable[str]) -> list[StartedTask]:
+    def take_skipped(
+        self, namespace: Namespace, node: str, call_ids: Iterable[str]
+    ) -> list[StartedTask]:
         """The same, when a task of `node` was not run, whose result answers these tool calls.
 
         If they do not name the task, it is known when the others have ended.
         """
         answered = set(call_ids)
         of_node = self._of_node(namespace, node)
-        found = [started for started in of_node if answered and _call_of(started[1]).get("id") in answered]
+        found = [
+            started
+            for started in of_node
+            if answered and _call_of(started[1]).get("id") in answered
+        ]
         if len(found) == 1:
             return self._take(found)
         if of_node:
@@ -145,7 +171,9 @@ class RemoteTasks:
         return self._take(self._all_skipped(namespace, node))
 
     def _of_node(self, namespace: Namespace, node: str) -> list[StartedTask]:
-        return [one for one in self._running.values() if one[0] == namespace and one[1]["name"] == node]
+        return [
+            one for one in self._running.values() if one[0] == namespace and one[1]["name"] == node
+        ]
 
     def _all_skipped(self, namespace: Namespace, node: str) -> list[StartedTask]:
         """Return the running tasks of a node, if as many were skipped."""
@@ -164,8 +192,8 @@ class RemoteTasks:
 class RemoteErrors:
     """The errors of one run, each as one exception.
 
-    A server reports an error once for each task around the one that failed, and once more as the run's own. All that
-    these reports have in common is their content.
+    A server reports an error once for each task around the one that failed, and once more as the
+    run's own. All that these reports have in common is their content.
 
     Args:
         translation: Receives the errors of graphs that took too many steps.
@@ -176,10 +204,14 @@ class RemoteErrors:
         self._errors: list[tuple[Namespace, RemoteException]] = []
 
     def of_task(self, namespace: Namespace, task: Task) -> RemoteException | None:
-        """Return the error of a task that ends. If it has none, the errors of its graphs were caught."""
+        """Return the error of a task that ends. If it has none, the errors of its graphs were
+        caught.
+        """
         own, report = own_namespace(namespace, task), task.get("error")
         if not report:
-            self._errors = [(raised, error) for raised, error in self._errors if raised[: len(own)] != own]
+            self._errors = [
+                (raised, error) for raised, error in self._errors if raised[: len(own)] != own
+            ]
             return None
         error = self._find(report) or RemoteException(report)
         self._errors.append((own, error))
@@ -208,7 +240,9 @@ def _is_recursion_error(report: object) -> bool:
 
 
 def _call_of(task: Task) -> Mapping[str, object]:
-    """Return the one tool call that is a task's input. A task that runs all calls of a message has the state."""
+    """Return the one tool call that is a task's input. A task that runs all calls of a message has
+    the state.
+    """
     given = task.get("input")
     if isinstance(given, Mapping):
         given = [given.get("tool_call")]
@@ -232,18 +266,24 @@ class _RemoteCall(ModelCall):
     ids: set[str] = field(default_factory=set)
 
     def may_continue(self, message_id: str | None, metadata: Metadata) -> bool:
-        """Whether a chunk under a new id may belong to this call: same model, and the first id of its kind."""
+        """Whether a chunk under a new id may belong to this call: same model, and the first id of
+        its kind.
+        """
         if message_id is None:
             return True
-        same = all(self.metadata.get(key) == metadata.get(key) for key in ("ls_provider", "ls_model_name"))
-        return same and all(_is_langchain_id(known) != _is_langchain_id(message_id) for known in self.ids)
+        same = all(
+            self.metadata.get(key) == metadata.get(key) for key in ("ls_provider", "ls_model_name")
+        )
+        return same and all(
+            _is_langchain_id(known) != _is_langchain_id(message_id) for known in self.ids
+        )
 
 
 class RemoteModels:
     """The model calls of one run.
 
-    A call is known by the namespace of its task and the ids of its message. There may be two: some models put their own
-    id only on the first chunk, and LangChain puts its id on all others.
+    A call is known by the namespace of its task and the ids of its message. There may be two: some
+    models put their own id only on the first chunk, and LangChain puts its id on all others.
 
     Args:
         translation: Receives them.
@@ -273,7 +313,9 @@ class RemoteModels:
             self._marks_ends = True
             self._end(call)
 
-    def _find_or_start(self, namespace: str, message_id: str | None, metadata: Metadata) -> _RemoteCall:
+    def _find_or_start(
+        self, namespace: str, message_id: str | None, metadata: Metadata
+    ) -> _RemoteCall:
         for call in self._open:
             if namespace_of(call.metadata) == namespace and call.may_continue(message_id, metadata):
                 break
@@ -294,15 +336,19 @@ class RemoteModels:
         return call
 
     def receive_whole(self, message: AIMessage, metadata: Metadata) -> None:
-        """Receive a message in one piece, if a model made it: those of nodes come with the node's result."""
+        """Receive a message in one piece, if a model made it: those of nodes come with the node's
+        result.
+        """
         if _is_from_model(message):
             self._emit_end(self._start(metadata), message)
 
-    def leave_task(self, namespace: str, returned: set[str | None], error: BaseException | None) -> None:
+    def leave_task(
+        self, namespace: str, returned: set[str | None], error: BaseException | None
+    ) -> None:
         """End the calls that a task, or a graph in it, has left open.
 
-        A call has ended well if the task has returned its message, or if the server is too old to mark ends. Others
-        have failed.
+        A call has ended well if the task has returned its message, or if the server is too old to
+        mark ends. Others have failed.
 
         Args:
             namespace: The task's.
@@ -312,14 +358,17 @@ class RemoteModels:
         inside = [
             call
             for call in self._open
-            if namespace_of(call.metadata) == namespace or namespace_of(call.metadata).startswith(f"{namespace}|")
+            if namespace_of(call.metadata) == namespace
+            or namespace_of(call.metadata).startswith(f"{namespace}|")
         ]
         for call in inside:
             if error is None and (not self._marks_ends or call.ids & returned):
                 self._end(call)
             else:
                 self._close(call)
-                reason = error or RuntimeError("The server ended the task before the end of the model's message.")
+                reason = error or RuntimeError(
+                    "The server ended the task before the end of the model's message."
+                )
                 self._translation.fail_model_call(call, reason)
 
     def _end(self, call: _RemoteCall) -> None:

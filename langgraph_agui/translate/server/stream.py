@@ -1,9 +1,10 @@
 """Runs a graph on a LangGraph server under a translation.
 
-The parts of the server's stream enter, as JSON and in one order: chunks by `messages`, nodes and their results by
-`tasks`. They leave as the same calls of the translation that callbacks make for a graph here. The stream does not
-contain `adispatch_custom_event`, models tagged `nostream` (nor that a message which a node returns is theirs), which
-tool failed, a model that failed before its first chunk, and that an answer is structured.
+The parts of the server's stream enter, as JSON and in one order: chunks by `messages`, nodes and
+their results by `tasks`. They leave as the same calls of the translation that callbacks make for a
+graph here. The stream does not contain `adispatch_custom_event`, models tagged `nostream` (nor that
+a message which a node returns is theirs), which tool failed, a model that failed before its first
+chunk, and that an answer is structured.
 """
 
 import asyncio
@@ -34,7 +35,13 @@ from langgraph_agui.messages.extract import (
 )
 from langgraph_agui.translate.local.stream import Fail, GraphRunner, LocalGraphRunner, StreamPart
 from langgraph_agui.translate.run_events import Translation
-from langgraph_agui.translate.server.parts import RemoteErrors, RemoteModels, RemoteTasks, StartedTask, own_namespace
+from langgraph_agui.translate.server.parts import (
+    RemoteErrors,
+    RemoteModels,
+    RemoteTasks,
+    StartedTask,
+    own_namespace,
+)
 from langgraph_agui.translate.state_view import Namespace
 from langgraph_agui.translate.subagents import SubagentRun
 
@@ -99,7 +106,9 @@ class RemoteGraphRunner(GraphRunner):
             multitask_strategy="reject",
             on_disconnect="cancel",
             on_run_created=self._set_created,
-            **({"checkpoint_id": point} if point else {}),  # RemoteGraph leaves it out of the configuration
+            **(
+                {"checkpoint_id": point} if point else {}
+            ),  # RemoteGraph leaves it out of the configuration
         )
         return cast("AsyncIterator[StreamPart]", stream)
 
@@ -107,21 +116,31 @@ class RemoteGraphRunner(GraphRunner):
         self._created = created
 
     async def _check_end(self) -> None:
-        """Ask the server why the stream has ended in the middle of a task, and raise accordingly."""
+        """Ask the server why the stream has ended in the middle of a task, and raise
+        accordingly.
+        """
         client, created = self._graph.client, self._created
         if not self._tasks or self._paused or client is None or created is None:
             return
-        status = (await client.runs.get(created.get("thread_id") or "", created["run_id"]))["status"]
+        status = (await client.runs.get(created.get("thread_id") or "", created["run_id"]))[
+            "status"
+        ]
         if status == "interrupted":
             raise GraphDrained
         if status in ("error", "timeout"):
             raise RemoteException(status)
 
     async def _cancel(self) -> None:
-        """Stop the run on the server. It would notice late, or behind a proxy never, that nobody reads the stream."""
+        """Stop the run on the server. It would notice late, or behind a proxy never, that nobody
+        reads the stream.
+        """
         if self._created is None or self._graph.client is None:
             return
-        runs, run_id, thread_id = self._graph.client.runs, self._created["run_id"], self._created.get("thread_id")
+        runs, run_id, thread_id = (
+            self._graph.client.runs,
+            self._created["run_id"],
+            self._created.get("thread_id"),
+        )
 
         async def cancel() -> None:
             try:
@@ -131,7 +150,7 @@ class RemoteGraphRunner(GraphRunner):
 
         await await_shielded(cancel())  # the caller raises the cancellation that it is in
 
-    # -- parts of the stream ------------------------------------------------------------------------------------------
+    # -- parts of the stream ----------------------------------------------------------------------
 
     def _handle_guarded(self, part: StreamPart) -> None:
         if self._stopped or self._translation.finished:
@@ -163,16 +182,22 @@ class RemoteGraphRunner(GraphRunner):
                     self._translation.start_node(_run_id(task), str(task["name"]), subagent)
             case "values":
                 values = self._decoder.decode(data)
-                self._translation.update_graph(namespace, values, self._messages_in(values), subagent)
+                self._translation.update_graph(
+                    namespace, values, self._messages_in(values), subagent
+                )
             case "custom":
                 self._translation.output.emit_written(self._decoder.decode(data), subagent)
             case "updates" if isinstance(data, Mapping) and "__interrupt__" in data:
                 self._paused = True
-                self._translation.pause([Interrupt(**raised) for raised in data["__interrupt__"]], subagent)
+                self._translation.pause(
+                    [Interrupt(**raised) for raised in data["__interrupt__"]], subagent
+                )
             case "updates" if isinstance(data, Mapping) and "__metadata__" in data:
                 self._skip_tasks(namespace, data)
 
-    def _end_task(self, namespace: Namespace, task: Mapping[str, object], subagent: SubagentRun | None) -> None:
+    def _end_task(
+        self, namespace: Namespace, task: Mapping[str, object], subagent: SubagentRun | None
+    ) -> None:
         error = self._errors.of_task(namespace, task)
         self._end_subagents(namespace, task, error)
         self._end_node(namespace, task, subagent, error)
@@ -194,19 +219,29 @@ class RemoteGraphRunner(GraphRunner):
         run_id, own = _run_id(task), "|".join(own_namespace(namespace, task))
         started = self._tasks.end(namespace, task)
         result = self._decoder.decode(task.get("result")) if error is None else None
-        self._models.leave_task(own, {message.id for message in extract_all(result, self._key)}, error)
+        self._models.leave_task(
+            own, {message.id for message in extract_all(result, self._key)}, error
+        )
         if error is not None or task.get("interrupts"):
             self._translation.steps.finish(run_id)
         elif started is not None:  # else it ran before the pause that this run resumes from
             output = self._translation.messages.copies.read_output(result, self._key, own, subagent)
             given = self._decoder.decode(started.get("input"))
-            self._translation.end_node(run_id, output, partial(extract_all, given, self._key), subagent, own)
+            self._translation.end_node(
+                run_id, output, partial(extract_all, given, self._key), subagent, own
+            )
 
     def _skip_tasks(self, namespace: Namespace, updates: Mapping[str, object]) -> None:
-        """Handle tasks that were not run: the update contains what they have written before, by their node."""
+        """Handle tasks that were not run: the update contains what they have written before, by
+        their node.
+        """
         for node, update in updates.items():
             if node != "__metadata__":
-                calls = [found.tool_call_id for found in self._messages(update) if isinstance(found, ToolMessage)]
+                calls = [
+                    found.tool_call_id
+                    for found in self._messages(update)
+                    if isinstance(found, ToolMessage)
+                ]
                 self._abort(self._tasks.take_skipped(namespace, node, calls))
 
     def _abort(self, tasks: Iterable[StartedTask]) -> None:

@@ -1,4 +1,5 @@
-"""A local graph around a remote agent, in a process that ends: `python -m ... <database> <agent's address> <input>`.
+"""A local graph around a remote agent, in a process that ends: `python -m ... <database> <agent's
+address> <input>`.
 
 Runs one `RunAgentInput` and prints the events, one a line.
 """
@@ -21,7 +22,9 @@ async def main(database: str, url: str, given: str) -> None:
         builder = StateGraph(MessagesState)
         builder.add_node("bank", RemoteAgent(url, name="bank"))
         builder.add_edge(START, "bank")
-        async for event in LangGraphAgent(builder.compile(saver)).run(RunAgentInput.model_validate_json(given)):
+        async for event in LangGraphAgent(builder.compile(saver)).run(
+            RunAgentInput.model_validate_json(given)
+        ):
             print(event.model_dump_json(by_alias=True, exclude_none=True))  # noqa: T201
 
 

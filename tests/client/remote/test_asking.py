@@ -1,4 +1,5 @@
-"""What a remote agent asks: interrupts of the local graph, answered through it, each guarded tool run once at most."""
+"""What a remote agent asks: interrupts of the local graph, answered through it, each guarded tool
+run once at most."""
 
 from __future__ import annotations
 
@@ -44,11 +45,16 @@ class Bank:
         guarded = HumanInTheLoopMiddleware({"transfer": True})
         self.inner = create_agent(self.model, [transfer], middleware=[guarded])
         self.url = host(
-            create_agent(self.model, [transfer], middleware=[guarded], checkpointer=InMemorySaver()), **options
+            create_agent(
+                self.model, [transfer], middleware=[guarded], checkpointer=InMemorySaver()
+            ),
+            **options,
         )
 
     def client(self, **options: Any) -> Client:
-        return Client(around(RemoteAgent(self.url, name="bank", **options), checkpointer=InMemorySaver()))
+        return Client(
+            around(RemoteAgent(self.url, name="bank", **options), checkpointer=InMemorySaver())
+        )
 
 
 def once() -> list[Any]:
@@ -56,7 +62,9 @@ def once() -> list[Any]:
 
 
 def twice() -> list[Any]:
-    both = calling(part("transfer", '{"amount": 1}', "t1", 0), part("transfer", '{"amount": 2}', "t2", 1))
+    both = calling(
+        part("transfer", '{"amount": 1}', "t1", 0), part("transfer", '{"amount": 2}', "t2", 1)
+    )
     return [["Both. ", both], ["Done."], ["Anything else?"]]
 
 
@@ -80,14 +88,20 @@ async def test_one_question(host: Host, name: str) -> None:
     recorded = await client.say("pay")
     (ended,) = recorded.of("SUBAGENT_FINISHED")
     (one,) = client.open
-    assert (one.reason, one.tool_call_id, ended.outcome.interrupt_ids) == ("tool_call", "t1", [one.id])
+    assert (one.reason, one.tool_call_id, ended.outcome.interrupt_ids) == (
+        "tool_call",
+        "t1",
+        [one.id],
+    )
     assert one.metadata["args"] == {"amount": 5}
     assert one.subagent_run_id == ended.subagent_run_id
     assert bank.sent == []
     given = run_input(*client.messages, thread=client.thread)
     again = RecordedRun([event async for event in client.agent.connect(given)], given)
     assert again.last.outcome.interrupts == client.open
-    assert [message.id for message in again.messages] == [message.id for message in recorded.messages]
+    assert [message.id for message in again.messages] == [
+        message.id for message in recorded.messages
+    ]
     recorded = await client.answer(payload)
     assert recorded.last.outcome.type == "success"
     assert bank.sent == sent
@@ -119,7 +133,9 @@ async def test_two_questions_answered_one_after_the_other(host: Host) -> None:
     client = bank.client()
     await client.graph.ainvoke({"messages": "pay"}, client.config)
     first, second = (await client.graph.aget_state(client.config)).interrupts
-    made = await client.graph.ainvoke(Command(resume={second.id: {"approved": True}}), client.config)
+    made = await client.graph.ainvoke(
+        Command(resume={second.id: {"approved": True}}), client.config
+    )
     assert [one.id for one in made["__interrupt__"]] == [first.id]
     assert bank.sent == []
     await client.graph.ainvoke(Command(resume={first.id: {CANCELLED: True}}), client.config)
@@ -127,7 +143,9 @@ async def test_two_questions_answered_one_after_the_other(host: Host) -> None:
 
 
 async def test_it_asks_again(host: Host) -> None:
-    bank = Bank(host, [call("transfer", "t1", amount=1)], [call("transfer", "t2", amount=2)], ["Done."])
+    bank = Bank(
+        host, [call("transfer", "t1", amount=1)], [call("transfer", "t2", amount=2)], ["Done."]
+    )
     client = bank.client()
     await client.say("pay")
     recorded = await client.answer({"approved": True})
@@ -135,7 +153,14 @@ async def test_it_asks_again(host: Host) -> None:
     assert recorded.of("TOOL_CALL_RESULT")[0].tool_call_id == "t1"
     await client.answer({"approved": True})
     assert bank.sent == [1, 2]
-    assert [kind for kind, _ in words(await client.held())] == ["human", "ai", "tool", "ai", "tool", "ai"]
+    assert [kind for kind, _ in words(await client.held())] == [
+        "human",
+        "ai",
+        "tool",
+        "ai",
+        "tool",
+        "ai",
+    ]
 
 
 TYPO: dict[str, Any] = {"aproved": True}
@@ -143,7 +168,9 @@ ONLY_REFUSED: dict[str, Any] = {"approved": True, "aproved": True}
 """The schema allows it, so only the agent can refuse it."""
 
 
-@pytest.mark.parametrize("payload", [TYPO, ONLY_REFUSED, "yes"], ids=["typo", "only refused", "text"])
+@pytest.mark.parametrize(
+    "payload", [TYPO, ONLY_REFUSED, "yes"], ids=["typo", "only refused", "text"]
+)
 def test_an_answer_that_does_not_fit_is_asked_for_again(host: Host, payload: Any) -> None:
     bank = Bank(host, *once())
     graph, config = around(RemoteAgent(bank.url, name="bank"), checkpointer=InMemorySaver()), LATER
@@ -198,7 +225,9 @@ def test_refused_answers_are_not_kept(code: str) -> None:
         return "seen"
 
     with server(
-        recording(STARTED, *looks, paused), recording(STARTED, refused), recording(*in_run(*text("m", "Well.")))
+        recording(STARTED, *looks, paused),
+        recording(STARTED, refused),
+        recording(*in_run(*text("m", "Well."))),
     ) as running:
         expert = RemoteAgent(running.url, name="expert", tools=[look])
         graph = around(expert, checkpointer=InMemorySaver())
@@ -213,7 +242,9 @@ def test_refused_answers_are_not_kept(code: str) -> None:
     assert words(made["messages"])[-1] == ("ai", "Well.")
 
 
-@pytest.mark.parametrize("schema", [{"type": "nothing"}, {"$ref": "#/missing"}, {"pattern": "("}], ids=str)
+@pytest.mark.parametrize(
+    "schema", [{"type": "nothing"}, {"$ref": "#/missing"}, {"pattern": "("}], ids=str
+)
 def test_a_schema_that_cannot_be_read_is_left_to_the_agent(schema: Any) -> None:
     asked = {**ASKED_AGAIN, "responseSchema": schema}
     paused = {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [asked]}}
@@ -272,7 +303,9 @@ async def test_a_question_beside_a_local_tool(host: Host) -> None:
         return "Rome"
 
     url = host(builder.compile(InMemorySaver()))
-    client = Client(around(RemoteAgent(url, name="guide", tools=[where_am_i]), checkpointer=InMemorySaver()))
+    client = Client(
+        around(RemoteAgent(url, name="guide", tools=[where_am_i]), checkpointer=InMemorySaver())
+    )
     recorded = await client.say("where to?")
     (one,) = client.open
     assert one.message == "which way?"
@@ -286,7 +319,12 @@ async def test_a_question_beside_a_local_tool(host: Host) -> None:
 
 async def test_a_question_of_a_remote_subagent(host: Host) -> None:
     bank = Bank(host, *once())
-    graph = StateGraph(MessagesState).add_node("teller", bank.inner).add_edge(START, "teller").compile(InMemorySaver())
+    graph = (
+        StateGraph(MessagesState)
+        .add_node("teller", bank.inner)
+        .add_edge(START, "teller")
+        .compile(InMemorySaver())
+    )
     client = Client(around(RemoteAgent(host(graph), name="bank"), checkpointer=InMemorySaver()))
     await client.say("pay")
     (one,) = client.open
@@ -331,7 +369,12 @@ async def test_a_question_from_within_a_local_tool(host: Host) -> None:
     assert [one.tool_call_id for one in client.open] == ["t1"]
     await client.answer({"approved": True})
     assert bank.sent == [5]
-    assert words(await client.held()) == [("human", "go"), ("ai", ["ask"]), ("tool", "Done."), ("ai", "Paid.")]
+    assert words(await client.held()) == [
+        ("human", "go"),
+        ("ai", ["ask"]),
+        ("tool", "Done."),
+        ("ai", "Paid."),
+    ]
 
 
 async def test_without_a_graph(host: Host) -> None:

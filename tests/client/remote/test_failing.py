@@ -1,4 +1,5 @@
-"""Remote agents that fail, are left, or say things in an order of their own: servers that a test scripts."""
+"""Remote agents that fail, are left, or say things in an order of their own: servers that a test
+scripts."""
 
 from __future__ import annotations
 
@@ -45,7 +46,9 @@ from tests.protocol.streams import (
 async def received(*events: Wire, follow: Any = None) -> tuple[Client, RecordedRun, Server]:
     """What a local graph makes of a remote run with these events."""
     with server(recording(*events), *([recording(*follow)] if follow else [])) as running:
-        client = Client(around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver()))
+        client = Client(
+            around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver())
+        )
         recorded = await client.say("hi")
         if follow:
             await client.say("more")
@@ -89,7 +92,9 @@ async def test_nobody_there() -> None:
 
 
 async def test_a_retry_policy() -> None:
-    with server(recording(STARTED, *text("m", "Half")[:2], ERROR), recording(*in_run(*text("m", "Whole")))) as running:
+    with server(
+        recording(STARTED, *text("m", "Half")[:2], ERROR), recording(*in_run(*text("m", "Whole")))
+    ) as running:
         builder = StateGraph(Shared)
         policy = RetryPolicy(initial_interval=0.01, jitter=False, retry_on=AgentError)
         builder.add_node("expert", RemoteAgent(running.url, name="expert"), retry_policy=policy)
@@ -121,12 +126,19 @@ async def test_a_cancelled_run() -> None:
         return "done"
 
     cancelled = {**FINISHED, "outcome": {"type": "cancelled"}}
-    with server(recording(STARTED, *text("m", "I was"), *call("c", "{}", parentMessageId="m"), cancelled)) as running:
-        client = Client(around(RemoteAgent(running.url, name="expert", tools=[f]), checkpointer=InMemorySaver()))
+    with server(
+        recording(STARTED, *text("m", "I was"), *call("c", "{}", parentMessageId="m"), cancelled)
+    ) as running:
+        client = Client(
+            around(RemoteAgent(running.url, name="expert", tools=[f]), checkpointer=InMemorySaver())
+        )
         recorded = await client.say("hi")
     assert recorded.last.outcome.type == "success"
     held = await client.held()
-    assert [(one.type, getattr(one, "status", None)) for one in held[1:]] == [("ai", None), ("tool", "error")]
+    assert [(one.type, getattr(one, "status", None)) for one in held[1:]] == [
+        ("ai", None),
+        ("tool", "error"),
+    ]
     assert ran == []
 
 
@@ -136,7 +148,9 @@ SAID = [
         "assistant",
         "a",
         "Let me see.",
-        toolCalls=[{"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}],
+        toolCalls=[
+            {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
+        ],
     ),
     message("tool", "o", "42", toolCallId="c"),
     message("assistant", "b", "It is 42.", encryptedValue="also sealed"),
@@ -145,7 +159,9 @@ SAID = [
 
 async def test_messages_that_only_a_snapshot_tells() -> None:
     user = message("user", "u", "hi")
-    client, recorded, running = await received(*in_run(snapshot(user, *SAID)), follow=in_run(*text("n", "More")))
+    client, recorded, running = await received(
+        *in_run(snapshot(user, *SAID)), follow=in_run(*text("n", "More"))
+    )
     assert words(await client.held())[1:5] == [
         ("ai", "Let me see."),
         ("tool", "42"),
@@ -157,7 +173,12 @@ async def test_messages_that_only_a_snapshot_tells() -> None:
 
 
 async def test_a_snapshot_that_tells_what_was_streamed() -> None:
-    streamed = [*text("a1", "Hello"), *call("c", "{}", parentMessageId="a1"), result("c", "o1"), *text("b1", "Bye")]
+    streamed = [
+        *text("a1", "Hello"),
+        *call("c", "{}", parentMessageId="a1"),
+        result("c", "o1"),
+        *text("b1", "Bye"),
+    ]
     calls = [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
     # Some servers give messages other ids in snapshots.
     restated = [
@@ -166,7 +187,9 @@ async def test_a_snapshot_that_tells_what_was_streamed() -> None:
         message("tool", "o2", "done", toolCallId="c"),
         message("assistant", "b2", "Bye"),
     ]
-    client, _, running = await received(*in_run(*streamed, snapshot(*restated)), follow=in_run(*text("n", "More")))
+    client, _, running = await received(
+        *in_run(*streamed, snapshot(*restated)), follow=in_run(*text("n", "More"))
+    )
     assert words(await client.held())[1:4] == [("ai", "Hello"), ("tool", "done"), ("ai", "Bye")]
     assert [one["id"] for one in sent(running)] == ["a1", "o2", "b1"]
 
@@ -196,10 +219,18 @@ async def test_the_result_of_an_invalid_call_comes_once() -> None:
         """Runs here."""
         return "from here"
 
-    first = in_run(*call("c", "[1]", parentMessageId="a"), result("c"), *call("l", "{}", name="local"))
+    first = in_run(
+        *call("c", "[1]", parentMessageId="a"), result("c"), *call("l", "{}", name="local")
+    )
     names = {"c": "f", "l": "local"}
     calls = {
-        one: [{"id": one, "type": "function", "function": {"name": name, "arguments": "[1]" if one == "c" else "{}"}}]
+        one: [
+            {
+                "id": one,
+                "type": "function",
+                "function": {"name": name, "arguments": "[1]" if one == "c" else "{}"},
+            }
+        ]
         for one, name in names.items()
     }
     restated = snapshot(
@@ -210,25 +241,43 @@ async def test_the_result_of_an_invalid_call_comes_once() -> None:
         message("tool", "p", "from here", toolCallId="l"),
     )
     with server(recording(*first), recording(*in_run(restated, *text("b", "Bye")))) as running:
-        made = await RemoteAgent(running.url, tools=[local]).ainvoke({"messages": [HumanMessage("hi", id="u")]})
+        made = await RemoteAgent(running.url, tools=[local]).ainvoke(
+            {"messages": [HumanMessage("hi", id="u")]}
+        )
     results = [one.tool_call_id for one in made["messages"] if one.type == "tool"]
     assert sorted(results) == ["c", "l"]
 
 
 async def test_a_call_that_is_announced_again_once_it_is_approved() -> None:
-    asked = {"type": "interrupt", "interrupts": [{"id": "i", "reason": "tool_call", "toolCallId": "c"}]}
-    first = [STARTED, *text("a", "May I?"), *call("c", "{}", parentMessageId="a"), {**FINISHED, "outcome": asked}]
+    asked = {
+        "type": "interrupt",
+        "interrupts": [{"id": "i", "reason": "tool_call", "toolCallId": "c"}],
+    }
+    first = [
+        STARTED,
+        *text("a", "May I?"),
+        *call("c", "{}", parentMessageId="a"),
+        {**FINISHED, "outcome": asked},
+    ]
     second = in_run(*call("c", "{}", parentMessageId="a"), result("c"), *text("b", "Done."))
     with server(recording(*first), recording(*second)) as running:
-        client = Client(around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver()))
+        client = Client(
+            around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver())
+        )
         await client.say("go")
         await client.answer({"approved": True})
-        assert words(await client.held())[1:] == [("ai", "May I?"), ("tool", "done"), ("ai", "Done.")]
+        assert words(await client.held())[1:] == [
+            ("ai", "May I?"),
+            ("tool", "done"),
+            ("ai", "Done."),
+        ]
         assert running.asked[1].json["resume"][0]["interruptId"] == "i"
 
 
 def sealed(entity: str, value: str, subtype: str = "message") -> Wire:
-    return event("REASONING_ENCRYPTED_VALUE", subtype=subtype, entityId=entity, encryptedValue=value)
+    return event(
+        "REASONING_ENCRYPTED_VALUE", subtype=subtype, entityId=entity, encryptedValue=value
+    )
 
 
 async def test_encrypted_values_that_come_late() -> None:
@@ -247,7 +296,9 @@ async def test_encrypted_values_that_come_late() -> None:
     _, _, running = await received(*in_run(*events), follow=in_run(*text("n", "More")))
     back = {one["id"]: one.get("encryptedValue") for one in sent(running)}
     assert back == {"q": "for q", "a": "for a", "o": "for o", "b": "for b"}
-    assert [one["toolCalls"][0].get("encryptedValue") for one in sent(running) if one["id"] == "a"] == ["for c"]
+    assert [
+        one["toolCalls"][0].get("encryptedValue") for one in sent(running) if one["id"] == "a"
+    ] == ["for c"]
 
 
 async def test_a_result_of_a_call_that_is_not_here() -> None:
@@ -258,7 +309,12 @@ async def test_a_result_of_a_call_that_is_not_here() -> None:
 
 async def test_several_texts_of_one_run() -> None:
     client, _, running = await received(
-        *in_run(*text("a", "First"), *text("b", "Second"), *call("c", "{}", parentMessageId="b"), result("c")),
+        *in_run(
+            *text("a", "First"),
+            *text("b", "Second"),
+            *call("c", "{}", parentMessageId="b"),
+            result("c"),
+        ),
         follow=in_run(*text("n", "More")),
     )
     assert words(await client.held())[1:3] == [("ai", "First"), ("ai", "Second")]
@@ -267,20 +323,34 @@ async def test_several_texts_of_one_run() -> None:
 
 async def test_the_same_answer_again_told_by_snapshots() -> None:
     def recorded(*turns: str) -> list[Wire]:
-        asked = [(message("user", f"u{one}", one), message("assistant", f"a{one}", "Yes.")) for one in turns]
+        asked = [
+            (message("user", f"u{one}", one), message("assistant", f"a{one}", "Yes."))
+            for one in turns
+        ]
         return in_run(snapshot(*(said for turn in asked for said in turn)))
 
     client, _, running = await received(*recorded("hi"), follow=recorded("hi", "more"))
-    assert words(await client.held()) == [("human", "hi"), ("ai", "Yes."), ("human", "more"), ("ai", "Yes.")]
+    assert words(await client.held()) == [
+        ("human", "hi"),
+        ("ai", "Yes."),
+        ("human", "more"),
+        ("ai", "Yes."),
+    ]
     assert [one["id"] for one in sent(running)] == ["ahi"]
 
 
 async def test_an_answer_before_a_pause_restated_under_another_id() -> None:
     asked = {"type": "interrupt", "interrupts": [{"id": "i", "reason": "confirmation"}]}
     first = [STARTED, *text("a", "May I?"), {**FINISHED, "outcome": asked}]
-    restated = [message("user", "u", "go"), message("assistant", "a2", "May I?"), message("assistant", "b", "Done.")]
+    restated = [
+        message("user", "u", "go"),
+        message("assistant", "a2", "May I?"),
+        message("assistant", "b", "Done."),
+    ]
     with server(recording(*first), recording(*in_run(snapshot(*restated)))) as running:
-        client = Client(around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver()))
+        client = Client(
+            around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver())
+        )
         await client.say("go")
         await client.answer(True)
     assert words(await client.held()) == [("human", "go"), ("ai", "May I?"), ("ai", "Done.")]
@@ -293,12 +363,19 @@ async def test_ids_that_a_remote_agent_uses_twice(here: bool) -> None:
     results = [result("c1", "u1", "one"), sealed("u1", "for one"), result("c2", "u1", "two")]
     events = in_run(*calls, *results, *text("b", "Done"))
     with server(recording(*events), recording(*in_run(*text("n", "More")))) as running:
-        client = Client(around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver() if here else None))
+        client = Client(
+            around(
+                RemoteAgent(running.url, name="expert"),
+                checkpointer=InMemorySaver() if here else None,
+            )
+        )
         recorded = await client.say(user("my question", "u1"))
         assert [one.content for one in recorded.messages if one.role == "user"] == ["my question"]
         assert len({one.id for one in recorded.messages}) == len(recorded.messages) == 5
         await client.say("more")
-    assert [one["content"] for one in running.asked[1].json["messages"] if one["role"] == "user"] == [
+    assert [
+        one["content"] for one in running.asked[1].json["messages"] if one["role"] == "user"
+    ] == [
         "my question",
         "more",
     ]
@@ -310,19 +387,36 @@ async def test_ids_that_a_remote_agent_uses_twice(here: bool) -> None:
 
 @pytest.mark.parametrize("place", ["in the stream", "in the snapshot"])
 async def test_an_encrypted_value_of_a_result_that_a_snapshot_renames(place: str) -> None:
-    late, extra = ([sealed("o1", "for it")], {}) if place == "in the stream" else ([], {"encryptedValue": "for it"})
+    late, extra = (
+        ([sealed("o1", "for it")], {})
+        if place == "in the stream"
+        else ([], {"encryptedValue": "for it"})
+    )
     streamed = [*call("c", "{}", parentMessageId="a"), result("c", "o1"), *text("b", "So."), *late]
     restated = [message("user", "u", "hi"), message("tool", "o2", "done", toolCallId="c", **extra)]
-    _, _, running = await received(*in_run(*streamed, snapshot(*restated)), follow=in_run(*text("n", "More")))
+    _, _, running = await received(
+        *in_run(*streamed, snapshot(*restated)), follow=in_run(*text("n", "More"))
+    )
     (back,) = [one for one in sent(running) if one["role"] == "tool"]
     assert (back["id"], back["encryptedValue"]) == ("o2", "for it")
 
 
 async def test_a_result_that_comes_behind_the_next_words() -> None:
-    asked = {"type": "interrupt", "interrupts": [{"id": "i", "reason": "tool_call", "toolCallId": "c"}]}
+    asked = {
+        "type": "interrupt",
+        "interrupts": [{"id": "i", "reason": "tool_call", "toolCallId": "c"}],
+    }
     first = [STARTED, *call("c", "{}", parentMessageId="a"), {**FINISHED, "outcome": asked}]
-    with server(recording(*first), recording(*in_run(*text("b", "Here it is."), result("c")))) as running:
-        client = Client(around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver()))
+    with server(
+        recording(*first), recording(*in_run(*text("b", "Here it is."), result("c")))
+    ) as running:
+        client = Client(
+            around(RemoteAgent(running.url, name="expert"), checkpointer=InMemorySaver())
+        )
         await client.say("go")
         await client.answer({"approved": True})
-    assert words(await client.held())[1:] == [("ai", ["f"]), ("tool", "done"), ("ai", "Here it is.")]
+    assert words(await client.held())[1:] == [
+        ("ai", ["f"]),
+        ("tool", "done"),
+        ("ai", "Here it is."),
+    ]

@@ -1,4 +1,5 @@
-"""Tools that run here, of whose calls the agent asks first: none runs unasked, and none that was refused."""
+"""Tools that run here, of whose calls the agent asks first: none runs unasked, and none that was
+refused."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ class Disk:
         self.tool = wipe
 
     def client(self, url: str) -> Client:
-        return Client(around(RemoteAgent(url, name="admin", tools=[self.tool]), checkpointer=InMemorySaver()))
+        return Client(
+            around(RemoteAgent(url, name="admin", tools=[self.tool]), checkpointer=InMemorySaver())
+        )
 
 
 ANSWERS: dict[str, tuple[Any, list[str], str]] = {
@@ -54,7 +57,11 @@ async def test_a_call_waits_for_its_approval(host: Host, name: str, mode: Any) -
     model = Scripted([calls("wipe", "w1", path="/")], ["Well."], ["Bye."])
     disk = Disk()
     client = disk.client(
-        host(create_agent(model, [], middleware=[guard, AGUIMiddleware()], checkpointer=InMemorySaver()))
+        host(
+            create_agent(
+                model, [], middleware=[guard, AGUIMiddleware()], checkpointer=InMemorySaver()
+            )
+        )
     )
     await client.say("clean up")
     assert ([one.tool_call_id for one in client.open], disk.wiped) == (["w1"], [])
@@ -70,8 +77,14 @@ async def test_a_call_waits_for_its_approval(host: Host, name: str, mode: Any) -
 
 ASKED: dict[str, Wire] = {
     "call": {"reason": "tool_call", "toolCallId": "w1"},
-    "call in the metadata": {"reason": "acme:review", "metadata": {"calls": [{"toolCallId": "w1"}]}},
-    "tool in the metadata": {"reason": "input_required", "metadata": {"value": '[{"name": "wipe"}]'}},
+    "call in the metadata": {
+        "reason": "acme:review",
+        "metadata": {"calls": [{"toolCallId": "w1"}]},
+    },
+    "tool in the metadata": {
+        "reason": "input_required",
+        "metadata": {"value": '[{"name": "wipe"}]'},
+    },
     "nothing": {"reason": "tool_call"},
 }
 WIPE = call("w1", '{"path": "/"}', name="wipe")
@@ -96,13 +109,16 @@ YES: list[Any] = [
 
 
 async def answered(asked: Wire, payload: Any) -> tuple[list[str], list[tuple[str, Any]]]:
-    """What is wiped and said when a server has asked, and leaves the call open whatever the answer."""
+    """What is wiped and said when a server has asked, and leaves the call open whatever the
+    answer."""
     paused = {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [{"id": "i", **asked}]}}
     # A later run of the same turn must not run it either.
     looks = call("l1", '{"path": "/var"}', name="wipe")
     disk = Disk()
     with server(
-        recording(STARTED, *WIPE, paused), recording(*in_run(*looks)), recording(*in_run(*text("m", "Well.")))
+        recording(STARTED, *WIPE, paused),
+        recording(*in_run(*looks)),
+        recording(*in_run(*text("m", "Well."))),
     ) as running:
         client = disk.client(running.url)
         await client.say("clean up")
@@ -115,12 +131,18 @@ async def answered(asked: Wire, payload: Any) -> tuple[list[str], list[tuple[str
 async def test_a_refused_call_that_the_agent_leaves_open(name: str) -> None:
     wiped, held = await answered(ASKED[name], {"approved": False})
     assert wiped == ["/var"]
-    assert [said for kind, said in held if kind == "tool"] == ["Cancelled by the user: this was not executed.", "wiped"]
+    assert [said for kind, said in held if kind == "tool"] == [
+        "Cancelled by the user: this was not executed.",
+        "wiped",
+    ]
     assert held[-1] == ("ai", "Well.")
 
 
 async def test_a_refused_call_is_not_approved_with_the_next() -> None:
-    asks = {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [{"id": "i", **ASKED["nothing"]}]}}
+    asks = {
+        **FINISHED,
+        "outcome": {"type": "interrupt", "interrupts": [{"id": "i", **ASKED["nothing"]}]},
+    }
     disk, again = Disk(), call("l1", '{"path": "/var"}', name="wipe")
     with server(
         *[recording(STARTED, *events, asks) for events in (WIPE, again)],

@@ -20,11 +20,22 @@ EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 async def run(database: Path, url: str, given: RunAgentInput) -> RecordedRun:
     """One run, in a process of its own."""
-    command = [sys.executable, "-m", "tests.client.remote.paused", str(database), url, given.model_dump_json()]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.client.remote.paused",
+        str(database),
+        url,
+        given.model_dump_json(),
+    ]
     root = Path(__file__).parents[3]
-    done = await asyncio.to_thread(subprocess.run, command, cwd=root, capture_output=True, text=True, timeout=50)
+    done = await asyncio.to_thread(
+        subprocess.run, command, cwd=root, capture_output=True, text=True, timeout=50
+    )
     assert done.returncode == 0, done.stderr
-    recorded = RecordedRun([EVENT.validate_python(json.loads(line)) for line in done.stdout.splitlines()], given)
+    recorded = RecordedRun(
+        [EVENT.validate_python(json.loads(line)) for line in done.stdout.splitlines()], given
+    )
     recorded.check_snapshot()
     return recorded
 
@@ -37,9 +48,18 @@ async def test_paused_restarted_and_resumed(host: Host, tmp_path: Path) -> None:
     assert bank.sent == []
 
     answer = ResumeEntry(interrupt_id=one.id, status="resolved", payload={"approved": True})
-    ended = await run(database, bank.url, run_input(*asked.messages, thread="local", resume=[answer]))
+    ended = await run(
+        database, bank.url, run_input(*asked.messages, thread="local", resume=[answer])
+    )
     assert ended.last.outcome.type == "success"
-    assert [message.role for message in ended.messages] == ["user", "assistant", "tool", "assistant"]
-    assert [message.id for message in ended.messages][:2] == [message.id for message in asked.messages]
+    assert [message.role for message in ended.messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    assert [message.id for message in ended.messages][:2] == [
+        message.id for message in asked.messages
+    ]
     assert ended.messages[-1].content == "Done."
     assert bank.sent == [5]

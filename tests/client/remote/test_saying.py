@@ -1,4 +1,5 @@
-"""What a remote agent says in a local graph: told as a subagent's, kept, and sent back to it on the next turn."""
+"""What a remote agent says in a local graph: told as a subagent's, kept, and sent back to it on the
+next turn."""
 
 from __future__ import annotations
 
@@ -74,7 +75,13 @@ def busy() -> Scripted:
             used(3, 4),
         ],
         [call("photo", "c3"), call("digest", "c4", 1), used(1, 1)],
-        [thinking("so"), thinking(signature="sig-2"), text_chunk("It is "), text_chunk("sunny."), used(5, 6)],
+        [
+            thinking("so"),
+            thinking(signature="sig-2"),
+            text_chunk("It is "),
+            text_chunk("sunny."),
+            used(5, 6),
+        ],
         ["As I said."],
     )
 
@@ -86,10 +93,14 @@ def roles(messages: Any) -> list[str]:
 @pytest.mark.parametrize("streams", [True, False])
 @pytest.mark.parametrize("here", [True, False], ids=["thread here", "client-held here"])
 @pytest.mark.parametrize("there", [True, False], ids=["thread there", "client-held there"])
-async def test_a_whole_turn_and_the_next(host: Host, streams: bool, here: bool, there: bool) -> None:
+async def test_a_whole_turn_and_the_next(
+    host: Host, streams: bool, here: bool, there: bool
+) -> None:
     model = busy()
     model.disable_streaming = not streams
-    remote = create_agent(model, [look_up, photo, digest], checkpointer=InMemorySaver() if there else None)
+    remote = create_agent(
+        model, [look_up, photo, digest], checkpointer=InMemorySaver() if there else None
+    )
     expert = RemoteAgent(host(remote), name="expert")
     client = Client(around(expert, checkpointer=InMemorySaver() if here else None))
 
@@ -105,7 +116,10 @@ async def test_a_whole_turn_and_the_next(host: Host, streams: bool, here: bool, 
     assert results["c1"].content == "sunny in Rome"
     assert results["c2"].error == "no such city"
     assert results["c3"].content[1].source.value == IMAGE["base64"]  # type: ignore[union-attr]
-    assert [one.content for one in recorded.messages if isinstance(one, ReasoningMessage)] == ["look it up", "so"]
+    assert [one.content for one in recorded.messages if isinstance(one, ReasoningMessage)] == [
+        "look it up",
+        "so",
+    ]
     assert [one.content for one in recorded.messages if isinstance(one, AssistantMessage)] == [
         "one moment",
         None,
@@ -118,7 +132,11 @@ async def test_a_whole_turn_and_the_next(host: Host, streams: bool, here: bool, 
     await client.say("sure?")
     first, second = model.seen[2], model.seen[3]
     assert words(second) == [*words(first), ("ai", "It is sunny."), ("human", "sure?")]
-    thought = [message.content[0] for message in second if isinstance(message, AIMessage) and message.content]
+    thought = [
+        message.content[0]
+        for message in second
+        if isinstance(message, AIMessage) and message.content
+    ]
     assert [(one["thinking"], one["signature"]) for one in thought if isinstance(one, dict)] == [
         ("look it up", "sig-1"),
         ("so", "sig-2"),
@@ -140,11 +158,23 @@ async def test_everything_beside_the_messages(host: Host) -> None:
     custom = [(event.name, event.value) for event in recorded.of("CUSTOM")]
     assert custom == [("looking", {"city": "Rome"}), ("custom", {"progress": 1})]
     (activity,) = [message for message in recorded.messages if message.role == "activity"]
-    assert activity.content == {"toolCallId": "c4", "toolName": "digest", "output": ["half"], "status": "done"}
+    assert activity.content == {
+        "toolCallId": "c4",
+        "toolName": "digest",
+        "output": ["half"],
+        "status": "done",
+    }
 
     # A result is told when it comes, which is before the model goes on.
-    order = [event.type.value for event in recorded.of("TOOL_CALL_START", "TOOL_CALL_RESULT", "TEXT_MESSAGE_START")]
-    asked, answered, spoke = ["TOOL_CALL_START"] * 2, ["TOOL_CALL_RESULT"] * 2, ["TEXT_MESSAGE_START"]
+    order = [
+        event.type.value
+        for event in recorded.of("TOOL_CALL_START", "TOOL_CALL_RESULT", "TEXT_MESSAGE_START")
+    ]
+    asked, answered, spoke = (
+        ["TOOL_CALL_START"] * 2,
+        ["TOOL_CALL_RESULT"] * 2,
+        ["TEXT_MESSAGE_START"],
+    )
     assert order == [*spoke, *asked, *answered, *asked, *answered, *spoke]
 
 
@@ -182,7 +212,9 @@ async def test_other_ways_to_show_subagents(host: Host, mode: Any) -> None:
     assert not recorded.of("SUBAGENT_STARTED")
     shown = [one.content for one in recorded.messages if isinstance(one, AssistantMessage)]
     assert shown == ["one moment", None, "It is sunny."]
-    assert {event.subagent_run_id for event in recorded.events if hasattr(event, "subagent_run_id")} == {None}
+    assert {
+        event.subagent_run_id for event in recorded.events if hasattr(event, "subagent_run_id")
+    } == {None}
     assert [event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT")] == (
         ["one moment", "It is ", "sunny."] if mode == "inline" else ["one moment", "It is sunny."]
     )
@@ -205,7 +237,9 @@ async def test_langgraphs_own_modes_hear_it(host: Host) -> None:
     graph = around(RemoteAgent(host(remote), name="expert"))
     modes = ["messages", "custom"]
     tokens, nodes, customs = [], set(), []
-    async for _, mode, part_ in graph.astream({"messages": "hi"}, stream_mode=modes, subgraphs=True):
+    async for _, mode, part_ in graph.astream(
+        {"messages": "hi"}, stream_mode=modes, subgraphs=True
+    ):
         if mode == "messages":
             tokens += [part_[0].text] if part_[0].type == "AIMessageChunk" else []
             nodes.add(part_[1]["langgraph_checkpoint_ns"].partition(":")[0])
@@ -240,7 +274,11 @@ def cooking() -> Scripted:
 async def test_state_is_mapped_by_name(host: Host, keys: Any) -> None:
     remote = create_agent(cooking(), [cook], state_schema=Cooking)
     here = "meal" if isinstance(keys, dict) else "recipe"
-    graph = around(RemoteAgent(host(remote), name="chef", state=keys), schema=Kitchen, checkpointer=InMemorySaver())
+    graph = around(
+        RemoteAgent(host(remote), name="chef", state=keys),
+        schema=Kitchen,
+        checkpointer=InMemorySaver(),
+    )
     client = Client(graph)
     client.state = {here: {"steps": []}, "private": 1}
     recorded = await client.say("cook")
@@ -253,7 +291,9 @@ async def test_state_is_mapped_by_name(host: Host, keys: Any) -> None:
 
     # What the agent makes of it is shown while it works, before its last words.
     changed = [
-        place for place, one in enumerate(recorded.events) if one.type.value in ("STATE_DELTA", "STATE_SNAPSHOT")
+        place
+        for place, one in enumerate(recorded.events)
+        if one.type.value in ("STATE_DELTA", "STATE_SNAPSHOT")
     ]
     assert min(
         place for place in changed if "serve" in recorded.events[place].model_dump_json()
@@ -273,7 +313,9 @@ async def test_only_what_the_agent_has_changed_is_written(host: Host) -> None:
     remote = StateGraph(Cooking).add_node("note", note).add_edge(START, "note").compile()
     expert = RemoteAgent(host(remote), name="chef", state=["recipe", "dish"])
     recipe = Recipe(steps=["stir"])
-    made = await expert.ainvoke({"messages": [HumanMessage("hi")], "recipe": recipe, "private": object()})
+    made = await expert.ainvoke(
+        {"messages": [HumanMessage("hi")], "recipe": recipe, "private": object()}
+    )
     assert seen == [{"steps": ["stir"]}]
     assert made == {"messages": []}
 

@@ -1,4 +1,5 @@
-"""Ways to use a remote agent: by itself, in a graph without a loop, side by side, in tools, with tools of its own."""
+"""Ways to use a remote agent: by itself, in a graph without a loop, side by side, in tools, with
+tools of its own."""
 
 from __future__ import annotations
 
@@ -48,11 +49,16 @@ def test_without_a_loop(host: Host) -> None:
         return around(RemoteAgent(url, name="expert")).invoke({"messages": "hi"})
 
     assert words(asyncio.run(inside())["messages"]) == [("human", "hi"), ("ai", "Hello.")]
-    recorded = [part[0] for part in around(agent).stream({"messages": "hi"}, stream_mode="messages")]
+    recorded = [
+        part[0] for part in around(agent).stream({"messages": "hi"}, stream_mode="messages")
+    ]
     assert [(type(one), one.text) for one in recorded] == [(AIMessage, "Hello.")]
     parts = around(agent).stream({"messages": "hi"}, stream_mode="messages", subgraphs=True)
     tokens = [part[0] for _, part in parts if part[0].text]
-    assert [(type(one), one.text) for one in tokens] == [(AIMessageChunk, "Hel"), (AIMessageChunk, "lo.")]
+    assert [(type(one), one.text) for one in tokens] == [
+        (AIMessageChunk, "Hel"),
+        (AIMessageChunk, "lo."),
+    ]
 
 
 GIVEN: dict[str, Any] = {
@@ -79,7 +85,11 @@ async def test_a_handler_hears_a_remote_agent_alone(host: Host) -> None:
     agent = RemoteAgent(AGUIClient(host(graph)), name="expert")
     given = run_input("hi")
     recorded = RecordedRun(
-        [one async for one in astream_agui(agent, {"messages": [HumanMessage("hi", id="u1")]}, given)], given
+        [
+            one
+            async for one in astream_agui(agent, {"messages": [HumanMessage("hi", id="u1")]}, given)
+        ],
+        given,
     )
     recorded.check_snapshot()
     assert [event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT")] == ["Hello."]
@@ -111,7 +121,14 @@ async def test_local_tools(host: Host) -> None:
     @tool
     def where_am_i(how: str, runtime: ToolRuntime) -> str:
         """Find the user."""
-        seen.append((how, runtime.tool_call_id, [one.text for one in runtime.state["messages"]], runtime.state["dish"]))
+        seen.append(
+            (
+                how,
+                runtime.tool_call_id,
+                [one.text for one in runtime.state["messages"]],
+                runtime.state["dish"],
+            )
+        )
         return "Rome"
 
     expert = RemoteAgent(host(remote), name="expert", tools=[where_am_i], state=["dish"])
@@ -122,7 +139,12 @@ async def test_local_tools(host: Host) -> None:
     assert recorded.types.index("TOOL_CALL_RESULT") < recorded.types.index("TEXT_MESSAGE_START")
     assert tagged(recorded) == {recorded.of("SUBAGENT_STARTED")[0].subagent_run_id}
     kept = await client.held()
-    assert words(kept) == [("human", "where?"), ("ai", ["where_am_i"]), ("tool", "Rome"), ("ai", "In Rome.")]
+    assert words(kept) == [
+        ("human", "where?"),
+        ("ai", ["where_am_i"]),
+        ("tool", "Rome"),
+        ("ai", "In Rome."),
+    ]
     await client.say("and now?")
     assert words(model.seen[-1]) == [*words(kept), ("human", "and now?")]
 
@@ -156,7 +178,9 @@ async def test_among_local_agents(host: Host) -> None:
         return "nothing"
 
     first = create_agent(boss, [nothing], name="boss")
-    client = Client(around(first, RemoteAgent(host(remote), name="expert"), checkpointer=InMemorySaver()))
+    client = Client(
+        around(first, RemoteAgent(host(remote), name="expert"), checkpointer=InMemorySaver())
+    )
     await client.say("go")
     mine = ("ai", "Mine.")
     asked = [("human", "go"), ("ai", ["nothing"]), ("tool", "nothing"), ("ai", "Ask the expert.")]
@@ -173,7 +197,9 @@ async def test_calls_that_nobody_answers(host: Host) -> None:
     client = Client(around(RemoteAgent(host(remote), name="expert"), checkpointer=InMemorySaver()))
     recorded = await client.say("go")
     ((call_id, status),) = [
-        (one.tool_call_id, one.status) for one in await client.held() if isinstance(one, LCToolMessage)
+        (one.tool_call_id, one.status)
+        for one in await client.held()
+        if isinstance(one, LCToolMessage)
     ]
     assert (call_id, status) == ("x1", "error")
     assert [event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")] == ["x1"]
@@ -212,11 +238,18 @@ async def test_branches_that_begin_at_once() -> None:
         recording(*in_run(*text(f"m{peer.asked.json['runId']}", f"Part {number}")))(peer)
 
     def parts(state: Any) -> list[Send]:
-        return [Send("expert", {"messages": [*state["messages"], HumanMessage(str(number))]}) for number in range(3)]
+        return [
+            Send("expert", {"messages": [*state["messages"], HumanMessage(str(number))]})
+            for number in range(3)
+        ]
 
     with server(*[answers] * 7) as running:
         expert = RemoteAgent(running.url, name="expert")
-        builder = StateGraph(Shared).add_node("expert", expert).add_conditional_edges(START, parts, ["expert"])
+        builder = (
+            StateGraph(Shared)
+            .add_node("expert", expert)
+            .add_conditional_edges(START, parts, ["expert"])
+        )
         graph, alone = builder.compile(InMemorySaver()), around(expert)
         for _ in range(2):
             made = await graph.ainvoke({"messages": "go"}, LATER)
@@ -240,9 +273,15 @@ async def test_a_long_run_is_not_told_again_with_each_of_its_messages() -> None:
         def on_chat_model_start(self, serialized: Any, messages: Any, **kwargs: Any) -> None:
             self.counts.append(len(messages[0]))
 
-    turns = [one for number in range(5) for one in (*call(f"c{number}", "{}"), result(f"c{number}", f"o{number}"))]
+    turns = [
+        one
+        for number in range(5)
+        for one in (*call(f"c{number}", "{}"), result(f"c{number}", f"o{number}"))
+    ]
     asked = Asked()
     with server(recording(*in_run(*turns))) as running:
-        made = await RemoteAgent(running.url).ainvoke({"messages": [HumanMessage("hi")]}, {"callbacks": [asked]})
+        made = await RemoteAgent(running.url).ainvoke(
+            {"messages": [HumanMessage("hi")]}, {"callbacks": [asked]}
+        )
     assert [message.type for message in made["messages"]] == ["ai", "tool"] * 5
     assert asked.counts == [1, 2, 2, 2, 2]

@@ -42,7 +42,9 @@ class Shared(MessagesState):
     log: Annotated[list[str], operator.add]
 
 
-def around(*nodes: Any, checkpointer: Any = None, schema: type = Shared, **compiled: Any) -> CompiledStateGraph[Any]:
+def around(
+    *nodes: Any, checkpointer: Any = None, schema: type = Shared, **compiled: Any
+) -> CompiledStateGraph[Any]:
     """A graph that runs these nodes one after the other; each is a Runnable with a name."""
     builder = StateGraph(schema)
     before = START
@@ -101,7 +103,10 @@ class Client:
 
 def words(messages: Any) -> list[tuple[str, Any]]:
     """What messages say: kind and text, or the calls."""
-    return [(one.type, one.text or [call["name"] for call in getattr(one, "tool_calls", [])]) for one in messages]
+    return [
+        (one.type, one.text or [call["name"] for call in getattr(one, "tool_calls", [])])
+        for one in messages
+    ]
 
 
 def tagged(recorded: RecordedRun) -> set[str | None]:

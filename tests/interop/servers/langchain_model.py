@@ -11,7 +11,13 @@ import scenario
 from langchain.agents import AgentState
 from langchain.tools import ToolRuntime
 from langchain_core.language_models.chat_models import BaseChatModel, agenerate_from_stream
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+)
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.tools import tool
@@ -45,7 +51,9 @@ class Model(BaseChatModel):
         if turn.failure:
             raise RuntimeError(turn.failure)
 
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+    async def _agenerate(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> ChatResult:
         return await agenerate_from_stream(self._astream(messages))
 
     def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
@@ -53,10 +61,17 @@ class Model(BaseChatModel):
 
 
 def seen(messages: list[BaseMessage]) -> Seen:
-    last = max((n for n, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
+    last = max(
+        (n for n, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0
+    )
     return Seen(
         [message.text for message in messages if isinstance(message, HumanMessage)],
-        [thought for message in messages if isinstance(message, AIMessage) for thought in thoughts(message)],
+        [
+            thought
+            for message in messages
+            if isinstance(message, AIMessage)
+            for thought in thoughts(message)
+        ],
         [message.text for message in messages if isinstance(message, ToolMessage)],
         [message.text for message in messages[last:] if isinstance(message, ToolMessage)],
     )
@@ -68,7 +83,9 @@ def thoughts(message: AIMessage) -> list[str]:
     return [
         block["thinking"]
         for block in blocks
-        if isinstance(block, dict) and block.get("type") == "thinking" and block.get("signature") == scenario.SIGNATURE
+        if isinstance(block, dict)
+        and block.get("type") == "thinking"
+        and block.get("signature") == scenario.SIGNATURE
     ]
 
 
@@ -78,10 +95,14 @@ async def chunks(turn: Turn) -> AsyncIterator[AIMessageChunk]:
     if turn.thoughts:
         yield AIMessageChunk([{"type": "thinking", "signature": scenario.SIGNATURE, "index": 0}])
     async for text in scenario.words(turn):
-        yield AIMessageChunk([{"type": "text", "text": text, "index": 1}] if turn.thoughts else text)
+        yield AIMessageChunk(
+            [{"type": "text", "text": text, "index": 1}] if turn.thoughts else text
+        )
     if turn.call:
         name, call_id = turn.call.name, f"call-{next(_numbers)}"
-        yield AIMessageChunk("", tool_call_chunks=[tool_call_chunk(name=name, args="", id=call_id, index=0)])
+        yield AIMessageChunk(
+            "", tool_call_chunks=[tool_call_chunk(name=name, args="", id=call_id, index=0)]
+        )
         for piece in turn.call.pieces():
             yield AIMessageChunk("", tool_call_chunks=[tool_call_chunk(args=piece, index=0)])
     used = {"input_tokens": 5, "output_tokens": 3, "total_tokens": 8}

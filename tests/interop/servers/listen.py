@@ -1,4 +1,5 @@
-"""Serves an ASGI app on 127.0.0.1 and says where, in the one line that `tests.interop.peers.running` waits for."""
+"""Serves an ASGI app on 127.0.0.1 and says where, in the one line that
+`tests.interop.peers.running` waits for."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ class _Server(uvicorn.Server):
 
 
 def serve(app: Any, path: str) -> None:
-    """Serve `app` on the port that the command line gives, by default a free one; `path` is the agent's."""
+    """Serve `app` on the port that the command line gives, by default a free one; `path` is the
+    agent's."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, default=0)
     listening = socket.create_server(("127.0.0.1", parser.parse_args().port))

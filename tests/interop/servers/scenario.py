@@ -1,6 +1,7 @@
 """What every server's model says, in terms of no framework: each server makes its own model of it.
 
-The user's last words decide. Needs nothing but Python: the servers run in environments of their own.
+The user's last words decide. Needs nothing but Python: the servers run in environments of their
+own.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ class Turn:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the model is shown: the user's messages, its own thoughts, and the results: of all, and since the last
-    user message."""
+    """What the model is shown: the user's messages, its own thoughts, and the results: of all, and
+    since the last user message."""
 
     users: Sequence[str] = ()
     thoughts: Sequence[str] = ()

@@ -1,6 +1,7 @@
 """The scenario behind `ag-ui-langgraph`.
 
-At `/agent` as it is shipped; at `/outcomes` with interrupts as AG-UI 1.0 has them, and without raw events.
+At `/agent` as it is shipped; at `/outcomes` with interrupts as AG-UI 1.0 has them, and without raw
+events.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ class LeaveToTheClient(AgentMiddleware[Any, Any]):
     @hook_config(can_jump_to=["end"])
     def after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         said = state["messages"][-1]
-        left = isinstance(said, AIMessage) and any(call["name"] == LOCATION_TOOL for call in said.tool_calls)
+        left = isinstance(said, AIMessage) and any(
+            call["name"] == LOCATION_TOOL for call in said.tool_calls
+        )
         return {"jump_to": "end"} if left else None
 
 

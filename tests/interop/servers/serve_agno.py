@@ -35,7 +35,9 @@ def seen(messages: Sequence[Message]) -> scenario.Seen:
 
 
 def thoughts(message: Message) -> list[str]:
-    functions = [call["function"] for call in message.tool_calls or () if call["function"]["name"] == "think"]
+    functions = [
+        call["function"] for call in message.tool_calls or () if call["function"]["name"] == "think"
+    ]
     return [json.loads(function["arguments"])["thought"] for function in functions]
 
 
@@ -51,12 +53,17 @@ class Scripted(Model):
     name: str = "Scripted"
     provider: str = "scenario"
 
-    async def ainvoke_stream(self, messages: list[Message], **kwargs: Any) -> AsyncIterator[ModelResponse]:
+    async def ainvoke_stream(
+        self, messages: list[Message], **kwargs: Any
+    ) -> AsyncIterator[ModelResponse]:
         shown = seen(messages)
         turn = scenario.answer(shown)
         if turn.thoughts and not shown.results:
-            # The interface does not tell what a model reasons by itself, but what it thinks with Agno's own tool.
-            yield call("think", json.dumps({"title": "Thinking", "thought": "".join(turn.thoughts)}))
+            # The interface does not tell what a model reasons by itself, but what it thinks with
+            # Agno's own tool.
+            yield call(
+                "think", json.dumps({"title": "Thinking", "thought": "".join(turn.thoughts)})
+            )
             return
         async for text in scenario.words(turn):
             yield ModelResponse(role="assistant", content=text)

@@ -46,7 +46,12 @@ def seen(messages: Sequence[Message]) -> scenario.Seen:
 
 class Scripted(FunctionInvocationLayer[Any], BaseChatClient[Any]):
     def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+        self,
+        *,
+        messages: Sequence[Message],
+        stream: bool,
+        options: Mapping[str, Any],
+        **kwargs: Any,
     ) -> Any:
         if not stream:
             raise NotImplementedError("this model only streams")
@@ -63,14 +68,24 @@ class Scripted(FunctionInvocationLayer[Any], BaseChatClient[Any]):
             yield update_of(Content.from_text_reasoning(id=f"{message_id}-thoughts", text=thought))
         if turn.thoughts:
             signature = scenario.SIGNATURE
-            yield update_of(Content.from_text_reasoning(id=f"{message_id}-thoughts", text="", protected_data=signature))
+            yield update_of(
+                Content.from_text_reasoning(
+                    id=f"{message_id}-thoughts", text="", protected_data=signature
+                )
+            )
         async for text in scenario.words(turn):
             yield update_of(Content.from_text(text))
         if turn.call:
             call_id = f"call-{next(_numbers)}"
             for piece in turn.call.pieces():
-                yield update_of(Content.from_function_call(call_id, turn.call.name, arguments=piece))
-        yield update_of(Content.from_usage({"input_token_count": 5, "output_token_count": 3, "total_token_count": 8}))
+                yield update_of(
+                    Content.from_function_call(call_id, turn.call.name, arguments=piece)
+                )
+        yield update_of(
+            Content.from_usage(
+                {"input_token_count": 5, "output_token_count": 3, "total_token_count": 8}
+            )
+        )
         if turn.failure:
             raise RuntimeError(turn.failure)
 

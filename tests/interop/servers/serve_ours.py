@@ -19,7 +19,9 @@ graph = create_agent(
     checkpointer=InMemorySaver(),
 )
 app = FastAPI()
-add_langgraph_fastapi_endpoint(app, LangGraphAgent(graph, name="scenario", on_busy="wait"), "/agent")
+add_langgraph_fastapi_endpoint(
+    app, LangGraphAgent(graph, name="scenario", on_busy="wait"), "/agent"
+)
 
 if __name__ == "__main__":
     serve(app, "/agent")

@@ -88,12 +88,16 @@ agent.tool_plain(scenario.explode)
 def write_recipe(ctx: RunContext[StateDeps[Shared]], title: str, servings: int) -> ToolReturn:
     """Write the recipe."""
     ctx.deps.state.recipe = {"title": title, "servings": servings}
-    snapshot = StateSnapshotEvent(type=EventType.STATE_SNAPSHOT, snapshot=ctx.deps.state.model_dump())
+    snapshot = StateSnapshotEvent(
+        type=EventType.STATE_SNAPSHOT, snapshot=ctx.deps.state.model_dump()
+    )
     return ToolReturn(return_value=ctx.deps.state.recipe, metadata=[snapshot])
 
 
 async def run(request: Request) -> Response:
-    return await AGUIAdapter.dispatch_request(request, agent=agent, deps=StateDeps(Shared()), include_usage=True)
+    return await AGUIAdapter.dispatch_request(
+        request, agent=agent, deps=StateDeps(Shared()), include_usage=True
+    )
 
 
 app = Starlette(routes=[Route("/agent", run, methods=["POST"])])

@@ -13,7 +13,9 @@ from langgraph.types import Command
 
 from tests.adapter.models import Scripted, call
 
-MODEL = Scripted([call("change_background", "c1", background="red")], ["The page is red."], ["You said hello."])
+MODEL = Scripted(
+    [call("change_background", "c1", background="red")], ["The page is red."], ["You said hello."]
+)
 
 
 class AgentState(MessagesState):

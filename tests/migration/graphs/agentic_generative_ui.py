@@ -28,7 +28,9 @@ async def start_node(state: AgentState, config: RunnableConfig) -> dict[str, Any
     for step in steps:
         await asyncio.sleep(0)
         step["status"] = "completed"
-        await adispatch_custom_event(CustomEventNames.ManuallyEmitState.value, {**state, "steps": steps}, config=config)
+        await adispatch_custom_event(
+            CustomEventNames.ManuallyEmitState.value, {**state, "steps": steps}, config=config
+        )
     response = await MODEL.ainvoke(state["messages"], config)
     return {"messages": [response], "steps": steps}
 

@@ -14,7 +14,11 @@ from tests.adapter.models import Scripted
 def describe(messages: list[Any]) -> list[str]:
     """Say what kinds of content the last message has."""
     content = messages[-1].content
-    kinds = [block["type"] for block in content if isinstance(block, dict)] if isinstance(content, list) else ["text"]
+    kinds = (
+        [block["type"] for block in content if isinstance(block, dict)]
+        if isinstance(content, list)
+        else ["text"]
+    )
     return [f"I see: {', '.join(sorted({kind.removesuffix('_url') for kind in kinds}))}"]
 
 

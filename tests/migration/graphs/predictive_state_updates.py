@@ -38,7 +38,9 @@ async def chat_node(state: AgentState, config: RunnableConfig) -> Command[str]:
     if response.tool_calls and response.tool_calls[0]["name"] == "write_document_local":
         call_ = response.tool_calls[0]
         messages.append(ToolMessage("Document written.", tool_call_id=call_["id"]))
-        return Command(goto="chat_node", update={"messages": messages, "document": call_["args"]["document"]})
+        return Command(
+            goto="chat_node", update={"messages": messages, "document": call_["args"]["document"]}
+        )
     return Command(goto=END, update={"messages": messages})
 
 
@@ -46,4 +48,6 @@ builder = StateGraph(AgentState)
 builder.add_node("chat_node", chat_node)
 builder.set_entry_point("chat_node")
 graph = builder.compile(checkpointer=MemorySaver())
-agent = LangGraphAgent(name="predictive_state_updates", description="Writes documents.", graph=graph)
+agent = LangGraphAgent(
+    name="predictive_state_updates", description="Writes documents.", graph=graph
+)

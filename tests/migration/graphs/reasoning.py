@@ -10,7 +10,14 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 from tests.adapter.models import Scripted, text_chunk, thinking
 
-MODEL = Scripted([thinking("Let me", 0), thinking(" think.", 0), thinking(index=0, signature="S"), text_chunk("42", 1)])
+MODEL = Scripted(
+    [
+        thinking("Let me", 0),
+        thinking(" think.", 0),
+        thinking(index=0, signature="S"),
+        text_chunk("42", 1),
+    ]
+)
 
 
 async def chat_node(state: MessagesState) -> dict[str, Any]:

@@ -24,7 +24,9 @@ class TravelState(MessagesState):
 
 async def flights_node(state: TravelState) -> dict[str, Any]:
     """Ask which flight is wanted."""
-    chosen = interrupt({"message": "Which flight?", "options": ["KLM", "United"], "agent": "flights"})
+    chosen = interrupt(
+        {"message": "Which flight?", "options": ["KLM", "United"], "agent": "flights"}
+    )
     return {"flight": chosen, "messages": [AIMessage(f"Flight booked: {chosen}")]}
 
 

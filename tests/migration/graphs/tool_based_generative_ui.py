@@ -12,7 +12,9 @@ from langgraph.types import Command
 
 from tests.adapter.models import Scripted, call
 
-MODEL = Scripted([call("generate_haiku", "c1", japanese=["a", "b"], english=["A", "B"])], ["Here is a haiku."])
+MODEL = Scripted(
+    [call("generate_haiku", "c1", japanese=["a", "b"], english=["A", "B"])], ["Here is a haiku."]
+)
 
 
 class AgentState(MessagesState):

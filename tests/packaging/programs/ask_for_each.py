@@ -1,4 +1,5 @@
-"""Prints what is installed; and for each extra, null if what it is for can be used, else the error."""
+"""Prints what is installed; and for each extra, null if what it is for can be used, else the
+error."""
 
 import json
 import sys
@@ -77,4 +78,9 @@ uses = {
     "cli": [cli],
 }
 errors = {extra: [error_of(use) for use in each] for extra, each in uses.items()}
-print("\n" + json.dumps([[one.metadata["Name"].lower().replace("_", "-") for one in distributions()], errors]))
+print(
+    "\n"
+    + json.dumps(
+        [[one.metadata["Name"].lower().replace("_", "-") for one in distributions()], errors]
+    )
+)

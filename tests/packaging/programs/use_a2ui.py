@@ -21,11 +21,16 @@ def calls(name: str, **args: object) -> AIMessage:
 
 
 root = {"id": "root", "component": "Text", "text": "Hello"}
-designer = Model(messages=iter([calls("render_a2ui", surfaceId="s1", components=[root])]), disable_streaming=True)
-model = Model(
-    messages=iter([calls("generate_a2ui", intent="create"), AIMessage("Here it is.")]), disable_streaming=True
+designer = Model(
+    messages=iter([calls("render_a2ui", surfaceId="s1", components=[root])]), disable_streaming=True
 )
-agent = LangGraphAgent(graph=create_agent(model, [get_a2ui_tools({"model": designer})]), name="assistant")
+model = Model(
+    messages=iter([calls("generate_a2ui", intent="create"), AIMessage("Here it is.")]),
+    disable_streaming=True,
+)
+agent = LangGraphAgent(
+    graph=create_agent(model, [get_a2ui_tools({"model": designer})]), name="assistant"
+)
 question = UserMessage(id="m", content="Draw.")
 run_input = RunAgentInput(protocol_version="1.0", thread_id="t", run_id="r", messages=[question])
 

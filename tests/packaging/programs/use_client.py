@@ -27,7 +27,9 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *words: object) -> None: ...
 
     def do_POST(self) -> None:
-        given = RunAgentInput.model_validate_json(self.rfile.read(int(self.headers["content-length"])))
+        given = RunAgentInput.model_validate_json(
+            self.rfile.read(int(self.headers["content-length"]))
+        )
 
         async def stream() -> bytes:
             return b"".join([frames async for frames in agent.stream_sse(given)])

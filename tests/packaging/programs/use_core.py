@@ -20,7 +20,10 @@ async def answer(state: MessagesState) -> MessagesState:
 graph = StateGraph(MessagesState).add_node(answer).add_edge(START, "answer").compile()
 agent = LangGraphAgent(graph=graph, name="assistant")
 run_input = RunAgentInput(
-    protocol_version="1.0", thread_id="t", run_id="r", messages=[UserMessage(id="m", content="Hello")]
+    protocol_version="1.0",
+    thread_id="t",
+    run_id="r",
+    messages=[UserMessage(id="m", content="Hello")],
 )
 
 

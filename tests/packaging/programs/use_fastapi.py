@@ -16,7 +16,9 @@ class State(TypedDict):
     count: int
 
 
-graph = StateGraph(State).add_node("add", lambda state: {"count": 3}).add_edge(START, "add").compile()
+graph = (
+    StateGraph(State).add_node("add", lambda state: {"count": 3}).add_edge(START, "add").compile()
+)
 app = FastAPI()
 add_langgraph_fastapi_endpoint(app, LangGraphAgent(graph=graph, name="assistant"), "/agent")
 app.include_router(playground_router("/agent"))
@@ -34,15 +36,33 @@ async def ask(method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
         sent.append(message)
 
     headers = [(b"content-type", b"application/json"), (b"host", b"localhost")]
-    scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "path": path}
-    scope |= {"raw_path": path.encode(), "root_path": "", "scheme": "http", "query_string": b"", "headers": headers}
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "path": path,
+    }
+    scope |= {
+        "raw_path": path.encode(),
+        "root_path": "",
+        "scheme": "http",
+        "query_string": b"",
+        "headers": headers,
+    }
     scope |= {"server": ("localhost", 80), "client": ("127.0.0.1", 1)}
     await app(scope, receive, send)
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
 
 
 async def main() -> None:
-    given = {"protocolVersion": "1.0", "threadId": "t", "runId": "r", "messages": [], "state": {"count": 1}}
+    given = {
+        "protocolVersion": "1.0",
+        "threadId": "t",
+        "runId": "r",
+        "messages": [],
+        "state": {"count": 1},
+    }
     status, body = await ask("POST", "/agent", json.dumps(given).encode())
     assert status == 200, body
     assert fold(verify(decode([body]))).state == {"count": 3}, body

@@ -17,7 +17,11 @@ class State(TypedDict):
 
 
 def ask(state: State) -> State:
-    return {"age": interrupt({"message": "How old?", "responseSchema": {"type": "integer", "minimum": 0}})}
+    return {
+        "age": interrupt(
+            {"message": "How old?", "responseSchema": {"type": "integer", "minimum": 0}}
+        )
+    }
 
 
 graph = StateGraph(State).add_node(ask).add_edge(START, "ask").compile(checkpointer=InMemorySaver())
@@ -26,7 +30,12 @@ agent = LangGraphAgent(graph=graph, name="assistant")
 
 async def run(state: object = None, *resume: ResumeEntry) -> list:
     given = RunAgentInput(
-        protocol_version="1.0", thread_id="t", run_id="r", messages=[], state=state, resume=list(resume) or None
+        protocol_version="1.0",
+        thread_id="t",
+        run_id="r",
+        messages=[],
+        state=state,
+        resume=list(resume) or None,
     )
     return verify([event async for event in agent.run(given)], strict=True)
 

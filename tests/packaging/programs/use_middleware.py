@@ -24,7 +24,9 @@ model = Model(messages=iter([AIMessage("", tool_calls=[call])]), disable_streami
 agent = LangGraphAgent(graph=create_agent(model, middleware=[AGUIMiddleware()]), name="assistant")
 tool = Tool(name="show", description="Show it.", parameters={"type": "object", "properties": {}})
 question = UserMessage(id="m", content="Where?")
-run_input = RunAgentInput(protocol_version="1.0", thread_id="t", run_id="r", messages=[question], tools=[tool])
+run_input = RunAgentInput(
+    protocol_version="1.0", thread_id="t", run_id="r", messages=[question], tools=[tool]
+)
 
 
 async def main() -> None:

@@ -1,4 +1,5 @@
-"""With any extra or none: the version is that of the distribution, and a star import brings what can be imported."""
+"""With any extra or none: the version is that of the distribution, and a star import brings what
+can be imported."""
 
 from importlib.metadata import version
 
@@ -6,5 +7,7 @@ import langgraph_agui
 
 found: dict[str, object] = {}
 exec("from langgraph_agui import *", found)
-assert {"LangGraphAgent", "ReasoningOptions", "agui_messages_to_langchain"} <= set(found), sorted(found)
+assert {"LangGraphAgent", "ReasoningOptions", "agui_messages_to_langchain"} <= set(found), sorted(
+    found
+)
 assert langgraph_agui.__version__ == version("langgraph-agui"), langgraph_agui.__version__

@@ -1,4 +1,5 @@
-"""Two agents, as two workers have them, share a thread in Postgres: one run at a time. Takes the DSN."""
+"""Two agents, as two workers have them, share a thread in Postgres: one run at a time. Takes the
+DSN."""
 
 import asyncio
 import sys
@@ -22,7 +23,10 @@ async def wait(state: MessagesState) -> MessagesState:
 
 async def run(agent: LangGraphAgent, name: str) -> list:
     given = RunAgentInput(
-        protocol_version="1.0", thread_id="t", run_id=name, messages=[UserMessage(id=name, content="Hello")]
+        protocol_version="1.0",
+        thread_id="t",
+        run_id=name,
+        messages=[UserMessage(id=name, content="Hello")],
     )
     return verify([event async for event in agent.run(given)], strict=True)
 
@@ -42,7 +46,10 @@ async def main(dsn: str) -> None:
         refused = await run(second, "r2")
         assert refused[-1].code == "thread_busy", refused[-1]
         leave.set()
-        assert {message.content for message in fold(await running).messages} == {"Hello", "Hello you."}
+        assert {message.content for message in fold(await running).messages} == {
+            "Hello",
+            "Hello you.",
+        }
         assert (await run(second, "r3"))[-1].type.value == "RUN_FINISHED"
 
 

@@ -1,4 +1,5 @@
-"""Two agents, as two workers have them, share their runs in Redis: one follows and stops a run of the other.
+"""Two agents, as two workers have them, share their runs in Redis: one follows and stops a run of
+the other.
 
 Takes the address of Redis.
 """
@@ -25,14 +26,24 @@ async def wait(state: MessagesState) -> MessagesState:
 
 def given(name: str) -> RunAgentInput:
     return RunAgentInput(
-        protocol_version="1.0", thread_id="t", run_id=name, messages=[UserMessage(id="m", content="Hello")]
+        protocol_version="1.0",
+        thread_id="t",
+        run_id=name,
+        messages=[UserMessage(id="m", content="Hello")],
     )
 
 
 async def main(url: str) -> None:
     async with RedisRunStore(url) as one, RedisRunStore(url) as other:
-        graph = StateGraph(MessagesState).add_node(wait).add_edge(START, "wait").compile(checkpointer=InMemorySaver())
-        first, second = (LangGraphAgent(graph, name="assistant", run_store=store) for store in (one, other))
+        graph = (
+            StateGraph(MessagesState)
+            .add_node(wait)
+            .add_edge(START, "wait")
+            .compile(checkpointer=InMemorySaver())
+        )
+        first, second = (
+            LangGraphAgent(graph, name="assistant", run_store=store) for store in (one, other)
+        )
 
         async def run() -> list:
             return verify([event async for event in first.run(given("r1"))], strict=True)

@@ -48,7 +48,10 @@ class AnthropicWire:
 
     def error(self, status: int, message: str) -> dict[str, Any]:
         kind = {400: "invalid_request_error", 429: "rate_limit_error", 529: "overloaded_error"}
-        return {"type": "error", "error": {"type": kind.get(status, "api_error"), "message": message}}
+        return {
+            "type": "error",
+            "error": {"type": kind.get(status, "api_error"), "message": message},
+        }
 
     def stream_error(self, message: str, request: Request) -> bytes:
         return _event("error", error={"type": "overloaded_error", "message": message})
@@ -90,11 +93,19 @@ def _call_id(block: Call, request: Request, index: int) -> str:
     return block.id or f"toolu_{request.seq:04d}_{index}"
 
 
-def _streamed(block: Block, turn: Turn, request: Request, index: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _streamed(
+    block: Block, turn: Turn, request: Request, index: int
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """A block's start and its deltas."""
     if isinstance(block, Call):
-        start = {"type": "tool_use", "id": _call_id(block, request, index), "name": block.name, "input": {}}
-        # The API opens every tool input with an empty delta, and leaves it at that for an empty input.
+        start = {
+            "type": "tool_use",
+            "id": _call_id(block, request, index),
+            "name": block.name,
+            "input": {},
+        }
+        # The API opens every tool input with an empty delta, and leaves it at that for an empty
+        # input.
         cuts = ["", *(turn.pieces(block.json_args) if block.args else [])]
         return start, [{"type": "input_json_delta", "partial_json": piece} for piece in cuts]
     if isinstance(block, Text):

@@ -17,7 +17,8 @@ CREATED = 1_760_000_000
 
 @dataclass(frozen=True)
 class Request:
-    """A request as the server read it. `seq` counts the server's requests from 1 and makes ids unique."""
+    """A request as the server read it. `seq` counts the server's requests from 1 and makes ids
+    unique."""
 
     seq: int
     path: str

@@ -84,7 +84,11 @@ def _deltas(block: Block, turn: Turn) -> Iterator[dict[str, Any]]:
 
 def _whole(block: Block, request: Request, index: int) -> dict[str, Any]:
     if isinstance(block, Call):
-        call = {"toolUseId": _call_id(block, request, index), "name": block.name, "input": block.dict_args}
+        call = {
+            "toolUseId": _call_id(block, request, index),
+            "name": block.name,
+            "input": block.dict_args,
+        }
         return {"toolUse": call}
     if isinstance(block, Reasoning):
         if block.redacted is not None:

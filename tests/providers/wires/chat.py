@@ -1,7 +1,7 @@
 """Chat completions (`POST …/chat/completions`) and its dialects.
 
-OpenAI, DeepSeek, xAI, Groq and OpenRouter send the same frames and differ in where reasoning and usage go;
-Mistral also puts its thinking inside the content.
+OpenAI, DeepSeek, xAI, Groq and OpenRouter send the same frames and differ in where reasoning and
+usage go; Mistral also puts its thinking inside the content.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ Delta = dict[str, Any]
 
 
 class ChatWire:
-    """OpenAI's own dialect, with the `reasoning_content` that compatible servers (DeepSeek, xAI) add."""
+    """OpenAI's own dialect, with the `reasoning_content` that compatible servers (DeepSeek, xAI)
+    add."""
 
     content_type = "text/event-stream; charset=utf-8"
     answer_id = "chatcmpl"
@@ -78,7 +79,11 @@ class ChatWire:
         return 1
 
     def call_deltas(self, call: Call, index: int, call_id: str, turn: Turn) -> Iterator[Delta]:
-        start = {"id": call_id, "type": "function", "function": {"name": call.name, "arguments": ""}}
+        start = {
+            "id": call_id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": ""},
+        }
         yield {"tool_calls": [{"index": index, **start}]}
         for piece in turn.pieces(call.json_args):
             yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
@@ -107,7 +112,9 @@ class ChatWire:
         answer_id = f"{self.answer_id}-{request.seq:04d}"
         return {"id": answer_id, "object": kind, "created": CREATED, "model": request.model}
 
-    def chunk(self, request: Request, delta: Delta | None, finish: str | None = None) -> dict[str, Any]:
+    def chunk(
+        self, request: Request, delta: Delta | None, finish: str | None = None
+    ) -> dict[str, Any]:
         choices = []
         if delta is not None:
             choices = [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]
@@ -174,7 +181,11 @@ class OpenRouterWire(ChatWire):
     answer_id = "gen"
 
     def envelope(self, request: Request, kind: str) -> dict[str, Any]:
-        return {**super().envelope(request, kind), "provider": "Scripted", "system_fingerprint": None}
+        return {
+            **super().envelope(request, kind),
+            "provider": "Scripted",
+            "system_fingerprint": None,
+        }
 
     def stream(self, turn: Turn, request: Request) -> Iterator[bytes]:
         yield b": OPENROUTER PROCESSING\n\n"
@@ -198,7 +209,11 @@ class OpenRouterWire(ChatWire):
             text = detail.pop(field, "")
             signature = detail.pop("signature", None)
             for piece in turn.pieces(text):
-                yield {"content": "", "reasoning": piece, "reasoning_details": [{**detail, field: piece}]}
+                yield {
+                    "content": "",
+                    "reasoning": piece,
+                    "reasoning_details": [{**detail, field: piece}],
+                }
             if signature is not None:
                 yield {"content": "", "reasoning_details": [{**detail, "signature": signature}]}
             if "data" in detail:
@@ -229,7 +244,10 @@ class OpenRouterWire(ChatWire):
         form = "openai-responses-v1"
         found = [_detail("summary", form, index, summary=block.joined)] if block.joined else []
         name = f"rs_{index}"
-        return [*found, _detail("encrypted", form, index + len(found), data=block.encrypted, id=name)]
+        return [
+            *found,
+            _detail("encrypted", form, index + len(found), data=block.encrypted, id=name),
+        ]
 
 
 def _detail(kind: str, form: str, index: int, **values: str) -> Delta:
@@ -274,7 +292,9 @@ class MistralWire(ChatWire):
     def message(self, turn: Turn, request: Request) -> dict[str, Any]:
         content: Any = turn.text
         if turn.reasoning:
-            content = [_mistral_chunk(block) for block in turn.blocks if not isinstance(block, Call)]
+            content = [
+                _mistral_chunk(block) for block in turn.blocks if not isinstance(block, Call)
+            ]
         return {"role": "assistant", "content": content, **self.whole_calls(turn, request)}
 
     def usage(self, turn: Turn) -> dict[str, Any]:

@@ -32,7 +32,9 @@ class GoogleWire:
         return _answer(turn, request, [_part(block) for block in turn.blocks], finished=True)
 
     def error(self, status: int, message: str) -> dict[str, Any]:
-        name = {400: "INVALID_ARGUMENT", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}.get(status, "INTERNAL")
+        name = {400: "INVALID_ARGUMENT", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}.get(
+            status, "INTERNAL"
+        )
         return {"error": {"code": status, "message": message, "status": name}}
 
     def stream_error(self, message: str, request: Request) -> bytes:

@@ -57,7 +57,9 @@ def _status(turn: Turn) -> str:
     return "incomplete" if turn.cut else "completed"
 
 
-def _response(request: Request, *, status: str, output: list[Item], turn: Turn | None = None) -> Item:
+def _response(
+    request: Request, *, status: str, output: list[Item], turn: Turn | None = None
+) -> Item:
     usage = None
     if turn is not None:
         usage = {
@@ -95,7 +97,8 @@ def _response(request: Request, *, status: str, output: list[Item], turn: Turn |
 
 
 def _items(turn: Turn, request: Request) -> list[Item]:
-    """The turn's finished output items. Neighbouring texts share a message item unless told otherwise."""
+    """The turn's finished output items. Neighbouring texts share a message item unless told
+    otherwise."""
     encrypt = "reasoning.encrypted_content" in (request.body.get("include") or [])
     items: list[Item] = []
     previous: Text | None = None
@@ -106,7 +109,12 @@ def _items(turn: Turn, request: Request) -> list[Item]:
             if previous is not None and not block.new_item and previous.phase == block.phase:
                 items[-1]["content"].append(part)
             else:
-                item = {"id": f"msg_{tail}", "type": "message", "status": "completed", "role": "assistant"}
+                item = {
+                    "id": f"msg_{tail}",
+                    "type": "message",
+                    "status": "completed",
+                    "role": "assistant",
+                }
                 phase = {"phase": block.phase} if block.phase else {}
                 items.append({**item, **phase, "content": [part]})
             previous = block
