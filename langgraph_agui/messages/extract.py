@@ -7,7 +7,7 @@ reverse. A server reads messages with LangChain's `convert_to_messages`. It take
 a dump has, and puts unknown ones into `additional_kwargs`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import cast
 
@@ -157,14 +157,12 @@ def find_messages(value: object, depth: int = 3) -> list[BaseMessage]:
     """
     if isinstance(value, BaseMessage):
         return [value]
-    inner = as_mapping(value) if depth else None
-    members = (
-        inner.values()
-        if inner is not None
-        else value
-        if depth and isinstance(value, list | tuple)
-        else ()
-    )
+    if not depth:
+        return []
+    members: Iterable[object] = value if isinstance(value, list | tuple) else ()
+    inner = as_mapping(value)
+    if inner is not None:
+        members = inner.values()
     return [message for member in members for message in find_messages(member, depth - 1)]
 
 

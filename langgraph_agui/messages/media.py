@@ -290,10 +290,13 @@ def _media_part(named: Kind | None, flat: ContentBlock, source: Source) -> Media
     mime = source.mime_type or None
     kind = named if named == "document" else fitting_kind(named or "document", accepted_mime(mime))
     if isinstance(own, Mapping):
-        metadata = own_metadata if _is_json(own_metadata := own.get("metadata")) else None
+        metadata = own.get("metadata")
+        if not _is_json(metadata):
+            metadata = None
         kind, mime = _as_sent(own, kind, mime)
         if isinstance(source, agui.FileSource):
-            source.provider = name if isinstance(name := own.get("provider"), str) else None
+            provider = own.get("provider")
+            source.provider = provider if isinstance(provider, str) else None
     else:
         metadata = _metadata(flat)
     if isinstance(source, agui.DataSource) and mime is None:

@@ -187,12 +187,15 @@ def tool_message(
     call_id = call_id or message.tool_call_id
     content, value = _encode_content(message, message_id, call_name, values, source, call_id)
     failed = message.status == "error"
+    error = None
+    if failed:
+        error = content if isinstance(content, str) else FAILED_WITHOUT_TEXT
     return agui.ToolMessage(
         id=message_id,
         role="tool",
         content=content,
         tool_call_id=call_id,
-        error=(content if isinstance(content, str) else FAILED_WITHOUT_TEXT) if failed else None,
+        error=error,
         metadata=dict(FAILED) if failed else None,
         encrypted_value=value,
         subagent_run_id=source.visible_id,

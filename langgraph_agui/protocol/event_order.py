@@ -246,13 +246,19 @@ class EventOrder:
                 )
 
 
-# By event type: the kind of its item, and the field with the item's id. The types of a span have
-# REASONING alone.
+# By event type: the kind of its item, and the field with the item's id.
 _ITEMS: Final[Mapping[EventType, tuple[ItemKind, str]]] = {
-    one: (kind, "tool_call_id" if kind == "tool call" else "message_id")
-    for kind in get_args(ItemKind)
-    for one in EventType
-    if one.rpartition("_")[0] == kind.upper().replace(" ", "_").removesuffix("_SPAN")
+    EventType.TEXT_MESSAGE_START: ("text message", "message_id"),
+    EventType.TEXT_MESSAGE_CONTENT: ("text message", "message_id"),
+    EventType.TEXT_MESSAGE_END: ("text message", "message_id"),
+    EventType.REASONING_START: ("reasoning span", "message_id"),
+    EventType.REASONING_END: ("reasoning span", "message_id"),
+    EventType.REASONING_MESSAGE_START: ("reasoning message", "message_id"),
+    EventType.REASONING_MESSAGE_CONTENT: ("reasoning message", "message_id"),
+    EventType.REASONING_MESSAGE_END: ("reasoning message", "message_id"),
+    EventType.TOOL_CALL_START: ("tool call", "tool_call_id"),
+    EventType.TOOL_CALL_ARGS: ("tool call", "tool_call_id"),
+    EventType.TOOL_CALL_END: ("tool call", "tool_call_id"),
 }
 
 

@@ -109,19 +109,9 @@ class EventSink:
             template = agui.ToolCallArgsEvent(tool_call_id=block_id, delta="")
         if subagent_run_id is not None:
             template.subagent_run_id = subagent_run_id
-        cls, fields, fields_set = type(template), vars(template), template.model_fields_set
-        new, put = object.__new__, object.__setattr__
 
         def make(text: str) -> BaseEvent:
-            event = new(
-                cls
-            )  # what `copy` does, in half of its time, which is half of that of a new event
-            fields["delta"] = text
-            put(event, "__dict__", fields.copy())
-            put(event, "__pydantic_fields_set__", fields_set.copy())
-            put(event, "__pydantic_extra__", {})
-            put(event, "__pydantic_private__", None)
-            return event
+            return template.model_copy(update={"delta": text})
 
         return self._outlet.writer(make)
 
