@@ -58,8 +58,9 @@ class ReasoningSeal:
 
         offset  length  content
         0       1       version, 0x01
-        1       4       key id: the first 4 bytes of SHA-256(the ASCII text "langgraph-agui key id"
-        followed by the key) 5       12      nonce, random
+        1       4       key id: the first 4 bytes of SHA-256(the ASCII text
+                        "langgraph-agui key id", followed by the key)
+        5       12      nonce, random
         17      n       ciphertext, as long as the plaintext
         17 + n  16      tag
 

@@ -1,8 +1,9 @@
-"""An extension of griffe for the API reference: `**options: Unpack[...]` becomes the options that
-it stands for.
+"""An extension of griffe for the API reference, so that a signature says what may be given.
 
-griffe's own `unpack_typeddict` leaves out inherited options, and repeats those that the docstring
-has.
+- `**options: Unpack[...]` becomes the options that it stands for. griffe's own `unpack_typeddict`
+  leaves out inherited options, and repeats those that the docstring has. Other names than `options`
+  stay: the `**switches` of an agent are for migration alone.
+- A type alias of the package becomes the type that it stands for.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from griffe import (
+    Alias,
     Attribute,
     Class,
     Expr,
+    ExprBinOp,
     ExprName,
     ExprSubscript,
     Extension,
@@ -23,58 +26,60 @@ from griffe import (
     ParameterKind,
 )
 
-# Where the defaults of options stand.
-_DEFAULTS = {
-    "langgraph_agui.compat.switches.AgentOptions": "langgraph_agui.runs.context.RunSettings"
-}
 
-
-class UnpackOptions(Extension):
-    """Puts the keys of a `TypedDict` in the place of the `**options` that it types."""
+class SpelledOutSignatures(Extension):
+    """Changes the signatures of a package when all of its modules are loaded."""
 
     def on_package(self, *, pkg: Module, **kwargs: Any) -> None:
-        """Change the signatures of a package when all of its modules are loaded."""
-        for function in list(_functions(pkg)):
-            for parameter in list(function.parameters):
+        """Change them. griffe makes those of dataclasses afterwards, from the attributes."""
+        for member in list(_members(pkg)):
+            if isinstance(member, Attribute):
+                member.annotation = _spelled_out(pkg, member.annotation)
+                continue
+            for parameter in list(member.parameters):
                 annotation = parameter.annotation
                 if (
-                    parameter.kind is ParameterKind.var_keyword
+                    parameter.name == "options"
                     and isinstance(annotation, ExprSubscript)
                     and annotation.canonical_path.endswith(".Unpack")
                     and isinstance(annotation.slice, Expr)
                 ):
-                    del function.parameters[parameter.name]
+                    del member.parameters[parameter.name]
                     for option in _options(pkg, annotation.slice.canonical_path):
-                        function.parameters.add(option)
+                        member.parameters.add(option)
+                else:
+                    parameter.annotation = _spelled_out(pkg, annotation)
 
 
-def _functions(module: Module | Class) -> Iterator[Function]:
+def _members(module: Module | Class) -> Iterator[Function | Attribute]:
     for member in module.members.values():
-        if isinstance(member, Function):
+        if isinstance(member, Function | Attribute):
             yield member
         elif isinstance(member, Module | Class):
-            yield from _functions(member)
+            yield from _members(member)
 
 
 def _options(pkg: Module, path: str) -> Iterator[Parameter]:
     kind = pkg.modules_collection[path]
-    settings = pkg.modules_collection[_DEFAULTS[path]].members if path in _DEFAULTS else {}
     for one in [*kind.mro(), kind]:
         for name, key in one.members.items():
             if isinstance(key, Attribute):
-                default = settings[name].value if name in settings else "..."
                 yield Parameter(
                     name,
                     annotation=_spelled_out(pkg, key.annotation),
                     kind=ParameterKind.keyword_only,
-                    default=default,
+                    default="...",
                 )
 
 
 def _spelled_out(pkg: Module, annotation: Any) -> Any:
-    """Return what a name of the package's own stands for, if it is that of a type alias."""
+    """Return an annotation with the types that aliases of the package stand for."""
+    if isinstance(annotation, ExprBinOp):
+        left, right = (_spelled_out(pkg, side) for side in (annotation.left, annotation.right))
+        return ExprBinOp(left, annotation.operator, right)
     if isinstance(annotation, ExprName) and annotation.canonical_path.startswith(f"{pkg.name}."):
-        alias = pkg.modules_collection[annotation.canonical_path]
-        if isinstance(alias, Attribute) and alias.value is not None:
-            return alias.value
+        named = pkg.modules_collection[annotation.canonical_path]
+        named = named.final_target if isinstance(named, Alias) else named
+        if isinstance(named, Attribute) and named.value is not None:
+            return _spelled_out(pkg, named.value)
     return annotation

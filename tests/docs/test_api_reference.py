@@ -36,5 +36,4 @@ def test_each_public_name_is_on_one_page() -> None:
     listed = Counter(_SAME.sub("", name) for names in found for name in names)
 
     assert {name for name, count in listed.items() if count > 1} == set()
-    # `to_jsonable` is the protocol's name for `make_json_safe`.
-    assert listed.keys() - {"langgraph_agui.protocol.to_jsonable"} == _public_names()
+    assert listed.keys() == _public_names()
