@@ -483,5 +483,4 @@ async def _events_of(
     async with reader:
         while batch := await reader.take():
             for event in batch:
-                reader.behind = event is not batch[-1]
                 yield cast("Event", event)

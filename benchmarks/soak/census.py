@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Sequence
 import psutil
 
 from langgraph_agui import LangGraphAgent, aio, threads
-from langgraph_agui.state.client_state import ClientStateCache
 
 _CONTAINERS = (
     dict,
@@ -28,14 +27,11 @@ def busy(agents: Sequence[LangGraphAgent]) -> int:
 
 
 def census(agents: Sequence[LangGraphAgent]) -> dict[str, float]:
-    """Count everything that could grow. Client states are bounded, and grow to their bound: they
-    count apart."""
+    """Count everything that could grow."""
     gc.collect()
-    states = [one for one in gc.get_objects() if isinstance(one, ClientStateCache)]
-    held = sum(2 + len(state._leftovers) for state in states)
     return {
         "memory MB": _PROCESS.memory_info().rss / 1e6,
-        "objects": len(gc.get_objects()) - held,
+        "objects": len(gc.get_objects()),
         "tasks": len(asyncio.all_tasks()),
         "descriptors": _PROCESS.num_fds(),
         "threads": _PROCESS.num_threads(),
@@ -43,7 +39,6 @@ def census(agents: Sequence[LangGraphAgent]) -> dict[str, float]:
         "thread locks": sum(len(locks._queues) for locks in threads._locks.values()),
         "kept tasks": len(aio._kept),
         "cache entries": sum(entries(agents).values()),
-        "client states": len(states),
     }
 
 
@@ -66,7 +61,7 @@ def entries(agents: Sequence[LangGraphAgent]) -> dict[str, int]:
 
 def _held_by(owner: object, path: str, seen: set[int]) -> Iterator[tuple[str, int]]:
     """The containers of an object of ours, and of those that it refers to."""
-    if id(owner) in seen or type(owner).__name__ == "ClientStateCaches":
+    if id(owner) in seen:
         return
     seen.add(id(owner))
     slots = [slot for base in type(owner).__mro__ for slot in getattr(base, "__slots__", ())]

@@ -14,9 +14,8 @@ NAMES = (
     "threads",
     "thread locks",
     "cache entries",
-    "client states",
 )
-NOTES = {"threads": " (of an executor)", "client states": " (at most 4,000)"}
+NOTES = {"threads": " (of an executor)"}
 
 WIDTH, HEIGHT, ACROSS, MARGIN = 340, 110, 2, 24
 

@@ -82,9 +82,6 @@ class Subscription(Generic[T]):
 
     Attributes:
         sink: Receives the run's events.
-        behind: Whether the reader left items in the queue; the reader sets it if it left items of
-            its last batch.
-        unread: Whether the reader left before the end of the run.
         max_unread: The bytes that may wait for the reader.
         let_go: Whether more waited for it.
         on_leave: Called when the reader leaves, or is let go.
@@ -107,8 +104,6 @@ class Subscription(Generic[T]):
         self._abandoned = False
         self.let_go = False
         self.sink = make_sink(self)
-        self.behind = False
-        self.unread = False
         self.on_leave: Callable[[], Awaitable[None]] | None = None
         self.left = asyncio.Event()
 
@@ -223,7 +218,6 @@ class Subscription(Generic[T]):
     async def __aexit__(self, *_: object) -> None:
         """Leave: what still comes is dropped."""
         self._abandoned = True
-        self.behind = self.behind or bool(self._items)
         self._items.clear()
         self._last = None
         try:
@@ -232,8 +226,6 @@ class Subscription(Generic[T]):
             self.left.set()
 
     async def _leave(self) -> None:
-        self.behind = self.behind or self.let_go
-        self.unread = self.behind or not self._closed
         on_leave, self.on_leave = self.on_leave, None
         if on_leave is not None:
             await on_leave()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from ag_ui.core import RunAgentInput
@@ -24,7 +24,6 @@ from langgraph_agui.options import (
     RunLimits,
     TrustOptions,
 )
-from langgraph_agui.state.client_state import ClientStateCaches
 from langgraph_agui.state.contract import StateContract
 
 # Key in the metadata of checkpoints: a JSON list of the graph's tools that the client of the run
@@ -54,7 +53,6 @@ class AgentContext:
             run.
         report_unread: Receives what a client sent when the graph has run, and warns of what nothing
             has read.
-        client_states: What this process knows of the state that clients hold.
     """
 
     name: str
@@ -72,7 +70,6 @@ class AgentContext:
     filled: FilledKeys
     providers: ProviderFilter
     report_unread: Callable[[SentInput], None]
-    client_states: ClientStateCaches = field(default_factory=ClientStateCaches)
 
     def client_form(self, run_input: RunAgentInput) -> ClientForm:
         """Return the form of the events for the client of an input."""

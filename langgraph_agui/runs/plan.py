@@ -183,9 +183,8 @@ class RunPlanner:
         self._call = call
         self._converter = agent.converter(run_input.thread_id)
         self._media = media or ClientMedia(agent.trust.media_urls, run_input.messages)
-        cache = agent.client_states.get(run_input.thread_id)
         self._client_state = ClientState(
-            self._graph, run_input, config, self._key, agent.contract, cache, call
+            self._graph, run_input, config, self._key, agent.contract, call
         )
 
     async def plan(self) -> RunPlan:
@@ -292,9 +291,7 @@ class RunPlanner:
         values = as_mapping(thread.state.values) or {}
         results = [as_mapping(task.result) or {} for task in thread.state.tasks]
         superstep = {key: values[key] for result in results for key in result if key in values}
-        writes = await self._client_state.changes(
-            thread.state, thread.messages, superstep=superstep
-        )
+        writes = await self._client_state.changes(thread, superstep=superstep)
         if resolution.abandoned:
             config = RunnableConfig(metadata={**metadata, ABANDONED: True})
             return Abandon(resolution, thread, config, next(iter(thread.state.next), ""), writes)
@@ -473,7 +470,7 @@ class RunPlanner:
     async def _plan_input(self, thread: Thread) -> Execute | Show:
         """Run the graph with the client's new messages and its changes of the state."""
         stored = thread.state
-        writes = await self._client_state.changes(stored, thread.messages)
+        writes = await self._client_state.changes(thread)
         if self._graph.input_form != "keys" and not self._takes_messages():
             return Execute(self._graph_input(await self._call(self._history), writes))
         imported = stored.created_at is None and self._agent.trust.history == "import"
@@ -544,7 +541,7 @@ class RunPlanner:
         )
         taken = [*between, *message]
         # Where the client has changed nothing since, the state is that of the earlier input.
-        changed = await self._client_state.changes(thread.state, thread.messages, base)
+        changed = await self._client_state.changes(thread, base)
         writes = {**self._client_state.input_at(base), **changed}
         point = base.config["configurable"]
         checkpoint: dict[str, object] = {

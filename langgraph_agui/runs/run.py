@@ -62,11 +62,10 @@ _CANCEL_INTERVAL = 0.4
 
 def start_translation(agent: AgentContext, run_input: RunAgentInput, sink: Sink) -> Translation:
     """Return the translation of a run into `sink`, which has emitted `RUN_STARTED`."""
-    cache = agent.client_states.get(run_input.thread_id)
     return Translation(
         run_input,
         sink,
-        StateView(run_input.state, agent.contract, sink.event, cache),
+        StateView(run_input.state, agent.contract, sink.event),
         reasoning=agent.reasoning,
         subagents=agent.client_form(run_input).subagents,
         keeps_messages=partial(agent.graph.keeps_messages, agent.messages_key),
@@ -154,7 +153,7 @@ class Run:
         self._readers: list[Subscription[Any]] = [reader]
         self._end_code: ErrorCode | None = None
         self._timers: list[asyncio.TimerHandle | IdleTimer] = []
-        reader.on_leave = partial(self._first_reader_left, reader)
+        reader.on_leave = self._first_reader_left
         self._translation = self._watch.context.run(
             start_translation, agent, run_input, self._broadcaster
         )
@@ -201,8 +200,6 @@ class Run:
             self._broadcaster.remove(sink)
             if not self.task.done():
                 self._translation.refresh_writers()
-            if reader.unread:
-                self._save_client_state(reader)
 
         reader.on_leave = leave
 
@@ -240,8 +237,7 @@ class Run:
             self.task.cancel()
             await asyncio.wait({self.task}, timeout=_CANCEL_INTERVAL)
 
-    async def _first_reader_left(self, reader: Subscription[T]) -> None:
-        self._save_client_state(reader)
+    async def _first_reader_left(self) -> None:
         if self.task.done():
             return
         if self._agent.on_disconnect == "cancel":
@@ -249,10 +245,6 @@ class Run:
             await asyncio.wait({self.task}, timeout=_LEAVE_TIMEOUT)
         else:
             keep_alive(self.task)
-
-    def _save_client_state(self, reader: Subscription[T]) -> None:
-        cache = self._agent.client_states.get(self.input.thread_id)
-        self._translation.save_client_state(cache, unread=reader.unread, behind=reader.behind)
 
     def _translation_failed(self, error: Exception) -> None:
         """End the run, rather than emit half of it."""

@@ -19,7 +19,6 @@ from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.history import shown_thread
 from langgraph_agui.runs.run import emit_pending, start_translation
-from langgraph_agui.state.client_state import state_version
 
 T = TypeVar("T")
 
@@ -52,9 +51,7 @@ class ThreadSnapshot:
             config, {"configurable": {"thread_id": run_input.thread_id}}
         )
         self._reader = reader
-        self._thread_id = run_input.thread_id
         self._input = run_input
-        self._version: object = None
         self._context = run_context(agent.name, run_input)
         self._translation = self._context.run(start_translation, agent, run_input, reader.sink)
         name = f"agui-connect-{run_input.thread_id}"
@@ -71,8 +68,6 @@ class ThreadSnapshot:
 
     async def _leave(self) -> None:
         self.task.cancel()
-        if not self._reader.unread and self._version is not None:
-            self._agent.client_states.get(self._thread_id).record_received(self._version)
 
     async def _work(self) -> None:
         try:
@@ -97,7 +92,6 @@ class ThreadSnapshot:
         own_tools = self._agent.own_tools(self._input, thread)
         thread = shown_thread(thread, self._agent.messages_key, own_tools)
         self._translation.load_thread(thread)
-        self._version = state_version(thread.state)
         if thread.state.created_at is not None:
             self._translation.update_graph((), thread.state.values, thread.messages)
         return await self._agent.interrupt_reader().read(thread.state, self._config)

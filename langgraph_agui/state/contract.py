@@ -7,7 +7,7 @@ and what it has changed leaves, as the Python values that the graph's nodes get.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import cast
+from typing import Final
 
 from pydantic import BaseModel
 
@@ -21,6 +21,9 @@ from langgraph_agui.state import schema as schemas
 from langgraph_agui.state.schema import Problem, describe, dumped
 
 logger = run_logger(__name__)
+
+# How many names of previewed keys are remembered. A graph has fewer, but may make names up.
+_MAX_PREVIEWED: Final = 1_000
 
 
 class StateContract:
@@ -69,6 +72,8 @@ class StateContract:
         }
         self._hidden = {messages_key, *options.exclude, *hidden, *_private(hints)}
         self._ignored = {messages_key, *options.client_keys}
+        # Keys that runs preview: predicted ones, and those that runs of this agent have shown.
+        self._previewed = {one.key for one in options.predict}
         self._shared: dict[tuple[str, ...], frozenset[str]] = {}
         self._types = schemas.types_of(graph.input_schema)
         # The agent's schema: its fields by the keys of their JSON form, and the types of those
@@ -124,6 +129,40 @@ class StateContract:
         names = self._graph.input_names if writable is True else writable or ()
         return None if names is None else sorted(filter(self._writable, names))
 
+    # -- previews ---------------------------------------------------------------------------------
+
+    def note_previewed(self, keys: Iterable[str]) -> None:
+        """Note that a run has previewed these keys."""
+        if len(self._previewed) < _MAX_PREVIEWED:
+            self._previewed.update(keys)
+
+    def may_be_previewed(self, key: str) -> bool:
+        """Return whether runs preview this key: tool arguments predict it, or a run has shown a
+        preview of it.
+        """
+        return key in self._previewed
+
+    def _is_only_preview(self, key: str) -> bool:
+        """Return whether a key is no one's but the previews': neither the graph nor the client has
+        it.
+        """
+        return (
+            key in self._previewed
+            and key not in self._options.client_keys
+            and self._graph.input_names is not None
+            and not self.has_channel(key)
+        )
+
+    def client_only(self, state: object) -> dict[str, object]:
+        """Return what in a client's state is its own: no key of the graph's, and no preview."""
+        if not isinstance(state, Mapping):
+            return {}
+        return {
+            key: value
+            for key, value in state.items()
+            if not (self.has_channel(key) and self.shows(key)) and not self._is_only_preview(key)
+        }
+
     # -- out --------------------------------------------------------------------------------------
 
     def check(self, key: str, value: object) -> None:
@@ -149,15 +188,16 @@ class StateContract:
     ) -> dict[str, object]:
         """Return what the client has changed, as the Python values that the graph's nodes get.
 
-        A value that the client was sent and sends again is no change. Neither is None for a key
-        that holds nothing, unless the key's type takes it.
+        A key is written if the client may change it, and sends another value than the thread holds
+        or, in `older`, has held. None is no change for a key that holds nothing, unless the key's
+        type takes it. Keys of `StateOptions.client_keys`, and keys that exist only in previews, are
+        ignored. Every other change is refused, see `StateOptions.forbidden_change`.
 
         Args:
             sent: `RunAgentInput.state`; anything but an object changes nothing.
             stored: The thread's channels now; None where the graph has no checkpointer. Then the
                 client owns the state, and everything that it sends and may change is input.
-            older: The thread's channels as the client may still hold them: a value from one of
-                these is no change.
+            older: The thread's channels as the client may still hold them.
 
         Returns:
             The values, by key of the graph's input.
@@ -169,7 +209,9 @@ class StateContract:
         """
         if not isinstance(sent, Mapping):
             return {}
-        state = cast("Mapping[str, object]", sent)
+        state: dict[str, object] = {
+            key: value for key, value in sent.items() if not self._is_only_preview(key)
+        }
         now = stored or {}
         considered = state.keys() - self._ignored
         unchanged = {key for key in considered if self._is_echo(key, state[key], (now, *older))}
@@ -182,38 +224,41 @@ class StateContract:
             key: value for key, value in state.items() if key in touched and self._writable(key)
         }
         refused = touched - taken.keys() - empty
-        if (
-            stored is None
-        ):  # the client sends back what the last run ended with, also what is no input
-            no_input_names = self._graph.input_names is None
-            refused -= {
-                key
-                for key in refused
-                if self.shows(key) and (no_input_names or self.has_channel(key))
-            }
+        if stored is None:
+            # The client sends back the last run's whole state, also keys that are no input.
+            refused = {key for key in refused if not self._may_be_output(key)}
         self.refuse(refused)
-        for key in sorted(taken.keys() & now.keys()):
-            if not json_equal(
-                self.show(now[key]), to_jsonable(now[key])
-            ):  # a change would lose what is hidden
-                text = f"The state {quoted(key)} holds hidden reasoning; it is read-only."
-                raise RunInputError(ErrorCode.INVALID_INPUT, text)
+        self._protect_reasoning(now, taken)
         values, problems = self._load(taken)
-        lost = {
-            problem.key
-            for problem in problems
-            if stored is None and "__type__" in dumped(taken[problem.key])
-        }
-        if lost:
-            names = quoted_list(sorted(lost))
-            logger.warning(
-                "Without a checkpointer, values that JSON does not have are lost between runs: %s",
-                names,
-            )
+        lost = self._lost(taken, problems) if stored is None else set()
         problems = [problem for problem in problems if problem.key not in empty | lost]
-        if problems := problems or self._schema_problems(state, unchanged | empty | refused):
+        problems = problems or self._schema_problems(state, unchanged | empty | refused)
+        if problems:
             raise RunInputError(ErrorCode.STATE_INVALID, describe(problems))
         return values
+
+    def _may_be_output(self, key: str) -> bool:
+        """Return whether a run may have shown this key as the graph's."""
+        return self.shows(key) and (self._graph.input_names is None or self.has_channel(key))
+
+    def _protect_reasoning(self, now: Mapping[str, object], changed: Iterable[str]) -> None:
+        """Refuse changes of values that hold reasoning which the client does not see: it would be
+        lost.
+        """
+        for key in sorted(now.keys() & set(changed)):
+            if not json_equal(self.show(now[key]), to_jsonable(now[key])):
+                text = f"The state {quoted(key)} holds hidden reasoning; it is read-only."
+                raise RunInputError(ErrorCode.INVALID_INPUT, text)
+
+    def _lost(self, taken: Mapping[str, object], problems: Iterable[Problem]) -> set[str]:
+        """Return the keys that do not fit because JSON has no such values, and warn of them."""
+        lost = {problem.key for problem in problems if "__type__" in dumped(taken[problem.key])}
+        if lost:
+            logger.warning(
+                "Without a checkpointer, values that JSON does not have are lost between runs: %s",
+                quoted_list(sorted(lost)),
+            )
+        return lost
 
     def _is_echo(self, key: str, value: object, states: Iterable[Mapping[str, object]]) -> bool:
         """Return whether a client sends a key as it was sent to it. It cannot echo a key that it
@@ -258,9 +303,8 @@ class StateContract:
             if isinstance(value, Mapping) and (
                 "__overwrite__" in value or value.get("type") == "__overwrite__"
             ):
-                problems.append(
-                    Problem((key,))
-                )  # LangGraph would read it as an instruction and not as a value
+                # LangGraph would read it as an instruction and not as a value.
+                problems.append(Problem((key,)))
                 continue
             loaded, found = self._types[key].load(key, value) if key in self._types else (value, [])
             problems += found
@@ -305,11 +349,9 @@ class StateContract:
         required = {
             name for name, field in self._schema.model_fields.items() if field.is_required()
         }
-        if not required <= {self._fields.get(key) for key in data} and any(
-            not problem.path for problem in problems
-        ):
-            # A validator of the whole has met a part of it: only the types of the keys can be
-            # judged.
+        is_whole = required <= {self._fields.get(key) for key in data}
+        if not is_whole and any(not problem.path for problem in problems):
+            # A validator of the whole has met a part: only the types of the keys can be judged.
             problems = [
                 problem for key, value in data.items() for problem in self._misfits(key, value)
             ]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from inspect import get_annotations
+from types import GenericAlias
 from typing import (
     Annotated,
     Any,
@@ -41,21 +42,17 @@ from langgraph_agui.protocol.wire import to_jsonable
 
 # Pydantic's types of errors whose text may quote the data or come from the application.
 _QUOTING: Final = {
-    *(
-        "value_error",
-        "assertion_error",
-        "union_tag_invalid",
-        "uuid_parsing",
-        "timezone_offset",
-        "mapping_type",
-    ),
-    *(
-        "iteration_error",
-        "get_attribute_error",
-        "json_invalid",
-        "datetime_object_invalid",
-        "bytes_invalid_encoding",
-    ),
+    "value_error",
+    "assertion_error",
+    "union_tag_invalid",
+    "uuid_parsing",
+    "timezone_offset",
+    "mapping_type",
+    "iteration_error",
+    "get_attribute_error",
+    "json_invalid",
+    "datetime_object_invalid",
+    "bytes_invalid_encoding",
 }
 
 _PLAIN: Final = frozenset(get_args(core_schema.ErrorType)) - _QUOTING
@@ -186,20 +183,13 @@ def _parts(hint: object) -> Iterator[object]:
 
 def types_of(schema: object) -> "dict[str, KeyType]":
     """Return the type of each key of a schema."""
-    own = (
-        schema.model_config
-        if isinstance(schema, type) and issubclass(schema, BaseModel)
-        else ConfigDict()
-    )
-    config: ConfigDict = {
-        "extra": "allow",
-        **own,
-    }  # a TypedDict keeps the keys that its type does not name
+    config = ConfigDict(extra="allow")  # a TypedDict keeps the keys that its type does not name
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
+        config |= schema.model_config
     fields: Mapping[str, FieldInfo] = getattr(schema, "__pydantic_fields__", {})
-    hints = {
-        **hints_of(schema),
-        **{name: _annotated(field.annotation, [field]) for name, field in fields.items()},
-    }
+    hints = hints_of(schema)
+    for name, field in fields.items():
+        hints[name] = _annotated(field.annotation, [field])
     return {key: KeyType(hint, config) for key, hint in hints.items()}
 
 
@@ -259,17 +249,16 @@ class KeyType:
             return to_jsonable(value), []
         if self._plain:
             with suppress(ValueError):  # it does not fit, or is no JSON data
-                return self._adapter.validate_python((from_json(to_json(value)),), strict=True)[
-                    0
-                ], []
+                (loaded,) = self._adapter.validate_python((from_json(to_json(value)),), strict=True)
+                return loaded, []
         try:
-            return self._adapter.validate_json(f"[{dumped(value)}]")[0], []
+            (loaded,) = self._adapter.validate_json(f"[{dumped(value)}]")
+            return loaded, []
         except (PydanticUserError, PydanticUndefinedAnnotation):  # the type is not complete
             return value, []
         except Exception as error:
-            return value, [
-                Problem((key, *problem.path[1:]), problem.text) for problem in _problems(error)
-            ]
+            found = _problems(error)
+            return value, [Problem((key, *problem.path[1:]), problem.text) for problem in found]
 
     @property
     def readable(self) -> bool:
@@ -286,9 +275,7 @@ class KeyType:
         for hint in (_annotated(bare, metadata), bare):
             # Pydantic may have no schema for it, or not find the name of a type.
             with suppress(Exception):
-                return TypeAdapter(
-                    tuple.__class_getitem__(cast("Any", (hint,))), config=self._config
-                )
+                return TypeAdapter(GenericAlias(tuple, (hint,)), config=self._config)
         return None
 
 
@@ -324,10 +311,8 @@ def misfits(validate: Callable[[], object]) -> list[Problem]:
 
 
 def _problems(error: Exception) -> list[Problem]:
-    if not isinstance(
-        error, ValidationError
-    ):  # raised by a validator, which may count on a key that is absent
-        return [Problem(())]
+    if not isinstance(error, ValidationError):
+        return [Problem(())]  # raised by a validator, which may count on a key that is absent
     return [
         Problem(details["loc"], details["msg"] if details["type"] in _PLAIN else "")
         for details in error.errors(include_url=False, include_context=False, include_input=False)

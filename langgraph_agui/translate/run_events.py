@@ -31,7 +31,6 @@ from langgraph_agui.messages.to_agui import interrupted, open_tool_calls
 from langgraph_agui.options import ReasoningOptions, Subagents
 from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.readers.sinks import JoinedSink, Sink
-from langgraph_agui.state.client_state import ClientStateCache
 from langgraph_agui.translate.lifecycle import Steps, Usage, run_error, run_started
 from langgraph_agui.translate.message_emitter import MessageEmitter
 from langgraph_agui.translate.message_tracker import (
@@ -42,7 +41,8 @@ from langgraph_agui.translate.message_tracker import (
     NodeOutput,
 )
 from langgraph_agui.translate.output import CustomOutput
-from langgraph_agui.translate.state_view import Namespace, Predictor, StateView
+from langgraph_agui.translate.predictor import Predictor
+from langgraph_agui.translate.state_view import Namespace, StateView
 from langgraph_agui.translate.subagents import PublicCallIds, SubagentRun, SubagentTracker
 from langgraph_agui.translate.thread_messages import StateMessages
 
@@ -427,13 +427,3 @@ class Translation:
         else:
             self.state.task_start(namespace)
         return ended
-
-    def save_client_state(self, cache: ClientStateCache, *, unread: bool, behind: bool) -> None:
-        """Record what a client knows of the state when it leaves; see `Subscription` for `unread`
-        and `behind`.
-        """
-        state = self.state
-        if unread:
-            cache.record_left(self._input.run_id, state.previewed, None if behind else state.copy)
-        elif state.up_to_date:  # else the run was refused, and its client knows no more than before
-            cache.record_received(self._input.run_id)

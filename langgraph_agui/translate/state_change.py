@@ -109,9 +109,8 @@ class StateChange:
         if weight >= _TOO_LARGE:
             logger.warning("The state %.80r is too large for a client and is not shown.", key)
             count_dropped("large_state")
-            self.set(
-                key, NOTHING
-            )  # the client must not send the old value back as if it were the graph's
+            # The client must not send the old value back as if it were the graph's.
+            self.set(key, NOTHING)
             return
         if self.after is self._before:
             self.after = dict(self._before)
@@ -158,9 +157,8 @@ class StateChange:
         """
         weight = sum(weight for _, weight in self._patches)
         if deltas and self._new_values < len(self.after):
-            whole = (
-                weigh(self.after, weight) if weight <= _SMALL else _rough_size(self.after)
-            )  # like is compared with like
+            # Like is compared with like.
+            whole = weigh(self.after, weight) if weight <= _SMALL else _rough_size(self.after)
             if whole >= weight:
                 return False
         return _measure(self.after) < _TOO_LARGE

@@ -1,13 +1,12 @@
 """The client's copy of the graph's state during one run, and the events that keep it up to date.
 
-The graph's values and previews enter. Previews are what nodes emit, what tool arguments predict and
-what declared subgraphs have written so far. `STATE_DELTA` and `STATE_SNAPSHOT` leave when the copy
-changes. The copy begins as the input's state and follows our own events (AG-UI 1.0, state), so each
-patch fits what the client holds.
+The graph's values and previews enter. Previews are values that nodes emit, that tool arguments
+predict, and that declared subgraphs have written so far. `STATE_DELTA` and `STATE_SNAPSHOT` leave
+when the copy changes. The copy begins as the input's state and follows our own events (AG-UI 1.0,
+state), so each patch fits what the client holds.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ag_ui import core as agui
@@ -15,13 +14,10 @@ from ag_ui import core as agui
 from langgraph_agui.kernel.configs import task_id
 from langgraph_agui.kernel.quoting import printable, quoted_list
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
-from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.extract import as_mapping
-from langgraph_agui.nodes import PredictState, emission_in, predicted_values, predictions_in
+from langgraph_agui.nodes import PredictState, emission_in, predictions_in
 from langgraph_agui.protocol.patch import PatchError, apply_patch
 from langgraph_agui.protocol.wire import JsonValue, is_same, json_equal, to_jsonable
-from langgraph_agui.readers.sinks import Sink, Writer
-from langgraph_agui.state.client_state import ClientStateCache, preview_history
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.translate.state_change import (
     NOTHING,
@@ -37,10 +33,6 @@ logger = run_logger(__name__)
 # Owner of previews of what the finished tasks of a resumed superstep have written.
 _SUPERSTEP: Final = "superstep"
 
-# A preview is made when the arguments have grown by one part in this many. JSON Patch cannot append
-# to a string, so each preview sends the whole value: together at most this many times its size.
-_SHARE: Final = 32
-
 Namespace = tuple[str, ...]
 
 
@@ -51,15 +43,10 @@ class StateView:
         client_state: What the client holds when the run begins: `RunAgentInput.state`.
         contract: What clients may see, and how; None if they see nothing.
         emit: Receives the events.
-        cache: What this process knows of the thread's clients.
 
     Attributes:
         copy: What the client holds now. It is replaced, never changed.
-        up_to_date: Whether the client has been sent all values that the graph has reported.
-        previewed: What was previewed.
         expected: The predictions for each tool.
-        ended_owners: Tasks and calls that have ended. Their previews stay until the graph's values
-            show what became of them.
     """
 
     def __init__(
@@ -67,13 +54,11 @@ class StateView:
         client_state: object,
         contract: StateContract | None,
         emit: Callable[[agui.BaseEvent], object],
-        cache: ClientStateCache | None = None,
     ) -> None:
         self._contract = contract
         self._show = to_jsonable if contract is None else contract.show
         self._deltas = contract is None or contract.deltas
         self._emit = emit
-        self._cache = cache or ClientStateCache()
         self._patchable = isinstance(client_state, Mapping)
         # `clean_input` has made it JSON data that nobody else holds.
         self.copy: dict[str, JsonValue] = (
@@ -88,11 +73,11 @@ class StateView:
         self._written: dict[Namespace, set[str]] = {}
         # By owner, a task or a tool call, and key, the last one at the end.
         self._previews: dict[tuple[str, str], Maybe] = {}
-        self.ended_owners: set[str] = {""}
+        # Tasks and calls that have ended. Their previews stay until the graph's values show what
+        # became of them.
+        self._ended_owners: set[str] = {""}
         self._begun = False
         self._joined_early = False
-        self.up_to_date = False
-        self.previewed = preview_history()
         self.expected: dict[str, tuple[PredictState, ...]] = {}
         self.expect(() if contract is None else contract.predict)
         self._warned: set[str] = set()
@@ -123,19 +108,10 @@ class StateView:
         return change.events(patchable=False, deltas=self._deltas, subagent_run_id=None)
 
     def client_only(self, state: object) -> dict[str, object]:
-        """Return what in a client's state is its own: no key of the graph's, and no leftover
-        preview.
-        """
-        if not isinstance(state, Mapping):
-            return {}
-        contract = self._contract
-        return {
-            key: value
-            for key, value in state.items()
-            if not (contract is not None and contract.has_channel(key) and contract.shows(key))
-            and not self._cache.is_leftover(key, value)
-            and not any(json_equal(value, one) for one in self.previewed.get(key, ()))
-        }
+        """Return what in a client's state is its own: no key of the graph's, and no preview."""
+        if self._contract is not None:
+            return self._contract.client_only(state)
+        return dict(state) if isinstance(state, Mapping) else {}
 
     # -- the graph's values -----------------------------------------------------------------------
 
@@ -144,14 +120,14 @@ class StateView:
         end then.
         """
         if not namespace:
-            self._update(self._release(self.ended_owners), {})
+            self._update(self._release(self._ended_owners), {})
 
     def task_end(self, namespace: Namespace, task: str, result: object) -> None:
         """A task has ended; `result` is what it has written, by channel."""
         keys = [str(key) for key in result] if isinstance(result, Mapping) else []
         self._written.setdefault(namespace, set()).update(keys)
         if not namespace:
-            self.ended_owners |= {task, _SUPERSTEP}
+            self._ended_owners |= {task, _SUPERSTEP}
 
     def values(
         self, namespace: Namespace, values: object, subagent_run_id: str | None = None
@@ -167,7 +143,6 @@ class StateView:
         written = self._written.get((), set())
         self._inner_values.clear()
         self._written.clear()
-        self.up_to_date = False
         if channels is None:
             return
         found = {
@@ -178,14 +153,14 @@ class StateView:
         }
         if self._begun:
             gone = [key for key in self._values if key not in channels]
-        # the client may hold keys that the graph does not have any more; None needs no removal
         else:
+            # The client may hold keys that the graph does not have any more. None needs no removal.
             known = {*channels, *self.client_only(self._base)}
             gone = [
                 key for key, value in self._base.items() if value is not None and key not in known
             ]
         self._take(found, gone, written)
-        self._begun = self.up_to_date = True
+        self._begun = True
         if self._joined_early:
             self._joined_early = False
             for event in self._snapshot():
@@ -195,7 +170,7 @@ class StateView:
         """Compare all values once more, and end all previews: a node may have changed an object in
         place.
         """
-        self.ended_owners.update(owner for owner, _ in self._previews)
+        self._ended_owners.update(owner for owner, _ in self._previews)
         values = self._values.items()
         self._take(
             {
@@ -211,9 +186,8 @@ class StateView:
         self, found: Mapping[str, object], gone: Collection[str], written: Collection[str]
     ) -> None:
         steps = {key: self._step(key, value) for key, value in found.items()}
-        if (
-            self._contract is not None and self._begun
-        ):  # the run is not to blame for what it starts from
+        # The run is not to blame for the state that it starts from.
+        if self._contract is not None and self._begun:
             for key, step in steps.items():
                 if step.operations:
                     self._contract.check(key, step.after)
@@ -227,13 +201,12 @@ class StateView:
             for (owner, key), value in self._previews.items()
             if key not in written
         }
-        self._update(dict.fromkeys([*found, *gone, *self._release(self.ended_owners)]), steps)
+        self._update(dict.fromkeys([*found, *gone, *self._release(self._ended_owners)]), steps)
 
     def _step(self, key: str, value: object) -> Step:
         before = self._base.get(key, NOTHING)
-        if (
-            not self._begun and self._show is to_jsonable and is_same(before, value)
-        ):  # as most of what a client echoes
+        # Most values that a client sends are the same, and need no conversion.
+        if not self._begun and self._show is to_jsonable and is_same(before, value):
             return Step(before, [], before)
         return step_to_value(before, value, key, self._show)
 
@@ -243,23 +216,16 @@ class StateView:
         """Preview the channels that a declared subgraph shares with the root and has written or
         changed.
         """
-        shared = () if self._contract is None else self._contract.shared(namespace)
+        shared = self._contract.shared(namespace) if self._contract is not None else frozenset()
         if not shared:
             return
-        before = self._inner_values.get(
-            namespace
-        )  # at first there is none: the subgraph began with the root's
+        # At first there are none: the subgraph has begun with the root's.
+        before = self._inner_values.get(namespace)
         self._inner_values[namespace] = dict(channels)
-        written = self._written.pop(namespace, set())
-        values = {
-            key: channels[key]
-            for key in shared
-            if key in channels
-            and (
-                key in written
-                or (before is not None and before.get(key, channels) is not channels[key])
-            )
-        }
+        changed = self._written.pop(namespace, set())
+        if before is not None:
+            changed |= {key for key in channels if before.get(key, NOTHING) is not channels[key]}
+        values = {key: channels[key] for key in channels if key in shared and key in changed}
         if values:
             self.preview(task_id(namespace[0]), values, subagent_run_id)
 
@@ -337,27 +303,37 @@ class StateView:
         self, owner: str, values: Mapping[str, Maybe], subagent_run_id: str | None
     ) -> set[str]:
         hidden = {key for key in values if not self._is_shown(key)}
-        new = {
-            key: value
-            for key, value in values.items()
-            if key not in hidden
-            and not (
-                (owner, key) in self._previews and json_equal(self._previews[owner, key], value)
-            )
-        }
+        new: dict[str, Maybe] = {}
+        for key, value in values.items():
+            place = owner, key
+            repeated = place in self._previews and json_equal(self._previews[place], value)
+            if key not in hidden and not repeated:
+                new[key] = value
         for key, value in new.items():
             self._previews.pop((owner, key), None)
             self._previews[owner, key] = value
-            if not isinstance(value, Nothing):
-                self.previewed[key].append(value)
+        if self._contract is not None:
+            self._contract.note_previewed(new)
         self._update(new, {}, subagent_run_id)
         return hidden
 
+    def owner_starts(self, owner: str) -> None:
+        """A task or call begins; its id may have been that of an earlier one."""
+        self._ended_owners.discard(owner)
+
+    def owner_ends(self, owner: str, *, failed: bool) -> None:
+        """A task or call has ended. One that has failed has changed nothing: its previews end
+        now.
+        """
+        self._ended_owners.add(owner)
+        if failed:
+            self.drop_previews({owner})
+
     def drop_previews(self, owners: Collection[str] | None = None) -> None:
         """End the previews of `owners` now; None means all."""
-        self._update(
-            self._release({owner for owner, _ in self._previews} if owners is None else owners), {}
-        )
+        if owners is None:
+            owners = {owner for owner, _ in self._previews}
+        self._update(self._release(owners), {})
 
     def _release(self, owners: Collection[str]) -> set[str]:
         """Forget the previews of `owners`; return their keys."""
@@ -404,73 +380,3 @@ class StateView:
             self._emit(event)
             self._patchable = True
         self.copy = change.after
-
-
-@dataclass(slots=True)
-class _Call:
-    """A call of a predicted tool: its arguments so far, and how long they must be for the next
-    preview.
-    """
-
-    predictions: tuple[PredictState, ...]
-    subagent_run_id: str | None
-    arguments: str = ""
-    next_length: int = 0
-
-
-class Predictor:
-    """A sink that previews arguments as state while they pass on their way to `sink`.
-
-    Args:
-        sink: Receives all events.
-        state: Shows the previews, and knows which tools are predicted.
-    """
-
-    def __init__(self, sink: Sink, state: StateView) -> None:
-        self._sink = sink
-        self._state = state
-        self._calls: dict[str, _Call] = {}
-
-    def event(self, event: agui.BaseEvent) -> None:
-        """Pass an event on."""
-        self._sink.event(event)
-        match event:
-            case agui.ToolCallStartEvent(tool_call_id=call_id, tool_call_name=name) if (
-                name in self._state.expected
-            ):
-                self._state.ended_owners.discard(
-                    call_id
-                )  # its id may have been that of an earlier call
-                self._calls[call_id] = _Call(self._state.expected[name], event.subagent_run_id)
-            case agui.ToolCallEndEvent(tool_call_id=call_id) if call_id in self._calls:
-                self._preview(call_id, self._calls[call_id])
-            case agui.ToolCallResultEvent(tool_call_id=call_id) if call_id in self._calls:
-                self._state.ended_owners.add(call_id)
-                if (event.metadata or {}).get(
-                    "status"
-                ) == "error":  # a failed call has changed nothing
-                    self._state.drop_previews({call_id})
-
-    def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
-        """Return what receives the fragments of a block."""
-        write = self._sink.writer(kind, block_id, subagent_run_id)
-        if kind != "call" or not self._state.expected:
-            return write
-
-        def write_and_preview(text: str) -> None:
-            write(text)
-            call = self._calls.get(block_id)
-            if call is not None:
-                call.arguments += text
-                if len(call.arguments) >= call.next_length:
-                    self._preview(block_id, call)
-
-        return write_and_preview
-
-    def _preview(self, call_id: str, call: _Call) -> None:
-        call.next_length = len(call.arguments) + 1 + len(call.arguments) // _SHARE
-        # An empty value would only make the old one flicker.
-        found = predicted_values(call.predictions, call.arguments)
-        values = {key: value for key, value in found.items() if value not in ("", [], {}, None)}
-        if values:
-            self._state.preview(call_id, values, call.subagent_run_id)

@@ -17,7 +17,6 @@ from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.show_thread import ThreadSnapshot
 from langgraph_agui.translate.lifecycle import is_last, run_error, run_started
-from langgraph_agui.translate.state_view import StateView
 from langgraph_agui.workers.published import FOLLOW, PING
 from langgraph_agui.workers.store import Entry, RunStore
 
@@ -192,12 +191,8 @@ class FollowedRun:
 
     def _join(self, events: Sequence[Event]) -> JoinedSink:
         """Return a sink that makes the run fit the client's, and begin with it."""
-        sink, cache = (
-            JoinedSink(self._reader.sink, self._input),
-            self._agent.client_states.get(self._input.thread_id),
-        )
-        state = StateView(self._input.state, self._agent.contract, sink.event, cache)
-        sink.own_state = state.client_only(self._input.state)
+        sink = JoinedSink(self._reader.sink, self._input)
+        sink.own_state = self._agent.contract.client_only(self._input.state)
         sink.retract(_unfinished(events))
         sink.event(run_started(self._input))
         return sink

@@ -1,4 +1,8 @@
-"""Clients that stop reading, lose their stream or come back with what they were left with."""
+"""Clients that stop reading, lose their stream or come back with old values.
+
+A value that the thread had in one of its last checkpoints is no change, and a key that was only
+previewed is not written until its client has seen a run to its end.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,6 @@ from contextlib import aclosing, suppress
 from typing import Annotated, Any
 
 import pytest
-from ag_ui.core import AssistantMessage, FunctionCall, ToolCall
 from langchain_core.messages import AIMessage, AnyMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
@@ -16,9 +19,14 @@ from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
-from langgraph_agui import LangGraphAgent, PredictState, StateOptions, emit_state
+from langgraph_agui import (
+    ApprovalOptions,
+    LangGraphAgent,
+    PredictState,
+    StateOptions,
+    emit_state,
+)
 from langgraph_agui.protocol import Fold
-from langgraph_agui.state.client_state import ClientStateCache, preview_history
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, calling, part
 from tests.adapter.streams import RecordedRun, record_run, record_until, run_input, user
@@ -35,7 +43,7 @@ class Writer:
     """A graph that answers, and for a message that says so, previews, writes, waits or fails
     first."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, on_disconnect: Any = "cancel", **options: Any) -> None:
         self.saw: list[Any] = []
         self.hang = asyncio.Event()
 
@@ -64,7 +72,10 @@ class Writer:
 
         options = {"predict": [PredictState("write_doc", "doc")], **options}
         self.graph = chain_of(first, second, state=Paper, checkpointer=InMemorySaver())
-        self.agent = LangGraphAgent(self.graph, state=StateOptions(**options))
+        state = StateOptions(**options)
+        self.agent = LangGraphAgent(
+            self.graph, state=state, on_disconnect=on_disconnect, on_busy="wait"
+        )
 
     @property
     def doc(self) -> Any:
@@ -103,9 +114,15 @@ def holding(value: Any) -> Any:
     return lambda state: state.get("doc") == value
 
 
-@pytest.mark.parametrize("how", ["preview", "predict"])
-async def test_a_preview_that_a_client_was_left_with_is_not_its_edit(how: str) -> None:
-    writer = Writer()
+@pytest.mark.parametrize(
+    ("how", "predict"),
+    [("predict", [PredictState("write_doc", "doc")]), ("preview", [])],
+    ids=["predicted", "emitted"],
+)
+async def test_a_preview_that_a_client_was_left_with_is_not_its_edit(
+    how: str, predict: list[PredictState]
+) -> None:
+    writer = Writer(predict=predict)
     client = Client(writer)
     await client.say("write good")
     await client.say(f"{how} bad", until=holding("bad"))
@@ -119,7 +136,7 @@ async def test_a_preview_that_a_client_was_left_with_is_not_its_edit(how: str) -
 
 
 async def test_stopped_twice_and_refused_in_between() -> None:
-    writer = Writer(refused="error")
+    writer = Writer(forbidden_change="refuse")
     client = Client(writer)
     await client.say("write good")
     await client.say("preview bad", until=holding("bad"))
@@ -134,14 +151,79 @@ async def test_stopped_twice_and_refused_in_between() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "ba", [], None, "mine"])
-async def test_what_a_user_does_after_stopping_counts(value: Any) -> None:
+async def test_a_previewed_key_is_not_written_until_a_run_has_ended(value: Any) -> None:
     writer = Writer()
     client = Client(writer)
     await client.say("write good")
     await client.say("preview bad", until=holding("bad"))
     client.state["doc"] = value
     await client.say("go on")
+    assert (writer.saw[-1], client.state["doc"]) == ("good", "good")
+    client.state["doc"] = value
+    await client.say("go on")
     assert (writer.saw[-1], client.state["doc"]) == (value, value)
+
+
+async def test_what_a_user_does_after_stopping_counts_for_other_keys() -> None:
+    writer = Writer()
+    client = Client(writer)
+    await client.say("write good")
+    await client.say("preview bad", until=holding("bad"))
+    client.state["log"] = ["mine"]
+    await client.say("go on")
+    assert (writer.saw[-1], client.state) == ("good", {"doc": "good", "log": ["mine"]})
+
+
+async def test_what_a_user_mends_after_a_failure_counts() -> None:
+    writer = Writer()
+    client = Client(writer)
+    await client.say("write one")
+    failed = await client.say("flash two!")
+    assert failed is not None
+    assert failed.last.code == "graph_error"
+    client.state["doc"] = "mended"
+    await client.say("go on")
+    assert (writer.saw[-1], client.state["doc"]) == ("mended", "mended")
+
+
+async def test_an_edit_counts_that_comes_instead_of_an_answer() -> None:
+    saw: list[Any] = []
+
+    async def ask(state: Paper) -> dict[str, Any]:
+        saw.append(state.get("doc"))
+        emit_state({"doc": "preview"})
+        if state["messages"][-1].content == "ask":
+            interrupt("go on?")
+        return {"messages": [AIMessage("done")]}
+
+    graph = chain_of(ask, state=Paper, checkpointer=InMemorySaver())
+    agent = LangGraphAgent(graph, approvals=ApprovalOptions(when_paused="cancel"))
+    paused = await record_run(agent, run_input("ask", thread="t", state={"doc": "old"}))
+    assert paused.last.outcome.type == "interrupt"
+    edited = {**paused.state, "doc": "mine"}
+    given = run_input(*paused.messages, "go on", thread="t", state=edited)
+    recorded = await record_run(agent, given)
+    assert (saw, recorded.state["doc"]) == (["old", "mine"], "mine")
+
+
+async def test_a_thread_that_the_application_has_filled_may_be_edited() -> None:
+    writer = Writer()
+    config = {"configurable": {"thread_id": "t"}}
+    await writer.graph.aupdate_state(config, {"doc": "theirs"}, "second")
+    client = Client(writer)
+    client.state = {"doc": "mine"}
+    await client.say("go on")
+    assert (writer.saw[-1], client.state["doc"]) == ("mine", "mine")
+
+
+async def test_a_run_that_went_on_without_its_client_leaves_no_preview() -> None:
+    writer = Writer("continue")
+    client = Client(writer)
+    await client.say("write good")
+    await client.say("preview bad", until=holding("bad"))
+    writer.hang.set()
+    await client.say("go on")  # waits for the run to end
+    assert (writer.saw[-1], client.state) == ("good", {"doc": "good", "log": []})
 
 
 async def test_what_was_previewed_once_may_be_set_later() -> None:
@@ -160,19 +242,13 @@ async def test_what_was_previewed_once_may_be_set_later() -> None:
     assert (writer.saw[-1], client.state["doc"]) == ("bad", "bad")
 
 
-async def test_another_process_knows_what_was_predicted() -> None:
+async def test_another_process_knows_which_keys_are_predicted() -> None:
     writer = Writer()
-    await (client := Client(writer)).say("write good")
+    client = Client(writer)
+    await client.say("write good")
+    await client.say("predict bad", until=holding("bad"))
     predict = StateOptions(predict=[PredictState("write_doc", "doc")])
     client.agent = LangGraphAgent(writer.graph, state=predict)
-    call = ToolCall(
-        id="c1",
-        type="function",
-        function=FunctionCall(name="write_doc", arguments='{"doc": "bad one'),
-    )
-    client.messages.append(user("predict"))
-    client.messages.append(AssistantMessage(id="lost", role="assistant", tool_calls=[call]))
-    client.state["doc"] = "bad"
     await client.say("go on")
     assert (writer.saw[-1], client.state["doc"]) == ("good", "good")
 
@@ -251,14 +327,16 @@ async def test_what_was_stored_beside_a_failure_is_not_taken_back() -> None:
     assert second.state["doc"] == "theirs"
 
 
-async def test_a_key_that_was_only_previewed_goes_away_again() -> None:
-    writer = Writer(refused="error")
+@pytest.mark.parametrize("connects", [True, False])
+async def test_a_key_that_was_only_previewed_goes_away_again(connects: bool) -> None:
+    writer = Writer(forbidden_change="refuse")
     client = Client(writer)
     await client.say("preview bad", until=lambda state: "progress" in state)
-    given = run_input(thread="t", state=client.state)
-    connected = RecordedRun([event async for event in writer.agent.connect(given)], given)
-    assert connected.state == {"log": []}
-    client.state = connected.state
+    if connects:
+        given = run_input(thread="t", state=client.state)
+        connected = RecordedRun([event async for event in writer.agent.connect(given)], given)
+        assert connected.state == {"log": []}
+        client.state = connected.state
     recorded = await client.say("go on")
     assert recorded is not None
     assert recorded.last.type.value == "RUN_FINISHED"
@@ -306,15 +384,16 @@ async def test_what_is_changed_while_a_run_waits_reaches_the_node() -> None:
     assert recorded.state == {"doc": "new", "log": ["b", "asked"], "answer": "yes"}
 
 
-async def test_an_undo_after_stopping_counts() -> None:
-    writer = Writer()
+async def test_an_undo_after_stopping_counts_when_a_run_has_ended() -> None:
+    writer = Writer(predict=[])
     client = Client(writer)
     await client.say("write one")
     await client.stop_in_silence("write two...")
     assert client.state["doc"] == "two..."
-    client.state["doc"] = "one"
-    await client.say("go on")
-    assert (writer.saw[-1], client.state["doc"]) == ("one", "one")
+    for seen in ("two...", "one"):
+        client.state["doc"] = "one"
+        await client.say("go on")
+        assert (writer.saw[-1], client.state["doc"]) == (seen, seen)
 
 
 async def test_an_undo_with_the_same_message_run_again_counts() -> None:
@@ -343,12 +422,3 @@ async def test_what_somebody_else_has_written_is_not_taken_back() -> None:
     await other.say("write four")
     await client.say("go on")
     assert (writer.saw[-1], client.state["doc"]) == ("four", "four")
-
-
-def test_numbers_come_back_from_javascript_as_they_are_written_there() -> None:
-    previews, cache = preview_history(), ClientStateCache()
-    previews["doc"].append({"price": 10.0, "all": [1.5, 2.0]})
-    cache.record_left("run", previews, None)
-    assert cache.is_leftover("doc", {"all": [1.5, 2], "price": 10})
-    assert not cache.is_leftover("doc", {"all": [1.5, 2], "price": True})
-    assert not cache.is_leftover("other", {"all": [1.5, 2], "price": 10})

@@ -230,7 +230,7 @@ class BrokenError(Exception):
 class World:
     """A graph whose nodes do what a program says."""
 
-    def __init__(self, saver: Any, *, emit: Any = "delta") -> None:
+    def __init__(self, saver: Any, *, send: Any = "patches") -> None:
         self.program: list[Superstep] = []
         self.begins_at = 0
         self.life = ""
@@ -242,7 +242,7 @@ class World:
             builder.add_conditional_edges(name, self._route, [*"abc", END])
         builder.add_conditional_edges(START, self._enter, [*"abc", END])
         options = StateOptions(
-            exclude={"scratch"}, client_keys={"title"}, send=emit, predict=PREDICT
+            exclude={"scratch"}, client_keys={"title"}, send=send, predict=PREDICT
         )
         self.agent = LangGraphAgent(graph=builder.compile(checkpointer=saver), state=options)
 
@@ -752,9 +752,9 @@ def edited(held: Any, changes: list[tuple[str, Any]]) -> Any:
 class Thread:
     """A thread, its client, and what both should hold."""
 
-    def __init__(self, emit: str = "delta", saver: Any = ...) -> None:
+    def __init__(self, send: str = "patches", saver: Any = ...) -> None:
         self._keeps = saver is not None
-        self.world = World(InMemorySaver() if self._keeps else None, emit=emit)
+        self.world = World(InMemorySaver() if self._keeps else None, send=send)
         self.oracle = Oracle()
         self.messages: list[Any] = []
         self.held: Any = {}
@@ -901,9 +901,9 @@ class Life(RuleBasedStateMachine):
     """One thread: its client edits, says something, echoes, answers; its graph does whatever graphs
     do."""
 
-    @initialize(emit=st.sampled_from(["delta", "delta", "delta", "snapshot"]))
-    def begin(self, emit: str) -> None:
-        self.thread = Thread(emit)
+    @initialize(send=st.sampled_from(["patches", "patches", "patches", "snapshots"]))
+    def begin(self, send: str) -> None:
+        self.thread = Thread(send)
 
     @rule(
         changes=edits,
@@ -940,16 +940,16 @@ def seen_by(recorded: RecordedRun) -> list[str]:
 
 
 @given(
-    emit=st.sampled_from(["delta", "snapshot"]),
+    send=st.sampled_from(["patches", "snapshots"]),
     program=st.lists(supersteps(), min_size=1, max_size=2),
     after=st.integers(1, 25),
     theirs=st.sampled_from([{}, {"theirs": 1}, {"theirs": {"a": 1}, "plan": "stale"}]),
 )
 @settings(max_examples=example_count(10, 80), suppress_health_check=slow)
 def test_those_who_join_a_run_see_what_its_first_reader_sees(
-    emit: str, program: list[Superstep], after: int, theirs: Any
+    send: str, program: list[Superstep], after: int, theirs: Any
 ) -> None:
-    thread = Thread(emit)
+    thread = Thread(send)
     asked, ending = thread.prepare({}, program, speaks=True)
     joiner = run_input(thread="t", run="joins", state=theirs)
     joined = asyncio.run(

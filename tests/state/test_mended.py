@@ -196,7 +196,7 @@ async def test_what_a_paused_subgraph_shares_is_not_changed_and_the_client_is_to
 
 async def test_what_a_paused_subgraph_shares_is_refused_where_refusals_are_errors() -> None:
     saw: list[Any] = []
-    client = Client(with_a_paused_subgraph(saw, refused="error"))
+    client = Client(with_a_paused_subgraph(saw, forbidden_change="refuse"))
     paused = await client.say("hi")
     client.state["doc"] = "mine"
     recorded = await client.answer(paused)
@@ -340,7 +340,7 @@ async def test_a_function_goes_on_with_the_input_that_it_has(
 async def test_what_a_function_was_given_is_no_edit_when_it_is_answered(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    client = Client(asking_function(refused="error"), {"doc": "first"})
+    client = Client(asking_function(forbidden_change="refuse"), {"doc": "first"})
     paused = await client.say("hi")
     assert client.state == {"doc": "first"}
     assert finished(await client.answer(paused))
@@ -426,10 +426,10 @@ async def test_what_a_subgraph_marks_as_private_is_not_shown_while_it_runs() -> 
 # -- those who join ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("emit", ["delta", "snapshot"])
+@pytest.mark.parametrize("send", ["patches", "snapshots"])
 @pytest.mark.parametrize("joins", ["while it is shown", "when it is over"])
 async def test_no_preview_stays_with_a_client_that_comes_back_to_a_run(
-    emit: Any, joins: str
+    send: Any, joins: str
 ) -> None:
     shown, over = asyncio.Event(), asyncio.Event()
 
@@ -443,7 +443,7 @@ async def test_no_preview_stays_with_a_client_that_comes_back_to_a_run(
         await asyncio.sleep(0.05)
         return {"messages": [AIMessage("done")]}
 
-    agent = agent_of(first, second, on_disconnect="continue", state=StateOptions(send=emit))
+    agent = agent_of(first, second, on_disconnect="continue", state=StateOptions(send=send))
     client = Client(agent, {"mine": 1})
     await client.leave("hi", lambda state: "progress" in state)
     if joins == "when it is over":
@@ -489,14 +489,14 @@ async def joined_at_once(
     return first.take(RecordedRun(events, given)), await joining
 
 
-@pytest.mark.parametrize("emit", ["delta", "snapshot"])
-async def test_who_joins_early_holds_in_the_end_what_the_graph_holds(emit: Any) -> None:
+@pytest.mark.parametrize("send", ["patches", "snapshots"])
+async def test_who_joins_early_holds_in_the_end_what_the_graph_holds(send: Any) -> None:
     async def node(state: Paper) -> dict[str, Any]:
         await asyncio.sleep(0.02)
         return {"log": [len(state["doc"])]}
 
     agent = agent_of(
-        node, on_disconnect="continue", state=StateOptions(send=emit, client_keys={"tab"})
+        node, on_disconnect="continue", state=StateOptions(send=send, client_keys={"tab"})
     )
     edit = "edit " * 100  # so that changes beside it are smaller than the whole
     first, second = Client(agent, {"doc": edit}), Client(agent, {"doc": "stale", "tab": 2})
@@ -543,7 +543,7 @@ async def test_a_value_that_does_not_fit_leaves_nothing_of_a_preview() -> None:
 
 
 async def test_what_does_not_fit_may_be_shown_where_that_is_not_checked() -> None:
-    client = Client(writing("no number", 2, check_output=False))
+    client = Client(writing("no number", 2, check=False))
     assert finished(await client.say("hi"))
     assert client.state["doc"] == "no number"
     client.state["doc"] = "neither"
