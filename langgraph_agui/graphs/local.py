@@ -4,6 +4,7 @@ threads wait.
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from functools import cached_property
 from importlib import import_module
 from typing import get_origin, get_type_hints
@@ -28,7 +29,7 @@ from langgraph_agui.graphs.adapter import (
     InterruptHolder,
 )
 from langgraph_agui.graphs.contents import GraphContents, contents_of
-from langgraph_agui.graphs.loaded import CHECKPOINTER, LoadedCheckpointer
+from langgraph_agui.graphs.loaded import LoadedCheckpointer
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError, as_state_error
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
@@ -169,18 +170,32 @@ class LocalGraphAdapter(GraphAdapter):
     # -- threads ----------------------------------------------------------------------------------
 
     async def load_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
-        """See `GraphAdapter`. Leaves out the pending writes of a step that cannot be applied, with
-        a warning.
+        """See `GraphAdapter`."""
+        return await self._load_state(self.graph, config, subgraphs)
+
+    async def load_once(self, config: RunnableConfig) -> tuple[StateSnapshot, CompiledGraph | None]:
+        """See `GraphAdapter`."""
+        if self._saver is None:
+            return await self.load_state(config), None
+        graph = copy(self.graph)  # its own method `copy` loses the state's type
+        graph.checkpointer = LoadedCheckpointer(self._saver)
+        return await self._load_state(graph, config), graph
+
+    async def _load_state(
+        self, graph: CompiledGraph, config: RunnableConfig, subgraphs: bool = False
+    ) -> StateSnapshot:
+        """Load a state. Leave out the pending writes of a step that cannot be applied, with a
+        warning.
         """
         try:
-            return await self.graph.aget_state(config, subgraphs=subgraphs)
+            return await graph.aget_state(config, subgraphs=subgraphs)
         except Exception as error:
             if as_state_error(error, self.store) is not error:
                 raise
             saved = await self._saver.aget_tuple(config) if self._saver is not None else None
             if saved is None or "checkpoint_id" in config["configurable"]:
                 raise
-            stored = await self.graph.aget_state(
+            stored = await graph.aget_state(
                 merge_run_configs(config, saved.config), subgraphs=subgraphs
             )
             logger.warning(
@@ -189,15 +204,6 @@ class LocalGraphAdapter(GraphAdapter):
             )
             count_dropped("pending_writes")
             return stored
-
-    def load_once(self) -> RunnableConfig | None:
-        """See `GraphAdapter`."""
-        saver = self._saver
-        return (
-            {"configurable": {CHECKPOINTER: LoadedCheckpointer(saver)}}
-            if saver is not None
-            else None
-        )
 
     def load_history(
         self, config: RunnableConfig, metadata: Mapping[str, object] | None = None

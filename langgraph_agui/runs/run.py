@@ -18,6 +18,7 @@ from langgraph.errors import GraphDrained
 from langgraph.graph import END
 
 from langgraph_agui.compat.approval_tool import REQUEST_APPROVAL, split_approvals
+from langgraph_agui.graphs import Thread
 from langgraph_agui.interrupts.pauses import PendingInterrupts
 from langgraph_agui.kernel.aio import await_shielded, keep_alive, run_here, run_in_thread, seconds
 from langgraph_agui.kernel.configs import merge_run_configs
@@ -373,7 +374,8 @@ class Run:
                     )  # other runs go on meanwhile: a hostile history has thousands
                 if plan.settle_first:
                     await self._settle()
-                return await self._run_graph(plan.input, plan.config)
+                    return await self._run_graph(plan.input, plan.config)
+                return await self._run_graph(plan.input, plan.config, plan.thread)
             case Resume():
                 self._translation.state.resume_superstep(plan.superstep)
                 return await self._run_graph(plan.command, plan.config)
@@ -395,10 +397,13 @@ class Run:
             count_dropped("pending_writes")
 
     async def _run_graph(
-        self, graph_input: object, config: RunnableConfig | None
+        self, graph_input: object, config: RunnableConfig | None, thread: Thread | None = None
     ) -> PendingInterrupts | None:
+        """Run the graph; `thread` is what it goes on from, if nothing was written into it since."""
+        config = merge_run_configs(self._config, config)
         context = self._agent.filled.runtime_context(self._context, self.input)
-        await self._runner.run(graph_input, merge_run_configs(self._config, config), context)
+        graph = thread.graph if thread is not None else None
+        await self._runner.run(graph_input, config, context, graph)
         if not self._translation.paused:
             self._agent.report_unread(self._sent)
             return PendingInterrupts() if self._graph.has_checkpointer else None
