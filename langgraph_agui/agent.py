@@ -49,7 +49,8 @@ from langgraph_agui.protocol.cleaning import clean_input
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.readers.sinks import EventSink, MakeSink, SSESink
 from langgraph_agui.readers.subscription import Subscription
-from langgraph_agui.runs.capabilities import InputReaders, capabilities_of, warn_of_unknown_tools
+from langgraph_agui.runs.capabilities import capabilities_of
+from langgraph_agui.runs.client_tools import ClientTools
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.run import Run
 from langgraph_agui.runs.show_thread import ThreadSnapshot
@@ -192,8 +193,6 @@ class LangGraphAgent:
             else ProviderFilter(found, learns=True)
         )
         self._capabilities = capabilities or AgentCapabilities()
-        self._readers = InputReaders(contents, filled.fields_read())
-        warn_of_unknown_tools(contract.predict, contents, self._readers)
         self._context = AgentContext(
             name=name,
             graph=adapter,
@@ -209,7 +208,7 @@ class LangGraphAgent:
             contract=contract,
             filled=filled,
             providers=providers,
-            report_unread=self._readers.report_unread,
+            client_tools=ClientTools(contents, filled.takes_tools),
         )
         self._shared = SharedRuns(self._context, run_store, name) if run_store is not None else None
         self._running: list[Run] = []
@@ -461,7 +460,7 @@ class LangGraphAgent:
 
         A field is None where nobody knows, as for a graph on a server.
         """
-        found = capabilities_of(self._context, self._readers, self.name, self.description)
+        found = capabilities_of(self._context, self.name, self.description)
         given = self._capabilities
         return found.model_copy(
             update={field: getattr(given, field) for field in given.model_fields_set}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,7 +14,6 @@ from langgraph_agui.compat.interrupts import question
 from langgraph_agui.graphs import GraphAdapter, Thread
 from langgraph_agui.interrupts.pauses import PendingInterruptReader
 from langgraph_agui.messages.to_langchain import HistoryConverter, ProviderFilter
-from langgraph_agui.nodes import SentInput
 from langgraph_agui.options import (
     ApprovalOptions,
     ClientOptions,
@@ -24,6 +22,7 @@ from langgraph_agui.options import (
     RunLimits,
     TrustOptions,
 )
+from langgraph_agui.runs.client_tools import ClientTools
 from langgraph_agui.state.client_state import ClientStateCaches
 from langgraph_agui.state.contract import StateContract
 
@@ -52,8 +51,8 @@ class AgentContext:
         filled: The keys of the state that are filled with the client's tools and context.
         providers: Keeps what other providers' models made from the graph's models. Learns from each
             run.
-        report_unread: Receives what a client sent when the graph has run, and warns of what nothing
-            has read.
+        client_tools: Knows whether the client's tools reach the graph's models. Learns from each
+            run.
         client_states: What this process knows of the state that clients hold.
     """
 
@@ -71,7 +70,7 @@ class AgentContext:
     contract: StateContract
     filled: FilledKeys
     providers: ProviderFilter
-    report_unread: Callable[[SentInput], None]
+    client_tools: ClientTools
     client_states: ClientStateCaches = field(default_factory=ClientStateCaches)
 
     def client_form(self, run_input: RunAgentInput) -> ClientForm:
