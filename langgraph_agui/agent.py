@@ -182,16 +182,11 @@ class LangGraphAgent:
         show = redactor_for(groups.reasoning)
         contract = StateContract(adapter, groups.state, messages_key, show, filled.state_keys)
         # What a checkpointer holds is the graph's own; only a client's history needs a filter.
-        known, contents = (
-            adapter.has_checkpointer or bool(groups.reasoning.providers),
-            adapter.contents,
-        )
-        found = contents.providers if contents is not None else ()
-        providers = (
-            ProviderFilter(groups.reasoning.providers)
-            if known
-            else ProviderFilter(found, learns=True)
-        )
+        if adapter.has_checkpointer or groups.reasoning.providers:
+            providers = ProviderFilter(groups.reasoning.providers)
+        else:
+            found = adapter.contents.providers if adapter.contents is not None else ()
+            providers = ProviderFilter(found, learns=True)
         self._capabilities = capabilities or AgentCapabilities()
         self._context = AgentContext(
             name=name,
@@ -208,7 +203,7 @@ class LangGraphAgent:
             contract=contract,
             filled=filled,
             providers=providers,
-            client_tools=ClientTools(contents, filled.takes_tools),
+            client_tools=ClientTools(adapter, filled.takes_tools),
         )
         self._shared = SharedRuns(self._context, run_store, name) if run_store is not None else None
         self._running: list[Run] = []

@@ -147,6 +147,11 @@ class GraphAdapter(ABC):
         """What is in the graph; None if it is out of reach."""
         return None
 
+    @property
+    def tool_names(self) -> frozenset[str]:
+        """The names of the tools that models of the graph may call; none if it is out of reach."""
+        return self.contents.tool_names if self.contents is not None else frozenset()
+
     def outputs(self, name: str) -> bool:
         """Return whether the graph's output may have this key. True for names that are no
         channel.

@@ -61,8 +61,8 @@ def contents_of(graph: object) -> GraphContents:
         if place.graphs
     }
     ran_by = [where[-1] for where in graphs.values()]
-    own = [_classes(place.value) for place in places if place.graphs <= 1]
-    inner = [_classes(place.value) for place in places if place.graphs > 1]
+    own = [_classes(place) for place in places if place.graphs <= 1]
+    inner = [_classes(place) for place in places if place.graphs > 1]
     return GraphContents(
         models=[model for model, place in models_at(places) if not place.auxiliary],
         providers=providers_in(places),
@@ -77,7 +77,7 @@ def contents_of(graph: object) -> GraphContents:
         },
         middleware=_middleware(own),
         inner_middleware=_middleware(inner),
-        structured_output=any(not _STRUCTURED.isdisjoint(classes) for classes in own),
+        structured_output=any(classes & _STRUCTURED for classes in own),
     )
 
 
@@ -95,10 +95,11 @@ def _name_of(graph: Pregel[Any, Any, Any, Any], place: Place) -> str:
     return str(graph.name) if graph.name not in (None, _NO_NAME) else place.where[-1]
 
 
-def _classes(value: object) -> list[str]:
-    return [cls.__name__ for cls in type(value).__mro__]
+def _classes(place: Place) -> frozenset[str]:
+    """Return the names of the classes of the object at a place."""
+    return frozenset(cls.__name__ for cls in type(place.value).__mro__)
 
 
-def _middleware(objects: Iterable[list[str]]) -> frozenset[str]:
-    """Return the classes of middleware, given those of all objects."""
-    return frozenset(name for classes in objects if _MIDDLEWARE in classes for name in classes)
+def _middleware(objects: Iterable[frozenset[str]]) -> frozenset[str]:
+    """Return the classes of the middleware among objects, given the classes of each."""
+    return frozenset[str]().union(*(classes for classes in objects if _MIDDLEWARE in classes))

@@ -15,6 +15,7 @@ from langgraph.channels.binop import BinaryOperatorAggregate
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 from langgraph.constants import START
 from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
@@ -36,10 +37,9 @@ from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 
 logger = run_logger(__name__)
 
-# Channels of pending writes: LangGraph's own, and one of ours.
-_RESUME = "__resume__"
-_INTERRUPT = "__interrupt__"
-_CONTROL = frozenset((_INTERRUPT, _RESUME, "__error__", "__error_source_node__"))
+# LangGraph's channels of pending writes that do not end a task. It exports no name for the last.
+_CONTROL = frozenset((INTERRUPT, RESUME, ERROR, "__error_source_node__"))
+# A channel of ours.
 _RECORD = "__agui_record__"
 
 # LangChain's middleware for approvals.
@@ -329,7 +329,7 @@ class LocalGraphAdapter(GraphAdapter):
         if saved is None:
             return set()
         answered = {
-            write[0]: len(write[2]) for write in saved.pending_writes or () if write[1] == _RESUME
+            write[0]: len(write[2]) for write in saved.pending_writes or () if write[1] == RESUME
         }
         namespaces = {
             task.id: f"{task.name}:{task.id}" for task in stored.tasks if task.error is not None
@@ -410,9 +410,7 @@ def _asked(saved: CheckpointTuple, *, waiting: bool = False) -> set[str]:
         {task_id for task_id, channel, _ in writes if channel not in _CONTROL} if waiting else ()
     )
     raised = [
-        value
-        for task_id, channel, value in writes
-        if channel == _INTERRUPT and task_id not in ended
+        value for task_id, channel, value in writes if channel == INTERRUPT and task_id not in ended
     ]
     listed = [
         one for value in raised for one in (value if isinstance(value, Sequence) else [value])

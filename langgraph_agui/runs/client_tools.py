@@ -5,7 +5,7 @@ from typing import Final
 
 from ag_ui.core import Tool
 
-from langgraph_agui.graphs.contents import GraphContents
+from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.kernel.quoting import quoted_list
 from langgraph_agui.kernel.telemetry import run_logger
 
@@ -25,7 +25,7 @@ class ClientTools:
     """Knows whether the tools of clients reach a graph's models. Learns from each run.
 
     Args:
-        contents: What is in the graph; None if it is out of reach.
+        graph: The graph.
         by_convention: Whether the graph gets the tools where graphs for other adapters look for
             them.
 
@@ -34,11 +34,9 @@ class ClientTools:
             nobody asked, until somebody does; None if that is not known.
     """
 
-    def __init__(self, contents: GraphContents | None, by_convention: bool) -> None:
-        # What a page gives a tool for, a model of the graph may call by a tool of its own (A2UI
-        # does that).
-        self._own = contents.tool_names if contents is not None else frozenset[str]()
-        binds = contents is not None and _MIDDLEWARE in contents.middleware
+    def __init__(self, graph: GraphAdapter, by_convention: bool) -> None:
+        self._own = graph.tool_names
+        binds = graph.contents is not None and _MIDDLEWARE in graph.contents.middleware
         self.provided: bool | None = binds or by_convention or None
 
     def report_asked(self) -> None:
@@ -49,6 +47,7 @@ class ClientTools:
         """Learn that a run has ended and nobody has asked for the tools that its client sent. Warn
         once.
         """
+        # What a page gives a tool for, a model of the graph may call by a tool of its own.
         names = [tool.name for tool in sent if tool.name not in self._own]
         if names and self.provided is None:
             self.provided = False

@@ -94,16 +94,13 @@ class AgentContext:
         """
         offered = self.offered_tools(run_input)
         earlier = thread.metadata(OFFERED) if thread is not None else None
-        return self._tool_names().difference(
+        return self.graph.tool_names.difference(
             offered, json.loads(earlier) if isinstance(earlier, str) else ()
         )
 
     def offered_tools(self, run_input: RunAgentInput) -> frozenset[str]:
         """Return the graph's tools that a client offers to run."""
-        return self._tool_names().intersection(tool.name for tool in run_input.tools or ())
-
-    def _tool_names(self) -> frozenset[str]:
-        return self.graph.contents.tool_names if self.graph.contents is not None else frozenset()
+        return self.graph.tool_names.intersection(tool.name for tool in run_input.tools or ())
 
     def converter(self, thread_id: str) -> HistoryConverter:
         """Return what converts the messages of a thread."""
