@@ -49,7 +49,8 @@ from langgraph_agui.protocol.cleaning import clean_input
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.readers.sinks import EventSink, MakeSink, SSESink
 from langgraph_agui.readers.subscription import Subscription
-from langgraph_agui.runs.capabilities import InputReaders, capabilities_of, warn_of_unknown_tools
+from langgraph_agui.runs.capabilities import capabilities_of
+from langgraph_agui.runs.client_tools import ClientTools
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.run import Run
 from langgraph_agui.runs.show_thread import ThreadSnapshot
@@ -181,19 +182,12 @@ class LangGraphAgent:
         show = redactor_for(groups.reasoning)
         contract = StateContract(adapter, groups.state, messages_key, show, filled.state_keys)
         # What a checkpointer holds is the graph's own; only a client's history needs a filter.
-        known, contents = (
-            adapter.has_checkpointer or bool(groups.reasoning.providers),
-            adapter.contents,
-        )
-        found = contents.providers if contents is not None else ()
-        providers = (
-            ProviderFilter(groups.reasoning.providers)
-            if known
-            else ProviderFilter(found, learns=True)
-        )
+        if adapter.has_checkpointer or groups.reasoning.providers:
+            providers = ProviderFilter(groups.reasoning.providers)
+        else:
+            found = adapter.contents.providers if adapter.contents is not None else ()
+            providers = ProviderFilter(found, learns=True)
         self._capabilities = capabilities or AgentCapabilities()
-        self._readers = InputReaders(contents, filled.fields_read())
-        warn_of_unknown_tools(contract.predict, contents, self._readers)
         self._context = AgentContext(
             name=name,
             graph=adapter,
@@ -209,7 +203,7 @@ class LangGraphAgent:
             contract=contract,
             filled=filled,
             providers=providers,
-            report_unread=self._readers.report_unread,
+            client_tools=ClientTools(adapter, filled.takes_tools),
         )
         self._shared = SharedRuns(self._context, run_store, name) if run_store is not None else None
         self._running: list[Run] = []
@@ -461,7 +455,7 @@ class LangGraphAgent:
 
         A field is None where nobody knows, as for a graph on a server.
         """
-        found = capabilities_of(self._context, self._readers, self.name, self.description)
+        found = capabilities_of(self._context, self.name, self.description)
         given = self._capabilities
         return found.model_copy(
             update={field: getattr(given, field) for field in given.model_fields_set}

@@ -73,30 +73,11 @@ logger = run_logger(__name__)
 # this is a dict.
 KEY = "agui"
 
+# Key in `configurable` of a set: the fields of it that nodes of the run have asked for.
+ASKED = "agui_asked"
+
 # A tool of the graph's own, as `bind_tools` takes it, or only its name.
 ServerTool: TypeAlias = BaseTool | Callable[..., object] | Mapping[str, Any] | str
-
-
-class SentInput(dict[str, JsonValue]):
-    """What a client sends for the graph.
-
-    Attributes:
-        fields_read: The fields that somebody has looked at.
-    """
-
-    def __init__(self, **fields: JsonValue) -> None:
-        super().__init__(fields)
-        self.fields_read: set[str] = set()
-
-    def __getitem__(self, key: str) -> JsonValue:
-        """Return a field, and note that."""
-        self.fields_read.add(key)
-        return super().__getitem__(key)
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return a field, and note that."""
-        self.fields_read.add(key)
-        return super().get(key, default)
 
 
 def frontend_config(run_input: RunAgentInput) -> RunnableConfig:
@@ -106,11 +87,11 @@ def frontend_config(run_input: RunAgentInput) -> RunnableConfig:
     `LangGraphAgent` gives it to each run, below what the developer configures. Only for graphs that
     are run without it.
     """
-    sent = SentInput(
-        tools=to_jsonable([*map(wire_fields, run_input.tools or ())]),
-        context=to_jsonable([*map(wire_fields, run_input.context or ())]),
-        forwardedProps=to_jsonable(run_input.forwarded_props),
-    )
+    sent = {
+        "tools": to_jsonable([*map(wire_fields, run_input.tools or ())]),
+        "context": to_jsonable([*map(wire_fields, run_input.context or ())]),
+        "forwardedProps": to_jsonable(run_input.forwarded_props),
+    }
     return {"configurable": {KEY: sent}}
 
 
@@ -184,7 +165,7 @@ def forwarded_props(config: RunnableConfig | None = None) -> JsonValue:
 
     They come from the client. `config` is that of `frontend_tools`.
     """
-    given = cast("JsonValue", _sent(config).get("forwardedProps"))
+    given = cast("JsonValue", _sent(config, "forwardedProps"))
     return {} if given is None else given
 
 
@@ -217,13 +198,17 @@ def _configurable(config: RunnableConfig | None) -> Mapping[str, Any]:
     return config.get("configurable") or {}
 
 
-def _sent(config: RunnableConfig | None) -> Mapping[str, Any]:
-    sent = _configurable(config).get(KEY)
-    return sent if isinstance(sent, Mapping) else {}
+def _sent(config: RunnableConfig | None, field: str) -> object:
+    """Return a field of what the client sent; tell the run that somebody has asked for it."""
+    configurable = _configurable(config)
+    asked, sent = configurable.get(ASKED), configurable.get(KEY)
+    if isinstance(asked, set):
+        asked.add(field)
+    return sent.get(field) if isinstance(sent, Mapping) else None
 
 
 def _list(config: RunnableConfig | None, field: str) -> list[Mapping[str, Any]]:
-    entries = _sent(config).get(field)
+    entries = _sent(config, field)
     return (
         [entry for entry in entries if isinstance(entry, Mapping)]
         if isinstance(entries, list)

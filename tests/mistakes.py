@@ -130,13 +130,6 @@ OPTIONS = [
         "keys are messages, "
         "notes. List keys that the graph itself does not have in StateOptions.client_keys.",
     ),
-    Mistake(
-        "A prediction of a tool that was not found, which is a warning: a node may bind others "
-        "when it runs",
-        "agent = create_agent(model, [pay], state_schema=Notes)\n"
-        'LangGraphAgent(agent, state=StateOptions(predict=[PredictState("wrte", "notes")]))',
-        "WARNING PredictState names tools that the graph does not have: 'wrte'. It has 'pay'.",
-    ),
 ]
 
 INPUTS = [

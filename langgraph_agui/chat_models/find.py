@@ -41,7 +41,7 @@ class Place(NamedTuple):
 # over, and so on.
 _STEPS: Final = 8
 # Objects that one search looks at.
-OBJECTS: Final = 5_000
+_OBJECTS: Final = 5_000
 # Items of one container that a search looks at.
 _ITEMS: Final = 200
 
@@ -92,7 +92,7 @@ def walk(graph: object) -> Iterator[Place]:
     # Keeps the objects alive: a new object could get the id of one that is gone.
     seen: dict[tuple[int, bool], object] = {}
     queue = deque([Place(graph)])
-    while queue and len(seen) < OBJECTS:
+    while queue and len(seen) < _OBJECTS:
         place = queue.popleft()
         value = place.value
         if (id(value), place.auxiliary) in seen:
@@ -150,7 +150,7 @@ def _globals(function: FunctionType) -> list[object]:
     """Return the Runnables that a function takes from globals, and the functions of its package
     that it names.
     """
-    package = package_of(function)
+    package = _package_of(function)
     named = (
         function.__globals__.get(name) for code in codes_of(function) for name in code.co_names
     )
@@ -159,12 +159,13 @@ def _globals(function: FunctionType) -> list[object]:
         for one in named
         if issubclass(type(one), Runnable)
         or (
-            issubclass(type(one), FunctionType) and package_of(cast("FunctionType", one)) == package
+            issubclass(type(one), FunctionType)
+            and _package_of(cast("FunctionType", one)) == package
         )
     ]
 
 
-def package_of(function: FunctionType) -> str:
+def _package_of(function: FunctionType) -> str:
     """Return the package that a function is of; empty if that is not known."""
     return (function.__module__ or "").partition(".")[0]
 

@@ -6,12 +6,17 @@ leave.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, is_typeddict
+from typing import Final
 
 from ag_ui.core import Context, RunAgentInput, Tool
+from langgraph.graph import END
+from typing_extensions import is_typeddict
 
 from langgraph_agui.graphs import GraphAdapter
+from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.state.schema import KeyType, types_of
+
+logger = run_logger(__name__)
 
 # The state keys. Graphs index them directly, so each one that a graph has gets a value in every
 # run. All hold the client's tools, and all but the first its context. The runtime context has the
@@ -49,12 +54,12 @@ class FilledKeys:
         self.state_keys = _keys_to_fill(graph)
         self._has_context = _reads_runtime_context(graph)
 
-    def fields_read(self) -> set[str]:
-        """Return which fields of the client's input the graph may read by these conventions: tools,
-        context.
+    @property
+    def takes_tools(self) -> bool:
+        """Whether the graph declares a place for the client's tools. Nobody sees whether its nodes
+        look there.
         """
-        names = self._filled_keys | ({_COPILOTKIT} if self._has_context else set())
-        return {"tools", "context"} if names - {_TOOLS} else {"tools"} if names else set()
+        return self._has_context or bool(self._filled_keys)
 
     @property
     def _filled_keys(self) -> frozenset[str]:
@@ -134,7 +139,8 @@ def _offered_tools(names: Collection[str], stored: Mapping[str, object]) -> set[
 
 
 def _reads_runtime_context(graph: GraphAdapter) -> bool:
-    """Return whether something in a graph may look for the key `copilotkit` of the runtime context.
+    """Return whether a graph is written for CopilotKit, so that its nodes and subagents may look
+    for the key `copilotkit` of the runtime context.
 
     Others do not get it: tools that are given their runtime would warn of a context that their
     graph does not declare.
@@ -142,14 +148,9 @@ def _reads_runtime_context(graph: GraphAdapter) -> bool:
     schema, contents = graph.context_schema, graph.contents
     if schema is not None and not is_typeddict(schema):
         return False
-    declared = _COPILOTKIT in getattr(schema, "__annotations__", ())
-    if contents is None:
-        return declared
-    return (
-        declared
-        or _COPILOTKIT in contents.names
-        or _MIDDLEWARE in contents.classes | contents.inner_classes
-    )
+    if _COPILOTKIT in graph.channels or _COPILOTKIT in getattr(schema, "__annotations__", ()):
+        return True
+    return contents is not None and _MIDDLEWARE in contents.middleware | contents.inner_middleware
 
 
 def _copilotkit_values(
@@ -188,3 +189,18 @@ def _agui_values(run_input: RunAgentInput, tools: list[object]) -> dict[str, obj
     if isinstance(props, Mapping) and "injectA2UITool" in props:
         values["inject_a2ui_tool"] = props["injectA2UITool"]
     return values
+
+
+def warn_of_node(run_input: RunAgentInput) -> None:
+    """Warn of a node at which a client of `ag-ui-langgraph` asks to go on, if it asks for one. Its
+    `__end__` asks for none.
+    """
+    props = run_input.forwarded_props
+    node = props.get("nodeName", props.get("node_name")) if isinstance(props, Mapping) else None
+    if isinstance(node, str) and node != END:
+        logger.warning(
+            "The client asked to go on at the node %.80r (forwardedProps.nodeName), which is "
+            "ignored: the edges of the graph decide. A node may read it by "
+            "forwarded_props(config) and return Command(goto=...).",
+            node,
+        )

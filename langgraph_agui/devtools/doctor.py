@@ -30,7 +30,7 @@ _ASKS: Final = (
     "with one."
 )
 _UNREAD: Final = """\
-client tools: nothing binds those that a client brings, so no model can call them
+client tools: no middleware binds those that a client brings
 → If clients bring tools, add AGUIMiddleware() to create_agent, or bind frontend_tools(config) in \
 the node of the model.
 """
@@ -74,7 +74,7 @@ def _examine(target: object, name: str, spec: str, heading: str) -> ExitCode:
         console.print()
         _print(console, place, finding)
     console.print()
-    if models and _binds_client_tools(agent) is False:
+    if models and isinstance(graph, Pregel) and not _binds_client_tools(agent):
         console.print(_UNREAD, markup=False)
     verdict = _verdict(len(models), wrong) if wrong or not problem else ""
     console.print(

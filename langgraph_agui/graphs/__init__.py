@@ -6,12 +6,13 @@ from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
 
-from langgraph_agui.graphs.adapter import ROOT_CHANNEL, Graph, GraphAdapter, Thread
+from langgraph_agui.graphs.adapter import ROOT_CHANNEL, CompiledGraph, Graph, GraphAdapter, Thread
 from langgraph_agui.graphs.local import LocalGraphAdapter
 from langgraph_agui.graphs.server import RemoteGraphAdapter
 
 __all__ = [
     "ROOT_CHANNEL",
+    "CompiledGraph",
     "Graph",
     "GraphAdapter",
     "LocalGraphAdapter",

@@ -59,14 +59,14 @@ class Thread(NamedTuple):
     Attributes:
         state: The state.
         messages: Its messages.
-        config: The configuration with which the graph goes on from this state without loading it
-            again, if nothing has been written since.
+        graph: The graph that goes on from this state without loading it again, if nothing has been
+            written since.
         past: The messages that the thread has or has had.
     """
 
     state: StateSnapshot
     messages: list[BaseMessage]
-    config: RunnableConfig | None = None
+    graph: CompiledGraph | None = None
     past: PastMessages = PastMessages()
 
     def has(self, message_id: str) -> bool:
@@ -147,6 +147,11 @@ class GraphAdapter(ABC):
         """What is in the graph; None if it is out of reach."""
         return None
 
+    @property
+    def tool_names(self) -> frozenset[str]:
+        """The names of the tools that models of the graph may call; none if it is out of reach."""
+        return self.contents.tool_names if self.contents is not None else frozenset()
+
     def outputs(self, name: str) -> bool:
         """Return whether the graph's output may have this key. True for names that are no
         channel.
@@ -201,6 +206,10 @@ class GraphAdapter(ABC):
     async def load_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
         """Return the thread's state; an empty one if the thread does not exist."""
 
+    async def load_once(self, config: RunnableConfig) -> tuple[StateSnapshot, CompiledGraph | None]:
+        """Return the thread's state, and a graph that goes on from it without loading it again."""
+        return await self.load_state(config), None
+
     @abstractmethod
     def load_history(
         self, config: RunnableConfig, metadata: Mapping[str, object] | None = None
@@ -227,12 +236,11 @@ class GraphAdapter(ABC):
         Raises:
             StateError: The checkpoint could not be read.
         """
-        once = self.load_once()
         try:
-            stored = await self.load_state(merge_run_configs(config, once))
+            stored, graph = await self.load_once(config)
         except Exception as error:
             raise StateError from error
-        thread = Thread(stored, self.thread_messages(stored, messages_key), once)
+        thread = Thread(stored, self.thread_messages(stored, messages_key), graph)
         return thread._replace(past=await self._past(config, thread, messages_key))
 
     async def _past(
@@ -248,12 +256,6 @@ class GraphAdapter(ABC):
             stored = await self.load_state(merge_run_configs(config, stored.parent_config))
             past = PastMessages.of(stored, self.thread_messages(stored, messages_key)).joined(past)
         return past
-
-    def load_once(self) -> RunnableConfig | None:
-        """Return the configuration in which a state is loaded once for a reader and for the
-        graph.
-        """
-        return None
 
     async def load_thread_before(
         self, config: RunnableConfig, message_id: str, messages_key: str, *, is_gone: bool = False

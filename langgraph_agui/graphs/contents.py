@@ -1,12 +1,11 @@
 """What is in a graph, as far as a search finds it without running anything.
 
-A compiled graph enters; its models, tools, subagents and the names in its code leave. A tool, model
-or name that a function makes or gets when it runs is not found.
+A compiled graph enters; its models, tools, middleware and subagents leave. A tool or model that a
+function makes or gets when it runs is not found.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
@@ -14,21 +13,15 @@ from langchain_core.runnables import RunnableBinding
 from langchain_core.tools import BaseTool
 from langgraph.pregel import Pregel
 
-from langgraph_agui.chat_models.find import (
-    OBJECTS,
-    Place,
-    codes_of,
-    models_at,
-    of_kind,
-    package_of,
-    providers_in,
-    walk,
-)
+from langgraph_agui.chat_models.find import Place, models_at, of_kind, providers_in, walk
 from langgraph_agui.nodes import name_of
 
 # The name that LangGraph gives a graph without one.
 _NO_NAME: Final = "LangGraph"
-_OWN_PACKAGE: Final = __name__.partition(".")[0]
+
+# Classes of LangChain, which is optional: by their names.
+_MIDDLEWARE: Final = "AgentMiddleware"
+_STRUCTURED: Final = frozenset({"AutoStrategy", "ToolStrategy", "ProviderStrategy"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +36,9 @@ class GraphContents:
         tool_names: The names of all tools that its models may call, those of subagents included.
         subagents: The graphs inside it, by name, with what they are for if a tool of their own runs
             them.
-        classes: The names of the classes of the objects in its own nodes and tools.
-        inner_classes: The same of its subagents.
-        names: The globals, attributes and texts in all of its code.
-        complete: Whether the search has seen all that it can see.
+        middleware: The names of the classes of its own middleware.
+        inner_middleware: The same of its subagents.
+        structured_output: Whether an agent of its own answers in a schema.
     """
 
     models: list[BaseChatModel]
@@ -54,10 +46,9 @@ class GraphContents:
     tools: dict[str, BaseTool]
     tool_names: frozenset[str]
     subagents: dict[str, str | None]
-    classes: frozenset[str]
-    inner_classes: frozenset[str]
-    names: frozenset[str]
-    complete: bool
+    middleware: frozenset[str]
+    inner_middleware: frozenset[str]
+    structured_output: bool
 
 
 def contents_of(graph: object) -> GraphContents:
@@ -70,6 +61,8 @@ def contents_of(graph: object) -> GraphContents:
         if place.graphs
     }
     ran_by = [where[-1] for where in graphs.values()]
+    own = [_classes(place) for place in places if place.graphs <= 1]
+    inner = [_classes(place) for place in places if place.graphs > 1]
     return GraphContents(
         models=[model for model, place in models_at(places) if not place.auxiliary],
         providers=providers_in(places),
@@ -82,12 +75,9 @@ def contents_of(graph: object) -> GraphContents:
             else None
             for name, where in graphs.items()
         },
-        classes=_classes(place.value for place in places if place.graphs <= 1),
-        inner_classes=_classes(place.value for place in places if place.graphs > 1),
-        names=frozenset(
-            name for function, _ in of_kind(FunctionType, places) for name in _names(function)
-        ),
-        complete=len(places) < OBJECTS,
+        middleware=_middleware(own),
+        inner_middleware=_middleware(inner),
+        structured_output=any(classes & _STRUCTURED for classes in own),
     )
 
 
@@ -105,12 +95,11 @@ def _name_of(graph: Pregel[Any, Any, Any, Any], place: Place) -> str:
     return str(graph.name) if graph.name not in (None, _NO_NAME) else place.where[-1]
 
 
-def _classes(values: Iterable[object]) -> frozenset[str]:
-    return frozenset(cls.__name__ for value in values for cls in type(value).__mro__)
+def _classes(place: Place) -> frozenset[str]:
+    """Return the names of the classes of the object at a place."""
+    return frozenset(cls.__name__ for cls in type(place.value).__mro__)
 
 
-def _names(function: FunctionType) -> list[str]:
-    if package_of(function) == _OWN_PACKAGE:
-        return []  # what our own code refers to is not the graph's
-    found = (one for code in codes_of(function) for one in (*code.co_names, *code.co_consts))
-    return [one for one in found if isinstance(one, str)]
+def _middleware(objects: Iterable[frozenset[str]]) -> frozenset[str]:
+    """Return the classes of the middleware among objects, given the classes of each."""
+    return frozenset[str]().union(*(classes for classes in objects if _MIDDLEWARE in classes))

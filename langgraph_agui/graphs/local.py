@@ -4,6 +4,7 @@ threads wait.
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from functools import cached_property
 from importlib import import_module
 from typing import get_origin, get_type_hints
@@ -14,6 +15,7 @@ from langgraph.channels.binop import BinaryOperatorAggregate
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 from langgraph.constants import START
 from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
@@ -28,17 +30,16 @@ from langgraph_agui.graphs.adapter import (
     InterruptHolder,
 )
 from langgraph_agui.graphs.contents import GraphContents, contents_of
-from langgraph_agui.graphs.loaded import CHECKPOINTER, LoadedCheckpointer
+from langgraph_agui.graphs.loaded import LoadedCheckpointer
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError, as_state_error
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 
 logger = run_logger(__name__)
 
-# Channels of pending writes: LangGraph's own, and one of ours.
-_RESUME = "__resume__"
-_INTERRUPT = "__interrupt__"
-_CONTROL = frozenset((_INTERRUPT, _RESUME, "__error__", "__error_source_node__"))
+# LangGraph's channels of pending writes that do not end a task. It exports no name for the last.
+_CONTROL = frozenset((INTERRUPT, RESUME, ERROR, "__error_source_node__"))
+# A channel of ours.
 _RECORD = "__agui_record__"
 
 # LangChain's middleware for approvals.
@@ -169,18 +170,32 @@ class LocalGraphAdapter(GraphAdapter):
     # -- threads ----------------------------------------------------------------------------------
 
     async def load_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
-        """See `GraphAdapter`. Leaves out the pending writes of a step that cannot be applied, with
-        a warning.
+        """See `GraphAdapter`."""
+        return await self._load_state(self.graph, config, subgraphs)
+
+    async def load_once(self, config: RunnableConfig) -> tuple[StateSnapshot, CompiledGraph | None]:
+        """See `GraphAdapter`."""
+        if self._saver is None:
+            return await self.load_state(config), None
+        graph = copy(self.graph)  # its own method `copy` loses the state's type
+        graph.checkpointer = LoadedCheckpointer(self._saver)
+        return await self._load_state(graph, config), graph
+
+    async def _load_state(
+        self, graph: CompiledGraph, config: RunnableConfig, subgraphs: bool = False
+    ) -> StateSnapshot:
+        """Load a state. Leave out the pending writes of a step that cannot be applied, with a
+        warning.
         """
         try:
-            return await self.graph.aget_state(config, subgraphs=subgraphs)
+            return await graph.aget_state(config, subgraphs=subgraphs)
         except Exception as error:
             if as_state_error(error, self.store) is not error:
                 raise
             saved = await self._saver.aget_tuple(config) if self._saver is not None else None
             if saved is None or "checkpoint_id" in config["configurable"]:
                 raise
-            stored = await self.graph.aget_state(
+            stored = await graph.aget_state(
                 merge_run_configs(config, saved.config), subgraphs=subgraphs
             )
             logger.warning(
@@ -189,15 +204,6 @@ class LocalGraphAdapter(GraphAdapter):
             )
             count_dropped("pending_writes")
             return stored
-
-    def load_once(self) -> RunnableConfig | None:
-        """See `GraphAdapter`."""
-        saver = self._saver
-        return (
-            {"configurable": {CHECKPOINTER: LoadedCheckpointer(saver)}}
-            if saver is not None
-            else None
-        )
 
     def load_history(
         self, config: RunnableConfig, metadata: Mapping[str, object] | None = None
@@ -323,7 +329,7 @@ class LocalGraphAdapter(GraphAdapter):
         if saved is None:
             return set()
         answered = {
-            write[0]: len(write[2]) for write in saved.pending_writes or () if write[1] == _RESUME
+            write[0]: len(write[2]) for write in saved.pending_writes or () if write[1] == RESUME
         }
         namespaces = {
             task.id: f"{task.name}:{task.id}" for task in stored.tasks if task.error is not None
@@ -404,9 +410,7 @@ def _asked(saved: CheckpointTuple, *, waiting: bool = False) -> set[str]:
         {task_id for task_id, channel, _ in writes if channel not in _CONTROL} if waiting else ()
     )
     raised = [
-        value
-        for task_id, channel, value in writes
-        if channel == _INTERRUPT and task_id not in ended
+        value for task_id, channel, value in writes if channel == INTERRUPT and task_id not in ended
     ]
     listed = [
         one for value in raised for one in (value if isinstance(value, Sequence) else [value])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +14,6 @@ from langgraph_agui.compat.interrupts import question
 from langgraph_agui.graphs import GraphAdapter, Thread
 from langgraph_agui.interrupts.pauses import PendingInterruptReader
 from langgraph_agui.messages.to_langchain import HistoryConverter, ProviderFilter
-from langgraph_agui.nodes import SentInput
 from langgraph_agui.options import (
     ApprovalOptions,
     ClientOptions,
@@ -24,6 +22,7 @@ from langgraph_agui.options import (
     RunLimits,
     TrustOptions,
 )
+from langgraph_agui.runs.client_tools import ClientTools
 from langgraph_agui.state.contract import StateContract
 
 # Key in the metadata of checkpoints: a JSON list of the graph's tools that the client of the run
@@ -51,8 +50,8 @@ class AgentContext:
         filled: The keys of the state that are filled with the client's tools and context.
         providers: Keeps what other providers' models made from the graph's models. Learns from each
             run.
-        report_unread: Receives what a client sent when the graph has run, and warns of what nothing
-            has read.
+        client_tools: Knows whether the client's tools reach the graph's models. Learns from each
+            run.
     """
 
     name: str
@@ -69,7 +68,7 @@ class AgentContext:
     contract: StateContract
     filled: FilledKeys
     providers: ProviderFilter
-    report_unread: Callable[[SentInput], None]
+    client_tools: ClientTools
 
     def client_form(self, run_input: RunAgentInput) -> ClientForm:
         """Return the form of the events for the client of an input."""
@@ -92,16 +91,13 @@ class AgentContext:
         """
         offered = self.offered_tools(run_input)
         earlier = thread.metadata(OFFERED) if thread is not None else None
-        return self._tool_names().difference(
+        return self.graph.tool_names.difference(
             offered, json.loads(earlier) if isinstance(earlier, str) else ()
         )
 
     def offered_tools(self, run_input: RunAgentInput) -> frozenset[str]:
         """Return the graph's tools that a client offers to run."""
-        return self._tool_names().intersection(tool.name for tool in run_input.tools or ())
-
-    def _tool_names(self) -> frozenset[str]:
-        return self.graph.contents.tool_names if self.graph.contents is not None else frozenset()
+        return self.graph.tool_names.intersection(tool.name for tool in run_input.tools or ())
 
     def converter(self, thread_id: str) -> HistoryConverter:
         """Return what converts the messages of a thread."""

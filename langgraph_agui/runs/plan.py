@@ -30,7 +30,6 @@ from langgraph_agui.interrupts.used_answers import (
     used_since_tools,
 )
 from langgraph_agui.kernel.aio import Caller, run_here
-from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 from langgraph_agui.messages.client_media import ClientMedia
 from langgraph_agui.messages.extract import as_mapping
@@ -513,12 +512,12 @@ class RunPlanner:
         metadata = {**self._remembered(past), **({ANSWERED: answered} if answered else {})}
         healed = [message for message in whole if message.id not in known]
         settle_first = len(stored.next) < len(stored.tasks)
-        config = merge_run_configs(
-            RunnableConfig(metadata=metadata), None if settle_first else thread.config
-        )
-        start = thread._replace(past=past)
         return Execute(
-            self._filled(graph_input, stored.values), start, config, healed, settle_first
+            self._filled(graph_input, stored.values),
+            thread._replace(past=past),
+            RunnableConfig(metadata=metadata),
+            healed,
+            settle_first,
         )
 
     def _without_gaps(self, thread: Thread, new: Sequence[BaseMessage]) -> list[BaseMessage]:

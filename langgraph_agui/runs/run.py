@@ -18,6 +18,8 @@ from langgraph.errors import GraphDrained
 from langgraph.graph import END
 
 from langgraph_agui.compat.approval_tool import REQUEST_APPROVAL, split_approvals
+from langgraph_agui.compat.inputs import warn_of_node
+from langgraph_agui.graphs import Thread
 from langgraph_agui.interrupts.pauses import PendingInterrupts
 from langgraph_agui.kernel.aio import await_shielded, keep_alive, run_here, run_in_thread, seconds
 from langgraph_agui.kernel.configs import merge_run_configs
@@ -30,7 +32,7 @@ from langgraph_agui.kernel.errors import (
 )
 from langgraph_agui.kernel.telemetry import RunWatch, count_dropped, run_logger
 from langgraph_agui.messages.to_agui import caller_id, cancelled, open_tool_calls
-from langgraph_agui.nodes import KEY, SentInput, frontend_config
+from langgraph_agui.nodes import ASKED, frontend_config
 from langgraph_agui.options import ApprovalOptions
 from langgraph_agui.readers.sinks import Broadcaster, IdleTimer, JoinedSink, Sink
 from langgraph_agui.readers.subscription import Subscription
@@ -135,16 +137,16 @@ class Run:
         self._graph = agent.graph
         self.input = run_input
         self.run_ids = {run_input.run_id}
-        client_config = _client_config(run_input, agent.approvals)
-        self._sent: SentInput = client_config["configurable"][KEY]
+        self._for_nodes = _for_nodes(run_input, agent.approvals)
+        self._asked: set[str] = set()
         metadata: dict[str, object] = {RUN: run_input.run_id}
         if offered := agent.offered_tools(run_input):
             metadata[OFFERED] = json.dumps(sorted(offered))
         own: RunnableConfig = {
-            "configurable": {"thread_id": run_input.thread_id},
+            "configurable": {"thread_id": run_input.thread_id, ASKED: self._asked},
             "metadata": metadata,
         }
-        self._config = merge_run_configs(client_config, config, own)
+        self._config = merge_run_configs(frontend_config(self._for_nodes), config, own)
         self._context = context
         self._lease = lease
         self._locks = locks
@@ -365,7 +367,11 @@ class Run:
                     )  # other runs go on meanwhile: a hostile history has thousands
                 if plan.settle_first:
                     await self._settle()
-                return await self._run_graph(plan.input, plan.config)
+                thread = None if plan.settle_first else plan.thread
+                pending = await self._run_graph(plan.input, plan.config, thread)
+                if not pending:
+                    self._report_unasked()
+                return pending
             case Resume():
                 self._translation.state.resume_superstep(plan.superstep)
                 return await self._run_graph(plan.command, plan.config)
@@ -387,12 +393,16 @@ class Run:
             count_dropped("pending_writes")
 
     async def _run_graph(
-        self, graph_input: object, config: RunnableConfig | None
+        self, graph_input: object, config: RunnableConfig | None, thread: Thread | None = None
     ) -> PendingInterrupts | None:
+        """Run the graph; `thread` is what it goes on from, if nothing was written into it since."""
+        config = merge_run_configs(self._config, config)
         context = self._agent.filled.runtime_context(self._context, self.input)
-        await self._runner.run(graph_input, merge_run_configs(self._config, config), context)
+        graph = thread.graph if thread is not None else None
+        await self._runner.run(graph_input, config, context, graph)
+        if "tools" in self._asked:
+            self._agent.client_tools.report_asked()
         if not self._translation.paused:
-            self._agent.report_unread(self._sent)
             return PendingInterrupts() if self._graph.has_checkpointer else None
         if not self._graph.has_checkpointer:
             remedy = (
@@ -406,6 +416,19 @@ class Run:
             (), stored.values
         )  # with what the finished tasks have written
         return await self._agent.interrupt_reader().read(stored, self._config)
+
+    def _report_unasked(self) -> None:
+        """Warn of what the client sent and no node has asked for. Nobody knows that of a graph on a
+        server.
+
+        A graph that was only resumed is not judged: it may have asked before its pause.
+        """
+        if self._graph.contents is None:
+            return
+        if "tools" not in self._asked:
+            self._agent.client_tools.report_unasked(self._for_nodes.tools or ())
+        if "forwardedProps" not in self._asked:
+            warn_of_node(self.input)
 
     async def _abandon(self, plan: Abandon) -> None:
         """End the thread's pause: answer its calls as cancelled, and leave nothing of it to run."""
@@ -432,11 +455,11 @@ class Run:
         await self._graph.update_state(config, None, END)
 
 
-def _client_config(run_input: RunAgentInput, approvals: ApprovalOptions) -> RunnableConfig:
-    """Return what the client brings to the nodes; a tool that only stands for approvals is none of
+def _for_nodes(run_input: RunAgentInput, approvals: ApprovalOptions) -> RunAgentInput:
+    """Return what the client brings to the nodes. A tool that only stands for approvals is none of
     the model's.
     """
-    if approvals.ask_by == "tool_call":
-        tools = [tool for tool in run_input.tools or [] if tool.name != REQUEST_APPROVAL]
-        run_input = run_input.model_copy(update={"tools": tools})
-    return frontend_config(run_input)
+    if approvals.ask_by != "tool_call":
+        return run_input
+    tools = [tool for tool in run_input.tools or [] if tool.name != REQUEST_APPROVAL]
+    return run_input.model_copy(update={"tools": tools})

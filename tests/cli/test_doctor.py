@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from langgraph_agui.devtools.cli.app import app
 from tests.deep import deep
 
-UNREAD = "client tools: nothing binds those that a client brings, so no model can call them"
+UNREAD = "client tools: no middleware binds those that a client brings"
 ADVICE = (
     "→ If clients bring tools, add AGUIMiddleware() to create_agent, "
     "or bind frontend_tools(config) in the node of the model."

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
@@ -12,14 +13,14 @@ from ag_ui.core import Context, Tool, ToolMessage
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.messages.tool import tool_call
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import MessagesState
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, create_model
 from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent, StateOptions
-from tests.adapter.graphs import chain_of
+from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.streams import record_run, run_input, user
 
 PAINT = Tool(name="paint", description="Paint.", parameters={"type": "object", "properties": {}})
@@ -108,17 +109,42 @@ async def test_the_runtime_context() -> None:
     ]
 
 
-async def test_a_graph_that_does_not_name_it_gets_no_context() -> None:
+async def test_a_graph_that_does_not_declare_it_gets_no_context() -> None:
+    """Nor does one whose own context is something else."""
+
+    @dataclass
+    class Other:
+        user: str = "Ann"
+
     seen: list[Any] = []
 
-    async def node(state: State, runtime: Runtime[Any]) -> dict[str, Any]:
+    async def node(state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
         seen.append(runtime.context)
         return {"messages": [("ai", "done")]}
 
-    await record_run(
-        LangGraphAgent(chain_of(node, state=State)), run_input(user("hi"), tools=[PAINT])
-    )
-    assert seen == [None]
+    builder = StateGraph(State, context_schema=Other)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    for graph in (chain_of(node), builder.compile()):
+        await record_run(LangGraphAgent(graph), run_input(user("hi"), tools=[PAINT]))
+    assert seen == [None, None]
+
+
+async def test_a_graph_that_declares_it_as_its_context() -> None:
+    class Declared(TypedDict, total=False):
+        copilotkit: dict[str, Any]
+
+    seen: list[Any] = []
+
+    async def node(state: Chat, runtime: Runtime[Any]) -> dict[str, Any]:
+        seen.append(runtime.context)
+        return {"messages": [("ai", "done")]}
+
+    builder = StateGraph(Chat, context_schema=Declared)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    await record_run(LangGraphAgent(builder.compile()), run_input(user("hi"), tools=[PAINT]))
+    assert seen == [{"copilotkit": {"actions": [PAINT.model_dump()], "context": []}}]
 
 
 async def test_what_a2ui_sends() -> None:

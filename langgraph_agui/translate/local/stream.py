@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt, StreamMode
 
-from langgraph_agui.graphs import LocalGraphAdapter
+from langgraph_agui.graphs import CompiledGraph, LocalGraphAdapter
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.translate.local.callbacks import LoopCallbackSource
@@ -49,8 +49,21 @@ class GraphRunner:
         """Report nothing more, and end what cancelling the task of `run` does not reach."""
         raise NotImplementedError
 
-    async def run(self, graph_input: object, config: RunnableConfig, context: Any) -> None:
-        """Run the graph to its end. Raises what the graph raises."""
+    async def run(
+        self,
+        graph_input: object,
+        config: RunnableConfig,
+        context: Any,
+        graph: CompiledGraph | None = None,
+    ) -> None:
+        """Run the graph to its end. Raises what the graph raises.
+
+        Args:
+            graph_input: Its input.
+            config: Its configuration.
+            context: Its runtime context.
+            graph: The same graph, with the thread already loaded.
+        """
         raise NotImplementedError
 
     def _messages_in(self, values: object) -> list[BaseMessage]:
@@ -77,12 +90,18 @@ class LocalGraphRunner(GraphRunner):
         """End the work of callbacks in threads, which cancelling a task does not reach."""
         self._source.stopped = True
 
-    async def run(self, graph_input: object, config: RunnableConfig, context: Any) -> None:
-        """Run the graph to its end. Raises what the graph raises."""
+    async def run(
+        self,
+        graph_input: object,
+        config: RunnableConfig,
+        context: Any,
+        graph: CompiledGraph | None = None,
+    ) -> None:
+        """Run the graph to its end; see `GraphRunner`."""
         config = merge_run_configs(config, {"callbacks": [self._source]})
         stream = cast(
             "AsyncIterator[StreamPart]",
-            self._graph.astream(
+            (graph or self._graph).astream(
                 graph_input,
                 config,
                 context=context,

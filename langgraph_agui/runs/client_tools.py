@@ -1,0 +1,54 @@
+"""Whether the tools that clients bring reach the models of a graph."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from ag_ui.core import Tool
+
+from langgraph_agui.graphs import GraphAdapter
+from langgraph_agui.kernel.quoting import quoted_list
+from langgraph_agui.kernel.telemetry import run_logger
+
+logger = run_logger(__name__)
+
+# The class of the middleware that binds the client's tools to the model of its own graph.
+_MIDDLEWARE: Final = "AGUIMiddleware"
+
+UNASKED: Final = (
+    "Nothing in the graph has asked for the client's tools, so no model can call them: add "
+    "AGUIMiddleware() to create_agent, or bind frontend_tools(config) in the node that calls the "
+    "model."
+)
+
+
+class ClientTools:
+    """Knows whether the tools of clients reach a graph's models. Learns from each run.
+
+    Args:
+        graph: The graph.
+        by_convention: Whether the graph gets the tools where graphs for other adapters look for
+            them.
+
+    Attributes:
+        provided: Whether the graph takes them. False after a run that brought some and in which
+            nobody asked, until somebody does; None if that is not known.
+    """
+
+    def __init__(self, graph: GraphAdapter, by_convention: bool) -> None:
+        self._own = graph.tool_names
+        binds = graph.contents is not None and _MIDDLEWARE in graph.contents.middleware
+        self.provided: bool | None = binds or by_convention or None
+
+    def report_asked(self) -> None:
+        """Learn that a node has asked for the client's tools."""
+        self.provided = True
+
+    def report_unasked(self, sent: Iterable[Tool]) -> None:
+        """Learn that a run has ended and nobody has asked for the tools that its client sent. Warn
+        once.
+        """
+        # What a page gives a tool for, a model of the graph may call by a tool of its own.
+        names = [tool.name for tool in sent if tool.name not in self._own]
+        if names and self.provided is None:
+            self.provided = False
+            logger.warning("%s The client sent %s.", UNASKED, quoted_list(names))
