@@ -30,11 +30,10 @@ from langgraph_agui.interrupts.used_answers import (
     used_since_tools,
 )
 from langgraph_agui.kernel.aio import Caller, run_here
-from langgraph_agui.kernel.configs import merge_run_configs
+from langgraph_agui.kernel.configs import as_mapping, merge_run_configs
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 from langgraph_agui.messages.client_media import ClientMedia
-from langgraph_agui.messages.extract import as_mapping
-from langgraph_agui.messages.to_agui import interrupted, open_tool_calls, unanswered
+from langgraph_agui.messages.content import interrupted, open_tool_calls, unanswered
 from langgraph_agui.runs import history
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.state.client_state import ClientState

@@ -22,7 +22,7 @@ from langgraph.types import Overwrite, StateSnapshot
 
 from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.kernel.aio import Caller, run_here
-from langgraph_agui.messages.extract import as_mapping
+from langgraph_agui.kernel.configs import as_mapping
 from langgraph_agui.messages.template import canonical_json
 from langgraph_agui.messages.to_agui import agui_role
 from langgraph_agui.nodes import predicted_values

@@ -19,11 +19,11 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 
 from langgraph_agui.client.langchain.event_history import EventHistory, results_in
 from langgraph_agui.client.langchain.to_agui_request import (
-    AGUI,
     PROVIDER,
     interrupts_about,
     normalized_args,
 )
+from langgraph_agui.messages.content import REMOTE_KWARG
 from langgraph_agui.protocol.event_order import (
     ChunkExpander,
     EventOrder,
@@ -292,7 +292,7 @@ class ChunkBuilder:
         chunks = self._joined()
         chunks += [block.chunk(text) for block in self._blocks.values() if (text := block.close())]
         details = {**self._details(), **details}
-        kwargs = {AGUI: details} if details else {}
+        kwargs = {REMOTE_KWARG: details} if details else {}
         return [
             *chunks,
             _chunk(None, *self._extras(), additional_kwargs=kwargs, chunk_position="last"),
@@ -306,8 +306,8 @@ class ChunkBuilder:
                 {**one, **extras.get(one.get("index"), {})} if isinstance(one, dict) else one
                 for one in content
             ]
-        details = {**message.additional_kwargs.get(AGUI, {}), **self._details()}
-        kwargs = {**message.additional_kwargs, AGUI: details}
+        details = {**message.additional_kwargs.get(REMOTE_KWARG, {}), **self._details()}
+        kwargs = {**message.additional_kwargs, REMOTE_KWARG: details}
         return message.model_copy(update={"content": content, "additional_kwargs": kwargs})
 
     @property

@@ -44,8 +44,8 @@ from langgraph_agui.client.langchain.to_agui_request import (
 )
 from langgraph_agui.client.tools import LocalTools
 from langgraph_agui.kernel.aio import run_sync
-from langgraph_agui.messages.extract import as_mapping
-from langgraph_agui.messages.to_agui import caller_id, cancelled, interrupted
+from langgraph_agui.kernel.configs import as_mapping
+from langgraph_agui.messages.content import caller_id, cancelled, interrupted
 from langgraph_agui.protocol.wire import json_equal, to_jsonable
 
 

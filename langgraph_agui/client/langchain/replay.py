@@ -22,9 +22,7 @@ from langgraph_agui.client.agent import RemoteRun
 from langgraph_agui.client.langchain.chat_model import usage_metadata
 from langgraph_agui.client.langchain.chunks import ChunkBuilder
 from langgraph_agui.client.langchain.event_history import EventHistory, fields_of
-from langgraph_agui.client.langchain.to_agui_request import AGUI
-from langgraph_agui.messages.media import content_blocks
-from langgraph_agui.messages.to_agui import has_call
+from langgraph_agui.messages.content import REMOTE_KWARG, content_blocks, has_call
 from langgraph_agui.nodes import dispatch_agent_output, emit_state
 from langgraph_agui.protocol.event_order import Closing, ItemKind, Opening, item_of
 
@@ -171,7 +169,7 @@ class Replay:
             name=self._history.calls[event.tool_call_id].name,
             content=content,  # type: ignore[arg-type]  # blocks are JSON objects
             status="error" if self._history.has_failed(event) else "success",
-            additional_kwargs={AGUI: details},
+            additional_kwargs={REMOTE_KWARG: details},
         )
         self._new_results.append(result)
         await dispatch_agent_output(result, self._config)
@@ -183,11 +181,11 @@ class Replay:
         if isinstance(message, AIMessage):
             return self._builders[message.id].update(message)
         details = {
-            **message.additional_kwargs[AGUI],
+            **message.additional_kwargs[REMOTE_KWARG],
             **results.get(getattr(message, "tool_call_id", ""), {}),
         }
         details.pop("error", None)
-        return message.model_copy(update={"additional_kwargs": {AGUI: details}})
+        return message.model_copy(update={"additional_kwargs": {REMOTE_KWARG: details}})
 
 
 class ReplayModel(BaseChatModel):

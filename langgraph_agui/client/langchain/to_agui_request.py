@@ -39,23 +39,25 @@ from langchain_core.utils.json import parse_partial_json
 from langgraph.types import interrupt as langgraph_interrupt
 from pydantic import TypeAdapter
 
-from langgraph_agui.interrupts.decisions import APPROVING, schema_mismatch
 from langgraph_agui.kernel.quoting import quoted
 from langgraph_agui.kernel.telemetry import run_logger
-from langgraph_agui.messages.media import content_parts
-from langgraph_agui.messages.to_agui import FAILED_WITHOUT_TEXT, as_content, text_of
-from langgraph_agui.nodes import CANCELLED
+from langgraph_agui.messages.content import (
+    FAILED_WITHOUT_TEXT,
+    REMOTE_KWARG,
+    as_content,
+    content_parts,
+    text_of,
+)
+from langgraph_agui.nodes import APPROVING, CANCELLED
 from langgraph_agui.protocol.message_store import MessageStore, StoredMessage
 from langgraph_agui.protocol.relaxed_schema import relaxed
+from langgraph_agui.protocol.response_schema import invalid_answer
 from langgraph_agui.protocol.wire import has_expired
 
 logger = run_logger(__name__)
 
 # `model_provider` of messages from an AG-UI agent.
 PROVIDER: Final = "ag-ui"
-
-# The key in `additional_kwargs`.
-AGUI: Final = "agui"
 
 # A message without an id gets one that depends on its content: the same in each call, as a thread
 # needs it.
@@ -126,7 +128,7 @@ def to_agui_request(
             1  # also with an id: in an earlier call the same message may have had none
         )
         message_id = message.id or str(uuid5(_ID_NAMESPACE, f"{repeats[content]}:{content}"))
-        details = message.additional_kwargs.get(AGUI)
+        details = message.additional_kwargs.get(REMOTE_KWARG)
         if not isinstance(details, Mapping) or details.get("agent") != agent:
             details = None
         elif thread_id is None:
@@ -169,7 +171,7 @@ def open_interrupts(message: BaseMessage) -> list[Interrupt]:
     """Return what the agent waits for after this answer of an `AGUIChatModel`; nothing for any
     other message.
     """
-    details = message.additional_kwargs.get(AGUI)
+    details = message.additional_kwargs.get(REMOTE_KWARG)
     found = details.get("interrupts", ()) if isinstance(details, Mapping) else ()
     return [Interrupt.model_validate(one) for one in found]
 
@@ -192,7 +194,7 @@ def repeated_calls(message: AIMessage) -> dict[str, str]:
     """Return the calls of `message` that an earlier one has too, by their ids here, each with the
     agent's id.
     """
-    calls = message.additional_kwargs.get(AGUI, {}).get("calls", {})
+    calls = message.additional_kwargs.get(REMOTE_KWARG, {}).get("calls", {})
     return {call_id: call["again"] for call_id, call in calls.items() if "again" in call}
 
 
@@ -241,13 +243,13 @@ def agui_messages_of(message: AIMessage) -> list[Message]:
     their servers ran.
     """
     is_agents = message.response_metadata.get("model_provider") == PROVIDER
-    details = message.additional_kwargs.get(AGUI, {})
+    details = message.additional_kwargs.get(REMOTE_KWARG, {})
     return _AIMessageReader(message, message.id or "", details, is_agents=is_agents).read()
 
 
 class _AIMessageReader:
-    """Reads one message, block by block. `is_agents`: an AG-UI agent made it, and `details` are its
-    `AGUI` key.
+    """Reads one message, block by block. `is_agents`: an AG-UI agent made it, and keeps `details`
+    under `REMOTE_KWARG`.
     """
 
     def __init__(
@@ -386,11 +388,11 @@ def ask(interrupt: Interrupt, error: str | None = None) -> object:
         if payload == _CANCEL or has_expired(interrupt):
             return payload
         checked = _with_approved(payload) if interrupt.reason == "tool_call" else payload
-        error = schema_mismatch(
-            checked, interrupt.response_schema, interrupt.message or interrupt.id
-        )
-        if error is None:
+        subject = interrupt.message or interrupt.id
+        invalid = invalid_answer(checked, interrupt.response_schema, subject)
+        if invalid is None:
             return payload
+        error = str(invalid)
 
 
 def _with_approved(payload: object) -> object:
