@@ -36,7 +36,6 @@ from langgraph_agui.client.endpoint import (
     HTTPClient,
     parsed_url,
     public,
-    resume_entries,
 )
 from langgraph_agui.client.errors import ToolNotCalledError
 from langgraph_agui.client.langchain.chunks import ChunkBuilder
@@ -50,6 +49,7 @@ from langgraph_agui.client.langchain.to_agui_request import (
     to_agui_request,
 )
 from langgraph_agui.client.limits import DEFAULT_LIMITS, ClientLimits
+from langgraph_agui.client.resume import resume_entries
 from langgraph_agui.client.tools import agui_tool
 from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.protocol.wire import to_jsonable
@@ -279,7 +279,7 @@ class _Answer:
     def __init__(self, run: RemoteRun, request: AGUIRequest, options: Mapping[str, Any]) -> None:
         self.run, self._request, self._options = run, request, options
         self._tools = {tool.name for tool in run.input.tools or ()}
-        self._history = EventHistory(run._fold)
+        self._history = EventHistory(run.conversation)
         self._builder = ChunkBuilder(self._history, self._tools, joins=options.get("joins", False))
 
     def feed(self, event: agui.Event) -> list[ChatGenerationChunk]:

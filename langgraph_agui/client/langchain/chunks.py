@@ -93,7 +93,7 @@ class MessageChunks:
         self, tools: Collection[str] | None = None, history: Iterable[Message] = ()
     ) -> None:
         self._expander, self._order, self._fold = ChunkExpander(), EventOrder(), Fold(history)
-        self._history = EventHistory(self._fold)
+        self._history = EventHistory(self._fold.conversation)
         self._builder = ChunkBuilder(self._history, tools)
 
     def feed(self, event: Event) -> list[AIMessageChunk]:

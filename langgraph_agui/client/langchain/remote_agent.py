@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import Annotated, Any, Final, TypedDict, cast, get_type_hints
 from uuid import uuid4
 
-import httpx2
 from ag_ui import core as agui
 from langchain_core.messages import (
     AIMessage,
@@ -31,7 +30,6 @@ from langgraph.prebuilt.tool_node import ToolCallWithContext
 from langgraph.types import Command, Overwrite, Send
 
 from langgraph_agui.client.agent import AGUIClient
-from langgraph_agui.client.endpoint import resume_entries
 from langgraph_agui.client.errors import AgentError
 from langgraph_agui.client.langchain.replay import Replay, insert_result, local_state
 from langgraph_agui.client.langchain.to_agui_request import (
@@ -42,6 +40,7 @@ from langgraph_agui.client.langchain.to_agui_request import (
     to_agui_request,
     valid_answers,
 )
+from langgraph_agui.client.resume import resume_entries
 from langgraph_agui.client.tools import LocalTools
 from langgraph_agui.kernel.aio import run_sync
 from langgraph_agui.kernel.configs import as_mapping
@@ -165,7 +164,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
     ) -> None:
         self.name = name
         self._client = AGUIClient(agent) if isinstance(agent, str) else agent
-        if isinstance(self._client._http, httpx2.Client):
+        if self._client.is_blocking:
             raise TypeError(
                 "A RemoteAgent needs an http_client that is an httpx2.AsyncClient, or none."
             )

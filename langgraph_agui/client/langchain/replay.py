@@ -45,7 +45,7 @@ class Replay:
         self._events = aiter(run)
         # Events that are read and not consumed yet.
         self._queue: deque[agui.Event] = deque()
-        self._history = EventHistory(run._fold, joins_subagents=True)
+        self._history = EventHistory(run.conversation, joins_subagents=True)
         # The messages begun so far, by the id that they have here.
         self._builders: dict[str | None, ChunkBuilder] = {}
         self._result_count = 0
