@@ -147,7 +147,7 @@ class RemoteRun(EventStream):
 
     `messages`, `state`, `outcome`, `interrupts`, `pending_tool_call_ids`, `usage` and `result`
     describe the run as far as it has come; `input` is what is sent. A stream may hold several runs,
-    as a replay does; then they describe the last of them. It raises the errors of
+    as a recording does; then they describe the last of them. It raises the errors of
     `langgraph_agui.client.errors`, each after the events that came before it, `RUN_ERROR` included.
 
     When you stop reading, the connection closes, and so the agent stops;

@@ -51,6 +51,9 @@ REMOTE_KWARG: Final = "agui"
 # Where a media block keeps what its part holds and the block has no field for: in `extras`.
 OWN_EXTRA: Final = "agui"
 
+# AG-UI's roles by LangChain's types of messages, where the names differ.
+_ROLES: Final = {"human": "user", "ai": "assistant"}
+
 # The `error` of a tool message whose content is no text. It adds nothing to `metadata.status`.
 FAILED_WITHOUT_TEXT: Final = "tool failed"
 
@@ -126,6 +129,15 @@ def text_of(content: Content) -> str:
     if isinstance(content, str):
         return content
     return "".join(part.text for part in content if isinstance(part, agui.TextPart))
+
+
+def role_of(message: BaseMessage) -> str:
+    """Return the role of a message by the name that AG-UI has for it, if it has one."""
+    # LangChain has no type for OpenAI's developer messages; only this key distinguishes them from
+    # system messages.
+    role = message.additional_kwargs.get("__openai_role__")
+    role = str(role or getattr(message, "role", message.type))
+    return _ROLES.get(role, role)
 
 
 def as_content(content: object) -> str | Sequence[str | ContentBlock]:

@@ -17,10 +17,10 @@ from ag_ui import core as agui
 from ag_ui.core import Event, Message
 from langchain_core.messages import AIMessage, AIMessageChunk
 
+from langgraph_agui.client.langchain.approvals import Approvals
 from langgraph_agui.client.langchain.event_history import EventHistory, results_in
 from langgraph_agui.client.langchain.to_agui_request import (
     PROVIDER,
-    interrupts_about,
     normalized_args,
 )
 from langgraph_agui.messages.content import REMOTE_KWARG
@@ -270,12 +270,9 @@ class ChunkBuilder:
                     for chunk in self._add_result(result)
                 ]
             case agui.RunFinishedEvent(outcome=agui.RunFinishedInterruptOutcome(interrupts=asked)):
-                calls = [
-                    key
-                    for key, call in self._calls.items()
-                    if interrupts_about(asked, key, call.name)
-                ]
-                return [chunk for call_id in calls for chunk in self.withhold(call_id)]
+                approvals, calls = Approvals(asked), self._calls.items()
+                waiting = [key for key, call in calls if approvals.ask_about(key, call.name)]
+                return [chunk for call_id in waiting for chunk in self.withhold(call_id)]
         return []
 
     @property

@@ -1,9 +1,9 @@
-"""A remote agent's run, replayed as if its messages were generated here.
+"""A run of a remote agent, as runs of a chat model here.
 
-In: the events of a run. Out: LangChain messages, an `AIMessage` for each turn of its model and a
-`ToolMessage` for each of its results, in their order. A model run of its own generates each
-`AIMessage` while it arrives, so listeners of a graph (LangGraph's `messages` mode, tracers,
-`LangGraphAgent`) receive it like any model's.
+In: the events of the run. Out: LangChain messages, an `AIMessage` for each answer of its model and
+a `ToolMessage` for each of its results, in their order. A model run here generates each `AIMessage`
+while it arrives, so listeners of a graph (LangGraph's `messages` mode, tracers, `LangGraphAgent`)
+receive it like any model's.
 """
 
 from collections import deque
@@ -27,8 +27,8 @@ from langgraph_agui.nodes import dispatch_agent_output, emit_state
 from langgraph_agui.protocol.event_order import Closing, ItemKind, Opening, item_of
 
 
-class Replay:
-    """Reads one run of a remote agent.
+class ModelRuns:
+    """Reads one run of a remote agent, and makes model runs of it.
 
     Args:
         run: The run.
@@ -65,7 +65,7 @@ class Replay:
                 prompt = messages[reported:] if self._builders else [*given, *messages]
                 reported = len(messages)
                 messages.append(
-                    await ReplayModel(replay=self, cache=False).ainvoke(prompt, self._config)
+                    await RemoteModel(runs=self, cache=False).ainvoke(prompt, self._config)
                 )
             else:
                 self._queue.popleft()
@@ -188,17 +188,17 @@ class Replay:
         return message.model_copy(update={"additional_kwargs": {REMOTE_KWARG: details}})
 
 
-class ReplayModel(BaseChatModel):
-    """A model that generates the next message of a replay."""
+class RemoteModel(BaseChatModel):
+    """A model that generates the next message of a remote agent's run."""
 
-    replay: Replay = Field(exclude=True, repr=False)
+    runs: ModelRuns = Field(exclude=True, repr=False)
 
     @property
     def _llm_type(self) -> str:
         return "ag-ui"
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        raise NotImplementedError("A replay is asynchronous; use ainvoke or astream.")
+        raise NotImplementedError("A remote run is asynchronous; use ainvoke or astream.")
 
     async def _agenerate(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
@@ -208,7 +208,7 @@ class ReplayModel(BaseChatModel):
     async def _astream(
         self, messages: list[BaseMessage], *args: Any, joins: bool = False, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
-        async for chunk in self.replay.stream_message(joins):
+        async for chunk in self.runs.stream_message(joins):
             yield ChatGenerationChunk(message=chunk)
 
 
