@@ -17,7 +17,7 @@ from pydantic_core import to_jsonable_python
 
 from langgraph_agui.chat_models.find import provider_of
 from langgraph_agui.kernel.extras import named_extras
-from langgraph_agui.messages.to_agui import open_tool_calls
+from langgraph_agui.messages.content import open_tool_calls
 from langgraph_agui.messages.to_langchain import for_provider
 from langgraph_agui.nodes import (
     PredictState,

@@ -429,6 +429,9 @@ AGENT_OUTPUT: Final = "agui_told"
 # `{CANCELLED: True}`.
 CANCELLED: Final = "agui_cancelled"
 
+# The decisions of LangChain, as answers to an interrupt, that let a call run.
+APPROVING: Final = ("approve", "edit")
+
 Activity: TypeAlias = ActivitySnapshotEvent | ActivityDeltaEvent
 AgentOutput: TypeAlias = BaseMessage | Activity
 

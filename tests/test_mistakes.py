@@ -123,7 +123,7 @@ EXTRA_NAMES = ("AGUIClient", "AGUIMiddleware", "agui_router", "get_a2ui_tools")
 def test_without_extras_they_are_named_and_stars_leave_them_out() -> None:
     code = f"""
 from langgraph_agui.devtools.cli import main
-from langgraph_agui.interrupts.decisions import check_schema
+from langgraph_agui.protocol.response_schema import check_schema
 {STARS}
 found = []
 for program in {[mistake.program for mistake in EXTRAS]!r}:

@@ -55,42 +55,6 @@ class _ActiveRun:
     alone: bool = False
 
 
-def _start_hook(hook: Hook, *, is_model: bool = False) -> Hook:
-    """Return the handler's hook for the start of a run: it passes the start to `hook` of the run's
-    root.
-    """
-
-    def start(
-        handler: AGUICallbackHandler,
-        *args: Any,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **kwargs: Any,
-    ) -> None:
-        calls = kwargs.get("batch_size", 1) if is_model else 0
-        root, parent = handler._find_or_start(run_id, parent_run_id, calls)
-        hook(root.run, *args, run_id=run_id, parent_run_id=parent, **kwargs)
-        if is_model:
-            handler._models[run_id.int] = root.run.receiver(run_id), root.slot
-        handler._serializer.flush(root.slot)
-
-    return start
-
-
-def _end_hook(hook: Hook, *, failed: bool = False) -> Hook:
-    """Return the handler's hook for the end of a run; the end of a root run ends its AG-UI run."""
-
-    def end(handler: AGUICallbackHandler, outcome: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        if (root := handler._runs.get(run_id)) is None:
-            return
-        hook(root.run, outcome, run_id=run_id, **kwargs)
-        if root.members[0] == run_id:
-            handler._end(root, outcome if failed else None)
-        handler._serializer.flush(root.slot)
-
-    return end
-
-
 class AGUICallbackHandler(BaseCallbackHandler):
     """Emits any Runnable's run as a complete AG-UI run.
 
@@ -264,6 +228,40 @@ class AGUICallbackHandler(BaseCallbackHandler):
                     chunk.message if isinstance(chunk, ChatGenerationChunk) else text_chunk(token)
                 )
             self._serializer.flush(slot)
+
+    @staticmethod
+    def _start_hook(hook: Hook, *, is_model: bool = False) -> Hook:
+        """Return the hook for the start of a run, which passes the start to the run's root."""
+
+        def start(
+            self: AGUICallbackHandler,
+            *args: Any,
+            run_id: UUID,
+            parent_run_id: UUID | None = None,
+            **kwargs: Any,
+        ) -> None:
+            calls = kwargs.get("batch_size", 1) if is_model else 0
+            root, parent = self._find_or_start(run_id, parent_run_id, calls)
+            hook(root.run, *args, run_id=run_id, parent_run_id=parent, **kwargs)
+            if is_model:
+                self._models[run_id.int] = root.run.receiver(run_id), root.slot
+            self._serializer.flush(root.slot)
+
+        return start
+
+    @staticmethod
+    def _end_hook(hook: Hook, *, failed: bool = False) -> Hook:
+        """Return the hook for the end of a run; the end of a root run ends its AG-UI run."""
+
+        def end(self: AGUICallbackHandler, outcome: Any, *, run_id: UUID, **kwargs: Any) -> None:
+            if (root := self._runs.get(run_id)) is None:
+                return
+            hook(root.run, outcome, run_id=run_id, **kwargs)
+            if root.members[0] == run_id:
+                self._end(root, outcome if failed else None)
+            self._serializer.flush(root.slot)
+
+        return end
 
     on_chat_model_start = _start_hook(RootRun.on_chat_model_start, is_model=True)
     on_llm_start = _start_hook(RootRun.on_llm_start, is_model=True)

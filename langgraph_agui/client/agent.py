@@ -4,22 +4,20 @@ In: the agent's address, and inputs of runs. Out: the verified events of each ru
 what they add up to; the agent's capabilities.
 """
 
-import asyncio
 import json
-import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Literal, TypeAlias, TypeVar
 
 import httpx2
 from ag_ui import core as agui
 
-from langgraph_agui.client import endpoint, errors
-from langgraph_agui.client.event_stream import EventStream, run_at_once
+from langgraph_agui.client import errors
+from langgraph_agui.client.endpoint import RETRIES, TIMEOUT, Endpoint, HTTPClient
+from langgraph_agui.client.event_stream import EventStream
 from langgraph_agui.client.limits import DEFAULT_LIMITS, ClientLimits, Deadline
-from langgraph_agui.kernel.aio import awaited
 from langgraph_agui.protocol.event_order import Growing
 from langgraph_agui.protocol.fold import Fold
+from langgraph_agui.protocol.message_store import MessageStore
 from langgraph_agui.protocol.schema import log_notes
 from langgraph_agui.protocol.sse import SSEDecoder
 from langgraph_agui.protocol.verify import Verifier, check_interrupt_ids
@@ -57,9 +55,6 @@ class AGUIClient:
             nothing is repeated.
         limits: What a run may cost here: bytes, time, rounds of local tools.
 
-    Attributes:
-        url: The agent's address as it was given, with its user and query.
-
     Raises:
         ValueError: `url` is no HTTP address, or HTTP cannot carry one of the `headers`.
     """
@@ -69,23 +64,29 @@ class AGUIClient:
         url: str,
         *,
         headers: Mapping[str, str] | None = None,
-        timeout: float | httpx2.Timeout | None = endpoint.TIMEOUT,
-        http_client: endpoint.HTTPClient | None = None,
-        retries: int = endpoint.RETRIES,
+        timeout: float | httpx2.Timeout | None = TIMEOUT,
+        http_client: HTTPClient | None = None,
+        retries: int = RETRIES,
         limits: ClientLimits = DEFAULT_LIMITS,
     ) -> None:
-        parsed = endpoint.parsed_url(url)
-        self.url = str(parsed)
-        # httpx2 logs the URL of each request, so the password must not be in it.
-        self._target = parsed.copy_with(username=None, password=None, fragment=None)
-        self._headers = endpoint.checked_headers(headers or {}, parsed)
-        self._timeout, self._retries = httpx2.Timeout(timeout), retries
-        self._http = http_client
+        self._endpoint = Endpoint(
+            url, headers=headers, timeout=timeout, http_client=http_client, retries=retries
+        )
         self.limits = limits
 
     def __repr__(self) -> str:
         """Show neither headers nor credentials."""
-        return f"AGUIClient({endpoint.public(self._target)!r})"
+        return f"AGUIClient({self._endpoint.public_url!r})"
+
+    @property
+    def url(self) -> str:
+        """The agent's address as it was given, with its user and query."""
+        return self._endpoint.url
+
+    @property
+    def is_blocking(self) -> bool:
+        """Whether its `http_client` reads without an event loop."""
+        return self._endpoint.is_blocking
 
     def run(self, run_input: agui.RunAgentInput) -> "RemoteRun":
         """Return a run of the agent, which starts when you iterate it.
@@ -99,14 +100,14 @@ class AGUIClient:
             run_input: Sent as it is, except that activity messages are left out, which are not for
                 agents (AG-UI 1.0, client), and that the protocol version is ours.
         """
-        return RemoteRun(self, "", run_input)
+        return RemoteRun(self._endpoint, "", run_input, self.limits)
 
     def connect(self, run_input: agui.RunAgentInput) -> "RemoteRun":
         """Return a run that reads a thread and changes nothing, from `POST <url>/connect`.
 
         `LangGraphAgent` serves this route. AG-UI 1.0 does not define it: other agents answer 404.
         """
-        return RemoteRun(self, "/connect", run_input)
+        return RemoteRun(self._endpoint, "/connect", run_input, self.limits)
 
     async def capabilities(self) -> agui.AgentCapabilities:
         """Return what the agent states that it can do, from `GET <url>/capabilities`.
@@ -122,9 +123,7 @@ class AGUIClient:
         try:
             return agui.AgentCapabilities.model_validate_json(body)
         except ValueError as error:
-            raise errors.NotAnEventStreamError(
-                f"{endpoint.public(url)} answered no AG-UI capabilities."
-            ) from error
+            raise errors.NotAnEventStreamError(f"{url} answered no AG-UI capabilities.") from error
 
     async def cancel(self, thread_id: str, run_id: str) -> None:
         """Ask the agent to stop a run that outlives its client, with `POST <url>/cancel`.
@@ -138,80 +137,9 @@ class AGUIClient:
         """
         await self._ask("POST", "/cancel", {"threadId": thread_id, "runId": run_id})
 
-    async def _ask(
-        self, method: str, path: str, content: object = None
-    ) -> tuple[httpx2.URL, bytes]:
-        """Return where one of the agent's routes has answered, and what."""
-        url = self._route(path)
+    async def _ask(self, method: str, path: str, content: object = None) -> tuple[str, bytes]:
         deadline = Deadline(self.limits.run_timeout, blocking=False)
-        try:
-            blocking = isinstance(self._http, httpx2.Client)
-            answer = self._answer(method, url, content, blocking=blocking)
-            return await deadline.wait(
-                asyncio.to_thread(run_at_once, answer) if blocking else answer
-            )
-        except httpx2.RequestError as error:
-            raise endpoint.connection_error(url, error) from error
-
-    async def _answer(
-        self, method: str, url: httpx2.URL, content: object, *, blocking: bool
-    ) -> tuple[httpx2.URL, bytes]:
-        async with AsyncExitStack() as stack:
-            http = await self._connect(stack, blocking)
-            request = http.build_request(
-                method, url, headers=self._headers, json=content, timeout=self._timeout
-            )
-            response = await endpoint.send(http, request)
-            body = await endpoint.read_body(response, self.limits.max_event, blocking=blocking)
-        if not response.is_success:
-            raise endpoint.response_error(response, body)
-        return response.request.url, body
-
-    def _route(self, path: str) -> httpx2.URL:
-        """Return the URL of one of the agent's routes: `""` for runs, or a path such as
-        `/connect`.
-        """
-        own, mark, query = self._target.raw_path.partition(b"?")
-        return self._target.copy_with(
-            raw_path=(own.rstrip(b"/") + path.encode() if path else own) + mark + query
-        )
-
-    async def _connect(self, stack: AsyncExitStack, blocking: bool) -> endpoint.HTTPClient:
-        """Return the HTTP client of this kind: the application's, or one that `stack` closes."""
-        http = self._http
-        if http is None and blocking:
-            return stack.enter_context(httpx2.Client(verify=endpoint.tls()))
-        if http is None:
-            return await stack.enter_async_context(httpx2.AsyncClient(verify=endpoint.tls()))
-        wanted, loop = (httpx2.Client, "for") if blocking else (httpx2.AsyncClient, "async for")
-        if not isinstance(http, wanted):
-            raise TypeError(f"`{loop}` needs an http_client that is an httpx2.{wanted.__name__}.")
-        return http
-
-    def _request(
-        self,
-        http: endpoint.HTTPClient,
-        path: str,
-        run_input: agui.RunAgentInput,
-        deadline: Deadline,
-    ) -> httpx2.Request:
-        messages = [
-            message
-            for message in run_input.messages
-            if not isinstance(message, agui.ActivityMessage)
-        ]
-        sent = run_input.model_copy(
-            update={"messages": messages, "protocol_version": agui.PROTOCOL_VERSION}
-        )
-        content = json.dumps(
-            to_jsonable(sent), ensure_ascii=False, allow_nan=False, separators=(",", ":")
-        ).encode()
-        headers = self._headers.copy()
-        headers.update({"Accept": "text/event-stream", "Content-Type": "application/json"})
-        timeout = deadline.cap(self._timeout)
-        return http.build_request(
-            "POST", self._route(path), content=content, headers=headers, timeout=timeout
-        )
+        return await self._endpoint.ask(method, path, content, deadline, self.limits.max_event)
 
 
 class RemoteRun(EventStream):
@@ -219,21 +147,23 @@ class RemoteRun(EventStream):
 
     `messages`, `state`, `outcome`, `interrupts`, `pending_tool_call_ids`, `usage` and `result`
     describe the run as far as it has come; `input` is what is sent. A stream may hold several runs,
-    as a replay does; then they describe the last of them. It raises the errors of
+    as a recording does; then they describe the last of them. It raises the errors of
     `langgraph_agui.client.errors`, each after the events that came before it, `RUN_ERROR` included.
 
     When you stop reading, the connection closes, and so the agent stops;
     docs/guides/client.md lists the ways to stop.
     """
 
-    def __init__(self, client: AGUIClient, path: str, run_input: agui.RunAgentInput) -> None:
+    def __init__(
+        self, endpoint: Endpoint, path: str, run_input: agui.RunAgentInput, limits: ClientLimits
+    ) -> None:
         super().__init__()
         self.input = run_input
-        self._client, self._path = client, path
+        self._endpoint, self._path, self._limits = endpoint, path, limits
         self.begun = False
         self._end: agui.RunFinishedEvent | agui.RunErrorEvent | None = None
-        self._fold = Fold(run_input.messages, run_input.state, client.limits.max_weight)
-        self._decoder, self._verifier = SSEDecoder(client.limits.max_event), Verifier()
+        self._fold = Fold(run_input.messages, run_input.state, limits.max_weight)
+        self._decoder, self._verifier = SSEDecoder(limits.max_event), Verifier()
         # The calls that the run has started, in their order, and whether each has a result.
         self._calls: dict[str, bool] = {}
 
@@ -241,6 +171,11 @@ class RemoteRun(EventStream):
     def messages(self) -> list[agui.Message]:
         """The conversation so far. Shared with the events: read only."""
         return self._fold.messages
+
+    @property
+    def conversation(self) -> MessageStore:
+        """The same as the run's reducer holds it: each message and call stays one object."""
+        return self._fold.conversation
 
     @property
     def state(self) -> object:
@@ -367,73 +302,36 @@ class RemoteRun(EventStream):
             case agui.RunErrorEvent() | agui.RunFinishedEvent():
                 self._end = event
 
-    async def _read(self, blocking: bool) -> AsyncGenerator[agui.Event]:
-        limits, received = self._client.limits, 0
-        deadline = Deadline(limits.run_timeout, blocking=blocking)
+    async def read(self, blocking: bool) -> AsyncGenerator[agui.Event]:
+        """See `EventStream`."""
+        deadline, received = Deadline(self._limits.run_timeout, blocking=blocking), 0
+        stream = self._endpoint.stream(self._path, _sent(self.input), deadline, blocking=blocking)
         try:
-            async with AsyncExitStack() as stack:
-                http = await self._client._connect(stack, blocking)
-                response = await deadline.wait(self._open(http, deadline, blocking))
-                chunks = await stack.enter_async_context(
-                    endpoint.body_of(response, blocking=blocking)
-                )
-                try:
-                    async for chunk in (
-                        chunks if limits.run_timeout is None else deadline.each(chunks)
-                    ):
+            try:
+                async with stream as chunks:
+                    async for chunk in chunks:
                         received += len(chunk)
-                        if received > limits.max_bytes:
-                            raise errors.RunLimitError(
-                                "max_bytes", f"The run sent more than {limits.max_bytes:,} bytes."
-                            )
+                        self._limits.check_bytes(received)
                         for event in self._feed(chunk):
                             yield event
-                except httpx2.RequestError as error:
-                    deadline.left()
-                    if (
-                        self.outcome is None
-                    ):  # a connection that breaks after the run's end does no harm
-                        what = (
-                            "fell silent" if isinstance(error, httpx2.ReadTimeout) else "broke off"
-                        )
-                        fault = errors.StreamTruncatedError(
-                            f"The stream {what} before its run had ended."
-                        )
-                        raise fault from error
-                for event in self._feed(None):
-                    yield event
-                self._check_end()
+            except errors.StreamTruncatedError:
+                # A connection that breaks after the run's end does no harm.
+                if self.outcome is None:
+                    raise
+            for event in self._feed(None):
+                yield event
+            self._check_end()
         except errors.AgentError as error:
             self.broken(error)
             raise
 
-    async def _open(
-        self, http: endpoint.HTTPClient, deadline: Deadline, blocking: bool
-    ) -> httpx2.Response:
-        """Send the request, again where it may be repeated; return the response once it is an event
-        stream.
-        """
-        sleep: Callable[[float], Awaitable[None] | None] = time.sleep if blocking else asyncio.sleep
-        attempt = 0
-        while True:
-            request = self._client._request(http, self._path, self.input, deadline)
-            cause: httpx2.RequestError | None = None
-            retry_after = ""
-            try:
-                response = await endpoint.send(http, request)
-            except httpx2.RequestError as error:
-                deadline.left()
-                cause, fault = error, endpoint.connection_error(request.url, error)
-            else:
-                if endpoint.is_event_stream(response):
-                    return response
-                limit = 0 if response.is_success else endpoint.MAX_BODY
-                fault = endpoint.response_error(
-                    response, await endpoint.read_body(response, limit, blocking=blocking)
-                )
-                retry_after = response.headers.get("retry-after", "")
-            delay = endpoint.retry_delay(attempt, cause or fault, retry_after)
-            if delay is None or attempt >= self._client._retries:
-                raise fault from cause
-            await awaited(sleep(min(delay, deadline.left())))
-            attempt += 1
+
+def _sent(run_input: agui.RunAgentInput) -> bytes:
+    """Return a run's input as it is sent: see `AGUIClient.run`."""
+    messages = [one for one in run_input.messages if not isinstance(one, agui.ActivityMessage)]
+    sent = run_input.model_copy(
+        update={"messages": messages, "protocol_version": agui.PROTOCOL_VERSION}
+    )
+    return json.dumps(
+        to_jsonable(sent), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    ).encode()

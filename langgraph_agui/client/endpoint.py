@@ -1,26 +1,28 @@
 """How to reach an agent over HTTP (AG-UI 1.0, HTTP transport): one code for clients that block and
 that await.
 
-In: an address, headers, answers to interrupts, requests. Out: what to send, when to repeat it,
-responses and their bodies in chunks, and errors.
+In: an address and headers; the bodies of requests. Out: the bodies of responses, in chunks, and
+errors. Here it is decided when a request is repeated.
 """
 
+import asyncio
 import base64
 import json
 import random
 import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from functools import cache
 from typing import Final, TypeAlias
 
 import httpx2
-from ag_ui.core import Interrupt, ResumeEntry
 
 from langgraph_agui.client import errors
+from langgraph_agui.client.event_stream import run_at_once
+from langgraph_agui.client.limits import Deadline
 from langgraph_agui.kernel.aio import awaited
-from langgraph_agui.protocol.wire import has_expired
 
 HTTPClient: TypeAlias = httpx2.AsyncClient | httpx2.Client
 
@@ -43,6 +45,168 @@ _RETRY_ERRORS: Final = (
 
 HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
+
+
+class Endpoint:
+    """An agent's address, and how requests are sent there.
+
+    It takes what `AGUIClient` takes.
+
+    Attributes:
+        url: The address as it was given.
+        public_url: The address without its user, password and query.
+        is_blocking: Whether `http_client` is one that blocks.
+
+    Raises:
+        ValueError: `url` is no HTTP address, or HTTP cannot carry one of the `headers`.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | httpx2.Timeout | None = TIMEOUT,
+        http_client: HTTPClient | None = None,
+        retries: int = RETRIES,
+    ) -> None:
+        parsed = parsed_url(url)
+        self.url, self.public_url = str(parsed), public(parsed)
+        self.is_blocking = isinstance(http_client, httpx2.Client)
+        # httpx2 logs the URL of each request, so the password must not be in it.
+        self._target = parsed.copy_with(username=None, password=None, fragment=None)
+        self._headers = checked_headers(headers or {}, parsed)
+        self._timeout = httpx2.Timeout(timeout)
+        self._http = http_client
+        self._retries = retries
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, content: bytes, deadline: Deadline, *, blocking: bool
+    ) -> AsyncGenerator[AsyncIterator[bytes]]:
+        """Ask for an event stream and give its body, in chunks.
+
+        Args:
+            path: The agent's route: `""` for runs, or a path such as `/connect`.
+            content: The body of the request, as JSON.
+            deadline: When the stream has to be over.
+            blocking: Whether there is no event loop.
+
+        Raises:
+            AgentError: There is no event stream.
+            StreamTruncatedError: The stream breaks off.
+            RunLimitError: The deadline has passed.
+            TypeError: The `http_client` is of the other kind.
+        """
+        async with AsyncExitStack() as stack:
+            http = await self._connect(stack, blocking)
+            response = await deadline.wait(self._open(http, path, content, deadline, blocking))
+            chunks = await stack.enter_async_context(body_of(response, blocking=blocking))
+            try:
+                yield deadline.each(chunks)
+            except httpx2.RequestError as error:
+                deadline.left()
+                what = "fell silent" if isinstance(error, httpx2.ReadTimeout) else "broke off"
+                raise errors.StreamTruncatedError(
+                    f"The stream {what} before its run had ended."
+                ) from error
+
+    async def ask(
+        self, method: str, path: str, content: object, deadline: Deadline, limit: int
+    ) -> tuple[str, bytes]:
+        """Ask one of the agent's routes; return the public URL that has answered, and the body of
+        its answer, cut after `limit` bytes.
+
+        Raises:
+            AgentUnreachableError: Nobody answers.
+            AgentStatusError: The answer is an HTTP error.
+            RunLimitError: The deadline has passed.
+        """
+        answer = self._answer(method, path, content, limit)
+        try:
+            return await deadline.wait(
+                asyncio.to_thread(run_at_once, answer) if self.is_blocking else answer
+            )
+        except httpx2.RequestError as error:
+            raise connection_error(self._route(path), error) from error
+
+    def request(
+        self, http: HTTPClient, path: str, content: bytes, deadline: Deadline
+    ) -> httpx2.Request:
+        """Return the request for an event stream."""
+        headers = self._headers.copy()
+        headers.update({"Accept": "text/event-stream", "Content-Type": "application/json"})
+        timeout = deadline.cap(self._timeout)
+        return http.build_request(
+            "POST", self._route(path), content=content, headers=headers, timeout=timeout
+        )
+
+    def _route(self, path: str) -> httpx2.URL:
+        own, mark, query = self._target.raw_path.partition(b"?")
+        if path:
+            own = own.rstrip(b"/") + path.encode()
+        return self._target.copy_with(raw_path=own + mark + query)
+
+    async def _connect(self, stack: AsyncExitStack, blocking: bool) -> HTTPClient:
+        """Return the HTTP client of this kind: the application's, or one that `stack` closes."""
+        http = self._http
+        if http is None and blocking:
+            return stack.enter_context(httpx2.Client(verify=tls()))
+        if http is None:
+            return await stack.enter_async_context(httpx2.AsyncClient(verify=tls()))
+        wanted, loop = (httpx2.Client, "for") if blocking else (httpx2.AsyncClient, "async for")
+        if not isinstance(http, wanted):
+            raise TypeError(f"`{loop}` needs an http_client that is an httpx2.{wanted.__name__}.")
+        return http
+
+    async def _open(
+        self, http: HTTPClient, path: str, content: bytes, deadline: Deadline, blocking: bool
+    ) -> httpx2.Response:
+        """Send the request, again where it may be repeated; return the response once it is an event
+        stream.
+        """
+        sleep: Callable[[float], Awaitable[None] | None] = time.sleep if blocking else asyncio.sleep
+        attempt = 0
+        while True:
+            request = self.request(http, path, content, deadline)
+            cause: httpx2.RequestError | None = None
+            retry_after = ""
+            try:
+                response = await send(http, request)
+            except httpx2.RequestError as error:
+                deadline.left()
+                cause, fault = error, connection_error(request.url, error)
+            else:
+                if is_event_stream(response):
+                    return response
+                limit = 0 if response.is_success else MAX_BODY
+                fault = response_error(
+                    response, await read_body(response, limit, blocking=blocking)
+                )
+                retry_after = response.headers.get("retry-after", "")
+            delay = retry_delay(attempt, cause or fault, retry_after)
+            if delay is None or attempt >= self._retries:
+                raise fault from cause
+            await awaited(sleep(min(delay, deadline.left())))
+            attempt += 1
+
+    async def _answer(
+        self, method: str, path: str, content: object, limit: int
+    ) -> tuple[str, bytes]:
+        async with AsyncExitStack() as stack:
+            http = await self._connect(stack, self.is_blocking)
+            request = http.build_request(
+                method,
+                self._route(path),
+                headers=self._headers,
+                json=content,
+                timeout=self._timeout,
+            )
+            response = await send(http, request)
+            body = await read_body(response, limit, blocking=self.is_blocking)
+        if not response.is_success:
+            raise response_error(response, body)
+        return public(response.request.url), body
 
 
 async def send(http: HTTPClient, request: httpx2.Request) -> httpx2.Response:
@@ -209,51 +373,3 @@ def checked_headers(headers: Mapping[str, str], url: httpx2.URL) -> httpx2.Heade
 def tls() -> ssl.SSLContext:
     """Return a TLS context that all clients share: to create one is slow."""
     return httpx2.create_ssl_context()
-
-
-def resume_entries(
-    interrupts: Sequence[Interrupt], answers: Mapping[str, object], cancel: Collection[str] = ()
-) -> list[ResumeEntry]:
-    """Return the `resume` of a run's input, in the order of `interrupts` (AG-UI 1.0, interrupts).
-
-    Args:
-        interrupts: The open interrupts.
-        answers: The payload for each interrupt, by its id. A denial is a payload too, such as
-            `{"approved": False}`.
-        cancel: The ids of the interrupts to cancel.
-
-    Raises:
-        ResumeError: An open interrupt has no answer, an answer has no open interrupt, an interrupt
-            is both answered and cancelled, or an answered one has expired.
-    """
-    open_ids = [interrupt.id for interrupt in interrupts]
-    if unknown := sorted({*answers, *cancel}.difference(open_ids)):
-        raise errors.ResumeError(
-            "interrupt_unknown", unknown, f"No open interrupt has the id {_listed(unknown)}."
-        )
-    if twice := sorted({*answers}.intersection(cancel)):
-        raise errors.ResumeError(
-            "interrupt_duplicate", twice, f"Either answer or cancel {_listed(twice)}, not both."
-        )
-    if missing := [name for name in open_ids if name not in answers and name not in cancel]:
-        raise errors.ResumeError(
-            "interrupt_unanswered", missing, f"Open and not answered: {_listed(missing)}."
-        )
-    if late := [
-        interrupt.id
-        for interrupt in interrupts
-        if interrupt.id in answers and has_expired(interrupt)
-    ]:
-        raise errors.ResumeError(
-            "interrupt_expired", late, f"Expired, so they can only be cancelled: {_listed(late)}."
-        )
-    return [
-        ResumeEntry(interrupt_id=name, status="resolved", payload=answers[name])
-        if name in answers
-        else ResumeEntry(interrupt_id=name, status="cancelled")
-        for name in open_ids
-    ]
-
-
-def _listed(ids: Sequence[str]) -> str:
-    return ", ".join(map(repr, ids))

@@ -37,13 +37,16 @@ class EventStream(ABC):
         return self._reading() is None
 
     @abstractmethod
-    def _read(self, blocking: bool) -> AsyncGenerator[agui.Event]:
-        """Yield the events. If `blocking`, there is no event loop: block instead of awaiting."""
+    def read(self, blocking: bool) -> AsyncGenerator[agui.Event]:
+        """Yield the events, for one of the loops below or for another stream.
+
+        If `blocking`, there is no event loop: block instead of awaiting.
+        """
 
     def __aiter__(self) -> AsyncIterator[agui.Event]:
         """Start; yields events as they come. Raises `RuntimeError` the second time."""
         self._start()
-        events = self._entered or self._read(blocking=False)
+        events = self._entered or self.read(blocking=False)
         self._reading = ref(events)
         return events
 
@@ -52,7 +55,7 @@ class EventStream(ABC):
         second time.
         """
         self._start()
-        events = _iterate(self._read(blocking=True))
+        events = _iterate(self.read(blocking=True))
         self._reading = ref(events)
         return events
 
@@ -88,7 +91,7 @@ class EventStream(ABC):
 
     async def __aenter__(self) -> Self:
         """Stop reading at the end of the block."""
-        self._entered = self._read(blocking=False)
+        self._entered = self.read(blocking=False)
         return self
 
     async def __aexit__(self, *error: object) -> None:

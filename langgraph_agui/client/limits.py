@@ -53,6 +53,11 @@ class ClientLimits:
             if (limit := seconds(value)) is not None and limit <= 0:
                 raise ValueError(f"ClientLimits({name}=...) must be above zero, not {value!r}.")
 
+    def check_bytes(self, received: int) -> None:
+        """Raise `RunLimitError` if a run has sent too many bytes."""
+        if received > self.max_bytes:
+            raise RunLimitError("max_bytes", f"The run sent more than {self.max_bytes:,} bytes.")
+
     def check_tool_rounds(self, rounds: int) -> None:
         """Raise `RunLimitError` if an agent that has called local tools in so many runs may not run
         again.
@@ -107,7 +112,10 @@ class Deadline:
             self.left()
             raise
 
-    async def each(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-        """Yield `chunks`. Raises `RunLimitError` if one does not come in time."""
+    def each(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Return `chunks`. They raise `RunLimitError` if one does not come in time."""
+        return chunks if self._end == math.inf else self._each(chunks)
+
+    async def _each(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
         while (chunk := await self.wait(anext(chunks, None))) is not None:
             yield chunk

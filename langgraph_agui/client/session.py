@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, Final, Generic, Literal, Self, TypeVar, cast, get_args
 from uuid import uuid4
 
@@ -19,9 +19,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 from langgraph_agui.client.agent import AGUIClient, Outcome, RemoteRun
-from langgraph_agui.client.endpoint import resume_entries
 from langgraph_agui.client.errors import AgentError, ResumeError
 from langgraph_agui.client.event_stream import EventStream
+from langgraph_agui.client.resume import resume_entries
 from langgraph_agui.client.tools import LocalTool, LocalTools, interrupted
 from langgraph_agui.client.typed_state import StateT, TypedState
 from langgraph_agui.protocol.message_store import joined, open_tool_calls
@@ -45,37 +45,33 @@ class Turn(EventStream):
     connection closes, and the session keeps what it has received.
     """
 
-    def __init__(
-        self, session: AGUISession[Any], start_run: Callable[[], RemoteRun], run_tools: bool = True
-    ) -> None:
+    def __init__(self, run_all: Callable[[Turn, bool], AsyncGenerator[agui.Event]]) -> None:
         super().__init__()
-        self._session, self._start_run, self._run_tools = session, start_run, run_tools
-        self._runs: list[RemoteRun] = []
+        self._run_all = run_all
+        # Those that have begun.
+        self.runs: list[RemoteRun] = []
         # The text of each message of the agent itself, in pieces.
         self._texts: dict[str, list[str]] = {}
-        # The calls that have run here: they do not run again, even if a snapshot lacks their
-        # results.
-        self._answered: set[str] = set()
 
     @property
     def outcome(self) -> Outcome | None:
         """How the last run has ended; None while it is going on, or if its stream broke off."""
-        return self._runs[-1].outcome if self._runs else None
+        return self.runs[-1].outcome if self.runs else None
 
     @property
     def interrupts(self) -> list[agui.Interrupt]:
         """What the agent waits for."""
-        return self._runs[-1].interrupts if self._runs else []
+        return self.runs[-1].interrupts if self.runs else []
 
     @property
     def result(self) -> object:
         """What the last run returned, if it was a success."""
-        return self._runs[-1].result if self._runs else None
+        return self.runs[-1].result if self.runs else None
 
     @property
     def usage(self) -> list[agui.TokenUsage]:
         """The tokens of all its runs, one entry for each provider and model."""
-        return agui.aggregate_token_usage([entry for run in self._runs for entry in run.usage])
+        return agui.aggregate_token_usage([entry for run in self.runs for entry in run.usage])
 
     @property
     def text(self) -> str:
@@ -84,41 +80,12 @@ class Turn(EventStream):
         """
         return "\n\n".join(text for pieces in self._texts.values() if (text := joined(pieces)))
 
-    async def _read(self, blocking: bool) -> AsyncGenerator[agui.Event]:
-        session = self._session
-        session._require_idle()
-        session._turn = self
-        try:
-            run = self._start_run()
-            while True:
-                self._runs.append(run)
-                session._run = run
-                try:
-                    async with aclosing(run._read(blocking)) as events:
-                        async for event in events:
-                            session._receive(run, event)
-                            self._collect_text(event)
-                            yield event
-                finally:
-                    session._keep(run)
-                calls = session._local_calls(self._answered) if self._run_tools else []
-                for call in calls:
-                    result = await session.tools.run(call, blocking=blocking)
-                    self._answered.add(call.id)
-                    session.messages.append(result)  # before the next tool, which may be stopped
-                if not calls or session.interrupts or session.pending_tool_calls:
-                    return
-                try:
-                    session.client.limits.check_tool_rounds(len(self._runs))
-                except AgentError as error:
-                    error.messages, error.state = session.messages, run.state
-                    raise
-                run = session._start_run()
-        finally:
-            if session._turn is self:  # else it was abandoned, and another turn has started
-                session._turn = None
+    def read(self, blocking: bool) -> AsyncGenerator[agui.Event]:
+        """See `EventStream`."""
+        return self._run_all(self, blocking)
 
-    def _collect_text(self, event: agui.Event) -> None:
+    def receive(self, event: agui.Event) -> None:
+        """Take the text of an event of the last run."""
         if isinstance(event, agui.TextMessageStartEvent):
             if event.subagent_run_id is None and event.role in (None, "assistant"):
                 self._texts.setdefault(event.message_id, [])
@@ -299,7 +266,7 @@ class AGUISession(Generic[StateT]):
 
         No local tool runs: `pending_tool_calls` lists the open calls afterwards.
         """
-        return Turn(self, lambda: self.client.connect(self._input((), ())), run_tools=False)
+        return Turn(partial(self._run_all, self._start_connect, run_tools=False))
 
     def clear(self) -> None:
         """Forget the conversation and start another one; tools, context and properties stay."""
@@ -341,12 +308,63 @@ class AGUISession(Generic[StateT]):
     ) -> Turn:
         self._require_idle()
         resume_entries(self.interrupts, answers, cancel)
-        # Check again when the turn starts: by then, an answer may have expired, or another turn may
-        # have paused.
-        return Turn(
-            self,
-            lambda: self._start_run(messages, resume_entries(self.interrupts, answers, cancel)),
-        )
+
+        def start() -> RemoteRun:
+            # Check again: an answer may have expired, or another turn may have paused.
+            return self._start_run(messages, resume_entries(self.interrupts, answers, cancel))
+
+        return Turn(partial(self._run_all, start))
+
+    async def _run_all(
+        self,
+        start: Callable[[], RemoteRun],
+        turn: Turn,
+        blocking: bool,
+        *,
+        run_tools: bool = True,
+    ) -> AsyncGenerator[agui.Event]:
+        """Run a turn: yield the events of its runs, and run local tools between them.
+
+        Args:
+            start: Makes the first run.
+            turn: The turn. It gets the runs and their events.
+            blocking: Whether there is no event loop.
+            run_tools: Whether local tools run, and further runs follow.
+        """
+        self._require_idle()
+        self._turn = turn
+        # The calls that have run here: they do not run again, even if a snapshot lacks their
+        # results.
+        answered: set[str] = set()
+        try:
+            run = start()
+            while True:
+                turn.runs.append(run)
+                self._run = run
+                try:
+                    async with aclosing(run.read(blocking)) as events:
+                        async for event in events:
+                            self._receive(run, event)
+                            turn.receive(event)
+                            yield event
+                finally:
+                    self._keep(run)
+                calls = self._local_calls(answered) if run_tools else []
+                for call in calls:
+                    result = await self.tools.run(call, blocking=blocking)
+                    answered.add(call.id)
+                    self.messages.append(result)  # before the next tool, which may be stopped
+                if not calls or self.interrupts or self.pending_tool_calls:
+                    return
+                try:
+                    self.client.limits.check_tool_rounds(len(turn.runs))
+                except AgentError as error:
+                    error.messages, error.state = self.messages, run.state
+                    raise
+                run = self._start_run()
+        finally:
+            if self._turn is turn:  # else it was abandoned, and another turn has started
+                self._turn = None
 
     def _start_run(
         self, messages: Sequence[Message] = (), resume: Sequence[agui.ResumeEntry] = ()
@@ -359,6 +377,9 @@ class AGUISession(Generic[StateT]):
         }
         stopped = [interrupted(call) for call in self._local_calls(answered)] if messages else []
         return self.client.run(self._input([*stopped, *messages], resume))
+
+    def _start_connect(self) -> RemoteRun:
+        return self.client.connect(self._input((), ()))
 
     def _local_calls(self, answered: Collection[str]) -> list[agui.ToolCall]:
         pending = [call for call in self.pending_tool_calls if call.id not in answered]

@@ -19,8 +19,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ValidationError
 
 from langgraph_agui.kernel.aio import run_sync
-from langgraph_agui.messages.media import content_parts
-from langgraph_agui.messages.to_agui import as_content
+from langgraph_agui.messages.content import as_content, content_parts
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from langchain_core.messages import ToolCall
 from langgraph_agui.interrupts.decisions import Action
 from langgraph_agui.interrupts.pauses import InterruptRequest, PendingInterrupts
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
-from langgraph_agui.messages.to_agui import text_of
+from langgraph_agui.messages.content import text_of
 from langgraph_agui.protocol.cleaning import clean_json
 from langgraph_agui.protocol.limits import read_json_in_text
 

@@ -15,12 +15,12 @@ from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Interrupt, ResumeEntry, RunAgentInput
 
 from langgraph_agui.interrupts.answers import CommandAnswers
-from langgraph_agui.interrupts.decisions import InvalidAnswer
 from langgraph_agui.interrupts.pauses import InterruptRequest, PendingInterrupts, value_of
 from langgraph_agui.interrupts.used_answers import fingerprint, first_id, graph_id
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 from langgraph_agui.protocol.cleaning import clean_json
 from langgraph_agui.protocol.limits import read_json_in_text
+from langgraph_agui.protocol.response_schema import InvalidAnswer
 from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.readers.sinks import Sink
 

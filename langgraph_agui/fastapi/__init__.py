@@ -1,4 +1,4 @@
-"""An agent as FastAPI routes. Requests enter `router.py`, SSE leaves by `event_stream.py`."""
+"""An agent as FastAPI routes. Requests enter `router.py`, SSE leaves by `response.py`."""
 
 from langgraph_agui.kernel.extras import named_extras
 

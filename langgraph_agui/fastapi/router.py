@@ -25,8 +25,8 @@ from starlette.responses import Response
 from langgraph_agui.agent import LangGraphAgent
 from langgraph_agui.fastapi.agents import RunsInputs, check_agent, opener, published
 from langgraph_agui.fastapi.body import read_input
-from langgraph_agui.fastapi.event_stream import EventStream, Reader
 from langgraph_agui.fastapi.openapi import CANCEL_RESPONSES, RESPONSES, cancel_body, input_body
+from langgraph_agui.fastapi.response import EventStreamResponse, Reader
 from langgraph_agui.kernel.aio import Maybe, awaited
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.kernel.telemetry import count_error
@@ -105,7 +105,7 @@ def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptio
     takes_input = partial(
         router.post,
         status_code=200,
-        response_class=EventStream,
+        response_class=EventStreamResponse,
         responses=RESPONSES,
         openapi_extra=input_body(),
     )
@@ -216,7 +216,7 @@ class _Routes:
 
     async def _answer(self, begin: Callable[[], Maybe[Reader]], notes: Sequence[str]) -> Response:
         try:
-            return EventStream(await awaited(begin()), self._keep_alive, notes)
+            return EventStreamResponse(await awaited(begin()), self._keep_alive, notes)
         except (RunInputError, StateError) as error:
             count_error(error.code, getattr(self._agent, "name", None))
             return _refusal(error)

@@ -16,9 +16,9 @@ from langgraph.types import StateSnapshot
 
 from langgraph_agui.graphs.contents import GraphContents
 from langgraph_agui.graphs.past import PAST, PastMessages, removed_from_end
-from langgraph_agui.kernel.configs import merge_run_configs
+from langgraph_agui.kernel.configs import as_mapping, merge_run_configs
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError
-from langgraph_agui.messages.extract import as_mapping, extract_messages
+from langgraph_agui.messages.extract import extract_messages
 
 CompiledGraph: TypeAlias = Pregel[Any, Any, Any, Any]
 # A compiled graph of any state, context, input and output type, or one on a LangGraph server.

@@ -14,9 +14,9 @@ from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIStatusError, NotFoundError
 
 from langgraph_agui.graphs.adapter import GraphAdapter, InputForm, InterruptHolder
-from langgraph_agui.kernel.configs import merge_run_configs
+from langgraph_agui.kernel.configs import as_mapping, merge_run_configs
 from langgraph_agui.kernel.telemetry import run_logger
-from langgraph_agui.messages.extract import MessageDecoder, as_mapping, encode_for_server
+from langgraph_agui.messages.extract import MessageDecoder, encode_for_server
 from langgraph_agui.protocol.wire import to_jsonable
 
 logger = run_logger(__name__)

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from ag_ui.core import ResumeEntry, RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
-from langgraph_agui.interrupts.decisions import Decision, InvalidAnswer, log_approval, rejection
+from langgraph_agui.interrupts.decisions import Decision, log_approval, rejection
 from langgraph_agui.interrupts.pauses import InterruptRequest, PendingInterrupts
 from langgraph_agui.kernel.aio import awaited
 from langgraph_agui.kernel.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.kernel.quoting import quoted_list
 from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.options import Approval, OnAnswer
+from langgraph_agui.protocol.response_schema import InvalidAnswer
 from langgraph_agui.protocol.wire import has_expired
 
 logger = run_logger(__name__)

@@ -1,8 +1,7 @@
 """Answers to one interrupt: a client's payload enters, a LangChain decision leaves, or the payload
 is refused.
 
-Deny by default: only a strict `true`, or the decision `approve` or `edit`, lets a call run. Answers
-to other interrupts are checked against their JSON Schema.
+Deny by default: only a strict `true`, or the decision `approve` or `edit`, lets a call run.
 """
 
 from collections.abc import Mapping
@@ -21,21 +20,15 @@ from pydantic import (
 
 from langgraph_agui.kernel.quoting import quoted
 from langgraph_agui.kernel.telemetry import run_logger
+from langgraph_agui.nodes import APPROVING
 from langgraph_agui.options import Approval
-from langgraph_agui.protocol.relaxed_schema import relaxed
+from langgraph_agui.protocol.response_schema import InvalidAnswer
 
 logger = run_logger(__name__)
 
 DecisionType: TypeAlias = Literal["approve", "edit", "reject", "respond"]
 
 ALL_DECISIONS: tuple[DecisionType, ...] = ("approve", "edit", "reject", "respond")
-
-# Those that let a call run.
-APPROVING: tuple[DecisionType, ...] = ("approve", "edit")
-
-
-class InvalidAnswer(Exception):  # noqa: N818  # a state of the client's data
-    """A payload does not answer its interrupt. The text is safe to show to the client."""
 
 
 class _Form(BaseModel):
@@ -240,59 +233,3 @@ def log_approval(approval: Approval) -> None:
         quoted(approval.interrupt_id),
         quoted(approval.tool_call_id),
     )
-
-
-# -- JSON Schema, which needs the package `jsonschema` -------------------------------------------
-
-
-def check_schema(payload: object, schema: Mapping[str, object] | None, subject: str) -> None:
-    """Refuse a payload that a schema does not allow.
-
-    Raises:
-        InvalidAnswer: It does not fit; the text names the place and the rule, never the value.
-        ImportError: There is a schema, and the package that reads it is missing.
-    """
-    if schema is None:
-        return
-    try:
-        from jsonschema import Draft202012Validator, ValidationError
-        from referencing import Registry
-    except ImportError as error:
-        raise ImportError(
-            'jsonschema is missing: pip install "langgraph-agui[interrupts]"'
-        ) from error
-    try:
-        Draft202012Validator(dict(schema), registry=Registry()).validate(
-            payload
-        )  # an empty one fetches nothing
-    except ValidationError as error:
-        place = "/".join(map(str, error.absolute_path)) or "its root"
-        raise InvalidAnswer(
-            f"The answer to {subject!r} breaks the rule {error.validator!r} at {place}."
-        ) from error
-
-
-def invalid_answer(
-    payload: object, schema: Mapping[str, object] | None, subject: str = ""
-) -> InvalidAnswer | None:
-    """Return why `check_schema` refuses a payload that is about to be sent; None if it does not, or
-    if unknown.
-
-    Another agent wrote the schema, so it is `relaxed`, and `jsonschema` may be missing: what is not
-    checked here, that agent checks.
-    """
-    try:
-        check_schema(payload, schema and relaxed(schema), subject)
-    except InvalidAnswer as error:
-        return error
-    except Exception as error:
-        logger.debug("The schema of %r was not applied: %r", subject, error)
-    return None
-
-
-def schema_mismatch(
-    payload: object, schema: Mapping[str, object] | None, subject: str
-) -> str | None:
-    """Return the text of `invalid_answer`."""
-    invalid = invalid_answer(payload, schema, subject)
-    return str(invalid) if invalid is not None else None

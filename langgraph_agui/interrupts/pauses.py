@@ -19,14 +19,20 @@ from langgraph.types import PregelTask, StateSnapshot
 from pydantic import BaseModel, Field, StrictStr, TypeAdapter, ValidationError
 
 from langgraph_agui.graphs.adapter import GraphAdapter, InterruptHolder
-from langgraph_agui.interrupts import decisions
-from langgraph_agui.interrupts.decisions import ALL_DECISIONS, Action, Decision, answer_schema
+from langgraph_agui.interrupts.decisions import (
+    ALL_DECISIONS,
+    Action,
+    Decision,
+    answer_schema,
+    read_decision,
+)
 from langgraph_agui.interrupts.used_answers import ANSWERED, UsedAnswers, graph_id
 from langgraph_agui.kernel.aio import Duration, seconds
 from langgraph_agui.kernel.configs import subagent_run_id
+from langgraph_agui.messages.content import open_tool_calls
 from langgraph_agui.messages.extract import extract_messages
-from langgraph_agui.messages.to_agui import open_tool_calls
 from langgraph_agui.nodes import CANCELLED
+from langgraph_agui.protocol.response_schema import check_schema
 from langgraph_agui.protocol.wire import to_jsonable
 
 # Makes of a graph's value what a client may see of it, as JSON data.
@@ -83,10 +89,10 @@ class InterruptRequest:
         request.
         """
         if self.action is None:
-            decisions.check_schema(payload, self.schema, self.interrupt.message or self.id)
+            check_schema(payload, self.schema, self.interrupt.message or self.id)
             return Decision("answer", payload)
-        decision = decisions.read_decision(payload, self.action)
-        decisions.check_schema(decision.value, self.schema, self.action.name)
+        decision = read_decision(payload, self.action)
+        check_schema(decision.value, self.schema, self.action.name)
         return decision
 
 

@@ -1,12 +1,15 @@
-"""LangGraph's run configurations, merged, and checkpoint namespaces: where in a graph something
-happens.
+"""LangGraph's run configurations, merged; checkpoint namespaces, which say where in a graph
+something happens; the channels of a state.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import cast
 
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
+from pydantic import BaseModel
 
 
 def merge_run_configs(*configs: RunnableConfig | None) -> RunnableConfig:
@@ -53,3 +56,16 @@ def subagent_run_id(namespace: Sequence[str]) -> str | None:
         return None
     *_, last = namespace
     return f"{namespace[-2]}:{last}" if last.isdigit() and len(namespace) > 1 else last
+
+
+def as_mapping(values: object) -> Mapping[str, object] | None:
+    """Return the channels of a state that is a mapping, a pydantic model or a dataclass; None for
+    anything else.
+    """
+    if isinstance(values, Mapping):
+        return cast("Mapping[str, object]", values)
+    if isinstance(values, BaseModel) and not isinstance(values, BaseMessage):
+        return {name: getattr(values, name) for name in type(values).model_fields}
+    if is_dataclass(values) and not isinstance(values, type):
+        return {field.name: getattr(values, field.name) for field in fields(values)}
+    return None

@@ -8,17 +8,16 @@ messages go through the same reader, so it does not matter how a message was cut
 
 import json
 from collections.abc import Hashable, Mapping, Sequence
-from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
-from langgraph_agui.kernel.telemetry import count_dropped, run_logger
+from langgraph_agui.kernel.telemetry import run_logger
+from langgraph_agui.messages.content import ContentBlock, leave_out
 from langgraph_agui.protocol.wire import clean_text, to_jsonable
 
 logger = run_logger(__name__)
 
-ContentBlock: TypeAlias = Mapping[str, object]
 BlockKind: TypeAlias = Literal["text", "reasoning", "call"]
 
 
@@ -181,22 +180,6 @@ def _read_block(block: ContentBlock, fallback: Hashable, deltas: list[BlockDelta
         _read_block(value if index is None else {**value, "index": index}, fallback, deltas)
     elif isinstance(kind, str) and kind in _MEDIA:
         leave_out(kind)
-
-
-def leave_out(kind: str) -> None:
-    """Count content without a counterpart, such as media of a model; warn of it once for each
-    kind.
-    """
-    count_dropped("content")
-    warn_left_out(kind)
-
-
-@lru_cache(maxsize=256)
-def warn_left_out(kind: str) -> None:
-    """Warn of content that is left out."""
-    logger.warning(
-        "%.80r content without a counterpart, or with nothing usable in it, is left out.", kind
-    )
 
 
 def is_reasoning(block: ContentBlock) -> bool:

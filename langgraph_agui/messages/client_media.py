@@ -15,8 +15,7 @@ from langchain_core.messages import BaseMessage
 
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 from langgraph_agui.kernel.quoting import quoted
-from langgraph_agui.messages.file_formats import recognise
-from langgraph_agui.messages.media import (
+from langgraph_agui.messages.content import (
     DATA,
     URLS,
     Kind,
@@ -27,6 +26,7 @@ from langgraph_agui.messages.media import (
     guessed_mime,
     inlined,
 )
+from langgraph_agui.messages.file_formats import recognise
 from langgraph_agui.messages.media_urls import check_address, looks_like_address, looks_like_url
 from langgraph_agui.options import MediaUrls
 

@@ -15,7 +15,8 @@ from langchain_core.messages import AIMessage, InvalidToolCall
 from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
 
 from langgraph_agui.kernel.seal import InvalidEnvelope
-from langgraph_agui.messages.blocks import ContentBlock, is_reasoning, kwarg_reasoning
+from langgraph_agui.messages.blocks import is_reasoning, kwarg_reasoning
+from langgraph_agui.messages.content import REMOTE_KWARG, ContentBlock
 from langgraph_agui.messages.encrypted_values import VERSION, Envelope
 from langgraph_agui.messages.providers import maker_of
 from langgraph_agui.messages.template import (
@@ -35,9 +36,6 @@ GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
 _SENT = ("output_version", "container")
 _METADATA = frozenset({*_SENT, "model_name", "id"})
 
-# Where messages of remote agents keep the agent's ids and opaque values: in `additional_kwargs`.
-REMOTE = "agui"
-
 # `additional_kwargs` that packages send, besides calls, which the client sees. All others travel
 # only sealed.
 _REASONING = ("reasoning", "reasoning_content", "reasoning_details", "thinking", GEMINI_SIGNATURES)
@@ -49,7 +47,7 @@ RETURNED = frozenset(
         "refusal",
         "audio",
         "prefix",
-        REMOTE,
+        REMOTE_KWARG,
     )
 )
 

@@ -8,8 +8,7 @@ a dump has, and puts unknown ones into `additional_kwargs`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
-from typing import cast
+from dataclasses import replace
 
 from langchain_core.messages import (
     AIMessage,
@@ -22,7 +21,8 @@ from langchain_core.messages import (
 from langchain_core.messages.utils import message_chunk_to_message, messages_from_dict
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, Overwrite
-from pydantic import BaseModel
+
+from langgraph_agui.kernel.configs import as_mapping
 
 # Classes that are recognised without a look at their bases, which is slow for pydantic models.
 _USUAL = frozenset({AIMessage, AIMessageChunk, HumanMessage, ToolMessage})
@@ -30,19 +30,6 @@ _USUAL = frozenset({AIMessage, AIMessageChunk, HumanMessage, ToolMessage})
 _BASE_FIELDS = ("type", "content", "id", "name", "additional_kwargs", "response_metadata")
 # The fields that `convert_to_messages` reads.
 _SENT_FIELDS = (*_BASE_FIELDS, "tool_calls", "tool_call_id", "status", "artifact")
-
-
-def as_mapping(values: object) -> Mapping[str, object] | None:
-    """Return the channels of a state that is a mapping, a pydantic model or a dataclass; None for
-    anything else.
-    """
-    if isinstance(values, Mapping):
-        return cast("Mapping[str, object]", values)
-    if isinstance(values, BaseModel) and not isinstance(values, BaseMessage):
-        return {name: getattr(values, name) for name in type(values).model_fields}
-    if is_dataclass(values) and not isinstance(values, type):
-        return {field.name: getattr(values, field.name) for field in fields(values)}
-    return None
 
 
 def extract_messages(value: object, key: str) -> list[BaseMessage]:

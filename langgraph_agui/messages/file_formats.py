@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from langgraph_agui.messages.media import Kind, accepted_mime, fitting_kind
+from langgraph_agui.messages.content import Kind, accepted_mime, fitting_kind
 
 
 class Format(NamedTuple):

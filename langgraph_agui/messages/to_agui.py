@@ -7,8 +7,8 @@ changes: a list of texts becomes one string, and a block has keys that no AG-UI 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, Literal, TypeAlias, cast
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, cast
 from uuid import uuid4
 
 from ag_ui import core as agui
@@ -18,14 +18,21 @@ from langchain_core.messages import (
     BaseMessage,
     ChatMessage,
     HumanMessage,
-    ToolCall,
     ToolMessage,
 )
 
 from langgraph_agui.kernel.seal import InvalidEnvelope, RejectReason
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.assistant_turn import AssistantTurn
-from langgraph_agui.messages.blocks import ContentBlock
+from langgraph_agui.messages.content import (
+    FAILED_WITHOUT_TEXT,
+    REMOTE_KWARG,
+    Content,
+    as_content,
+    content_blocks,
+    content_parts,
+    text_of,
+)
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import (
     AGENT,
@@ -34,9 +41,8 @@ from langgraph_agui.messages.encrypted_values import (
     Envelope,
     MessageSource,
 )
-from langgraph_agui.messages.envelope import REMOTE, check_visible
+from langgraph_agui.messages.envelope import check_visible
 from langgraph_agui.messages.hidden import silence_in
-from langgraph_agui.messages.media import content_blocks, content_parts
 from langgraph_agui.messages.redaction import (
     hides_reasoning,
     redact_content,
@@ -52,22 +58,10 @@ logger = run_logger(__name__)
 # tools).
 FAILED = {"status": "error"}
 
-# The `error` of a tool message whose content is no text. It adds nothing to `metadata.status`.
-FAILED_WITHOUT_TEXT = "tool failed"
-
 # `lc_source` of the user messages that LangChain's `SummarizationMiddleware` makes for the model.
 SUMMARIZATION = "summarization"
 
-# The end of the ids of results that say that nobody has answered a call.
-_UNANSWERED = ":unanswered"
-
 Role = Literal["assistant", "user", "tool"]
-
-# Makes the result of a call that gets none from its tool, given the call's id, its tool and the id
-# of its message. The result's own id has both ids: models may number their calls, and begin anew in
-# each message.
-SettlingResult: TypeAlias = Callable[[str, str | None, str], ToolMessage]
-Content: TypeAlias = str | list[agui.ContentPart]
 
 _CHAT_ROLES: Mapping[str, Role] = {
     "assistant": "assistant",
@@ -199,85 +193,6 @@ def tool_message(
         metadata=dict(FAILED) if failed else None,
         encrypted_value=value,
         subagent_run_id=source.visible_id,
-    )
-
-
-def open_tool_calls(messages: Sequence[BaseMessage], *, at_end: bool = False) -> list[ToolCall]:
-    """Return the calls of the last assistant message that have no result yet.
-
-    Args:
-        messages: A conversation.
-        at_end: Whether to return none if anything but results follows that message.
-    """
-    answered: set[str] = set()
-    for message in reversed(messages):
-        if isinstance(message, AIMessage):
-            return [call for call in message.tool_calls if call["id"] not in answered]
-        if isinstance(message, ToolMessage):
-            answered.add(message.tool_call_id)
-        elif at_end:
-            break
-    return []
-
-
-def caller_id(messages: Sequence[BaseMessage], call_id: str) -> str:
-    """Return the id of the last message with this call; empty if none has it."""
-    return next(
-        (message.id or "" for message in reversed(messages) if has_call(message, call_id)), ""
-    )
-
-
-def has_call(message: BaseMessage, call_id: str) -> bool:
-    """Return whether a message has a call with this id."""
-    return isinstance(message, AIMessage) and any(
-        call["id"] == call_id for call in message.tool_calls
-    )
-
-
-def interrupted(call_id: str, name: str | None, message_id: str) -> ToolMessage:
-    """Return the result of a call that was interrupted: its run was stopped or has failed, or its
-    model has.
-    """
-    text = "Interrupted: there is no result."
-    return ToolMessage(
-        text,
-        id=f"{message_id}:{call_id}:interrupted",
-        tool_call_id=call_id,
-        name=name,
-        status="error",
-    )
-
-
-def unanswered(call_id: str, name: str | None, message_id: str) -> ToolMessage:
-    """Return the result of a call that nobody answers, though nothing was interrupted: an agent may
-    end by a call.
-    """
-    text = "This call has no result."
-    return ToolMessage(
-        text, id=f"{message_id}:{call_id}{_UNANSWERED}", tool_call_id=call_id, name=name
-    )
-
-
-def is_unanswered(result: agui.ToolMessage) -> bool:
-    """Return whether a client's result is ours: nobody has answered the call."""
-    return result.id.endswith(_UNANSWERED)
-
-
-def not_kept(call_id: str, name: str | None, message_id: str) -> ToolMessage:
-    """Return the result of a call in a message that the graph does not keep."""
-    text = "This call was not kept: it has no result."
-    return ToolMessage(text, id=f"{message_id}:{call_id}:not_kept", tool_call_id=call_id, name=name)
-
-
-def cancelled(call_id: str, name: str | None, message_id: str) -> ToolMessage:
-    """Return the result of a call that the user was asked about and has cancelled."""
-    text = "Cancelled by the user: this was not executed."
-    return ToolMessage(
-        text,
-        id=f"{message_id}:{call_id}:cancelled",
-        tool_call_id=call_id,
-        name=name,
-        status="error",
     )
 
 
@@ -416,7 +331,9 @@ def _of_remote(kwargs: object) -> dict[str, object]:
     """Return of `additional_kwargs` what a remote agent gets back of its own results: ids and
     opaque values.
     """
-    return {REMOTE: kwargs[REMOTE]} if isinstance(kwargs, Mapping) and REMOTE in kwargs else {}
+    if isinstance(kwargs, Mapping) and REMOTE_KWARG in kwargs:
+        return {REMOTE_KWARG: kwargs[REMOTE_KWARG]}
+    return {}
 
 
 def _same_words(content: object, shown: object) -> bool:
@@ -457,19 +374,7 @@ def tool_content(message: agui.ToolMessage) -> Content:
     return [*content, agui.TextPart(text=error)]
 
 
-def text_of(content: Content) -> str:
-    """Return the text of what a client sees, without its media."""
-    if isinstance(content, str):
-        return content
-    return "".join(part.text for part in content if isinstance(part, agui.TextPart))
-
-
 def _visible_text(content: Content) -> VisibleText:
     parts = () if isinstance(content, str) else content
     media = [part.source.value for part in parts if not isinstance(part, agui.TextPart)]
     return VisibleText(text=text_of(content), media=media)
-
-
-def as_content(content: object) -> str | Sequence[str | ContentBlock]:
-    """Return the content of a message, typed as what its package puts there."""
-    return cast("str | Sequence[str | ContentBlock]", content)

@@ -30,6 +30,11 @@ class _Stored(Generic[_Model]):
         """Append to the text or the arguments; content that is no text is replaced."""
         self._pieces.append(delta)
 
+    def replace(self, model: _Model) -> None:
+        """Replace the message or call, with all that was appended."""
+        self.model = model
+        self._pieces = []
+
     def merge(self, metadata: Mapping[str, object] | None) -> None:
         """Merge `metadata` key by key."""
         if metadata is not None:
@@ -166,8 +171,8 @@ class MessageStore:
 
     def replace(self, old: StoredMessage, message: agui.ActivityMessage) -> StoredMessage:
         """Put an activity in the place of `old`, the first message of its id."""
-        calls = old.calls
-        old.model, old.calls, old._pieces = message, None, []
+        calls, old.calls = old.calls, None
+        old.replace(message)
         self._last_results.clear()  # it may stand among results
         if calls:
             self._index()

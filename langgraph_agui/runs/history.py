@@ -21,15 +21,15 @@ from langgraph_agui.graphs import Thread
 from langgraph_agui.graphs.past import PastMessages
 from langgraph_agui.kernel.quoting import quoted_list
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
-from langgraph_agui.messages.extract import extract_other_messages
-from langgraph_agui.messages.to_agui import (
+from langgraph_agui.messages.content import (
     SettlingResult,
     interrupted,
     is_unanswered,
-    langchain_messages_to_agui,
     open_tool_calls,
     unanswered,
 )
+from langgraph_agui.messages.extract import extract_other_messages
+from langgraph_agui.messages.to_agui import langchain_messages_to_agui
 
 logger = run_logger(__name__)
 

@@ -30,10 +30,10 @@ from langgraph_agui.interrupts.used_answers import (
     used_since_tools,
 )
 from langgraph_agui.kernel.aio import Caller, run_here
+from langgraph_agui.kernel.configs import as_mapping
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 from langgraph_agui.messages.client_media import ClientMedia
-from langgraph_agui.messages.extract import as_mapping
-from langgraph_agui.messages.to_agui import interrupted, open_tool_calls, unanswered
+from langgraph_agui.messages.content import interrupted, open_tool_calls, unanswered
 from langgraph_agui.runs import history
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.state.client_state import ClientState
@@ -453,9 +453,15 @@ class RunPlanner:
         ]
         followup = self._input.model_copy(update={"messages": new, "state": state})
         planner = RunPlanner(self._agent, followup, self._config, self._call, self._media)
-        if not self._takes_messages() or not planner._new_messages(thread):
+        return await planner.plan_messages(thread)
+
+    async def plan_messages(self, thread: Thread) -> Execute | Show:
+        """Run the graph only if it takes messages and the input has new ones; the thread waits for
+        nothing.
+        """
+        if not self._takes_messages() or not self._new_messages(thread):
             return Show(self._shown(thread), thread.state.values)
-        return await planner._plan_input(thread)
+        return await self._plan_input(thread)
 
     def _remembered(self, past: PastMessages) -> dict[str, object]:
         """Return the metadata by which a thread remembers its messages, if its graph may remove

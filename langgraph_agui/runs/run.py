@@ -31,7 +31,7 @@ from langgraph_agui.kernel.errors import (
     is_data_refused,
 )
 from langgraph_agui.kernel.telemetry import RunWatch, count_dropped, run_logger
-from langgraph_agui.messages.to_agui import caller_id, cancelled, open_tool_calls
+from langgraph_agui.messages.content import caller_id, cancelled, open_tool_calls
 from langgraph_agui.nodes import ASKED, frontend_config
 from langgraph_agui.options import ApprovalOptions
 from langgraph_agui.readers.sinks import Broadcaster, IdleTimer, JoinedSink, Sink

@@ -23,8 +23,8 @@ from langgraph.types import Overwrite, PregelTask, StateSnapshot
 
 from langgraph_agui.graphs import GraphAdapter, Thread
 from langgraph_agui.kernel.aio import Caller, run_here
+from langgraph_agui.kernel.configs import as_mapping
 from langgraph_agui.kernel.errors import RunStopped
-from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.messages.to_agui import agui_role
 from langgraph_agui.state.contract import StateContract
 

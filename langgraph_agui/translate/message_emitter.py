@@ -16,17 +16,10 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import read_blocks
+from langgraph_agui.messages.content import SettlingResult, interrupted, text_of, unanswered
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec, MessageSource
 from langgraph_agui.messages.hidden import NOTHING, Silence, silence_in
-from langgraph_agui.messages.to_agui import (
-    SettlingResult,
-    agui_role,
-    interrupted,
-    text_of,
-    tool_message,
-    unanswered,
-    user_message,
-)
+from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
 from langgraph_agui.readers.sinks import Sink
 from langgraph_agui.translate.streaming_message import StreamingMessage, emit_value
 from langgraph_agui.translate.subagents import PublicCallIds, subagent_sink

@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langgraph_agui.kernel.configs import namespace_of
 from langgraph_agui.messages.blocks import continuation_text, read_blocks
+from langgraph_agui.messages.content import SettlingResult, interrupted, not_kept
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 from langgraph_agui.messages.extract import (
     extract_messages,
@@ -23,13 +24,7 @@ from langgraph_agui.messages.extract import (
     extract_removals,
 )
 from langgraph_agui.messages.hidden import NOTHING, Silence, silence_in
-from langgraph_agui.messages.to_agui import (
-    SUMMARIZATION,
-    SettlingResult,
-    agui_role,
-    interrupted,
-    not_kept,
-)
+from langgraph_agui.messages.to_agui import SUMMARIZATION, agui_role
 from langgraph_agui.translate.message_emitter import MessageEmitter
 from langgraph_agui.translate.streaming_message import StreamingMessage
 from langgraph_agui.translate.subagents import SubagentRun, SubagentTracker

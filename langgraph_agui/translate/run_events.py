@@ -19,15 +19,15 @@ from langgraph.types import Interrupt as GraphInterrupt
 from langgraph_agui.compat.outputs import read_predictions
 from langgraph_agui.graphs import Thread
 from langgraph_agui.interrupts.pauses import interrupt_requests
-from langgraph_agui.kernel.configs import namespace_of
+from langgraph_agui.kernel.configs import as_mapping, namespace_of
 from langgraph_agui.kernel.errors import ErrorClassifier, ErrorCode, RunStopped
 from langgraph_agui.kernel.telemetry import log_fields, run_logger
+from langgraph_agui.messages.content import interrupted, open_tool_calls
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
-from langgraph_agui.messages.extract import as_mapping, extract_messages
+from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.messages.providers import maker_of
 from langgraph_agui.messages.redaction import redactor_for
-from langgraph_agui.messages.to_agui import interrupted, open_tool_calls
 from langgraph_agui.options import ReasoningOptions, Subagents
 from langgraph_agui.protocol.wire import to_jsonable
 from langgraph_agui.readers.sinks import JoinedSink, Sink

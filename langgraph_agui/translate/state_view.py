@@ -11,10 +11,9 @@ from typing import Final
 
 from ag_ui import core as agui
 
-from langgraph_agui.kernel.configs import task_id
+from langgraph_agui.kernel.configs import as_mapping, task_id
 from langgraph_agui.kernel.quoting import printable, quoted_list
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
-from langgraph_agui.messages.extract import as_mapping
 from langgraph_agui.nodes import PredictState, emission_in, predictions_in
 from langgraph_agui.protocol.patch import PatchError, apply_patch
 from langgraph_agui.protocol.wire import JsonValue, is_same, json_equal, to_jsonable

@@ -17,6 +17,7 @@ from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.graphs.past import PastMessages, is_replaced, removed_from_end
 from langgraph_agui.messages.assistant_turn import AssistantTurn
+from langgraph_agui.messages.content import is_unanswered
 from langgraph_agui.messages.conversation import (
     Conversation,
     gone_messages,
@@ -25,7 +26,7 @@ from langgraph_agui.messages.conversation import (
 )
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec
 from langgraph_agui.messages.template import canonical_json, dump_json
-from langgraph_agui.messages.to_agui import agui_role, is_unanswered, tool_message, user_message
+from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
 from langgraph_agui.translate.subagents import PublicCallIds
 
 _Content: TypeAlias = tuple[str, tuple[str | None, ...]]

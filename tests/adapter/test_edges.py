@@ -15,7 +15,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.messages.blocks import warn_left_out
+from langgraph_agui.messages.content import warn_left_out
 from langgraph_agui.protocol import SSEDecoder
 from tests.adapter.graphs import Chat, agent_of, chain_of, talker
 from tests.adapter.models import Scripted, call

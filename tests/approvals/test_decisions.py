@@ -11,14 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from langgraph_agui.interrupts.decisions import (
-    ALL_DECISIONS,
-    Action,
-    InvalidAnswer,
-    answer_schema,
-    read_decision,
-)
+from langgraph_agui.interrupts.decisions import ALL_DECISIONS, Action, answer_schema, read_decision
 from langgraph_agui.interrupts.used_answers import fingerprint
+from langgraph_agui.protocol.response_schema import InvalidAnswer
 from langgraph_agui.protocol.wire import has_expired
 from tests.adapter.test_interrupts import answer
 

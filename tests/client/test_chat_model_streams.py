@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from langchain_core.load import dumps, loads
 
 from langgraph_agui.client import MessageChunks, agui_messages_of
-from langgraph_agui.client.langchain.to_agui_request import AGUI, to_agui_request
+from langgraph_agui.client.langchain.to_agui_request import to_agui_request
+from langgraph_agui.messages.content import REMOTE_KWARG
 from langgraph_agui.protocol import fold
 from tests.client.adding import encrypted, message_of, parsed, spoken, whole
 from tests.client.generated import metadata, streams
@@ -102,7 +103,7 @@ def test_two_runs_are_sent_back_as_a_client_holds_them(
         chunks = MessageChunks(tools=tools or (), history=messages)
         made = [*(chunk for event in parsed(run) for chunk in chunks.feed(event)), *chunks.finish()]
         made[-1].additional_kwargs = {
-            AGUI: {**made[-1].additional_kwargs.get(AGUI, {}), "agent": "a"}
+            REMOTE_KWARG: {**made[-1].additional_kwargs.get(REMOTE_KWARG, {}), "agent": "a"}
         }
         answer = loads(dumps(whole(made)), allowed_objects="messages")
         assert not {call["id"] for call in answer.tool_calls} & {

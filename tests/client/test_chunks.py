@@ -271,7 +271,7 @@ def parsed_messages(*messages: Wire) -> list[Message]:
 
 def built(wires: list[Wire], **options: Any) -> list[AIMessageChunk]:
     reducer = Fold()
-    history = EventHistory(reducer)
+    history = EventHistory(reducer.conversation)
     builder, chunks = ChunkBuilder(history, "f", **options), []
     for one in verify(wires):
         reducer.apply(one)

@@ -27,7 +27,7 @@ from langgraph_agui.client import (
     RemoteAgent,
     RunLimitError,
 )
-from langgraph_agui.interrupts.decisions import check_schema
+from langgraph_agui.protocol.response_schema import check_schema
 from tests.adapter.streams import dumped, run_input
 from tests.client.servers import (
     Awaiting,

@@ -21,8 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages.content import create_file_block, create_plaintext_block
 
-from langgraph_agui.messages.blocks import warn_left_out
-from langgraph_agui.messages.media import OCTETS, content_blocks, content_parts
+from langgraph_agui.messages.content import OCTETS, content_blocks, content_parts, warn_left_out
 
 PARTS = {"image": ImagePart, "audio": AudioPart, "video": VideoPart, "document": DocumentPart}
 MIMES = {

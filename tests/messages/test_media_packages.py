@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.messages.media import content_blocks
+from langgraph_agui.messages.content import content_blocks
 from langgraph_agui.protocol.schema import known_messages, parse_input
 from tests.adapter.streams import record_run
 from tests.media_files import OF_KIND, SECRET

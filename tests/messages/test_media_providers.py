@@ -22,7 +22,7 @@ from ag_ui.core import (
 )
 from langchain_core.messages import HumanMessage
 
-from langgraph_agui.messages.media import content_blocks
+from langgraph_agui.messages.content import content_blocks
 from tests.providers.fixtures import provider_server as provider_server
 from tests.providers.models import make_model
 from tests.providers.turns import Text, turn

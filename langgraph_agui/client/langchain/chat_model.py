@@ -36,20 +36,19 @@ from langgraph_agui.client.endpoint import (
     HTTPClient,
     parsed_url,
     public,
-    resume_entries,
 )
 from langgraph_agui.client.errors import ToolNotCalledError
+from langgraph_agui.client.langchain.approvals import Approvals
 from langgraph_agui.client.langchain.chunks import ChunkBuilder
 from langgraph_agui.client.langchain.event_history import EventHistory
 from langgraph_agui.client.langchain.to_agui_request import (
     AGUIRequest,
     agent_key,
-    interrupts_about,
-    is_approved,
     normalized_args,
     to_agui_request,
 )
 from langgraph_agui.client.limits import DEFAULT_LIMITS, ClientLimits
+from langgraph_agui.client.resume import resume_entries
 from langgraph_agui.client.tools import agui_tool
 from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.protocol.wire import to_jsonable
@@ -278,8 +277,9 @@ class _Answer:
 
     def __init__(self, run: RemoteRun, request: AGUIRequest, options: Mapping[str, Any]) -> None:
         self.run, self._request, self._options = run, request, options
+        self._approvals = Approvals(request.interrupts, run.input.resume or ())
         self._tools = {tool.name for tool in run.input.tools or ()}
-        self._history = EventHistory(run._fold)
+        self._history = EventHistory(run.conversation)
         self._builder = ChunkBuilder(self._history, self._tools, joins=options.get("joins", False))
 
     def feed(self, event: agui.Event) -> list[ChatGenerationChunk]:
@@ -326,47 +326,35 @@ class _Answer:
         """
         repeated = self._builder.repeated_call(call_id)
         if repeated is not None:
-            return [] if self._approved(repeated) is not None else self._builder.withhold(call_id)
+            return [] if self._may_run(repeated) else self._builder.withhold(call_id)
         stored = self._history.store.find_call(call_id)
-        approved = self._approved(stored.view(), may_edit=True) if stored is not None else None
-        return [] if approved is None else [self._builder.repeat_call(approved)]
+        if stored is None:
+            return []
+        call = stored.view()
+        # The agent has the arguments of the approval, and need not send them back.
+        edited = self._approvals.edited_args(call_id, call.function.name)
+        if not self._may_run(call, edited):
+            return []
+        if edited is not None:
+            arguments = json.dumps(edited, ensure_ascii=False)
+            function = agui.FunctionCall(name=call.function.name, arguments=arguments)
+            call = call.model_copy(update={"function": function})
+        return [self._builder.repeat_call(call)]
 
-    def _approved(self, call: agui.ToolCall, *, may_edit: bool = False) -> agui.ToolCall | None:
-        """Return a call as the answers of the request approve it, if the run leaves it to the
-        caller.
-
-        Args:
-            call: The call.
-            may_edit: Whether it gets the arguments of its approval. The agent has them, and need
-                not send them back.
+    def _may_run(self, call: agui.ToolCall, edited: dict[str, Any] | None = None) -> bool:
+        """Return whether the run leaves a call to the caller, and the answers of the request
+        approve it with its arguments, or with `edited` ones.
         """
-        run, name, arguments = (
-            self.run,
-            call.function.name,
-            normalized_args(call.function.arguments),
-        )
-        if (
-            run.outcome not in ("success", "interrupt")
-            or arguments is None
-            or name not in self._tools
-        ):
-            return None
-        if call.id in self._history.answered or interrupts_about(run.interrupts, call.id, name):
-            return None
-        interrupts = interrupts_about(self._request.interrupts, call.id, name)
-        payloads = {entry.interrupt_id: entry.payload for entry in run.input.resume or ()}
-        args = json.loads(arguments)
-        for payload in (payloads.get(one.id) for one in interrupts if may_edit):
-            if isinstance(payload, Mapping) and isinstance(
-                edited := payload.get("editedArgs"), Mapping
-            ):
-                function = agui.FunctionCall(
-                    name=name, arguments=json.dumps(edited, ensure_ascii=False)
-                )
-                args, call = edited, call.model_copy(update={"function": function})
-                break
-        parsed = ToolCall(id=call.id, name=name, args=args)
-        return call if is_approved(parsed, interrupts, run.input.resume or ()) else None
+        run, name = self.run, call.function.name
+        arguments = normalized_args(call.function.arguments)
+        if run.outcome not in ("success", "interrupt") or name not in self._tools:
+            return False
+        if arguments is None or call.id in self._history.answered:
+            return False
+        if Approvals(run.interrupts).ask_about(call.id, name):
+            return False
+        args = json.loads(arguments) if edited is None else edited
+        return self._approvals.approve(ToolCall(id=call.id, name=name, args=args))
 
     def _generations(self, chunks: Iterable[AIMessageChunk]) -> list[ChatGenerationChunk]:
         generations = [ChatGenerationChunk(message=chunk) for chunk in chunks]

@@ -17,13 +17,13 @@ from ag_ui import core as agui
 from ag_ui.core import Event, Message
 from langchain_core.messages import AIMessage, AIMessageChunk
 
+from langgraph_agui.client.langchain.approvals import Approvals
 from langgraph_agui.client.langchain.event_history import EventHistory, results_in
 from langgraph_agui.client.langchain.to_agui_request import (
-    AGUI,
     PROVIDER,
-    interrupts_about,
     normalized_args,
 )
+from langgraph_agui.messages.content import REMOTE_KWARG
 from langgraph_agui.protocol.event_order import (
     ChunkExpander,
     EventOrder,
@@ -93,7 +93,7 @@ class MessageChunks:
         self, tools: Collection[str] | None = None, history: Iterable[Message] = ()
     ) -> None:
         self._expander, self._order, self._fold = ChunkExpander(), EventOrder(), Fold(history)
-        self._history = EventHistory(self._fold)
+        self._history = EventHistory(self._fold.conversation)
         self._builder = ChunkBuilder(self._history, tools)
 
     def feed(self, event: Event) -> list[AIMessageChunk]:
@@ -270,12 +270,9 @@ class ChunkBuilder:
                     for chunk in self._add_result(result)
                 ]
             case agui.RunFinishedEvent(outcome=agui.RunFinishedInterruptOutcome(interrupts=asked)):
-                calls = [
-                    key
-                    for key, call in self._calls.items()
-                    if interrupts_about(asked, key, call.name)
-                ]
-                return [chunk for call_id in calls for chunk in self.withhold(call_id)]
+                approvals, calls = Approvals(asked), self._calls.items()
+                waiting = [key for key, call in calls if approvals.ask_about(key, call.name)]
+                return [chunk for call_id in waiting for chunk in self.withhold(call_id)]
         return []
 
     @property
@@ -292,7 +289,7 @@ class ChunkBuilder:
         chunks = self._joined()
         chunks += [block.chunk(text) for block in self._blocks.values() if (text := block.close())]
         details = {**self._details(), **details}
-        kwargs = {AGUI: details} if details else {}
+        kwargs = {REMOTE_KWARG: details} if details else {}
         return [
             *chunks,
             _chunk(None, *self._extras(), additional_kwargs=kwargs, chunk_position="last"),
@@ -306,8 +303,8 @@ class ChunkBuilder:
                 {**one, **extras.get(one.get("index"), {})} if isinstance(one, dict) else one
                 for one in content
             ]
-        details = {**message.additional_kwargs.get(AGUI, {}), **self._details()}
-        kwargs = {**message.additional_kwargs, AGUI: details}
+        details = {**message.additional_kwargs.get(REMOTE_KWARG, {}), **self._details()}
+        kwargs = {**message.additional_kwargs, REMOTE_KWARG: details}
         return message.model_copy(update={"content": content, "additional_kwargs": kwargs})
 
     @property

@@ -11,12 +11,16 @@ from typing import Any
 from ag_ui import core as agui
 
 from langgraph_agui.protocol.event_order import ChunkExpander, Growing
-from langgraph_agui.protocol.fold import Fold
-from langgraph_agui.protocol.message_store import StoredMessage, StoredToolCall, open_tool_calls
+from langgraph_agui.protocol.message_store import (
+    MessageStore,
+    StoredMessage,
+    StoredToolCall,
+    open_tool_calls,
+)
 
 
 class EventHistory:
-    """A run's reducer, with references to what it held before a snapshot dropped or renamed it.
+    """The messages and calls of a run, also those that a snapshot has dropped or renamed.
 
     Attributes:
         store: The messages that the reducer holds.
@@ -27,13 +31,13 @@ class EventHistory:
         results: The first result of each call, streamed or from a snapshot, by call.
 
     Args:
-        fold: The run's reducer. It holds the messages that the agent was sent, and applies each
-            event before `observe` gets it.
+        store: The messages of the run's reducer: those that the agent was sent. The reducer applies
+            each event before `observe` gets it.
         joins_subagents: Whether subagents that no tool call began are parts of the agent itself.
     """
 
-    def __init__(self, fold: Fold, *, joins_subagents: bool = False) -> None:
-        self.store, self._joins_subagents = fold.conversation, joins_subagents
+    def __init__(self, store: MessageStore, *, joins_subagents: bool = False) -> None:
+        self.store, self._joins_subagents = store, joins_subagents
         # The subagent runs that are the agent itself. None is the agent without subagents.
         self._own_runs: set[str | None] = {None}
         self._snapshot: list[agui.Message] = []

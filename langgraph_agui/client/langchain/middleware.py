@@ -12,12 +12,8 @@ from langchain.agents.middleware.types import ModelRequest, ModelResponse, Priva
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.runtime import Runtime
 
-from langgraph_agui.client.langchain.to_agui_request import (
-    ask,
-    open_interrupts,
-    valid_answers,
-    withheld_calls,
-)
+from langgraph_agui.client.langchain.approvals import ask, valid_answers
+from langgraph_agui.client.langchain.to_agui_request import open_interrupts, withheld_calls
 
 # The result of a call that an interrupt asks about; an approved call is repeated.
 WITHHELD: Final = "The agent asks before this may run."

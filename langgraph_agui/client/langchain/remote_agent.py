@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import Annotated, Any, Final, TypedDict, cast, get_type_hints
 from uuid import uuid4
 
-import httpx2
 from ag_ui import core as agui
 from langchain_core.messages import (
     AIMessage,
@@ -31,21 +30,18 @@ from langgraph.prebuilt.tool_node import ToolCallWithContext
 from langgraph.types import Command, Overwrite, Send
 
 from langgraph_agui.client.agent import AGUIClient
-from langgraph_agui.client.endpoint import resume_entries
 from langgraph_agui.client.errors import AgentError
-from langgraph_agui.client.langchain.replay import Replay, insert_result, local_state
+from langgraph_agui.client.langchain.approvals import Approvals, ask, valid_answers
+from langgraph_agui.client.langchain.model_runs import ModelRuns, insert_result, local_state
 from langgraph_agui.client.langchain.to_agui_request import (
     agent_key,
-    ask,
-    interrupts_about,
-    is_approved,
     to_agui_request,
-    valid_answers,
 )
+from langgraph_agui.client.resume import resume_entries
 from langgraph_agui.client.tools import LocalTools
 from langgraph_agui.kernel.aio import run_sync
-from langgraph_agui.messages.extract import as_mapping
-from langgraph_agui.messages.to_agui import caller_id, cancelled, interrupted
+from langgraph_agui.kernel.configs import as_mapping
+from langgraph_agui.messages.content import caller_id, cancelled, interrupted
 from langgraph_agui.protocol.wire import json_equal, to_jsonable
 
 
@@ -165,7 +161,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
     ) -> None:
         self.name = name
         self._client = AGUIClient(agent) if isinstance(agent, str) else agent
-        if isinstance(self._client._http, httpx2.Client):
+        if self._client.is_blocking:
             raise TypeError(
                 "A RemoteAgent needs an http_client that is an httpx2.AsyncClient, or none."
             )
@@ -271,7 +267,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
                 resume=_resume(state) or None,
             )
             try:
-                return await self._replay(run_input, state, config)
+                return await self._run_agent(run_input, state, config)
             except AgentError as error:
                 code = getattr(error, "code", None)
                 if run_input.resume and code in _REFUSED:
@@ -288,7 +284,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
                 again = run_input.model_copy(
                     update={"run_id": str(uuid4()), "resume": cancelled_entries}
                 )
-                return await self._replay(again, state, config)
+                return await self._run_agent(again, state, config)
 
     @contextmanager
     def _thread(self, thread_id: str, state: _State) -> Iterator[str]:
@@ -308,27 +304,22 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
             if is_first:
                 del self._busy_threads[thread_id]
 
-    async def _replay(
+    async def _run_agent(
         self, run_input: agui.RunAgentInput, state: _State, config: RunnableConfig
     ) -> _State:
         """Run the agent and return what the run changes in the small graph's state."""
         before = self._messages(state)
         async with self._client.run(run_input) as run:
-            messages = await Replay(run, self._agent, self._state_keys, config).messages(
-                [*state["given"], *before]
-            )
+            model_runs = ModelRuns(run, self._agent, self._state_keys, config)
+            messages = await model_runs.messages([*state["given"], *before])
         calls = _open_calls([*before, *messages]) if run.outcome != "cancelled" else []
         calls = [call for call in calls if call["name"] in self._tools.names]
-        answers, interrupts = run_input.resume or (), _interrupts(state)
         earlier = [call for call in calls if call in _open_calls(before)]
-        asked = [call for call in earlier if interrupts_about(interrupts, call["id"], call["name"])]
-        refused = [call["id"] or "" for call in asked if not is_approved(call, interrupts, answers)]
+        answered = Approvals(_interrupts(state), run_input.resume or ())
+        asked = Approvals(run.interrupts)
+        refused = [call["id"] or "" for call in earlier if answered.refuse(call)]
         refused = [*state.get("refused", ()), *refused]
-        waiting = [
-            call["id"]
-            for call in calls
-            if interrupts_about(run.interrupts, call["id"], call["name"])
-        ]
+        waiting = [call["id"] for call in calls if asked.ask_about(call["id"], call["name"])]
         next_calls = [call for call in calls if call["id"] not in {*waiting, *refused}]
         update: _State = {
             "shared": to_jsonable(run.state),

@@ -1,8 +1,7 @@
 """A LangChain conversation as the AG-UI request of a remote agent.
 
 In: the messages that a chat model is called with. Out: AG-UI messages, the thread's id, and what
-the thread waits for; its interrupts as payloads of LangGraph's `interrupt()`, and whether a call
-may run after the answers to them.
+the thread waits for.
 
 An agent gets its own messages back exactly as it sent them, with their reasoning and encrypted
 values. It gets only text and calls of messages by others.
@@ -25,7 +24,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
@@ -33,38 +32,35 @@ from urllib.parse import urlsplit
 from uuid import UUID, uuid4, uuid5
 
 from ag_ui import core as agui
-from ag_ui.core import Interrupt, Message, ResumeEntry
+from ag_ui.core import Interrupt, Message
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.utils.json import parse_partial_json
-from langgraph.types import interrupt as langgraph_interrupt
 from pydantic import TypeAdapter
 
-from langgraph_agui.interrupts.decisions import APPROVING, schema_mismatch
+from langgraph_agui.client.langchain.approvals import Approvals
 from langgraph_agui.kernel.quoting import quoted
 from langgraph_agui.kernel.telemetry import run_logger
-from langgraph_agui.messages.media import content_parts
-from langgraph_agui.messages.to_agui import FAILED_WITHOUT_TEXT, as_content, text_of
-from langgraph_agui.nodes import CANCELLED
+from langgraph_agui.messages.content import (
+    FAILED_WITHOUT_TEXT,
+    REMOTE_KWARG,
+    as_content,
+    content_parts,
+    role_of,
+    text_of,
+)
 from langgraph_agui.protocol.message_store import MessageStore, StoredMessage
-from langgraph_agui.protocol.relaxed_schema import relaxed
-from langgraph_agui.protocol.wire import has_expired
 
 logger = run_logger(__name__)
 
 # `model_provider` of messages from an AG-UI agent.
 PROVIDER: Final = "ag-ui"
 
-# The key in `additional_kwargs`.
-AGUI: Final = "agui"
-
 # A message without an id gets one that depends on its content: the same in each call, as a thread
 # needs it.
 _ID_NAMESPACE: Final = UUID("6a1f8c1e-7d0b-4f43-9a55-0b6a3f1c2d10")
 
-_CANCEL: Final = {CANCELLED: True}
 _CALLS: Final = ("tool_call", "tool_call_chunk", "invalid_tool_call")
 _AGENT_CALLS: Final = ("server_tool_call", "server_tool_call_chunk")
-_ROLES: Final = {"human": "user", "ai": "assistant"}
 _MESSAGE: Final[TypeAdapter[Message]] = TypeAdapter(Message)
 
 
@@ -126,7 +122,7 @@ def to_agui_request(
             1  # also with an id: in an earlier call the same message may have had none
         )
         message_id = message.id or str(uuid5(_ID_NAMESPACE, f"{repeats[content]}:{content}"))
-        details = message.additional_kwargs.get(AGUI)
+        details = message.additional_kwargs.get(REMOTE_KWARG)
         if not isinstance(details, Mapping) or details.get("agent") != agent:
             details = None
         elif thread_id is None:
@@ -169,7 +165,7 @@ def open_interrupts(message: BaseMessage) -> list[Interrupt]:
     """Return what the agent waits for after this answer of an `AGUIChatModel`; nothing for any
     other message.
     """
-    details = message.additional_kwargs.get(AGUI)
+    details = message.additional_kwargs.get(REMOTE_KWARG)
     found = details.get("interrupts", ()) if isinstance(details, Mapping) else ()
     return [Interrupt.model_validate(one) for one in found]
 
@@ -180,11 +176,11 @@ def withheld_calls(message: AIMessage) -> list[ToolCall]:
 
     They have no arguments here.
     """
-    interrupts, repeated = open_interrupts(message), repeated_calls(message)
+    approvals, repeated = Approvals(open_interrupts(message)), repeated_calls(message)
     return [
         ToolCall(id=call["id"], name=call["name"] or "", args={})
         for call in message.invalid_tool_calls
-        if interrupts_about(interrupts, repeated.get(call["id"] or "", call["id"]), call["name"])
+        if approvals.ask_about(repeated.get(call["id"] or "", call["id"]), call["name"])
     ]
 
 
@@ -192,7 +188,7 @@ def repeated_calls(message: AIMessage) -> dict[str, str]:
     """Return the calls of `message` that an earlier one has too, by their ids here, each with the
     agent's id.
     """
-    calls = message.additional_kwargs.get(AGUI, {}).get("calls", {})
+    calls = message.additional_kwargs.get(REMOTE_KWARG, {}).get("calls", {})
     return {call_id: call["again"] for call_id, call in calls.items() if "again" in call}
 
 
@@ -200,12 +196,7 @@ def _message(message: BaseMessage, message_id: str) -> list[Message]:
     if isinstance(message, HumanMessage):
         content = content_parts(as_content(message.content))
         return [agui.UserMessage(id=message_id, content=content, name=message.name)]
-    # LangChain has no type for OpenAI's developer messages; only this key distinguishes them from
-    # system messages.
-    role = str(
-        message.additional_kwargs.get("__openai_role__") or getattr(message, "role", message.type)
-    )
-    role = _ROLES.get(role, role)
+    role = role_of(message)
     if role in ("user", "assistant", "system", "developer"):
         fields = {"id": message_id, "role": role, "content": message.text, "name": message.name}
         return [_MESSAGE.validate_python(fields)]
@@ -241,13 +232,13 @@ def agui_messages_of(message: AIMessage) -> list[Message]:
     their servers ran.
     """
     is_agents = message.response_metadata.get("model_provider") == PROVIDER
-    details = message.additional_kwargs.get(AGUI, {})
+    details = message.additional_kwargs.get(REMOTE_KWARG, {})
     return _AIMessageReader(message, message.id or "", details, is_agents=is_agents).read()
 
 
 class _AIMessageReader:
-    """Reads one message, block by block. `is_agents`: an AG-UI agent made it, and `details` are its
-    `AGUI` key.
+    """Reads one message, block by block. `is_agents`: an AG-UI agent made it, and keeps `details`
+    under `REMOTE_KWARG`.
     """
 
     def __init__(
@@ -355,122 +346,3 @@ def _dump(arguments: Mapping[str, Any]) -> str:
 
 def _opaque_fields(details: Mapping[str, Any]) -> dict[str, Any]:
     return {"encrypted_value": details.get("encrypted_value"), "metadata": details.get("metadata")}
-
-
-# -- what the agent asks (AG-UI 1.0, interrupts) -------------------------------------------------
-#
-# The server decides what approves a call, and its payload may be anything, so only a known form of
-# yes approves here.
-
-
-def ask(interrupt: Interrupt, error: str | None = None) -> object:
-    """Ask until the answer fits the `responseSchema`. Return it, or `{CANCELLED: True}`.
-
-    Call this in a node that does nothing else before: LangGraph runs a node that pauses again from
-    its beginning.
-
-    Args:
-        interrupt: The question. The value of `interrupt()` is its wire form, its schema `relaxed`.
-        error: Why the agent has refused the last answer; the value contains it as `error`.
-    """
-    value = interrupt.model_dump(mode="json", by_alias=True)
-    if (
-        interrupt.response_schema
-    ):  # a server applies the schema of a value, and this one is not its own
-        value["responseSchema"] = relaxed(interrupt.response_schema)
-    while True:
-        # Each pass makes the same calls first, so LangGraph finds the earlier answers for them.
-        payload: object = langgraph_interrupt(
-            {**value, **({"error": error} if error else {}), CANCELLED: True}
-        )
-        if payload == _CANCEL or has_expired(interrupt):
-            return payload
-        checked = _with_approved(payload) if interrupt.reason == "tool_call" else payload
-        error = schema_mismatch(
-            checked, interrupt.response_schema, interrupt.message or interrupt.id
-        )
-        if error is None:
-            return payload
-
-
-def _with_approved(payload: object) -> object:
-    """Return the answer to an approval in the form that schemas ask for: not a bare bool, nor only
-    LangChain's.
-    """
-    if isinstance(payload, bool):
-        return {"approved": payload}
-    if isinstance(payload, Mapping) and "type" in payload:
-        return {"approved": payload["type"] in APPROVING, **payload}
-    return payload
-
-
-def valid_answers(
-    interrupts: Sequence[Interrupt], answers: Mapping[str, object]
-) -> tuple[dict[str, object], list[str]]:
-    """Return the answers that `ask` got and that still count, and the ids of the other interrupts,
-    to be cancelled.
-    """
-    cancelled = [
-        one.id for one in interrupts if answers.get(one.id, _CANCEL) == _CANCEL or has_expired(one)
-    ]
-    return {one.id: answers[one.id] for one in interrupts if one.id not in cancelled}, cancelled
-
-
-def interrupts_about(
-    interrupts: Iterable[Interrupt], call_id: str | None, name: str | None
-) -> list[Interrupt]:
-    """Return the interrupts that ask about a call."""
-    return [one for one in interrupts if _asks_about(one, call_id, name)]
-
-
-def _asks_about(interrupt: Interrupt, call_id: str | None, name: str | None) -> bool:
-    """Find the id of the call or, without one, the name of its tool, also in the metadata.
-
-    An approval that names neither may be about any call.
-    """
-    if call_id and (interrupt.tool_call_id == call_id or _mentions(interrupt.metadata, call_id)):
-        return True
-    if interrupt.tool_call_id is not None:
-        return False
-    names_a_tool = isinstance((interrupt.metadata or {}).get("name"), str)
-    return _mentions(interrupt.metadata, name) or (
-        interrupt.reason == "tool_call" and not names_a_tool
-    )
-
-
-def is_approved(
-    call: ToolCall, interrupts: Iterable[Interrupt], answers: Iterable[ResumeEntry]
-) -> bool:
-    """Return whether each interrupt that asks about a call has an answer that lets it run with its
-    arguments.
-    """
-    given = {entry.interrupt_id: entry for entry in answers}
-    entries = [given.get(one.id) for one in interrupts_about(interrupts, call["id"], call["name"])]
-    return bool(entries) and all(
-        entry is not None and entry.status == "resolved" and _approves(entry.payload, call)
-        for entry in entries
-    )
-
-
-def _approves(payload: object, call: ToolCall) -> bool:
-    """Understand AG-UI's payload, `{approved, editedArgs?}`, and LangChain's decisions, one or a
-    batch.
-    """
-    if not isinstance(payload, Mapping):
-        return payload is True
-    batch = payload.get("decisions")
-    if isinstance(batch, list):
-        return bool(batch) and all(
-            isinstance(one, Mapping) and _approves(one, call) for one in batch
-        )
-    decisions = [payload[key] is True for key in ("approved", "accepted") if key in payload]
-    decisions += [payload["type"] == "approve"] if "type" in payload else []
-    edited = payload.get("editedArgs")
-    return bool(decisions) and all(decisions) and (edited is None or edited == call["args"])
-
-
-def _mentions(metadata: Mapping[str, object] | None, word: str | None) -> bool:
-    """Return whether the metadata contain `word` as a string, also in JSON within a string."""
-    return bool(word) and f'"{word}"' in json.dumps(
-        metadata or {}, ensure_ascii=False, default=str
-    ).replace("\\", "")

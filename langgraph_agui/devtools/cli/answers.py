@@ -14,8 +14,8 @@ from ag_ui.core import Interrupt
 from pydantic_core import from_json
 
 from langgraph_agui.devtools.cli.formatting import json_text, one_line, printable
-from langgraph_agui.interrupts.decisions import invalid_answer
 from langgraph_agui.protocol.relaxed_schema import relaxed
+from langgraph_agui.protocol.response_schema import invalid_answer
 from langgraph_agui.protocol.wire import JsonValue
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ import typer
 from ag_ui import core as agui
 from rich.console import Console
 
-from langgraph_agui.client import AGUIClient, endpoint
+from langgraph_agui.client import endpoint
 from langgraph_agui.client.limits import Deadline
 from langgraph_agui.devtools.cli import chat
 from langgraph_agui.devtools.cli.formatting import CommandError, ExitCode, plain_text, printable
-from langgraph_agui.protocol import ProtocolError, SSEDecoder, Verifier
+from langgraph_agui.protocol import ProtocolError, SSEDecoder, Verifier, to_jsonable
 from langgraph_agui.protocol.schema import parse_input
 from langgraph_agui.protocol.verify import first_fault
 
@@ -133,13 +133,14 @@ def _ask(url: str, question: str, headers: Sequence[str]) -> Stream:
         messages=[message],
     )
     try:
-        client = AGUIClient(url, headers=chat.parse_headers(headers))
+        agent = endpoint.Endpoint(url, headers=chat.parse_headers(headers))
     except ValueError as error:
         raise CommandError(str(error)) from error
     body = bytearray()
     try:
         with httpx2.Client(verify=endpoint.tls()) as http:
-            request = client._request(http, "", run_input, Deadline(None, blocking=True))
+            content = json.dumps(to_jsonable(run_input)).encode()
+            request = agent.request(http, "", content, Deadline(None, blocking=True))
             response = http.send(request, stream=True)
             if not endpoint.is_event_stream(response):
                 raise CommandError(

@@ -11,8 +11,7 @@ from itertools import count
 from typing import Final, Literal
 from uuid import UUID
 
-from langgraph_agui.kernel.configs import graph_of, subagent_run_id, task_id
-from langgraph_agui.messages.extract import as_mapping
+from langgraph_agui.kernel.configs import as_mapping, graph_of, subagent_run_id, task_id
 from langgraph_agui.translate.local.sequencer import StreamPosition
 from langgraph_agui.translate.subagents import SubagentRun
 

@@ -30,7 +30,7 @@ def seal() -> None:
 
 
 def interrupts() -> None:
-    from langgraph_agui.interrupts.decisions import check_schema
+    from langgraph_agui.protocol.response_schema import check_schema
 
     check_schema(1, {"type": "integer"}, "a question")
 

@@ -1,11 +1,12 @@
-"""Media in user and tool messages: AG-UI content parts as LangChain content blocks, and back (AG-UI
-1.0, messages).
+"""Contents and calls of messages. Both the server and the client use this file, and the client no
+other of this room.
 
-Parts (`text`, `image`, `audio`, `video`, `document`) enter `content_blocks`, and standard v1 blocks
-leave (`langchain_core.messages.content`), from which every provider package makes its own shape.
-`content_parts` is the way back. It takes blocks in any shape that packages take or give: standard
-v1, v0 (`source_type`), and the native ones of OpenAI, Anthropic, Gemini, Bedrock and Mistral. A
-block that `content_blocks` made becomes the same part again.
+Contents of user and tool messages (AG-UI 1.0, messages): parts (`text`, `image`, `audio`, `video`,
+`document`) enter `content_blocks`, and standard v1 blocks (`langchain_core.messages.content`)
+leave, from which every provider package makes its own shape. `content_parts` is the way back. It
+takes blocks in any shape that packages take or give: standard v1, v0 (`source_type`), and the
+native ones of OpenAI, Anthropic, Gemini, Bedrock and Mistral. A block that `content_blocks` made
+becomes the same part again.
 
 A block's `extras` hold two things. On top are the names that packages look for and send: `filename`
 (OpenAI, OpenRouter), `title` (Anthropic), `name` (Bedrock). Under `agui` is what only AG-UI knows.
@@ -14,29 +15,55 @@ The part's metadata are there too: packages send other extras by their names (`c
 
 `BaseMessage.content_blocks` of langchain-core does not do: it gives blocks random ids, raises on
 some v0 blocks, and leaves those of OpenAI Responses, Gemini and Bedrock as they are.
+
+Calls: those of LangChain messages, and the results that we make for calls without one.
 """
 
 import json
 import mimetypes
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias, cast
 from urllib.parse import unquote_to_bytes
 from zlib import crc32
 
 from ag_ui import core as agui
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
-from langgraph_agui.messages.blocks import ContentBlock, leave_out
+from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.protocol.wire import clean_text
+
+logger = run_logger(__name__)
+
+ContentBlock: TypeAlias = Mapping[str, object]
+Content: TypeAlias = str | list[agui.ContentPart]
 
 Kind: TypeAlias = Literal["image", "audio", "video", "document"]
 MediaPart: TypeAlias = agui.ImagePart | agui.AudioPart | agui.VideoPart | agui.DocumentPart
 Source: TypeAlias = agui.DataSource | agui.UrlSource | agui.FileSource
 
-# Key in a block's `extras`: what the part holds that the block has no field for.
-OWN: Final = "agui"
+# Where a remote agent's message keeps the agent's ids and opaque values: in `additional_kwargs`.
+REMOTE_KWARG: Final = "agui"
+
+# Where a media block keeps what its part holds and the block has no field for: in `extras`.
+OWN_EXTRA: Final = "agui"
+
+# AG-UI's roles by LangChain's types of messages, where the names differ.
+_ROLES: Final = {"human": "user", "ai": "assistant"}
+
+# The `error` of a tool message whose content is no text. It adds nothing to `metadata.status`.
+FAILED_WITHOUT_TEXT: Final = "tool failed"
+
+# The end of the ids of results that say that nobody has answered a call.
+_UNANSWERED: Final = ":unanswered"
+
+# Makes the result of a call that gets none from its tool, given the call's id, its tool and the id
+# of its message. The result's own id has both ids: models may number their calls, and begin anew in
+# each message.
+SettlingResult: TypeAlias = Callable[[str, str | None, str], ToolMessage]
 
 # What a browser or an upload calls bytes that it does not know: as good as no mime type.
 OCTETS: Final = "application/octet-stream"
@@ -97,6 +124,27 @@ _MIMES: Final = ("mime_type", "media_type", "mimeType", "mediaType")
 _ABOUT: Final = (*_FILENAMES, "detail", "context")
 
 
+def text_of(content: Content) -> str:
+    """Return the text of what a client sees, without its media."""
+    if isinstance(content, str):
+        return content
+    return "".join(part.text for part in content if isinstance(part, agui.TextPart))
+
+
+def role_of(message: BaseMessage) -> str:
+    """Return the role of a message by the name that AG-UI has for it, if it has one."""
+    # LangChain has no type for OpenAI's developer messages; only this key distinguishes them from
+    # system messages.
+    role = message.additional_kwargs.get("__openai_role__")
+    role = str(role or getattr(message, "role", message.type))
+    return _ROLES.get(role, role)
+
+
+def as_content(content: object) -> str | Sequence[str | ContentBlock]:
+    """Return the content of a message, typed as what its package puts there."""
+    return cast("str | Sequence[str | ContentBlock]", content)
+
+
 # -- from parts to blocks ------------------------------------------------------------------------
 
 
@@ -147,7 +195,7 @@ def _block(part: MediaPart, source: Source, place: str) -> dict[str, object]:
         _SOURCES[source.type]: source.value,
         **({"mime_type": mime} if mime is not None else {}),
         **({"id": part.id} if part.id is not None else {}),
-        **({"extras": {**names, OWN: own}} if own or names else {}),
+        **({"extras": {**names, OWN_EXTRA: own}} if own or names else {}),
     }
 
 
@@ -286,7 +334,7 @@ def _media_part(named: Kind | None, flat: ContentBlock, source: Source) -> Media
     decides.
     """
     extras = flat.get("extras")
-    own = extras.get(OWN) if isinstance(extras, Mapping) else None
+    own = extras.get(OWN_EXTRA) if isinstance(extras, Mapping) else None
     mime = source.mime_type or None
     kind = named if named == "document" else fitting_kind(named or "document", accepted_mime(mime))
     if isinstance(own, Mapping):
@@ -402,3 +450,101 @@ def fitting_kind(named: Kind, mime: str | None) -> Kind:
 def filename_in(metadata: object) -> str | None:
     """Return the file's name in a part's metadata, which may be any JSON."""
     return _string(metadata, _FILENAMES) if isinstance(metadata, Mapping) else None
+
+
+def leave_out(kind: str) -> None:
+    """Count content without a counterpart, such as media of a model; warn of it once for each
+    kind.
+    """
+    count_dropped("content")
+    warn_left_out(kind)
+
+
+@lru_cache(maxsize=256)
+def warn_left_out(kind: str) -> None:
+    """Warn of content that is left out."""
+    logger.warning(
+        "%.80r content without a counterpart, or with nothing usable in it, is left out.", kind
+    )
+
+
+# -- calls, and results that no tool gives --------------------------------------------------------
+
+
+def open_tool_calls(messages: Sequence[BaseMessage], *, at_end: bool = False) -> list[ToolCall]:
+    """Return the calls of the last assistant message that have no result yet.
+
+    Args:
+        messages: A conversation.
+        at_end: Whether to return none if anything but results follows that message.
+    """
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            return [call for call in message.tool_calls if call["id"] not in answered]
+        if isinstance(message, ToolMessage):
+            answered.add(message.tool_call_id)
+        elif at_end:
+            break
+    return []
+
+
+def caller_id(messages: Sequence[BaseMessage], call_id: str) -> str:
+    """Return the id of the last message with this call; empty if none has it."""
+    return next(
+        (message.id or "" for message in reversed(messages) if has_call(message, call_id)), ""
+    )
+
+
+def has_call(message: BaseMessage, call_id: str) -> bool:
+    """Return whether a message has a call with this id."""
+    return isinstance(message, AIMessage) and any(
+        call["id"] == call_id for call in message.tool_calls
+    )
+
+
+def interrupted(call_id: str, name: str | None, message_id: str) -> ToolMessage:
+    """Return the result of a call that was interrupted: its run was stopped or has failed, or its
+    model has.
+    """
+    text = "Interrupted: there is no result."
+    return ToolMessage(
+        text,
+        id=f"{message_id}:{call_id}:interrupted",
+        tool_call_id=call_id,
+        name=name,
+        status="error",
+    )
+
+
+def unanswered(call_id: str, name: str | None, message_id: str) -> ToolMessage:
+    """Return the result of a call that nobody answers, though nothing was interrupted: an agent may
+    end by a call.
+    """
+    text = "This call has no result."
+    return ToolMessage(
+        text, id=f"{message_id}:{call_id}{_UNANSWERED}", tool_call_id=call_id, name=name
+    )
+
+
+def is_unanswered(result: agui.ToolMessage) -> bool:
+    """Return whether a client's result is ours: nobody has answered the call."""
+    return result.id.endswith(_UNANSWERED)
+
+
+def not_kept(call_id: str, name: str | None, message_id: str) -> ToolMessage:
+    """Return the result of a call in a message that the graph does not keep."""
+    text = "This call was not kept: it has no result."
+    return ToolMessage(text, id=f"{message_id}:{call_id}:not_kept", tool_call_id=call_id, name=name)
+
+
+def cancelled(call_id: str, name: str | None, message_id: str) -> ToolMessage:
+    """Return the result of a call that the user was asked about and has cancelled."""
+    text = "Cancelled by the user: this was not executed."
+    return ToolMessage(
+        text,
+        id=f"{message_id}:{call_id}:cancelled",
+        tool_call_id=call_id,
+        name=name,
+        status="error",
+    )

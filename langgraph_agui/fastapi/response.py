@@ -26,7 +26,7 @@ _LAST_EVENTS = 2.0
 _COMMENT = b": keep-alive\n\n"
 
 
-class EventStream(Response):
+class EventStreamResponse(Response):
     """Sends SSE frames, and leaves the run at once when the client disconnects.
 
     Starlette's own streaming response notices a disconnect only when it next sends; a model may

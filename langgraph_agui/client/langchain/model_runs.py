@@ -1,9 +1,9 @@
-"""A remote agent's run, replayed as if its messages were generated here.
+"""A run of a remote agent, as runs of a chat model here.
 
-In: the events of a run. Out: LangChain messages, an `AIMessage` for each turn of its model and a
-`ToolMessage` for each of its results, in their order. A model run of its own generates each
-`AIMessage` while it arrives, so listeners of a graph (LangGraph's `messages` mode, tracers,
-`LangGraphAgent`) receive it like any model's.
+In: the events of the run. Out: LangChain messages, an `AIMessage` for each answer of its model and
+a `ToolMessage` for each of its results, in their order. A model run here generates each `AIMessage`
+while it arrives, so listeners of a graph (LangGraph's `messages` mode, tracers, `LangGraphAgent`)
+receive it like any model's.
 """
 
 from collections import deque
@@ -22,15 +22,13 @@ from langgraph_agui.client.agent import RemoteRun
 from langgraph_agui.client.langchain.chat_model import usage_metadata
 from langgraph_agui.client.langchain.chunks import ChunkBuilder
 from langgraph_agui.client.langchain.event_history import EventHistory, fields_of
-from langgraph_agui.client.langchain.to_agui_request import AGUI
-from langgraph_agui.messages.media import content_blocks
-from langgraph_agui.messages.to_agui import has_call
+from langgraph_agui.messages.content import REMOTE_KWARG, content_blocks, has_call
 from langgraph_agui.nodes import dispatch_agent_output, emit_state
 from langgraph_agui.protocol.event_order import Closing, ItemKind, Opening, item_of
 
 
-class Replay:
-    """Reads one run of a remote agent.
+class ModelRuns:
+    """Reads one run of a remote agent, and makes model runs of it.
 
     Args:
         run: The run.
@@ -47,7 +45,7 @@ class Replay:
         self._events = aiter(run)
         # Events that are read and not consumed yet.
         self._queue: deque[agui.Event] = deque()
-        self._history = EventHistory(run._fold, joins_subagents=True)
+        self._history = EventHistory(run.conversation, joins_subagents=True)
         # The messages begun so far, by the id that they have here.
         self._builders: dict[str | None, ChunkBuilder] = {}
         self._result_count = 0
@@ -67,7 +65,7 @@ class Replay:
                 prompt = messages[reported:] if self._builders else [*given, *messages]
                 reported = len(messages)
                 messages.append(
-                    await ReplayModel(replay=self, cache=False).ainvoke(prompt, self._config)
+                    await RemoteModel(runs=self, cache=False).ainvoke(prompt, self._config)
                 )
             else:
                 self._queue.popleft()
@@ -171,7 +169,7 @@ class Replay:
             name=self._history.calls[event.tool_call_id].name,
             content=content,  # type: ignore[arg-type]  # blocks are JSON objects
             status="error" if self._history.has_failed(event) else "success",
-            additional_kwargs={AGUI: details},
+            additional_kwargs={REMOTE_KWARG: details},
         )
         self._new_results.append(result)
         await dispatch_agent_output(result, self._config)
@@ -183,24 +181,24 @@ class Replay:
         if isinstance(message, AIMessage):
             return self._builders[message.id].update(message)
         details = {
-            **message.additional_kwargs[AGUI],
+            **message.additional_kwargs[REMOTE_KWARG],
             **results.get(getattr(message, "tool_call_id", ""), {}),
         }
         details.pop("error", None)
-        return message.model_copy(update={"additional_kwargs": {AGUI: details}})
+        return message.model_copy(update={"additional_kwargs": {REMOTE_KWARG: details}})
 
 
-class ReplayModel(BaseChatModel):
-    """A model that generates the next message of a replay."""
+class RemoteModel(BaseChatModel):
+    """A model that generates the next message of a remote agent's run."""
 
-    replay: Replay = Field(exclude=True, repr=False)
+    runs: ModelRuns = Field(exclude=True, repr=False)
 
     @property
     def _llm_type(self) -> str:
         return "ag-ui"
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        raise NotImplementedError("A replay is asynchronous; use ainvoke or astream.")
+        raise NotImplementedError("A remote run is asynchronous; use ainvoke or astream.")
 
     async def _agenerate(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
@@ -210,7 +208,7 @@ class ReplayModel(BaseChatModel):
     async def _astream(
         self, messages: list[BaseMessage], *args: Any, joins: bool = False, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
-        async for chunk in self.replay.stream_message(joins):
+        async for chunk in self.runs.stream_message(joins):
             yield ChatGenerationChunk(message=chunk)
 
 
