@@ -55,10 +55,10 @@ from langgraph_agui.runs.run import Run
 from langgraph_agui.runs.show_thread import ThreadSnapshot
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.translate.lifecycle import refused_run
-from langgraph_agui.workers.followed import FollowedRun
 from langgraph_agui.workers.locks_for import locks_for
-from langgraph_agui.workers.shared_runs import SharedRuns
+from langgraph_agui.workers.run_reader import RemoteReader
 from langgraph_agui.workers.store import RunStore
+from langgraph_agui.workers.workers import Workers
 
 logger = logging.getLogger(__name__)
 
@@ -211,9 +211,11 @@ class LangGraphAgent:
             providers=providers,
             report_unread=self._readers.report_unread,
         )
-        self._shared = SharedRuns(self._context, run_store, name) if run_store is not None else None
+        self._workers: Workers | None = None
+        if run_store is not None:
+            self._workers = Workers(self._context, run_store, name)
         self._running: list[Run] = []
-        self._shown: set[ThreadSnapshot | FollowedRun] = set()
+        self._shown: set[ThreadSnapshot | RemoteReader] = set()
         self._serving = 0
         self._stopping = False
 
@@ -309,8 +311,8 @@ class LangGraphAgent:
             raise
         self._running.append(run)
         run.task.add_done_callback(lambda _task: self._running.remove(run))
-        if self._shared is not None:
-            self._shared.share(run)
+        if self._workers is not None:
+            self._workers.share(run)
         return reader
 
     def _check_room(self, going: int) -> None:
@@ -353,13 +355,13 @@ class LangGraphAgent:
         for run in self._running:
             if run.may_be_joined(run_input):
                 run.join(reader, run_input)
-                if self._shared is not None:
-                    self._shared.join(run, run_input.run_id)
+                if self._workers is not None:
+                    self._workers.join(run, run_input.run_id)
                 return reader
         self._check_room(sum(one.shows_thread for one in self._shown))
         config = merge_run_configs(self.config, config)
         show = partial(ThreadSnapshot, self._context, run_input, config, reader)
-        shown = show() if self._shared is None else self._shared.follow(run_input, reader, show)
+        shown = show() if self._workers is None else self._workers.follow(run_input, reader, show)
         self._shown.add(shown)
         shown.task.add_done_callback(lambda _task: self._shown.discard(shown))
         return reader
@@ -373,8 +375,11 @@ class LangGraphAgent:
     async def cancel(self, thread_id: str, run_id: str) -> bool:
         """Stop a run: its readers get the `cancelled` outcome. Return whether it was going on.
 
-        Who has joined it may use a `run_id` of its own. With a `run_store` the run may be in any
-        worker; raises `StateError` if that does not answer.
+        A client that has joined the run may use its own `run_id`. With a `run_store` the run may be
+        in any worker.
+
+        Raises:
+            StateError: The `run_store` does not answer.
         """
         runs = [
             run
@@ -384,7 +389,7 @@ class LangGraphAgent:
         for run in runs:
             run.stop()
         return bool(runs) or (
-            self._shared is not None and await self._shared.cancel(thread_id, run_id)
+            self._workers is not None and await self._workers.cancel(thread_id, run_id)
         )
 
     @asynccontextmanager
@@ -423,12 +428,12 @@ class LangGraphAgent:
             grace: Seconds that the runs have to end by themselves.
         """
         self._stopping = True
-        going: list[Run | ThreadSnapshot | FollowedRun] = [*self._running, *self._shown]
+        going: list[Run | ThreadSnapshot | RemoteReader] = [*self._running, *self._shown]
         await asyncio.gather(
             *(run_in_loop_of(one.task, one.end(ErrorCode.SERVER_STOPPING, grace)) for one in going)
         )
-        if self._shared is not None:
-            await self._shared.drain()
+        if self._workers is not None:
+            await self._workers.drain()
 
     async def is_ready(self) -> bool:
         """Return whether the agent takes runs: it is not stopping, and the store of its threads

@@ -86,8 +86,8 @@ class Subscription(Generic[T]):
             its last batch.
         unread: Whether the reader left before the end of the run.
         max_unread: The bytes that may wait for the reader.
-        let_go: Whether more waited for it.
-        on_leave: Called when the reader leaves, or is let go.
+        dropped: Whether more waited for the reader, so that it gets nothing more.
+        on_leave: Called when the reader leaves, or is dropped.
         left: Set when the reader has left.
     """
 
@@ -105,7 +105,7 @@ class Subscription(Generic[T]):
         self._burst, self._taken_at = float(_BURST), self._loop.time()
         self._closed = False
         self._abandoned = False
-        self.let_go = False
+        self.dropped = False
         self.sink = make_sink(self)
         self.behind = False
         self.unread = False
@@ -155,16 +155,16 @@ class Subscription(Generic[T]):
             self._wake()
 
     def _weigh(self, size: int) -> None:
-        """Let the reader go if more waits for it than may. One item may wait, however large."""
+        """Drop the reader if more waits for it than may. One item may wait, however large."""
         self._weight += size
         if self._weight <= self.max_unread or self._weight == size:
             return
         code = ErrorCode.READER_TOO_SLOW
-        logger.warning("A reader was let go: %d bytes waited for it.", self._weight)
+        logger.warning("A reader was dropped: %d bytes waited for it.", self._weight)
         count_error(code)
         self._items.clear()
         self._weight = 0
-        self.let_go = True
+        self.dropped = True
         self.sink.event(agui.RunErrorEvent(message=code.message, code=code.value))
         self._abandoned = True
         self.close()
@@ -232,7 +232,7 @@ class Subscription(Generic[T]):
             self.left.set()
 
     async def _leave(self) -> None:
-        self.behind = self.behind or self.let_go
+        self.behind = self.behind or self.dropped
         self.unread = self.behind or not self._closed
         on_leave, self.on_leave = self.on_leave, None
         if on_leave is not None:
