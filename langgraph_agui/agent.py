@@ -98,7 +98,8 @@ class LangGraphAgent:
             Postgres (operations/scaling.md).
         run_store: Where the workers of an agent find each other's runs, by its name, to follow and
             stop them: a `RedisRunStore` or a `PostgresRunStore` (operations/scaling.md). By default
-            only this process has its runs.
+            only this process has its runs. An agent with a store works in one event loop, and so
+            does one whose checkpointer is on Postgres.
         capabilities: Sections that replace what is found of the agent's capabilities.
         expose_errors: Whether `RUN_ERROR.message` is the exception's text. Such texts hold secrets;
             the log has them in any case, under the `correlationId` of the event's metadata.
@@ -288,10 +289,13 @@ class LangGraphAgent:
 
         Raises:
             RunInputError: Another run is going on in the thread (`thread_busy`), as many runs as
-                the agent may have (`too_many_runs`), the server is stopping (`server_stopping`), or
-                an id is no text (`invalid_input`).
+                the agent may have (`too_many_runs`), the server is stopping (`server_stopping`),
+                the agent works in another event loop (`wrong_event_loop`), or an id is no text
+                (`invalid_input`).
             StateError: The database that holds the threads cannot be reached.
         """
+        if self._workers is not None:
+            self._workers.event_loop.enter()
         run_input, weight = clean_input(run_input)
         reader = self._subscription(sink, run_input)
         config = merge_run_configs(
@@ -307,7 +311,7 @@ class LangGraphAgent:
             run = Run(self._context, run_input, config, context, reader, lease, locks, weight)
         except BaseException:
             if lease is not None:
-                lease.let_go()
+                await lease.release()
             raise
         self._running.append(run)
         run.task.add_done_callback(lambda _task: self._running.remove(run))
@@ -347,8 +351,9 @@ class LangGraphAgent:
         """Connect to the thread and return the reader; `sink` is that of `begin`. See `connect`.
 
         Raises:
-            RunInputError: As many clients follow the run as may (`too_many_readers`), or an id is
-                no text (`invalid_input`).
+            RunInputError: As many clients follow the run as may (`too_many_readers`), the agent
+                works in another event loop (`wrong_event_loop`), or an id is no text
+                (`invalid_input`).
         """
         run_input, _ = clean_input(run_input)
         reader = self._subscription(sink, run_input)
@@ -379,6 +384,7 @@ class LangGraphAgent:
         in any worker.
 
         Raises:
+            RunInputError: The agent works in another event loop (`wrong_event_loop`).
             StateError: The `run_store` does not answer.
         """
         runs = [

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from ag_ui.core import RunAgentInput
 
-from langgraph_agui.kernel.aio import keep_alive
+from langgraph_agui.kernel.aio import OneEventLoop, keep_alive
 from langgraph_agui.kernel.errors import StateError
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import AgentContext
@@ -41,12 +41,16 @@ class Workers:
         agent: The context of all runs of the agent.
         store: Where the workers find each other's runs.
         name: The agent's name. Agents of one name share their runs.
+
+    Attributes:
+        event_loop: Lets in the event loop to which the connections of the store belong.
     """
 
     def __init__(self, agent: AgentContext, store: RunStore, name: str) -> None:
         self._agent = agent
         self._store = store
         self._name = name
+        self.event_loop = OneEventLoop()
         self._readers: dict[str, RunReader] = {}
         self._writers: dict[Run, RunWriter] = {}
         self._serving: set[asyncio.Task[None]] = set()
@@ -85,8 +89,10 @@ class Workers:
         """Stop a run of another worker. Return whether it was going on.
 
         Raises:
+            RunInputError: The store belongs to another event loop (`wrong_event_loop`).
             StateError: The store does not answer.
         """
+        self.event_loop.enter()
         try:
             async with asyncio.timeout(_ANSWER):
                 run = await self._store.find(self._key(thread_id, run_id))
@@ -101,7 +107,11 @@ class Workers:
     ) -> RemoteReader:
         """Show a client the run that is going on in its thread in another worker. If there is none,
         `show` shows the thread as it stands.
+
+        Raises:
+            RunInputError: The store belongs to another event loop (`wrong_event_loop`).
         """
+        self.event_loop.enter()
         return RemoteReader(self._agent, self._find, run_input, reader, show)
 
     async def _find(self, run_input: RunAgentInput) -> tuple[RunReader, int] | None:

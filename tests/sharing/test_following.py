@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 from ag_ui.core import BaseEvent, RunAgentInput, StepStartedEvent
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent, RunLimits
+from langgraph_agui import LangGraphAgent, RunLimits, agui_router
 from langgraph_agui.kernel.errors import RunInputError, StateError
 from langgraph_agui.protocol import fold
 from langgraph_agui.protocol.sse import encode
@@ -475,6 +477,47 @@ async def test_agents_of_other_names_share_nothing(server: Server) -> None:
         assert not await other.cancel("t", "live")
         own = run_input(thread="t")
         assert RecordedRun(await read(other.subscribe(EventSink, own)), own).messages == []
+
+
+async def test_a_second_event_loop_is_refused(server: Server) -> None:
+    """The connections of the store belong to the first one."""
+    async with pair_on(server, Scripted(["Hi"], ["Again"])) as pair:
+        await read(await pair.one.begin(EventSink, pair.given))
+
+        async def in_second_loop() -> list[BaseEvent]:
+            with pytest.raises(RunInputError, match="works in one event loop"):
+                await pair.one.cancel("t", "other")
+            ran = [event async for event in pair.one.run(run_input("on", thread="t"))]
+            shown = [event async for event in pair.one.connect(run_input(thread="t"))]
+            assert [event.type.value for event in [*ran, *shown]] == [
+                "RUN_STARTED",
+                "RUN_ERROR",
+            ] * 2
+            return [ran[-1], shown[-1]]
+
+        ends: list[Any] = await asyncio.to_thread(asyncio.run, in_second_loop())
+        assert [event.code for event in ends] == ["wrong_event_loop"] * 2
+        again = await pair.one.begin(EventSink, run_input("on", thread="t"))
+        assert (await read(again))[-1].type.value == "RUN_FINISHED"
+
+
+async def test_a_second_event_loop_is_refused_over_http(server: Server) -> None:
+    async with server() as store:
+        agent = agent_of(InMemorySaver(), Scripted(["Hi"]), run_store=store)
+        await read(await agent.begin(EventSink, run_input("go", thread="t")))
+        app = FastAPI()
+        app.include_router(agui_router(agent, "/agent"))
+
+        def post() -> list[tuple[int, str]]:
+            body = run_input("on", thread="t").model_dump(mode="json", by_alias=True)
+            client = TestClient(app)  # has an event loop of its own
+            answers = [
+                client.post(f"/agent{path}", json=body) for path in ("", "/connect", "/cancel")
+            ]
+            return [(answer.status_code, answer.json()["code"]) for answer in answers]
+
+        assert await asyncio.to_thread(post) == [(500, "wrong_event_loop")] * 3
+        await agent.drain()
 
 
 # -- a store that is down ------------------------------------------------------------------------
