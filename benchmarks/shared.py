@@ -174,8 +174,8 @@ async def _run(
             assert follower.stdout is not None
             followed = await follower.stdout.readline()
             assert followed == b"followed\n", followed
-    if agent._shared is not None:
-        await agent._shared.drain()
+    if agent._workers is not None:
+        await agent._workers.drain()
 
 
 @asynccontextmanager

@@ -56,10 +56,10 @@ from langgraph_agui.runs.run import Run
 from langgraph_agui.runs.show_thread import ThreadSnapshot
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.translate.lifecycle import refused_run
-from langgraph_agui.workers.followed import FollowedRun
 from langgraph_agui.workers.locks_for import locks_for
-from langgraph_agui.workers.shared_runs import SharedRuns
+from langgraph_agui.workers.run_reader import RemoteReader
 from langgraph_agui.workers.store import RunStore
+from langgraph_agui.workers.workers import Workers
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +99,8 @@ class LangGraphAgent:
             Postgres (operations/scaling.md).
         run_store: Where the workers of an agent find each other's runs, by its name, to follow and
             stop them: a `RedisRunStore` or a `PostgresRunStore` (operations/scaling.md). By default
-            only this process has its runs.
+            only this process has its runs. An agent with a store works in one event loop, and so
+            does one whose checkpointer is on Postgres.
         capabilities: Sections that replace what is found of the agent's capabilities.
         expose_errors: Whether `RUN_ERROR.message` is the exception's text. Such texts hold secrets;
             the log has them in any case, under the `correlationId` of the event's metadata.
@@ -205,9 +206,11 @@ class LangGraphAgent:
             providers=providers,
             client_tools=ClientTools(adapter, filled.takes_tools),
         )
-        self._shared = SharedRuns(self._context, run_store, name) if run_store is not None else None
+        self._workers: Workers | None = None
+        if run_store is not None:
+            self._workers = Workers(self._context, run_store, name)
         self._running: list[Run] = []
-        self._shown: set[ThreadSnapshot | FollowedRun] = set()
+        self._shown: set[ThreadSnapshot | RemoteReader] = set()
         self._serving = 0
         self._stopping = False
 
@@ -280,10 +283,13 @@ class LangGraphAgent:
 
         Raises:
             RunInputError: Another run is going on in the thread (`thread_busy`), as many runs as
-                the agent may have (`too_many_runs`), the server is stopping (`server_stopping`), or
-                an id is no text (`invalid_input`).
+                the agent may have (`too_many_runs`), the server is stopping (`server_stopping`),
+                the agent works in another event loop (`wrong_event_loop`), or an id is no text
+                (`invalid_input`).
             StateError: The database that holds the threads cannot be reached.
         """
+        if self._workers is not None:
+            self._workers.event_loop.enter()
         run_input, weight = clean_input(run_input)
         reader = self._subscription(sink, run_input)
         config = merge_run_configs(
@@ -299,12 +305,12 @@ class LangGraphAgent:
             run = Run(self._context, run_input, config, context, reader, lease, locks, weight)
         except BaseException:
             if lease is not None:
-                lease.let_go()
+                await lease.release()
             raise
         self._running.append(run)
         run.task.add_done_callback(lambda _task: self._running.remove(run))
-        if self._shared is not None:
-            self._shared.share(run)
+        if self._workers is not None:
+            self._workers.share(run)
         return reader
 
     def _check_room(self, going: int) -> None:
@@ -339,21 +345,22 @@ class LangGraphAgent:
         """Connect to the thread and return the reader; `sink` is that of `begin`. See `connect`.
 
         Raises:
-            RunInputError: As many clients follow the run as may (`too_many_readers`), or an id is
-                no text (`invalid_input`).
+            RunInputError: As many clients follow the run as may (`too_many_readers`), the agent
+                works in another event loop (`wrong_event_loop`), or an id is no text
+                (`invalid_input`).
         """
         run_input, _ = clean_input(run_input)
         reader = self._subscription(sink, run_input)
         for run in self._running:
             if run.may_be_joined(run_input):
                 run.join(reader, run_input)
-                if self._shared is not None:
-                    self._shared.join(run, run_input.run_id)
+                if self._workers is not None:
+                    self._workers.join(run, run_input.run_id)
                 return reader
         self._check_room(sum(one.shows_thread for one in self._shown))
         config = merge_run_configs(self.config, config)
         show = partial(ThreadSnapshot, self._context, run_input, config, reader)
-        shown = show() if self._shared is None else self._shared.follow(run_input, reader, show)
+        shown = show() if self._workers is None else self._workers.follow(run_input, reader, show)
         self._shown.add(shown)
         shown.task.add_done_callback(lambda _task: self._shown.discard(shown))
         return reader
@@ -367,8 +374,12 @@ class LangGraphAgent:
     async def cancel(self, thread_id: str, run_id: str) -> bool:
         """Stop a run: its readers get the `cancelled` outcome. Return whether it was going on.
 
-        Who has joined it may use a `run_id` of its own. With a `run_store` the run may be in any
-        worker; raises `StateError` if that does not answer.
+        A client that has joined the run may use its own `run_id`. With a `run_store` the run may be
+        in any worker.
+
+        Raises:
+            RunInputError: The agent works in another event loop (`wrong_event_loop`).
+            StateError: The `run_store` does not answer.
         """
         runs = [
             run
@@ -378,7 +389,7 @@ class LangGraphAgent:
         for run in runs:
             run.stop()
         return bool(runs) or (
-            self._shared is not None and await self._shared.cancel(thread_id, run_id)
+            self._workers is not None and await self._workers.cancel(thread_id, run_id)
         )
 
     @asynccontextmanager
@@ -417,12 +428,12 @@ class LangGraphAgent:
             grace: Seconds that the runs have to end by themselves.
         """
         self._stopping = True
-        going: list[Run | ThreadSnapshot | FollowedRun] = [*self._running, *self._shown]
+        going: list[Run | ThreadSnapshot | RemoteReader] = [*self._running, *self._shown]
         await asyncio.gather(
             *(run_in_loop_of(one.task, one.end(ErrorCode.SERVER_STOPPING, grace)) for one in going)
         )
-        if self._shared is not None:
-            await self._shared.drain()
+        if self._workers is not None:
+            await self._workers.drain()
 
     async def is_ready(self) -> bool:
         """Return whether the agent takes runs: it is not stopping, and the store of its threads

@@ -46,6 +46,7 @@ _STATUSES = {
     ErrorCode.TOO_MANY_RUNS: 429,
     ErrorCode.TOO_MANY_READERS: 429,
     ErrorCode.SERVER_STOPPING: 503,
+    ErrorCode.WRONG_EVENT_LOOP: 500,
 }
 
 
@@ -175,7 +176,7 @@ class _Routes:
                 run_input.thread_id, run_input.run_id
             ):
                 return Response(status_code=204)
-        except StateError as error:
+        except (RunInputError, StateError) as error:
             return _refusal(error)
         return _refusal(RunInputError(ErrorCode.RUN_UNKNOWN))
 

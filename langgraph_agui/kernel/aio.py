@@ -1,5 +1,5 @@
-"""Helpers for asyncio: tasks that nobody awaits, coroutines that synchronous code runs, threads,
-durations.
+"""Helpers for asyncio: tasks that no code awaits, event loops, coroutines that synchronous code
+runs, threads, durations.
 """
 
 import asyncio
@@ -12,6 +12,8 @@ from datetime import timedelta
 from functools import partial
 from threading import Event
 from typing import Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar
+
+from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -30,7 +32,7 @@ _THREADS: Final = ThreadPoolExecutor(2, thread_name_prefix="langgraph-agui-input
 _MAX_THREADS = 256
 
 # The event loop itself keeps only weak references to its tasks.
-_kept: set[asyncio.Task[None]] = set()
+_kept: set[asyncio.Task[Any]] = set()
 
 
 def seconds(duration: Duration | None) -> float | None:
@@ -43,10 +45,11 @@ async def awaited(value: Maybe[T]) -> T:
     return await value if inspect.isawaitable(value) else value
 
 
-def keep_alive(task: asyncio.Task[None]) -> None:
-    """Keep a reference to `task` until it is done."""
+def keep_alive(task: asyncio.Task[T]) -> asyncio.Task[T]:
+    """Keep a reference to `task` until it is done, and return it."""
     _kept.add(task)
     task.add_done_callback(_kept.discard)
+    return task
 
 
 def use_own_executor() -> None:
@@ -62,6 +65,24 @@ def use_own_executor() -> None:
         loop.set_default_executor(
             ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="langgraph-agui")
         )
+
+
+class OneEventLoop:
+    """Lets the first event loop in, and refuses all others: connections belong to an event loop."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def enter(self) -> None:
+        """Enter from the running event loop.
+
+        Raises:
+            RunInputError: Another event loop has entered before (`wrong_event_loop`).
+        """
+        loop = asyncio.get_running_loop()
+        self._loop = self._loop or loop
+        if loop is not self._loop:
+            raise RunInputError(ErrorCode.WRONG_EVENT_LOOP)
 
 
 async def run_in_loop_of(task: asyncio.Task[None], work: Coroutine[None, None, None]) -> None:

@@ -69,6 +69,14 @@ class ErrorCode(StrEnum):
     STATE_ERROR = "state_error", "The conversation could not be loaded or saved."
     # The graph wants to pause, and has no checkpointer to keep the thread until the answer.
     NO_CHECKPOINTER = "no_checkpointer", "The agent cannot ask: its graph needs a checkpointer."
+    # Connections of the agent belong to another event loop; nothing was run.
+    WRONG_EVENT_LOOP = (
+        "wrong_event_loop",
+        (
+            "An agent with a run store or a Postgres checkpointer works in one event loop, and "
+            "this is another one. Make all of them in the event loop that uses them."
+        ),
+    )
     # The client changed a key of the state that it may not change; nothing was run.
     STATE_REFUSED = "state_refused", "This part of the state cannot be changed."
     # The client's state does not fit the graph's schema, and nothing was run; or, in development,

@@ -83,8 +83,8 @@ class Subscription(Generic[T]):
     Attributes:
         sink: Receives the run's events.
         max_unread: The bytes that may wait for the reader.
-        let_go: Whether more waited for it.
-        on_leave: Called when the reader leaves, or is let go.
+        dropped: Whether more waited for the reader, so that it gets nothing more.
+        on_leave: Called when the reader leaves, or is dropped.
         left: Set when the reader has left.
     """
 
@@ -102,7 +102,7 @@ class Subscription(Generic[T]):
         self._burst, self._taken_at = float(_BURST), self._loop.time()
         self._closed = False
         self._abandoned = False
-        self.let_go = False
+        self.dropped = False
         self.sink = make_sink(self)
         self.on_leave: Callable[[], Awaitable[None]] | None = None
         self.left = asyncio.Event()
@@ -150,16 +150,16 @@ class Subscription(Generic[T]):
             self._wake()
 
     def _weigh(self, size: int) -> None:
-        """Let the reader go if more waits for it than may. One item may wait, however large."""
+        """Drop the reader if more waits for it than may. One item may wait, however large."""
         self._weight += size
         if self._weight <= self.max_unread or self._weight == size:
             return
         code = ErrorCode.READER_TOO_SLOW
-        logger.warning("A reader was let go: %d bytes waited for it.", self._weight)
+        logger.warning("A reader was dropped: %d bytes waited for it.", self._weight)
         count_error(code)
         self._items.clear()
         self._weight = 0
-        self.let_go = True
+        self.dropped = True
         self.sink.event(agui.RunErrorEvent(message=code.message, code=code.value))
         self._abandoned = True
         self.close()

@@ -1,58 +1,59 @@
-"""One run per thread at a time, for all event loops of this process. A thread's id enters, a lease
-leaves.
+"""One run at a time in each thread, for all event loops of this process.
+
+The id of a thread enters `ThreadLocks.acquire`, a lease leaves.
 """
 
 import asyncio
 import threading
-from collections import deque
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 
+from langgraph_agui.kernel.aio import keep_alive
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 
 
 class ThreadLease:
-    """The right to run in a thread, until it is released; before that, a place in the thread's
-    queue.
+    """The right to run in a thread, until it is released; before that, a place in the queue of the
+    thread.
 
     Args:
         thread_id: The thread.
-        free: Lets the next run in. The future is done when that is done.
+        free: Lets the next run in.
+
+    Attributes:
+        thread_id: The thread.
+        loop: The event loop of the run.
+        granted: Set when a run that waits gets the thread.
     """
 
-    def __init__(self, thread_id: str, free: Callable[["ThreadLease"], Future[None]]) -> None:
+    def __init__(
+        self, thread_id: str, free: Callable[["ThreadLease"], Coroutine[None, None, None]]
+    ) -> None:
         self.thread_id = thread_id
-        self.granted = Future[None]()
+        self.loop = asyncio.get_running_loop()
+        self.granted = asyncio.Event()
         self._free = free
-        self._freed: Future[None] | None = None
-        self._guard = threading.RLock()
+        self._freeing: asyncio.Task[None] | None = None
 
-    def let_go(self) -> Future[None]:
-        """Begin to release, for where nothing can be awaited: from any thread, also when the event
-        loop is closed.
-        """
-        with self._guard:
-            if self._freed is None:
-                self._freed = self._free(self)
-            return self._freed
+    def release(self) -> asyncio.Future[None]:
+        """Begin to let the next run in; the future is done when that is done.
 
-    async def release(self) -> None:
-        """Let the next run in. May be called again, and does its work even if the caller is
-        cancelled meanwhile.
+        It is done once, also if no code awaits it, or if the caller is cancelled meanwhile.
         """
-        await asyncio.shield(asyncio.wrap_future(self.let_go()))
+        if self._freeing is None:
+            self._freeing = keep_alive(self.loop.create_task(self._free(self)))
+        return asyncio.shield(self._freeing)
 
 
 class ThreadLocks:
-    """Locks by thread id, for all event loops of this process: a queue of leases for each thread
-    that has a run.
+    """Locks by thread id. Each thread that has a run has a queue of leases: the first one is that
+    of the run.
     """
 
     def __init__(self) -> None:
-        self._queues: dict[str, deque[ThreadLease]] = {}
-        # Reentrant: the garbage collector may end a waiting coroutine, which leaves its queue,
-        # while this is taken.
-        self._guard = threading.RLock()
+        self._queues: dict[str, list[ThreadLease]] = {}
+        # Agents in several event loops, each in a thread of its own, may share a checkpointer.
+        self._guard = threading.Lock()
 
     async def acquire(self, thread_id: str, max_waiting: int = 0) -> ThreadLease:
         """Return the lease of a thread. Runs of this process wait for it first come, first served.
@@ -67,35 +68,34 @@ class ThreadLocks:
         """
         lease = ThreadLease(thread_id, self._free)
         with self._guard:
-            queue = self._queues.setdefault(thread_id, deque())
+            queue = self._queue(thread_id)
             if len(queue) > max_waiting:
                 raise RunInputError(ErrorCode.THREAD_BUSY)
-            queue.append(lease)
-            if queue[0] is lease:
-                return lease
-        try:
-            await asyncio.wrap_future(lease.granted)
-        except BaseException:  # a waiter that is cancelled may have been granted the thread already
-            self._leave(lease)
-            raise
+            self._queues[thread_id] = [*queue, lease]
+        if queue:
+            try:
+                await lease.granted.wait()
+            except asyncio.CancelledError:  # the thread may have been granted just before
+                self._leave(lease)
+                raise
         return lease
 
-    def _free(self, lease: ThreadLease) -> Future[None]:
+    async def _free(self, lease: ThreadLease) -> None:
         self._leave(lease)
-        done = Future[None]()
-        done.set_result(None)
-        return done
 
     def _leave(self, lease: ThreadLease) -> None:
+        """Take a lease from its queue. The thread belongs to the one that is then the first."""
         with self._guard:
-            queue = self._queues.get(lease.thread_id)
-            if queue is None or lease not in queue:
-                return
-            was_first = queue[0] is lease
-            queue.remove(lease)
-            if not queue:
-                del self._queues[lease.thread_id]
-            elif (
-                was_first and queue[0].granted.set_running_or_notify_cancel()
-            ):  # else that waiter is about to leave
-                queue[0].granted.set_result(None)
+            queue = [one for one in self._queue(lease.thread_id) if one is not lease]
+            self._queues.pop(lease.thread_id, None)
+            if queue:
+                self._queues[lease.thread_id] = queue
+                with suppress(RuntimeError):  # its event loop is being closed
+                    queue[0].loop.call_soon_threadsafe(queue[0].granted.set)
+
+    def _queue(self, thread_id: str) -> list[ThreadLease]:
+        """Return the queue of a thread, without leases of closed event loops: no code releases
+        those.
+        """
+        queue = self._queues.get(thread_id, ())
+        return [lease for lease in queue if not lease.loop.is_closed()]

@@ -21,7 +21,7 @@ from langgraph_agui.compat.approval_tool import REQUEST_APPROVAL, split_approval
 from langgraph_agui.compat.inputs import warn_of_node
 from langgraph_agui.graphs import Thread
 from langgraph_agui.interrupts.pauses import PendingInterrupts
-from langgraph_agui.kernel.aio import await_shielded, keep_alive, run_here, run_in_thread, seconds
+from langgraph_agui.kernel.aio import keep_alive, run_here, run_in_thread, seconds
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import (
     CodedError,
@@ -181,6 +181,8 @@ class Run:
         """
         if self.finished or self.input.thread_id != run_input.thread_id:
             return False
+        if self.task.get_loop() is not asyncio.get_running_loop():
+            return False  # a reader's queue works in one event loop
         if not self._graph.has_checkpointer and self.input.run_id != run_input.run_id:
             return False  # nobody guards the ids of threads that nobody keeps
         if sum(not reader.left.is_set() for reader in self._readers) >= self._agent.limits.readers:
@@ -266,7 +268,7 @@ class Run:
             if not self.entered.done():
                 self.entered.set_result(None)
             if self._lease is not None:
-                self._lease.let_go()
+                self._lease.release()
             self._watch.end()
 
     def _start_timers(self) -> None:
@@ -291,7 +293,8 @@ class Run:
         # A client that gets the terminal event may send the next input at once: release the thread
         # before.
         if self._lease is not None:
-            await await_shielded(self._lease.release())
+            with suppress(asyncio.CancelledError):
+                await self._lease.release()
         if failure is None:
             try:
                 self._translation.finish_run(interrupts)

@@ -34,7 +34,7 @@ class ThreadSnapshot:
 
     Attributes:
         task: Done when the thread was shown.
-        shows_thread: Always true; see `FollowedRun`.
+        shows_thread: Always true; see `RemoteReader`.
     """
 
     shows_thread = True

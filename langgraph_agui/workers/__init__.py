@@ -1,7 +1,7 @@
 """Stores by which workers find each other's live runs, for `LangGraphAgent(run_store=...)`.
 
-What a run emits enters in one worker, and leaves in those whose clients follow it. Without a store,
-an agent knows the runs of its own process.
+The events of a run enter in one worker, and leave in the workers whose clients follow it. Without
+a store, an agent knows the runs of its own process.
 """
 
 from langgraph_agui.kernel.extras import lazy_names

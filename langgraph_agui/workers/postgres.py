@@ -1,7 +1,8 @@
-"""Live runs in Postgres. A run's worker writes into a table, others read it; NOTIFY carries signals
-and news.
+"""Live runs in Postgres. The worker of a run writes into a table, and other workers read it. NOTIFY
+carries signals, and tells of new entries.
 
-A worker is alive while a connection of its pool has its advisory lock, which ends with the process.
+A worker is alive while it has an advisory lock, on a connection that it keeps. Both end with the
+process.
 """
 
 import asyncio
@@ -70,10 +71,11 @@ class PostgresRunStore:
             await asyncio.wait({self._listener})
 
     async def setup(self) -> None:
-        """Make the tables. Once, before the workers start, as the checkpointer's."""
-        await self._execute(
-            sql.SETUP, prepare=False
-        )  # as a prepared statement it would have to be one
+        """Make the tables. Call this once, before the workers start, like `setup` of the
+        checkpointer.
+        """
+        # Several statements cannot be prepared as one.
+        await self._execute(sql.SETUP, prepare=False)
 
     async def _execute(
         self,
@@ -140,6 +142,7 @@ class PostgresRunStore:
             await asyncio.sleep(_RETRY)
 
     async def _receive_on(self, connection: AsyncConnection[Any]) -> None:
+        """Receive signals and news on a connection, until it is lost or this is cancelled."""
         autocommits = connection.autocommit
         await connection.set_autocommit(True)
         try:
@@ -156,14 +159,14 @@ class PostgresRunStore:
                     for news in self._readers[run]:
                         news.set()
         finally:
-            with suppress(psycopg.Error):  # it may be lost
+            with suppress(psycopg.Error):  # the connection may be lost
                 await connection.execute("SELECT pg_advisory_unlock(%s::int8)", (self._worker,))
                 await connection.execute("UNLISTEN langgraph_agui")
                 await connection.set_autocommit(autocommits)
 
     async def _enter_again(self, connection: AsyncConnection[Any]) -> None:
-        """Make the rows of this worker's runs again: while it did not listen, it was dead to those
-        that sweep.
+        """Insert the rows of this worker's runs again. While it did not listen, other workers took
+        it for dead, and may have deleted them.
         """
         rows = [
             {"run": run, "name": name, "worker": self._worker}
@@ -199,7 +202,8 @@ class PostgresRunStore:
         news = asyncio.Event()
         self._readers[run].add(news)
         try:
-            if not (rows := await self._execute(sql.READ, {"run": run, "position": position})):
+            rows = await self._execute(sql.READ, {"run": run, "position": position})
+            if not rows:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_WAIT):
                         await news.wait()

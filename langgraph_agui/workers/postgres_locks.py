@@ -1,43 +1,36 @@
-"""Locks of threads that a Postgres checkpointer keeps: one run at a time in all processes that
+"""Locks of the threads that a Postgres checkpointer keeps: one run at a time in all processes that
 share the database.
 
-A lock is the lock of this process and, behind it, an advisory lock of one database session that
-this process has beside the checkpointer's connections. Postgres frees it when the session ends,
-however the process dies.
+A run takes the lock of this process, then an advisory lock. A process has all of its advisory locks
+in one database session. When the process dies, its session ends, and Postgres frees the locks.
 """
 
 import asyncio
 import random
-import threading
 import weakref
-from collections.abc import Callable
-from concurrent.futures import Future
-from contextlib import suppress
-from functools import partial
 from hashlib import sha256
-from queue import SimpleQueue
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import psycopg
-from psycopg import AsyncConnection, Connection
+from psycopg import AsyncConnection
 from psycopg.conninfo import make_conninfo
 from psycopg_pool import AsyncConnectionPool
 
+from langgraph_agui.kernel.aio import OneEventLoop, keep_alive
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.runs.locks import ThreadLease, ThreadLocks
 
-T = TypeVar("T")
-# What an asynchronous Postgres checkpointer is made with.
+# An asynchronous Postgres checkpointer connects with one of these.
 Source: TypeAlias = AsyncConnection[Any] | AsyncConnectionPool[Any]
 
 logger = run_logger(__name__)
 
 _PREFIX = b"langgraph-agui thread\0"
-# Seconds between two attempts to lock a thread that another process runs in.
+# Seconds between two attempts to lock a thread in which another process has a run.
 _MIN_DELAY, _MAX_DELAY = 0.05, 0.5
 
-# Defaults of the connection: the client soon notices a connection that is dead.
+# Defaults of the connection: this side soon notices that it is dead.
 _PARAMETERS = {
     "application_name": "langgraph-agui thread locks",
     "connect_timeout": 10,
@@ -47,8 +40,8 @@ _PARAMETERS = {
     "tcp_user_timeout": 30_000,
 }
 
-# Of the session: the server frees the locks of a machine that went dark after a minute, and of none
-# that is idle.
+# Settings of the session: after a minute, the server ends the session of a machine that went dark.
+# It never ends one that is idle.
 _SETTINGS = """
 SELECT set_config(name, value, false) FROM pg_settings JOIN (VALUES
     ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3'),
@@ -58,7 +51,7 @@ SELECT set_config(name, value, false) FROM pg_settings JOIN (VALUES
 
 
 def key_of(thread_id: str) -> int:
-    """Return the advisory lock of a thread: 64 bits, signed, the same in every process and
+    """Return the key of a thread's advisory lock: 64 bits, signed, the same in every process and
     release.
     """
     digest = sha256(_PREFIX + thread_id.encode("utf-8", "surrogatepass")).digest()
@@ -66,154 +59,139 @@ def key_of(thread_id: str) -> int:
 
 
 class PostgresLocks(ThreadLocks):
-    """The locks of the threads in one database; `source` is what the checkpointer was given to
-    connect with.
+    """The locks of the threads in one database, for one event loop.
+
+    Args:
+        source: The connection or the pool of the checkpointer.
     """
 
     def __init__(self, source: Source) -> None:
         super().__init__()
-        self._source = weakref.ref(source)
-        self._session = LockSession()
-        weakref.finalize(
-            self, self._session.end
-        ).atexit = False  # the end of the process ends the session
+        self._event_loop = OneEventLoop()
+        self._session = LockSession(source)
 
     async def acquire(self, thread_id: str, max_waiting: int = 0) -> ThreadLease:
         """See `ThreadLocks`. Processes that wait are served in no order.
 
         Raises:
             RunInputError: Another run has the thread, and as many as may wait in this process
-                (`thread_busy`).
+                (`thread_busy`), or the locks belong to another event loop (`wrong_event_loop`).
             StateError: The database cannot be reached.
         """
+        self._event_loop.enter()
         lease = await super().acquire(thread_id, max_waiting)
         try:
-            while not await self._lock(key_of(thread_id)):
+            while not await self._session.lock(key_of(thread_id)):
                 if not max_waiting:
                     raise RunInputError(ErrorCode.THREAD_BUSY)
                 # Random, so that waiting processes do not ask in step.
                 await asyncio.sleep(random.uniform(_MIN_DELAY, _MAX_DELAY))  # noqa: S311
+        except asyncio.CancelledError:
+            lease.release()  # behind the attempt to lock, which goes on
+            raise
         except Exception:
             await lease.release()
             raise
-        except (
-            BaseException
-        ):  # cancelled, maybe while the database grants the lock: the session frees it after that
-            lease.let_go()
-            raise
         return lease
 
-    def _free(self, lease: ThreadLease) -> Future[None]:
-        def free() -> None:
-            try:
-                self._session.unlock(key_of(lease.thread_id))
-            finally:
-                self._leave(lease)
-
-        return self._session.submit(free)
-
-    async def _lock(self, key: int) -> bool:
-        session, source = self._session, self._source()
-        if source is None:
-            raise StateError("The thread could not be locked: its checkpointer is gone.")
+    async def _free(self, lease: ThreadLease) -> None:
         try:
-            with suppress(psycopg.Error):  # not open yet, or lost, which shows only when it is used
-                return await session.run(partial(session.lock, key))
-            await session.run(partial(session.open, await _conninfo_of(source)))
-            return await session.run(partial(session.lock, key))
-        except psycopg.Error as error:
-            raise StateError("The thread could not be locked.") from error
+            await self._session.unlock(key_of(lease.thread_id))
+        finally:
+            await super()._free(lease)
 
 
 class LockSession:
-    """The database session with a process's advisory locks, and the thread that talks to it.
+    """The database session that has the advisory locks of this process.
 
-    A synchronous connection in a thread of its own belongs to no event loop: agents in several
-    loops share it. It is not taken from the checkpointer's pool, which locks would exhaust. `lock`,
-    `unlock` and `open` are jobs for `submit` and `run`.
+    Its connection is its own, and lasts as long as the session object. Locks would exhaust the pool
+    of the checkpointer.
+
+    Args:
+        source: The connection or the pool of the checkpointer.
     """
 
-    def __init__(self) -> None:
-        self._jobs = SimpleQueue[
-            Callable[[], object] | None
-        ]()  # its `put` may be called by the garbage collector
-        self._connection: Connection[tuple[Any, ...]] | None = None
+    def __init__(self, source: Source) -> None:
+        self._source = weakref.ref(source)
+        self._connection: AsyncConnection[tuple[Any, ...]] | None = None
         self._locked: set[int] = set()
-        # A daemon does not keep Python from ending.
-        threading.Thread(target=self._work, name="langgraph-agui-locks", daemon=True).start()
+        # One method at a time: `unlock` comes after the `lock` that it was called after.
+        self._turn = asyncio.Lock()
 
-    def submit(self, job: Callable[[], T]) -> Future[T]:
-        """Do `job` in the session's thread, after all that was submitted before."""
-        done = Future[T]()
+    async def lock(self, key: int) -> bool:
+        """Take a lock that this process does not have; return False if another process has it.
 
-        def work() -> None:
+        If the caller is cancelled, the attempt goes on: no code could tell whether the database has
+        granted the lock.
+
+        Raises:
+            StateError: The database cannot be reached.
+        """
+        attempt = keep_alive(asyncio.create_task(self._lock(key)))
+        try:
+            return await asyncio.shield(attempt)
+        except psycopg.Error as error:
+            raise StateError("The thread could not be locked.") from error
+
+    async def _lock(self, key: int) -> bool:
+        async with self._turn:
             try:
-                done.set_result(job())
-            except BaseException as error:
-                done.set_exception(error)
+                granted = await self._call("pg_try_advisory_lock", key)
+            except psycopg.Error:  # not open yet, or lost, which only a call shows
+                await self._open()
+                granted = await self._call("pg_try_advisory_lock", key)
+            if granted:
+                self._locked.add(key)
+            return granted
 
-        self._jobs.put(work)
-        return done
+    async def unlock(self, key: int) -> None:
+        """Give a lock back, if this process has it."""
+        async with self._turn:
+            if key not in self._locked:
+                return
+            self._locked.remove(key)
+            try:
+                await self._call("pg_advisory_unlock", key)
+            except psycopg.Error:
+                await self._close()  # which frees all locks; `_open` takes the others again
 
-    async def run(self, job: Callable[[], T]) -> T:
-        """Submit `job` and wait for its result; a caller that is cancelled does not stop it."""
-        return await asyncio.shield(asyncio.wrap_future(self.submit(job)))
-
-    def end(self) -> None:
-        """Close the connection and end the thread, after all that was submitted before."""
-        self._jobs.put(None)
-
-    def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            job()
-            del job  # the next one may take long to come, and this one refers to its lease
-        self._close()
-
-    def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-
-    def _call(self, function: str, key: int) -> bool:
+    async def _call(self, function: str, key: int) -> bool:
         if self._connection is None:
             raise psycopg.OperationalError("The session is not open.")
-        row = self._connection.execute(f"SELECT {function}(%s::int8)".encode(), (key,)).fetchone()
+        cursor = await self._connection.execute(f"SELECT {function}(%s::int8)".encode(), (key,))
+        row = await cursor.fetchone()
         return row is not None and row[0] is True
 
-    def lock(self, key: int) -> bool:
-        """Take a lock that this process does not have; False if another process has it."""
-        if granted := self._call("pg_try_advisory_lock", key):
-            self._locked.add(key)
-        return granted
-
-    def unlock(self, key: int) -> None:
-        """Give a lock back, if this process has it."""
-        if key not in self._locked:
-            return
-        self._locked.remove(key)
-        try:
-            self._call("pg_advisory_unlock", key)
-        except psycopg.Error:
-            self._close()  # frees all locks; the next session takes the others again
-
-    def open(self, conninfo: str) -> None:
-        """Connect, unless it is; locks that were lost with an earlier connection are taken again
-        where possible.
+    async def _open(self) -> None:
+        """Connect, unless the session has a connection. Take the locks of an earlier connection
+        again, where possible.
         """
         if self._connection is not None and not self._connection.closed:
             return
-        self._connection = Connection.connect(conninfo, autocommit=True, prepare_threshold=None)
+        source = self._source()
+        if source is None:
+            raise StateError("The thread could not be locked: its checkpointer is gone.")
+        self._connection = connection = await AsyncConnection.connect(
+            await _conninfo_of(source), autocommit=True, prepare_threshold=None
+        )
+        # No code closes the session: its connection ends with it, or with the process.
+        weakref.finalize(self, connection.pgconn.finish).atexit = False
         try:
-            self._connection.execute(_SETTINGS)
+            await connection.execute(_SETTINGS)
             for key in tuple(self._locked):
-                if not self._call("pg_try_advisory_lock", key):
+                if not await self._call("pg_try_advisory_lock", key):
                     self._locked.remove(key)
                     logger.warning(
                         "The connection that holds the thread locks was lost; two runs are going "
                         "in one thread."
                     )
         except BaseException:
-            self._close()
+            await self._close()
             raise
+
+    async def _close(self) -> None:
+        if self._connection is not None:
+            await self._connection.close()
 
 
 async def _conninfo_of(source: Source) -> str:

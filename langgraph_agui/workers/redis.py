@@ -1,7 +1,7 @@
-"""Live runs in Redis. A run's worker appends to a stream, others read it; signals are messages to
-the worker's channel.
+"""Live runs in Redis. The worker of a run appends to a stream, and other workers read it. Signals
+are messages to the channel of the worker.
 
-A worker is alive while Redis has its subscription to its channel, which ends with the process.
+A worker is alive while it is subscribed to its channel. The subscription ends with the process.
 Redis 6.2 or newer.
 """
 
@@ -24,18 +24,17 @@ Entries: TypeAlias = "list[tuple[str, dict[str, str]]]"
 # Milliseconds that a reader waits for an entry.
 _WAIT: Final = 1000
 
-# Seconds after which Redis forgets: a run that was never finished, the stream of a silent run, that
-# of a finished one.
+# Seconds after which Redis deletes a run that was never finished, the stream of a silent run, and
+# the stream of a finished run.
 _RUN, _SILENCE, _FINISHED = 24 * 3600, 3600, 60
 
-# More than there are runs that one worker follows: each takes a connection while it waits for an
-# entry.
+# The most connections of a worker. Each run that it follows takes one while it waits for an entry.
 _CONNECTIONS: Final = 10_000
 
 # Seconds between two attempts to connect again.
 _RETRY: Final = 0.5
 
-# KEYS: run, stream, names. ARGV: run, seconds. The next run may have a name by now.
+# KEYS: run, stream, names. ARGV: run, seconds. A name that another run has taken stays.
 _FINISH: Final = """
 redis.call('DEL', KEYS[1])
 redis.call('EXPIRE', KEYS[2], ARGV[2])
@@ -52,7 +51,7 @@ class RedisRunStore:
     Args:
         url: The address, such as `redis://localhost:6379/0`; see `redis.asyncio.Redis.from_url`. No
             Redis Cluster.
-        prefix: What the names of all keys and channels begin with.
+        prefix: The beginning of the names of all keys and channels.
     """
 
     def __init__(self, url: str, prefix: str = "langgraph-agui") -> None:
@@ -169,7 +168,7 @@ def _from_complete(entries: Sequence[Entry]) -> Sequence[Entry]:
 
 async def _wait_and_retry(e: BaseException, pubsub: PubSub) -> None:
     """Wait before the listener goes on. While its connection is lost, other workers do not find
-    this one's runs.
+    the runs of this one.
     """
     logger.warning("The connection that listens for signals to runs was lost.", exc_info=e)
     await asyncio.sleep(_RETRY)

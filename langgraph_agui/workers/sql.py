@@ -2,7 +2,8 @@
 
 from typing import Final
 
-# Not logged by Postgres: what is lost with the server are runs that it cannot bring back anyway.
+# Postgres logs no writes to these tables. If the server crashes, their runs are lost, and no log
+# could bring those back.
 SETUP: Final = """
 CREATE UNLOGGED TABLE IF NOT EXISTS langgraph_agui_runs (
     run text, name text DEFAULT '', worker int8 NOT NULL, since timestamptz NOT NULL DEFAULT now(),
@@ -26,8 +27,8 @@ VALUES (%(run)s, %(name)s, %(worker)s)
 ON CONFLICT DO NOTHING
 """
 
-# Whether the worker of a run is dead: nobody has its lock. Two may ask at a time, so it is taken as
-# a shared one.
+# A worker is dead if its lock is free. The query takes the lock to find out; it takes a shared one,
+# because several workers may ask at the same time.
 FIND: Final = """
 SELECT run FROM langgraph_agui_runs
 WHERE name = %(name)s AND NOT pg_try_advisory_xact_lock_shared(worker) ORDER BY since DESC
@@ -58,7 +59,7 @@ WHERE run = %(run)s AND CASE WHEN %(position)s > 0
 ORDER BY position
 """
 
-# What dead workers and finished runs have left.
+# Deletes the rows of dead workers, and old entries of runs that are not live.
 SWEEP: Final = """
 WITH dead AS (DELETE FROM langgraph_agui_runs WHERE pg_try_advisory_xact_lock_shared(worker))
 DELETE FROM langgraph_agui_entries AS entry WHERE written < now() - interval '1 minute'

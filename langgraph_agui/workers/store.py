@@ -1,9 +1,9 @@
 """The interface of a store of live runs. The worker of a run writes, workers whose clients follow
 it read.
 
-Runs and names are printable texts of at most 64 characters. No two runs are the same text, but one
-may take the name of another. A run is live from `begin` to `finish`, but for the death of its
-worker.
+Keys of runs and names are printable texts of at most 64 characters. No two runs have the same key,
+but a run may take the name of another one. A run is live from `begin` to `finish`, or until its
+worker dies.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,10 +14,9 @@ class Entry(NamedTuple):
     """Frames of a run that were written together.
 
     Attributes:
-        position: The number of the entry; the next one has the next number.
+        position: The number of the entry. The next entry has the next number.
         data: SSE frames.
-        is_complete: Whether a reader can begin here: the frames show all that there is of the run
-            so far.
+        is_complete: Whether a reader can begin here: the frames are the whole run so far.
     """
 
     position: int
@@ -32,16 +31,20 @@ class RunStore(Protocol):
     """
 
     async def begin(self, run: str, receive: Callable[[str], object]) -> None:
-        """Make a run live; `receive` is called with each signal to it, in the event loop."""
+        """Make a run live. `receive` is called in the event loop, with the text of each signal to
+        the run.
+        """
 
     async def enter(self, name: str, run: str) -> None:
-        """Let a live run be found by a name, in place of others."""
+        """Give a live run a name. `find` returns it for the name, in place of earlier ones."""
 
     async def find(self, name: str) -> str | None:
-        """Return the live run that was the last to take a name; None if there is none."""
+        """Return the key of the live run that was the last to take a name; None if there is
+        none.
+        """
 
     async def signal(self, run: str, text: str) -> bool:
-        """Send a text to the worker of a run. Return whether the run is live."""
+        """Send a signal to the worker of a run. Return whether the run is live."""
 
     async def append(self, run: str, entry: Entry, oldest: int) -> None:
         """Write the next entry. Entries before position `oldest` may be deleted."""
@@ -52,8 +55,8 @@ class RunStore(Protocol):
     async def read(self, run: str, position: int) -> Sequence[Entry]:
         """Return the entries behind a position; for position 0 those from the last complete one on.
 
-        It waits for a second if there are none, and then returns none.
+        If there are none, wait up to a second for some.
         """
 
     async def finish(self, run: str) -> None:
-        """End a run: it is no longer live. Its entries can be read for another minute."""
+        """End a run: it is no longer live. Its entries can still be read for a minute."""

@@ -15,7 +15,7 @@ from langgraph_agui import RunLimits
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.readers.sinks import EventSink
 from langgraph_agui.translate.lifecycle import run_started
-from langgraph_agui.workers import Entry, published
+from langgraph_agui.workers import Entry, run_writer
 from tests.adapter.models import Scripted, text_chunk
 from tests.adapter.streams import RecordedRun, dumped, run_input, user
 from tests.sharing.stores import Server, postgres, redis
@@ -50,10 +50,10 @@ async def test_a_run_id_that_comes_again_at_once(server: Server) -> None:
         lives, runs = [], set[str]()
         for pair in pairs:
             lives.append(await pair.begin())
-            shared = pair.two._shared
-            assert shared is not None
+            workers = pair.two._workers
+            assert workers is not None
             async with asyncio.timeout(PATIENCE):
-                while (run := await two.find(shared._key("t", "live"))) is None or run in runs:
+                while (run := await two.find(workers._key("t", "live"))) is None or run in runs:
                     await asyncio.sleep(0.001)
             runs.add(run)
         pairs[0].one._running[0].stop()
@@ -134,7 +134,7 @@ async def test_a_store_that_is_too_slow(server: Server) -> None:
         model.go(1)
         await waits.wait()
         model.go(500)
-        await eventually(lambda: pair.one._running[0]._readers[-1].let_go, "the store is too slow")
+        await eventually(lambda: pair.one._running[0]._readers[-1].dropped, "the store is too slow")
         slow.set()
         async with asyncio.timeout(PATIENCE):
             assert (await read(reader))[-1].code == "reader_too_slow"
@@ -219,7 +219,7 @@ async def test_the_end_of_a_run_does_not_reach_the_store(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is told again: until then, who connects to the thread would wait for the run."""
-    monkeypatch.setattr(published, "_RETRIES", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(run_writer, "_RETRIES", (0.0, 0.0, 0.0))
     async with pair_on(server, Scripted(["Hi"])) as pair:
         finish, tries = pair.stores[0].finish, list[str]()
 
@@ -257,10 +257,10 @@ async def test_a_run_that_does_not_reach_the_store(server: Server) -> None:
 async def test_who_was_let_go_leaves_later(server: Server) -> None:
     """And leaves the others of its worker in the feed that they share."""
     async with pair_on(server, gated(0)) as pair:
-        shared, store = pair.two._shared, pair.stores[0]
-        assert shared is not None
+        workers, store = pair.two._workers, pair.stores[0]
+        assert workers is not None
         await store.begin("fast", print)
-        await store.enter(shared._key("t"), "fast")
+        await store.enter(workers._key("t"), "fast")
         frames = [encode(run_started(pair.given)), encode(StepStartedEvent(step_name="a"))]
         await store.append("fast", Entry(1, frames[0], True), 0)
         slow, _ = pair.join()
@@ -271,7 +271,7 @@ async def test_who_was_let_go_leaves_later(server: Server) -> None:
         await until_joined(fresh)
         async with slow:
             pass
-        assert [len(feed) for feed in shared._feeds.values()] == [1]
+        assert [len(reader) for reader in workers._readers.values()] == [1]
         async with fresh:
             pass
         await store.finish("fast")

@@ -12,16 +12,18 @@ from typing import Any
 
 import pytest
 from ag_ui.core import BaseEvent, RunAgentInput, StepStartedEvent
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent, RunLimits
+from langgraph_agui import LangGraphAgent, RunLimits, agui_router
 from langgraph_agui.kernel.errors import RunInputError, StateError
 from langgraph_agui.protocol import fold
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.readers.sinks import EventSink
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.translate.lifecycle import run_started
-from langgraph_agui.workers import Entry, RedisRunStore, RunStore, published
+from langgraph_agui.workers import Entry, RedisRunStore, RunStore, run_writer
 from tests.adapter.models import Scripted, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, dumped, run_input, user
 from tests.deep import deep, representatives
@@ -87,15 +89,15 @@ class Pair:
         return reader
 
     async def until_found(self, given: RunAgentInput) -> None:
-        shared = self.two._shared
-        assert shared is not None
+        workers = self.two._workers
+        assert workers is not None
         async with asyncio.timeout(PATIENCE):
-            while not await self.stores[1].find(shared._key(given.thread_id, given.run_id)):
+            while not await self.stores[1].find(workers._key(given.thread_id, given.run_id)):
                 await asyncio.sleep(0.001)
             while (
                 self.has_threads
                 and given.run_id == self.given.run_id
-                and not await self.stores[1].find(shared._key(given.thread_id))
+                and not await self.stores[1].find(workers._key(given.thread_id))
             ):
                 await asyncio.sleep(0.001)
 
@@ -243,20 +245,20 @@ async def test_a_long_run_is_written_from_its_beginning_again(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Old entries go, and who follows from early or late on has all of it once."""
-    monkeypatch.setattr(published, "_SEGMENT", 2_000)
-    monkeypatch.setattr(published, "_INTERVAL", 0.001)
+    monkeypatch.setattr(run_writer, "_SEGMENT", 2_000)
+    monkeypatch.setattr(run_writer, "_INTERVAL", 0.001)
     words = [part for number in range(300) for part in (0.001, text_chunk(f"word{number} ", 1))]
     model = Scripted([text_chunk("Begin ", 1), 0.05, *words])
     async with pair_on(server, model) as pair:
         live = await pair.begin()
         early, own_early = pair.join()
         reading = asyncio.create_task(read(early))
-        shared = pair.two._shared
-        assert shared is not None
+        workers = pair.two._workers
+        assert workers is not None
         await eventually(
             lambda: [
                 feed
-                for feed in shared._feeds.values()
+                for feed in workers._readers.values()
                 if feed._entries and feed._entries[0].position > 9
             ],
             "it began anew",
@@ -275,9 +277,9 @@ async def test_many_clients_of_a_worker_read_the_run_once(server: Server) -> Non
         await model.hung.wait()
         joined = [pair.join() for _ in range(100)]
         first = [await until_joined(reader) for reader, _ in joined]
-        shared = pair.two._shared
-        assert shared is not None
-        assert [len(feed) for feed in shared._feeds.values()] == [100]
+        workers = pair.two._workers
+        assert workers is not None
+        assert [len(reader) for reader in workers._readers.values()] == [100]
         refused, own_refused = pair.join()
         assert (await rest_of(refused, [], own_refused)).last.code == "too_many_readers"
         async with joined[0][0]:  # leaves
@@ -286,7 +288,7 @@ async def test_many_clients_of_a_worker_read_the_run_once(server: Server) -> Non
         truth = RecordedRun(await read(live), pair.given)
         for (reader, own), some in zip(joined[1:], first[1:], strict=True):
             assert ordered((await rest_of(reader, some, own)).messages) == ordered(truth.messages)
-        assert not shared._feeds
+        assert not workers._readers
 
 
 async def test_followers_need_no_room_of_other_clients(server: Server) -> None:
@@ -429,11 +431,11 @@ async def test_a_worker_that_dies(server: Server) -> None:
 async def test_a_run_that_ends_before_it_can_answer(server: Server) -> None:
     """Who asks for it then gets the thread as it stands."""
     async with pair_on(server, gated(0)) as pair:
-        key = pair.two._shared._key  # type: ignore[union-attr]
+        key = pair.two._workers._key  # type: ignore[union-attr]
         await pair.stores[0].begin(key("t", "gone"), print)  # live, and never answers
         await pair.stores[0].enter(key("t"), key("t", "gone"))
         reader, own = pair.join()
-        await eventually(lambda: pair.two._shared._feeds, "the run is followed")  # type: ignore[union-attr]
+        await eventually(lambda: pair.two._workers._readers, "the run is followed")  # type: ignore[union-attr]
         await pair.stores[0].finish(key("t", "gone"))
         recorded = await rest_of(reader, [], own)
         assert recorded.types == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
@@ -441,7 +443,7 @@ async def test_a_run_that_ends_before_it_can_answer(server: Server) -> None:
 
 async def test_a_reader_that_is_too_far_behind(server: Server) -> None:
     async with pair_on(server, gated(0)) as pair:
-        key = pair.two._shared._key  # type: ignore[union-attr]
+        key = pair.two._workers._key  # type: ignore[union-attr]
         await pair.stores[0].begin(run := key("t", "fast"), print)
         await pair.stores[0].enter(key("t"), run)
         frames = [encode(run_started(pair.given)), encode(StepStartedEvent(step_name="a"))]
@@ -475,6 +477,47 @@ async def test_agents_of_other_names_share_nothing(server: Server) -> None:
         assert not await other.cancel("t", "live")
         own = run_input(thread="t")
         assert RecordedRun(await read(other.subscribe(EventSink, own)), own).messages == []
+
+
+async def test_a_second_event_loop_is_refused(server: Server) -> None:
+    """The connections of the store belong to the first one."""
+    async with pair_on(server, Scripted(["Hi"], ["Again"])) as pair:
+        await read(await pair.one.begin(EventSink, pair.given))
+
+        async def in_second_loop() -> list[BaseEvent]:
+            with pytest.raises(RunInputError, match="works in one event loop"):
+                await pair.one.cancel("t", "other")
+            ran = [event async for event in pair.one.run(run_input("on", thread="t"))]
+            shown = [event async for event in pair.one.connect(run_input(thread="t"))]
+            assert [event.type.value for event in [*ran, *shown]] == [
+                "RUN_STARTED",
+                "RUN_ERROR",
+            ] * 2
+            return [ran[-1], shown[-1]]
+
+        ends: list[Any] = await asyncio.to_thread(asyncio.run, in_second_loop())
+        assert [event.code for event in ends] == ["wrong_event_loop"] * 2
+        again = await pair.one.begin(EventSink, run_input("on", thread="t"))
+        assert (await read(again))[-1].type.value == "RUN_FINISHED"
+
+
+async def test_a_second_event_loop_is_refused_over_http(server: Server) -> None:
+    async with server() as store:
+        agent = agent_of(InMemorySaver(), Scripted(["Hi"]), run_store=store)
+        await read(await agent.begin(EventSink, run_input("go", thread="t")))
+        app = FastAPI()
+        app.include_router(agui_router(agent, "/agent"))
+
+        def post() -> list[tuple[int, str]]:
+            body = run_input("on", thread="t").model_dump(mode="json", by_alias=True)
+            client = TestClient(app)  # has an event loop of its own
+            answers = [
+                client.post(f"/agent{path}", json=body) for path in ("", "/connect", "/cancel")
+            ]
+            return [(answer.status_code, answer.json()["code"]) for answer in answers]
+
+        assert await asyncio.to_thread(post) == [(500, "wrong_event_loop")] * 3
+        await agent.drain()
 
 
 # -- a store that is down ------------------------------------------------------------------------
@@ -540,7 +583,7 @@ async def test_many_runs_at_once(server: Server) -> None:
 
 
 def test_an_agent_without_a_store_shares_nothing() -> None:
-    assert agent_of(InMemorySaver())._shared is None
+    assert agent_of(InMemorySaver())._workers is None
     assert isinstance(
         agent_of(InMemorySaver(), run_store=RedisRunStore("redis://localhost")), LangGraphAgent
     )

@@ -488,8 +488,8 @@ def test_a_hundred_readers_of_one_run(stage: Stage) -> None:
         for reader in readers:
             reader.until(MARKS["text"])
         # It is read once for all of them, and written once.
-        assert stage.two.tasks().count("agui-feed") == 1
-        assert stage.one.tasks().count("agui-publish-live") == 1
+        assert stage.two.tasks().count("agui-read") == 1
+        assert stage.one.tasks().count("agui-write-live") == 1
         scene.open()
         live = own.rest()
         for reader in readers:

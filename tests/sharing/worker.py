@@ -209,7 +209,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.include_router(
             agui_router(agent, "/guarded", dependencies=[Depends(signed_in)], authorize_thread=owns)
         )
-        app.state.shared, app.state.store = agent._shared, store
+        app.state.workers, app.state.store = agent._workers, store
         async with agent.serving(), narrow.serving():
             yield
 
@@ -238,7 +238,7 @@ app.add_middleware(Tape)
 @app.get("/live/{thread}")
 async def live(thread: str) -> bool:
     """Whether this worker finds a run in a thread."""
-    return await app.state.store.find(app.state.shared._key(thread)) is not None
+    return await app.state.store.find(app.state.workers._key(thread)) is not None
 
 
 @app.get("/tasks")

@@ -15,6 +15,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 from langgraph_agui.runs.locks import ThreadLease, ThreadLocks
+from langgraph_agui.workers import locks_for as locks_for_module
 from langgraph_agui.workers.locks_for import locks_for
 from langgraph_agui.workers.postgres_locks import PostgresLocks
 from tests.waiting import PATIENCE
@@ -115,7 +116,7 @@ async def test_who_is_cancelled_while_waiting_leaves_the_queue(locks: ThreadLock
 async def test_who_is_cancelled_when_its_turn_has_come_passes_it_on(locks: ThreadLocks) -> None:
     lease = await locks.acquire("t")
     gone, stays = await queued(locks), await queued(locks)
-    releasing = asyncio.create_task(lease.release())
+    releasing = asyncio.ensure_future(lease.release())
     while not releasing.done():
         await asyncio.sleep(0)
     gone.cancel()  # it has been handed the thread, and does not know yet
@@ -142,7 +143,7 @@ async def test_who_is_cancelled_while_taking_holds_nothing(locks: ThreadLocks, t
 
 async def test_a_release_that_is_cancelled_still_releases(locks: ThreadLocks) -> None:
     lease = await locks.acquire("t")
-    releasing = asyncio.create_task(lease.release())
+    releasing = asyncio.ensure_future(lease.release())
     await asyncio.sleep(0)
     releasing.cancel()
     await asyncio.gather(releasing, return_exceptions=True)
@@ -150,25 +151,28 @@ async def test_a_release_that_is_cancelled_still_releases(locks: ThreadLocks) ->
     assert taken(locks) == 0
 
 
-def test_a_lease_can_be_let_go_after_its_loop_has_ended() -> None:
+def test_a_closed_event_loop_has_no_leases() -> None:
+    """No code would release them."""
     locks = ThreadLocks()
-    asyncio.run(locks.acquire("t")).let_go()
-    asyncio.run(locks.acquire("t")).let_go()
+    asyncio.run(locks.acquire("t"))
+    asyncio.run(locks.acquire("t"))
+
+
+async def test_a_waiter_of_a_closed_event_loop_is_passed_over() -> None:
+    def wait_and_close() -> None:
+        loop = asyncio.new_event_loop()
+        waiting.append(loop.create_task(locks.acquire("t", 8)))
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+
+    locks, waiting = ThreadLocks(), list[asyncio.Task[ThreadLease]]()
+    lease = await locks.acquire("t")
+    await asyncio.to_thread(wait_and_close)
+    stays = await queued(locks)
+    await lease.release()
+    await (await asyncio.wait_for(stays, PATIENCE)).release()
+    assert not waiting[0].done()
     assert taken(locks) == 0
-
-
-@pytest.mark.xdist_group("postgres")
-def test_a_lease_of_the_database_can_be_let_go_after_its_loop_has_ended(
-    fresh_database: str,
-) -> None:
-    async def take() -> tuple[ThreadLease, ThreadLocks]:
-        async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
-            locks = locks_for(saver)
-            return await locks.acquire("t", 8), locks
-
-    lease, _ = asyncio.run(take())
-    lease.let_go()
-    asyncio.run(asyncio.wait_for(take(), PATIENCE))[0].let_go()
 
 
 @dataclass
@@ -188,8 +192,8 @@ class Counter:
         self.inside -= 1
 
 
-async def test_two_event_loops_exclude_each_other(locks: ThreadLocks) -> None:
-    counter = Counter()
+async def test_two_event_loops_exclude_each_other() -> None:
+    locks, counter = ThreadLocks(), Counter()
 
     async def run() -> None:
         lease = await locks.acquire("t", 64)
@@ -219,9 +223,7 @@ async def test_a_checkpointer_has_one_set_of_locks_for_as_long_as_it_lives() -> 
     number = id(saver)
     del saver
     gc.collect()
-    from langgraph_agui import threads as module
-
-    assert number not in module._locks
+    assert number not in locks_for_module._locks
 
 
 def test_checkpointers_need_not_be_hashable() -> None:

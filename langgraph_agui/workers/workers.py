@@ -1,0 +1,146 @@
+"""The workers of one agent: each can follow and stop the runs of all, by a `RunStore`.
+
+A run of this worker enters `Workers.share`, and leaves into the store when another worker asks for
+it (`run_writer.py`). A run of another worker comes from the store, and leaves through the
+subscriptions of the clients that follow it here (`run_reader.py`).
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Final, TypeVar
+from uuid import uuid4
+
+from ag_ui.core import RunAgentInput
+
+from langgraph_agui.kernel.aio import OneEventLoop, keep_alive
+from langgraph_agui.kernel.errors import StateError
+from langgraph_agui.readers.subscription import Subscription
+from langgraph_agui.runs.context import AgentContext
+from langgraph_agui.runs.run import Run
+from langgraph_agui.runs.show_thread import ThreadSnapshot
+from langgraph_agui.workers.run_reader import RemoteReader, RunReader
+from langgraph_agui.workers.run_writer import RunWriter
+from langgraph_agui.workers.signals import Signal
+from langgraph_agui.workers.store import RunStore
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# Seconds that the store has to answer.
+_ANSWER: Final = 3.0
+
+
+class Workers:
+    """The workers of one agent, as this one sees them.
+
+    Args:
+        agent: The context of all runs of the agent.
+        store: Where the workers find each other's runs.
+        name: The agent's name. Agents of one name share their runs.
+
+    Attributes:
+        event_loop: Lets in the event loop to which the connections of the store belong.
+    """
+
+    def __init__(self, agent: AgentContext, store: RunStore, name: str) -> None:
+        self._agent = agent
+        self._store = store
+        self._name = name
+        self.event_loop = OneEventLoop()
+        self._readers: dict[str, RunReader] = {}
+        self._writers: dict[Run, RunWriter] = {}
+        self._serving: set[asyncio.Task[None]] = set()
+
+    def _key(self, *ids: str) -> str:
+        return sha256(json.dumps([self._name, *ids]).encode()).hexdigest()
+
+    def share(self, run: Run) -> None:
+        """Let other workers follow and stop a run of this one."""
+        thread_id, run_id = run.input.thread_id, run.input.run_id
+        thread = self._key(thread_id) if self._agent.graph.has_checkpointer else None
+        # The key is not made of the client's ids. The client may use those again while the last
+        # frames of the run before are written.
+        writer = RunWriter(self._store, run, uuid4().hex, self._agent.limits.unread)
+        self._writers[run] = writer
+        run.task.add_done_callback(lambda _task: self._writers.pop(run))
+        task = asyncio.create_task(
+            writer.serve(self._key(thread_id, run_id), thread), name=f"agui-share-{run_id}"
+        )
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+
+    def join(self, run: Run, run_id: str) -> None:
+        """Let other workers stop a run of this one by one more id: that of a client which has
+        joined it here.
+        """
+        name = self._key(run.input.thread_id, run_id)
+        keep_alive(asyncio.create_task(self._writers[run].add_name(name)))
+
+    async def drain(self) -> None:
+        """Wait until the store has the ends of this worker's runs."""
+        if self._serving:
+            await asyncio.wait(self._serving, timeout=_ANSWER)
+
+    async def cancel(self, thread_id: str, run_id: str) -> bool:
+        """Stop a run of another worker. Return whether it was going on.
+
+        Raises:
+            RunInputError: The store belongs to another event loop (`wrong_event_loop`).
+            StateError: The store does not answer.
+        """
+        self.event_loop.enter()
+        try:
+            async with asyncio.timeout(_ANSWER):
+                run = await self._store.find(self._key(thread_id, run_id))
+                if run is None:
+                    return False
+                return await self._store.signal(run, Signal("cancel").to_text())
+        except Exception as error:
+            raise StateError("The store of live runs does not answer.") from error
+
+    def follow(
+        self, run_input: RunAgentInput, reader: Subscription[T], show: Callable[[], ThreadSnapshot]
+    ) -> RemoteReader:
+        """Show a client the run that is going on in its thread in another worker. If there is none,
+        `show` shows the thread as it stands.
+
+        Raises:
+            RunInputError: The store belongs to another event loop (`wrong_event_loop`).
+        """
+        self.event_loop.enter()
+        return RemoteReader(self._agent, self._find, run_input, reader, show)
+
+    async def _find(self, run_input: RunAgentInput) -> tuple[RunReader, int] | None:
+        """Return the reader of a run in another worker, and the position behind which the client
+        may begin.
+
+        A client that holds messages begins with an entry that the run's worker writes after the
+        client came. An earlier entry would have some of its messages again. Returns None if no run
+        is going on in another worker, or the store does not answer.
+        """
+        try:
+            async with asyncio.timeout(_ANSWER):
+                ids = [run_input.thread_id]
+                if not self._agent.graph.has_checkpointer:
+                    # Then the id of the thread is no proof of having begun the run.
+                    ids.append(run_input.run_id)
+                run = await self._store.find(self._key(*ids))
+                if run is None:
+                    return None
+                after = await self._store.end(run) if run_input.messages else 0
+                name = self._key(run_input.thread_id, run_input.run_id)
+                needs_entry = after > 0 or run not in self._readers
+                signal = Signal("follow" if needs_entry else "ping", name)
+                if not await self._store.signal(run, signal.to_text()):
+                    return None
+        except Exception:
+            logger.warning("The store of live runs does not answer.", exc_info=True)
+            return None
+        reader = self._readers.get(run)
+        if reader is None:
+            reader = RunReader(self._store, run, self._readers)
+        return reader, after
