@@ -1,6 +1,6 @@
 """An expense assistant that asks before it spends or deletes. Runs offline: the model is a script.
 
-    python -m examples.expense_approval                          # AG-UI interrupts
+    python -m examples.expense_approval                       # AG-UI interrupts
     python -m examples.expense_approval --ask-by tool_call    # the `request_approval` client tool
 
 The model wants to book two expenses and to delete records. The manager approves the first booking,

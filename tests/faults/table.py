@@ -1,5 +1,4 @@
-"""`python -m tests.faults.table`: write the limits, and the faults that tests inject, into
-operations/security.md."""
+"""`python -m tests.faults.table`: write the faults that tests inject into operations/security.md."""
 
 from __future__ import annotations
 
@@ -8,7 +7,6 @@ from pathlib import Path
 
 from tests.faults.cases import Case
 from tests.faults.checkpointer import FAULTS
-from tests.faults.limits import limits
 from tests.tables import BEGIN, END, line, written
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations" / "security.md"
@@ -69,12 +67,6 @@ def faults() -> str:
 def section() -> str:
     """What is generated of the page."""
     return f"""{BEGIN}
-## Limits
-
-Each limit of requests and runs is checked before anything runs. What the client gets names the limit.
-
-{limits()}
-
 ## Faults
 
 What a client gets when something breaks. Each line is a test that breaks it. After each of them, what is guarded has
