@@ -305,7 +305,7 @@ class RemoteRun(EventStream):
     async def read(self, blocking: bool) -> AsyncGenerator[agui.Event]:
         """See `EventStream`."""
         deadline, received = Deadline(self._limits.run_timeout, blocking=blocking), 0
-        stream = self._endpoint.stream(self._path, _sent(self.input), deadline, blocking=blocking)
+        stream = self._endpoint.stream(self._path, _sent(self.input), deadline)
         try:
             try:
                 async with stream as chunks:

@@ -82,7 +82,7 @@ class Endpoint:
 
     @asynccontextmanager
     async def stream(
-        self, path: str, content: bytes, deadline: Deadline, *, blocking: bool
+        self, path: str, content: bytes, deadline: Deadline
     ) -> AsyncGenerator[AsyncIterator[bytes]]:
         """Ask for an event stream and give its body, in chunks.
 
@@ -90,7 +90,6 @@ class Endpoint:
             path: The agent's route: `""` for runs, or a path such as `/connect`.
             content: The body of the request, as JSON.
             deadline: When the stream has to be over.
-            blocking: Whether there is no event loop.
 
         Raises:
             AgentError: There is no event stream.
@@ -99,9 +98,10 @@ class Endpoint:
             TypeError: The `http_client` is of the other kind.
         """
         async with AsyncExitStack() as stack:
-            http = await self._connect(stack, blocking)
-            response = await deadline.wait(self._open(http, path, content, deadline, blocking))
-            chunks = await stack.enter_async_context(body_of(response, blocking=blocking))
+            http = await self._connect(stack, deadline.blocking)
+            response = await deadline.wait(self._open(http, path, content, deadline))
+            body = body_of(response, blocking=deadline.blocking)
+            chunks = await stack.enter_async_context(body)
             try:
                 yield deadline.each(chunks)
             except httpx2.RequestError as error:
@@ -123,23 +123,12 @@ class Endpoint:
             RunLimitError: The deadline has passed.
         """
         answer = self._answer(method, path, content, limit)
+        if self.is_blocking:
+            answer = asyncio.to_thread(run_at_once, answer)
         try:
-            return await deadline.wait(
-                asyncio.to_thread(run_at_once, answer) if self.is_blocking else answer
-            )
+            return await deadline.wait(answer)
         except httpx2.RequestError as error:
             raise connection_error(self._route(path), error) from error
-
-    def request(
-        self, http: HTTPClient, path: str, content: bytes, deadline: Deadline
-    ) -> httpx2.Request:
-        """Return the request for an event stream."""
-        headers = self._headers.copy()
-        headers.update({"Accept": "text/event-stream", "Content-Type": "application/json"})
-        timeout = deadline.cap(self._timeout)
-        return http.build_request(
-            "POST", self._route(path), content=content, headers=headers, timeout=timeout
-        )
 
     def _route(self, path: str) -> httpx2.URL:
         own, mark, query = self._target.raw_path.partition(b"?")
@@ -160,15 +149,21 @@ class Endpoint:
         return http
 
     async def _open(
-        self, http: HTTPClient, path: str, content: bytes, deadline: Deadline, blocking: bool
+        self, http: HTTPClient, path: str, content: bytes, deadline: Deadline
     ) -> httpx2.Response:
-        """Send the request, again where it may be repeated; return the response once it is an event
+        """Send a request, again where it may be repeated; return the response once it is an event
         stream.
         """
+        blocking, url = deadline.blocking, self._route(path)
         sleep: Callable[[float], Awaitable[None] | None] = time.sleep if blocking else asyncio.sleep
+        headers = self._headers.copy()
+        headers.update({"Accept": "text/event-stream", "Content-Type": "application/json"})
         attempt = 0
         while True:
-            request = self.request(http, path, content, deadline)
+            timeout = deadline.cap(self._timeout)
+            request = http.build_request(
+                "POST", url, content=content, headers=headers, timeout=timeout
+            )
             cause: httpx2.RequestError | None = None
             retry_after = ""
             try:

@@ -82,7 +82,7 @@ class Deadline:
     def __init__(self, limit: Duration | None, *, blocking: bool) -> None:
         self._seconds = seconds(limit)
         self._end = math.inf if self._seconds is None else time.monotonic() + self._seconds
-        self._blocking = blocking
+        self.blocking = blocking
 
     def left(self) -> float:
         """Return the seconds that are left, maybe infinitely many. Raises `RunLimitError` if there
@@ -103,7 +103,7 @@ class Deadline:
 
     async def wait(self, work: Awaitable[T]) -> T:
         """Return the result of `work`. Raises `RunLimitError` if it does not come in time."""
-        if (left := self.left()) == math.inf or self._blocking:
+        if (left := self.left()) == math.inf or self.blocking:
             return await work
         try:
             async with asyncio.timeout(left):

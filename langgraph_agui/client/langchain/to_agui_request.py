@@ -301,12 +301,13 @@ class _AIMessageReader:
         if details.get("again"):
             return
         arguments = details.get("arguments", args if isinstance(args, str) else None)
-        args = parsed["args"] if parsed is not None else args if isinstance(args, dict) else None
-        if arguments is None or (args is not None and normalized_args(arguments) != _dump(args)):
-            arguments = _dump(args or {})
         name = details.get("name", block["name"])
-        if parsed is not None and parsed["name"] != block["name"]:
-            name = parsed["name"]
+        if parsed is not None:
+            args = parsed["args"]
+            name = name if parsed["name"] == block["name"] else parsed["name"]
+        known = args if isinstance(args, dict) else None
+        if arguments is None or (known is not None and normalized_args(arguments) != _dump(known)):
+            arguments = _dump(known or {})
         holder = self._assistant(details.get("message_id") or self._message_id)
         call = self._store.add_call(holder, call_id, name)
         call.append(arguments)

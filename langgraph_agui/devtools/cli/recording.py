@@ -17,8 +17,7 @@ import typer
 from ag_ui import core as agui
 from rich.console import Console
 
-from langgraph_agui.client import endpoint
-from langgraph_agui.client.limits import Deadline
+from langgraph_agui.client import AGUIClient, endpoint
 from langgraph_agui.devtools.cli import chat
 from langgraph_agui.devtools.cli.formatting import CommandError, ExitCode, plain_text, printable
 from langgraph_agui.protocol import ProtocolError, SSEDecoder, Verifier, to_jsonable
@@ -133,14 +132,20 @@ def _ask(url: str, question: str, headers: Sequence[str]) -> Stream:
         messages=[message],
     )
     try:
-        agent = endpoint.Endpoint(url, headers=chat.parse_headers(headers))
+        sent = chat.parse_headers(headers)
+        AGUIClient(url, headers=sent)  # which checks both
     except ValueError as error:
         raise CommandError(str(error)) from error
     body = bytearray()
     try:
         with httpx2.Client(verify=endpoint.tls()) as http:
-            content = json.dumps(to_jsonable(run_input)).encode()
-            request = agent.request(http, "", content, Deadline(None, blocking=True))
+            request = http.build_request(
+                "POST",
+                url,
+                json=to_jsonable(run_input),
+                headers={**sent, "Accept": "text/event-stream"},
+                timeout=endpoint.TIMEOUT,
+            )
             response = http.send(request, stream=True)
             if not endpoint.is_event_stream(response):
                 raise CommandError(
