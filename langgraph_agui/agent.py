@@ -104,8 +104,7 @@ class LangGraphAgent:
         capabilities: Sections that replace what is found of the agent's capabilities.
         expose_errors: Whether `RUN_ERROR.message` is the exception's text. Such texts hold secrets;
             the log has them in any case, under the `correlationId` of the event's metadata.
-        switches: The switches of `ag-ui-langgraph`, such as `subagent_visibility`
-            (docs/migrating.md).
+        switches: Options of other spellings, such as `subagent_visibility` (docs/migrating.md).
 
     Attributes:
         reasoning: As given.
@@ -215,9 +214,7 @@ class LangGraphAgent:
         self._stopping = False
 
     def __init_subclass__(cls, **kwargs: object) -> None:
-        """Warn of methods that a subclass for `ag-ui-langgraph` overrides and that nothing calls
-        here.
-        """
+        """Warn of overridden methods that nothing calls here."""
         super().__init_subclass__(**kwargs)
         warn_of_hooks(cls)
 
@@ -392,6 +389,16 @@ class LangGraphAgent:
             self._workers is not None and await self._workers.cancel(thread_id, run_id)
         )
 
+    def check_checkpointer(self) -> None:
+        """Check that the graph can pause, if it must. `serving` does that too.
+
+        Raises:
+            ValueError: The graph must pause, or run asynchronously, and its checkpointer does not
+                allow it.
+        """
+        if problem := self._context.graph.checkpointer_problem():
+            raise ValueError(problem)
+
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
         """The time in which an application serves the agent: the last one that leaves it drains the
@@ -405,11 +412,9 @@ class LangGraphAgent:
         own inside.
 
         Raises:
-            ValueError: The graph must pause, or run asynchronously, and its checkpointer does not
-                allow it.
+            ValueError: As in `check_checkpointer`.
         """
-        if problem := self._context.graph.checkpointer_problem():
-            raise ValueError(problem)
+        self.check_checkpointer()
         use_own_executor()
         self._serving += 1
         try:

@@ -98,7 +98,7 @@ def frontend_config(run_input: RunAgentInput) -> RunnableConfig:
 def frontend_tools(
     config: RunnableConfig | None = None, *, server: Iterable[ServerTool] = ()
 ) -> list[dict[str, Any]]:
-    """Return the client's tools in OpenAI's form, which `bind_tools` of every chat model takes.
+    """Return the client's tools as function definitions, which `bind_tools` of every model takes.
 
     Args:
         config: The run's configuration; LangGraph's current one if None. Outside a run there are no

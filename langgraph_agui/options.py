@@ -126,13 +126,13 @@ class ReasoningOptions:
     """How the client sees reasoning, and how it comes back for the provider (guides/reasoning.md).
 
     Args:
-        visibility: `"full"` shows all reasoning. `"summary"` shows what a provider itself calls a
-            summary (OpenAI Responses, Gemini) and hides the rest. `"hidden"` shows none. An empty
-            reasoning message stands for hidden reasoning. With `seal` it comes back on the next
-            turn; without, such a message goes back to its provider as text and calls. State,
-            results, interrupts, custom events and tool results are redacted too. `"off"` sends no
-            reasoning events at all, for clients that fail at them: without a checkpointer, the
-            reasoning is lost with the run.
+        visibility: `"full"` shows all reasoning. `"summary"` shows reasoning that its provider
+            itself calls a summary, and hides the rest. `"hidden"` shows none. An empty reasoning
+            message stands for hidden reasoning. With `seal` it comes back on the next turn;
+            without, such a message goes back to its provider as text and calls. State, results,
+            interrupts, custom events and tool results are redacted too. `"off"` sends no reasoning
+            events at all, for clients that fail at them: without a checkpointer, the reasoning is
+            lost with the run.
         seal: Encrypts and authenticates every `encryptedValue`, bound to its thread and message.
             Values that it has not sealed are then dropped.
         max_bytes: The greatest length of one `encryptedValue`. A message that needs a longer one
@@ -141,12 +141,12 @@ class ReasoningOptions:
             milliseconds the reasoning took (`durationMs`; not if it arrived in one piece).
         think_tags: The tags of models that write their reasoning into the text: True for `<think>`
             and `</think>`, a pair of others, or `ThinkTags`.
-        provider: The provider of the agent's model, or several, by LangChain's names
-            (`model_provider`: `"anthropic"`, `"openai"`, `"google_genai"`, `"bedrock_converse"`,
-            ...). Opaque values of other providers are not sent to it. Values without an envelope
-            are dropped, except those that another adapter has sent for `"openai"` if that is the
-            only one. Without this option the agent looks for chat models in its graph and filters
-            by their providers.
+        provider: The provider of the agent's model, or several, by the names that messages have in
+            `response_metadata["model_provider"]`; `langgraph_agui.chat_models.provider_of` returns
+            that of a model. Opaque values of other providers are not sent to it. Values without an
+            envelope are dropped, except those that another adapter is known to send for this
+            provider, if it is the only one. Without this option the agent looks for chat models in
+            its graph and filters by their providers.
 
     Raises:
         TypeError: An option is of another type.

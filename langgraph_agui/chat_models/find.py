@@ -1,19 +1,20 @@
 """Find the chat models in a graph, and name the provider whose messages they make.
 
-A compiled graph, an agent or any Runnable goes in, chat models come out. The search looks at the
-nodes: at the Runnables and tools in them, and at what their functions are bound to, close over or
-take from globals, a few steps deep. It finds the models of `create_agent`, of its tools and of
-subgraphs. It does not find a model that a function makes when it runs: name its provider in
-`ReasoningOptions(provider=...)`. The search runs nothing and never raises.
+A compiled graph or any Runnable goes in, chat models come out, or objects of another class. The
+search looks at the nodes: at the Runnables and tools in them, and at what their functions are bound
+to, close over or take from globals, a few steps deep. It finds the models of `create_agent`, of its
+tools and of subgraphs. It does not find a model that a function makes when it runs: name its
+provider in `ReasoningOptions(provider=...)`. The search runs nothing and never raises.
 """
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
@@ -37,6 +38,22 @@ class Place(NamedTuple):
     graphs: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Found(Generic[T]):
+    """An object in a graph, and where it is.
+
+    Attributes:
+        value: The object.
+        where: The names of the nodes and tools that lead to it, outermost first.
+        auxiliary: Whether it only helps the agent: it is in a middleware that summarizes, chooses
+            tools or emulates them.
+    """
+
+    value: T
+    where: tuple[str, ...] = ()
+    auxiliary: bool = False
+
+
 # Steps from a node to a model: from a `Runnable` to its function, from there to what it closes
 # over, and so on.
 _STEPS: Final = 8
@@ -55,6 +72,19 @@ _CONFIGURABLE: Final = "_ConfigurableModel"
 def find_models(graph: object) -> list[BaseChatModel]:
     """Return the chat models in `graph`, each once, the nearest first."""
     return [model for model, _ in models_at(walk(graph))]
+
+
+def find_objects(graph: object, kind: type[T]) -> list[Found[T]]:
+    """Return the objects of a class in `graph`, each once, the nearest first.
+
+    The search runs nothing and never raises. An object that a node makes when it runs is not found.
+
+    Args:
+        graph: A compiled graph, or any other Runnable.
+        kind: The class, for example `BaseChatModel`, `BaseTool` or `FunctionType`.
+    """
+    found = _each_once(of_kind(kind, walk(graph)))
+    return [Found(value, place.where, place.auxiliary) for value, place in found]
 
 
 def providers_in(places: Sequence[Place]) -> frozenset[str]:
@@ -77,14 +107,18 @@ def of_kind(kind: type[T], places: Iterable[Place]) -> Iterator[tuple[T, Place]]
 
 
 def models_at(places: Iterable[Place]) -> list[tuple[BaseChatModel, Place]]:
-    """Return the models among the places of a graph, each once; its place is one where it is not
-    auxiliary, if any.
-    """
-    found: dict[int, tuple[BaseChatModel, Place]] = {}
-    for model, place in of_kind(BaseChatModel, places):  # type: ignore[type-abstract]
-        if id(model) not in found or (found[id(model)][1].auxiliary and not place.auxiliary):
-            found[id(model)] = model, place
-    return list(found.values())
+    """Return the models among the places of a graph, each once."""
+    return _each_once(of_kind(BaseChatModel, places))  # type: ignore[type-abstract]
+
+
+def _each_once(found: Iterable[tuple[T, Place]]) -> list[tuple[T, Place]]:
+    """Return each object once; its place is one where it is not auxiliary, if any."""
+    once: dict[int, tuple[T, Place]] = {}
+    for value, place in found:
+        known = once.get(id(value))
+        if known is None or (known[1].auxiliary and not place.auxiliary):
+            once[id(value)] = value, place
+    return list(once.values())
 
 
 def walk(graph: object) -> Iterator[Place]:

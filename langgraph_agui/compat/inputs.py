@@ -6,7 +6,7 @@ leave.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from ag_ui.core import Context, RunAgentInput, Tool
 from langgraph.graph import END
@@ -66,10 +66,11 @@ class FilledKeys:
         return self.state_keys.intersection(self._graph.input_names or ())
 
     def values(self, run_input: RunAgentInput, stored: Mapping[str, object]) -> dict[str, object]:
-        """Return what the adapter fills in for a run, given the thread's state before it."""
+        """Return the values of these keys for a run, given the thread's state before it."""
         if not self._filled_keys:
             return {}
-        tools = _tools(run_input, stored.get(_TOOLS))
+        sent = _sent_tools(run_input)
+        tools = _merged(sent, stored.get(_TOOLS))
         values: dict[str, object] = {
             _AGUI: _agui_values(run_input, tools),
             _COPILOTKIT: _copilotkit_values(run_input, tools, stored.get(_COPILOTKIT)),
@@ -77,9 +78,7 @@ class FilledKeys:
         }
         if self._graph.needs_overwrite(_TOOLS, present=True):  # a reducer adds them to the thread's
             known = _offered_tools({_TOOLS}, stored)
-            values[_TOOLS] = [
-                tool.model_dump() for tool in run_input.tools or () if tool.name not in known
-            ]
+            values[_TOOLS] = [tool for tool in sent if tool["name"] not in known]
         return {key: value for key, value in values.items() if key in self._filled_keys}
 
     def offered_tools(self, stored: Mapping[str, object]) -> set[str]:
@@ -96,46 +95,47 @@ class FilledKeys:
         if not self._has_context or not (context is None or isinstance(context, Mapping)):
             return context
         given = dict(context or {})
-        return {
-            **given,
-            _COPILOTKIT: _copilotkit_values(run_input, _tools(run_input), given.get(_COPILOTKIT)),
-        }
+        tools = _merged(_sent_tools(run_input), ())
+        given[_COPILOTKIT] = _copilotkit_values(run_input, tools, given.get(_COPILOTKIT))
+        return given
 
 
 def _keys_to_fill(graph: GraphAdapter) -> frozenset[str]:
     """Return which of these keys of a graph's state are filled: not `tools`, if they are something
     else there.
     """
-    keys = frozenset({_TOOLS, _AGUI, _COPILOTKIT})
+    keys = frozenset({_AGUI, _COPILOTKIT})
     if graph.contents is None:  # before its server is asked, nothing is known of a remote graph
-        return keys - {_TOOLS}
-    kinds = [
-        kind for schema in graph.schemas for key, kind in types_of(schema).items() if key == _TOOLS
-    ]
-    others = {_TOOLS} if not all(map(_may_hold_tools, kinds)) else set[str]()
-    return keys.intersection(graph.channels) - others
+        return keys
+    declared = [types_of(schema) for schema in graph.schemas]
+    if all(_may_hold_tools(kinds[_TOOLS]) for kinds in declared if _TOOLS in kinds):
+        keys |= {_TOOLS}
+    return keys.intersection(graph.channels)
 
 
 def _may_hold_tools(kind: KeyType) -> bool:
     """Return whether a key takes a list of the client's tools as it is."""
     tool = Tool(name="", description="", parameters={})
-    loaded, problems = kind.load(_TOOLS, [tool.model_dump()])
-    return (
-        not problems and isinstance(loaded, Iterable) and [*loaded] in ([tool.model_dump()], [tool])
-    )
+    plain = tool.model_dump()
+    loaded, problems = kind.load(_TOOLS, [plain])
+    if problems or not isinstance(loaded, Iterable):
+        return False
+    return [*loaded] in ([plain], [tool])
 
 
 def _offered_tools(names: Collection[str], stored: Mapping[str, object]) -> set[str]:
     """Return the names of the client's tools in these keys of a thread's state. No client can write
     them.
     """
-    values = [stored.get(name) for name in names]
-    lists = [
-        value.get("actions", value.get("tools")) if isinstance(value, Mapping) else value
-        for value in values
-    ]
-    tools = [tool for one in lists if isinstance(one, Sequence) for tool in one]
-    return {str(tool["name"]) for tool in tools if isinstance(tool, Mapping) and "name" in tool}
+    found: set[str] = set()
+    for name in names:
+        tools = stored.get(name)
+        if isinstance(tools, Mapping):
+            tools = tools.get("actions", tools.get("tools"))
+        for tool in tools if isinstance(tools, Sequence) else ():
+            if isinstance(tool, Mapping) and "name" in tool:
+                found.add(str(tool["name"]))
+    return found
 
 
 def _reads_runtime_context(graph: GraphAdapter) -> bool:
@@ -157,17 +157,22 @@ def _copilotkit_values(
     run_input: RunAgentInput, tools: list[object], own: object
 ) -> dict[str, object]:
     """Return the value of `copilotkit`, with what is under that key already."""
-    context = [item.model_dump() for item in run_input.context or ()]
-    return {**(own if isinstance(own, Mapping) else {}), "actions": tools, "context": context}
+    values = dict(own) if isinstance(own, Mapping) else {}
+    values["actions"] = tools
+    values["context"] = [item.model_dump() for item in run_input.context or ()]
+    return values
 
 
-def _tools(run_input: RunAgentInput, stored: object = ()) -> list[object]:
-    """Return the client's tools as dicts, and the thread's behind them; of those with one name the
-    first.
-    """
-    tools: list[object] = [tool.model_dump() for tool in run_input.tools or ()]
+def _sent_tools(run_input: RunAgentInput) -> list[dict[str, Any]]:
+    """Return the client's tools as dicts."""
+    return [tool.model_dump() for tool in run_input.tools or ()]
+
+
+def _merged(sent: Iterable[object], stored: object) -> list[object]:
+    """Return the client's tools, and the thread's behind them; of those with one name the first."""
+    known = stored if isinstance(stored, Iterable) else ()
     found: dict[object, object] = {}
-    for number, tool in enumerate([*tools, *(stored if isinstance(stored, Iterable) else ())]):
+    for number, tool in enumerate([*sent, *known]):
         name = tool.get("name") if isinstance(tool, Mapping) else getattr(tool, "name", None)
         found.setdefault(name or number, tool)
     return [*found.values()]
@@ -177,14 +182,13 @@ def _agui_values(run_input: RunAgentInput, tools: list[object]) -> dict[str, obj
     """Return the value of `ag-ui`, with what `@ag-ui/a2ui-middleware` sends for pages that render
     surfaces.
     """
-    context: list[Context] = [*(run_input.context or ())]
-    schema = [item.value for item in context if item.description == _A2UI_SCHEMA]
-    values: dict[str, object] = {
-        "tools": tools,
-        "context": [item for item in context if item.description != _A2UI_SCHEMA],
-    }
-    if schema:
-        values["a2ui_schema"] = schema[-1]
+    context: list[Context] = []
+    values: dict[str, object] = {"tools": tools, "context": context}
+    for item in run_input.context or ():
+        if item.description == _A2UI_SCHEMA:
+            values["a2ui_schema"] = item.value
+        else:
+            context.append(item)
     props = run_input.forwarded_props
     if isinstance(props, Mapping) and "injectA2UITool" in props:
         values["inject_a2ui_tool"] = props["injectA2UITool"]

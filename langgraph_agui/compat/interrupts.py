@@ -1,21 +1,22 @@
-"""Interrupts of before AG-UI 1.0: a custom event asks, and `forwardedProps.command.resume` answers.
+"""Interrupts as pages of other products, and of before AG-UI 1.0, know them.
 
-The end of a run enters `LegacyInterruptSink`, with a custom event for each LangGraph interrupt it
-leaves. What a client sends enters `command_answers`; the answers of AG-UI 1.0 leave, so they are
-checked as any other.
+Requests enter `show_to_pages`, which adds fields for such pages. The end of a run enters
+`LegacyInterruptSink`, with a custom event for each LangGraph interrupt it leaves. Input of clients
+enters `command_answers` (`forwardedProps.command.resume`) and `with_message`; answers of AG-UI 1.0
+leave, which are checked as any other.
 """
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Final
+from typing import Final, TypeAlias
 
 from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Interrupt, ResumeEntry, RunAgentInput
 
 from langgraph_agui.interrupts.answers import CommandAnswers
-from langgraph_agui.interrupts.pauses import InterruptRequest, PendingInterrupts, value_of
+from langgraph_agui.interrupts.pauses import VALUE, InterruptRequest, PendingInterrupts, value_of
 from langgraph_agui.interrupts.used_answers import fingerprint, first_id, graph_id
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 from langgraph_agui.protocol.cleaning import clean_json
@@ -36,7 +37,48 @@ _ID: Final = re.compile(r"breakpoint:|[0-9a-f]{32}(?![0-9a-f])")
 _QUESTION: Final = "__copilotkit_interrupt_value__"
 
 
-def question(value: object) -> str | None:
+# assistant-ui's name for the message of an answer to an approval.
+_REASON: Final = "reason"
+
+
+def show_to_pages(requests: Iterable[InterruptRequest]) -> None:
+    """Add the fields of requests that pages read.
+
+    Pages for `ag-ui-langgraph` find the value of `interrupt()` in `metadata.langgraph.raw`, those
+    for CopilotKit their question in `message`. assistant-ui finds its name for the message of an
+    answer in the schema.
+    """
+    for request in requests:
+        shown, action = request.interrupt, request.action
+        if action is None:
+            value = (shown.metadata or {})[VALUE]
+            shown.metadata = {"langgraph": {"raw": value}, **(shown.metadata or {})}
+            shown.message = _question_in(value) or shown.message
+        elif "reject" in action.allowed and shown.response_schema is not None:
+            shown.response_schema["properties"][_REASON] = {
+                "type": "string",
+                "description": "The same as `message`.",
+            }
+
+
+def with_message(
+    answers: Sequence[ResumeEntry], requests: Iterable[InterruptRequest]
+) -> list[ResumeEntry]:
+    """Return answers with the messages of approvals under the name that AG-UI recommends."""
+    approvals = {request.id for request in requests if request.action is not None}
+    return [_renamed(answer) if answer.interrupt_id in approvals else answer for answer in answers]
+
+
+def _renamed(answer: ResumeEntry) -> ResumeEntry:
+    payload = answer.payload
+    if not isinstance(payload, Mapping) or _REASON not in payload or "type" in payload:
+        return answer
+    renamed = _without(_REASON, payload)
+    renamed["message"] = renamed.get("message") or payload[_REASON]
+    return answer.model_copy(update={"payload": renamed})
+
+
+def _question_in(value: object) -> str | None:
     """Return the question of `copilotkit_interrupt` in the value of an interrupt; None if it is not
     one.
     """
@@ -77,21 +119,22 @@ def on_interrupt_events(interrupts: Sequence[Interrupt]) -> list[agui.CustomEven
     Its `raw_event` has the id of the question, as in `ag-ui-langgraph`: answers to several
     questions name them.
     """
-    events: list[agui.CustomEvent] = []
-    for _, group in groupby(interrupts, lambda one: graph_id(one.id)):
-        asked = [*group]
-        value = value_of(asked)
-        if isinstance(value, Mapping) and asked[0].id != first_id(asked[0].id):
-            value = {
-                **value,
-                _NEW_ID: asked[0].id,
-            }  # distinguishes it from the question that was asked before
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        raw, owner = {"id": asked[0].id}, asked[0].subagent_run_id
-        events.append(
-            agui.CustomEvent(name=ON_INTERRUPT, value=text, raw_event=raw, subagent_run_id=owner)
-        )
-    return events
+    groups = groupby(interrupts, lambda one: graph_id(one.id))
+    return [_on_interrupt_event([*asked]) for _, asked in groups]
+
+
+def _on_interrupt_event(asked: Sequence[Interrupt]) -> agui.CustomEvent:
+    """Return the event for the requests of one LangGraph interrupt."""
+    first, value = asked[0], value_of(asked)
+    if isinstance(value, Mapping) and first.id != first_id(first.id):
+        # It differs so from the question that was asked before.
+        value = {**value, _NEW_ID: first.id}
+    return agui.CustomEvent(
+        name=ON_INTERRUPT,
+        value=value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),
+        raw_event={"id": first.id},
+        subagent_run_id=first.subagent_run_id,
+    )
 
 
 def command_answers(run_input: RunAgentInput, pending: PendingInterrupts) -> CommandAnswers | None:
@@ -106,70 +149,85 @@ def command_answers(run_input: RunAgentInput, pending: PendingInterrupts) -> Com
     command = props.get("command") if isinstance(props, Mapping) else None
     if not isinstance(command, Mapping) or command.get("resume") is None or run_input.resume:
         return None
+    asked = groupby(pending.requests, lambda one: one.batch or first_id(one.id))
+    groups = {key: [*group] for key, group in asked}
+    entries = _answers(command["resume"], command.get("interruptEvent"), groups)
     sent = ResumeEntry(
         interrupt_id=run_input.run_id,
         status="resolved",
         payload=[to_jsonable(command), [message.id for message in run_input.messages]],
     )
-    groups = {
-        key: [*group]
-        for key, group in groupby(pending.requests, lambda one: one.batch or first_id(one.id))
-    }
-    return CommandAnswers(
-        _answers(command["resume"], command.get("interruptEvent"), groups), fingerprint([sent])
-    )
+    return CommandAnswers(entries, fingerprint([sent]))
 
 
-def _answers(
-    answer: object, event: object, groups: Mapping[str, Sequence[InterruptRequest]]
-) -> Sequence[ResumeEntry]:
-    """Return the answers to the open requests, which are grouped by the ids of LangGraph's
-    interrupts.
+# The open requests by the ids of LangGraph's interrupts, as they were asked first.
+_Groups: TypeAlias = Mapping[str, Sequence[InterruptRequest]]
 
-    What is asked again has another id. An answer that does not name it is for the question as it
-    was asked first.
+
+def _answers(answer: object, event: object, groups: _Groups) -> Sequence[ResumeEntry]:
+    """Return the answers to the open requests.
+
+    A question that is asked again has another id. An answer that does not name it is for the
+    question as it was asked first.
+
+    Args:
+        answer: The client's answer; or its answers to several questions, by their ids.
+        event: The event or the value that the client answers; None if it does not say.
+        groups: The open requests.
     """
     if not groups:
         return []
     named = dict.fromkeys(groups, "")
     if event is not None:
-        named = {
-            key: name
-            for key, group in groups.items()
-            if (name := _named_by(event, group)) is not None
-        }
+        named = _named_by(event, groups)
         groups = {key: groups[key] for key in named}
-        if not groups:
-            message = (
-                "Expected the value of an open question as interruptEvent: this one is not open."
-            )
-            raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN, message)
     by_id = _json_of(answer)
-    if isinstance(by_id, Mapping):
-        keys = {first_id(key) if first_id(key) in groups else graph_id(key): key for key in by_id}
-        if keys.keys() == groups.keys() and len(keys) == len(by_id):
-            return [
-                entry
-                for key, group in groups.items()
-                for entry in _entries(group, by_id[keys[key]], keys[key])
-            ]
-        if (
-            len(groups) == 1 and by_id and all(map(_ID.match, by_id))
-        ):  # ids of what is not open are no answer
-            return [
-                ResumeEntry(interrupt_id=key, status="resolved", payload=value)
-                for key, value in by_id.items()
-            ]
+    if isinstance(by_id, Mapping) and (entries := _answers_by_id(by_id, groups)) is not None:
+        return entries
     if len(groups) > 1:
         message = (
             "Several interrupts are open: answer them by `resume`, or by an object with their "
             "ids as keys."
         )
         raise RunInputError(ErrorCode.INTERRUPT_UNANSWERED, message)
-    return [entry for key, group in groups.items() for entry in _entries(group, answer, named[key])]
+    ((key, group),) = groups.items()
+    return _entries(group, answer, named[key])
 
 
-def _named_by(event: object, group: Sequence[InterruptRequest]) -> str | None:
+def _answers_by_id(by_id: Mapping[str, object], groups: _Groups) -> list[ResumeEntry] | None:
+    """Return the answers in an object with ids of questions as its keys; None if it has others."""
+    keys = {first_id(key) if first_id(key) in groups else graph_id(key): key for key in by_id}
+    if keys.keys() == groups.keys() and len(keys) == len(by_id):
+        return [
+            entry
+            for key, group in groups.items()
+            for entry in _entries(group, by_id[keys[key]], keys[key])
+        ]
+    # Ids of questions that are not open are no answer to one that is.
+    if len(groups) == 1 and by_id and all(map(_ID.match, by_id)):
+        return [
+            ResumeEntry(interrupt_id=key, status="resolved", payload=value)
+            for key, value in by_id.items()
+        ]
+    return None
+
+
+def _named_by(event: object, groups: _Groups) -> dict[str, str]:
+    """Return the questions that an event of a client asks, by their keys in `groups`, each with the
+    id in the event, "" if it has none.
+
+    Raises:
+        RunInputError: It asks none that is open.
+    """
+    ids = {key: _id_in(event, group) for key, group in groups.items()}
+    named = {key: name for key, name in ids.items() if name is not None}
+    if not named:
+        message = "Expected the value of an open question as interruptEvent: this one is not open."
+        raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN, message)
+    return named
+
+
+def _id_in(event: object, group: Sequence[InterruptRequest]) -> str | None:
     """Return the id in a client's event that asks for these requests, "" if it has none; None if it
     is another event.
 
@@ -177,17 +235,17 @@ def _named_by(event: object, group: Sequence[InterruptRequest]) -> str | None:
     """
     first = [request.interrupt.model_copy(update={"id": first_id(request.id)}) for request in group]
     shown = [_json_of(one.value) for one in on_interrupt_events(first)]
-    for value in map(
-        _json_of, [event, event.get("value")] if isinstance(event, Mapping) else [event]
-    ):
+    sent = [event, event.get("value")] if isinstance(event, Mapping) else [event]
+    for value in map(_json_of, sent):
         if value in shown:
             return ""
-        if (
-            isinstance(value, Mapping)
-            and {key: value[key] for key in value if key != _NEW_ID} in shown
-        ):
+        if isinstance(value, Mapping) and _without(_NEW_ID, value) in shown:
             return str(value[_NEW_ID])
     return None
+
+
+def _without(name: str, fields: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in fields.items() if key != name}
 
 
 def _json_of(value: object) -> object:
@@ -202,14 +260,15 @@ def _entries(group: Sequence[InterruptRequest], answer: object, named: str) -> l
     `named`.
     """
     again = named.removeprefix(first_id(named))  # which asking of the question is answered
-    parsed = _parsed(answer) if group[0].action is not None else _loaded(answer, group[0])
+    first = group[0]
+    parsed = _loaded(answer, first) if first.action is None else _parsed(answer)
     answers: list[object] = [parsed]
-    if group[0].batch is not None:
-        decisions = parsed.get("decisions") if isinstance(parsed, Mapping) else None
+    if first.batch is not None and isinstance(parsed, Mapping):
+        decisions = parsed.get("decisions")
         answers = decisions if isinstance(decisions, list) else answers
-        if len(answers) != len(group):
-            message = f"Expected {len(group)} decisions, got {len(answers)}."
-            raise RunInputError(ErrorCode.INTERRUPT_INVALID, message)
+    if first.batch is not None and len(answers) != len(group):
+        message = f"Expected {len(group)} decisions, got {len(answers)}."
+        raise RunInputError(ErrorCode.INTERRUPT_INVALID, message)
     return [
         ResumeEntry(interrupt_id=first_id(request.id) + again, status="resolved", payload=payload)
         for request, payload in zip(group, answers, strict=True)
@@ -232,7 +291,10 @@ def _loaded(answer: object, request: InterruptRequest) -> object:
     loaded = _json_of(answer)
     if loaded is None:
         return answer
+    if request.schema is None:
+        return loaded
     try:
-        return answer if request.schema is not None and request.read(answer) else loaded
+        request.read(answer)
     except InvalidAnswer:
         return loaded
+    return answer

@@ -1,8 +1,8 @@
 """Clients of before AG-UI 1.0: the events of a run enter, in the form of 1.0; those that such a
 client takes leave.
 
-reference/clients.md lists what each generation does with what it does not know. Nothing else knows
-of these clients.
+reference/clients.md lists how each generation reacts to events that it does not know.
+`clients.py` decides which clients are old.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,7 +55,7 @@ class OldClientSink:
         self._ends_with_text = False
 
     def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
-        """Return what receives the fragments of a block."""
+        """Return the function that takes the fragments of a block."""
         write = self._sink.writer(
             kind, block_id, subagent_run_id if self._shows_subagents else None
         )

@@ -1,12 +1,11 @@
-"""What nodes written for `ag-ui-langgraph` or CopilotKit set on their model calls, and emit by
-custom events.
+"""Model calls and custom events of nodes that were written for `ag-ui-langgraph` or CopilotKit.
 
-The metadata of model calls and custom events enter; what the translation is to make of them leaves.
+Their metadata and values enter; hidden parts, predictions, messages and states leave.
 """
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -30,7 +29,6 @@ class CustomEventNames(StrEnum):
 ShownByEvent: TypeAlias = BaseMessage | Mapping[str, object] | None
 
 _PREFIXES: Final = ("", "copilotkit:")
-_SILENCES: Final = ("emit-messages", "emit-tool-calls")
 _STATE: Final = (
     CustomEventNames.ManuallyEmitState.value,
     "copilotkit_manually_emit_intermediate_state",
@@ -39,25 +37,35 @@ _EXIT: Final = (CustomEventNames.Exit.value, "copilotkit_exit")
 
 
 def read_silence(metadata: Mapping[str, object]) -> Silence:
-    """Return what clients do not see of a model call: `emit-messages: False`, and
+    """Return the parts of a model call that clients do not see: `emit-messages: False`, and
     `emit-tool-calls`.
 
     `copilotkit_customize_config` sets them with a prefix; its `emit_tool_calls` may also name the
     tools to show.
     """
-    text, calls = ([metadata.get(f"{prefix}{name}") for prefix in _PREFIXES] for name in _SILENCES)
-    shown = False if False in calls else next((one for one in calls if one is not None), None)
+    text = _settings(metadata, "emit-messages")
+    calls = _settings(metadata, "emit-tool-calls")
+    shown = False if False in calls else next(iter(calls), None)
     return silence_of(False in text, shown)
 
 
+def _settings(metadata: Mapping[str, object], name: str) -> list[object]:
+    """Return the values of a setting, under each prefix that has one."""
+    found = (metadata.get(f"{prefix}{name}") for prefix in _PREFIXES)
+    return [one for one in found if one is not None]
+
+
 def read_predictions(metadata: Mapping[str, object]) -> Sequence[PredictState]:
-    """Return what a model call predicts of the state.
+    """Return the predictions of the state that a model call asks for.
 
     `ag-ui-langgraph` asks by `predict_state`, CopilotKit by `emit-intermediate-state`. Both hold a
     list of mappings: `{"state_key": ..., "tool": ..., "tool_argument": ...}`.
     """
-    asked = (metadata.get("predict_state"), metadata.get("copilotkit:emit-intermediate-state"))
-    return [prediction for one in asked if one is not None for prediction in predictions_from(one)]
+    found: list[PredictState] = []
+    for name in ("predict_state", "copilotkit:emit-intermediate-state"):
+        if (asked := metadata.get(name)) is not None:
+            found += predictions_from(asked)
+    return found
 
 
 def _emitted(name: str, value: object) -> ShownByEvent:
@@ -66,20 +74,22 @@ def _emitted(name: str, value: object) -> ShownByEvent:
     """
     if not isinstance(value, Mapping):
         return None
-    kind = name.removeprefix("copilotkit_")
-    if kind == CustomEventNames.ManuallyEmitMessage and isinstance(value.get("message"), str):
-        return AIMessage(value["message"], id=str(value.get("message_id") or uuid4()))
-    own_id, tool = value.get("id"), value.get("name")
-    if (
-        kind == CustomEventNames.ManuallyEmitToolCall
-        and isinstance(own_id, str)
-        and isinstance(tool, str)
-    ):
-        args = value.get("args")
-        args = parsed(args) if isinstance(args, str) else args
-        call = tool_call(name=tool, args=args if isinstance(args, dict) else {}, id=own_id)
-        return AIMessage("", id=f"{own_id}:message", tool_calls=[call])
-    return value if name in _STATE else None
+    if name in _STATE:
+        return value
+    match name.removeprefix("copilotkit_"), value:
+        case CustomEventNames.ManuallyEmitMessage, {"message": str(text)}:
+            return AIMessage(text, id=str(value.get("message_id") or uuid4()))
+        case CustomEventNames.ManuallyEmitToolCall, {"id": str(call_id), "name": str(tool)}:
+            call = tool_call(name=tool, args=_arguments(value.get("args")), id=call_id)
+            return AIMessage("", id=f"{call_id}:message", tool_calls=[call])
+    return None
+
+
+def _arguments(given: object) -> dict[str, Any]:
+    """Return the arguments of a call, which may be JSON text."""
+    if isinstance(given, str):
+        given = parsed(given)
+    return given if isinstance(given, dict) else {}
 
 
 def read_event(name: str, value: object) -> tuple[str, object, ShownByEvent]:

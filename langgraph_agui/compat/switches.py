@@ -201,7 +201,7 @@ def _place(group: str, field: str) -> str:
 
 
 def _meant(name: str) -> str:
-    """Return the end of the error for an unknown option: what was probably meant."""
+    """Return the end of the error for an unknown option: the option that was probably meant."""
     places = {old: _place(*place.split(".")) for old, place in _MOVED.items()}
     for group in fields(OptionGroups):
         if isinstance(group.type, type) and group.name != "emit_raw":

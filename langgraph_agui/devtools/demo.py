@@ -1,8 +1,8 @@
 """The demo agent: a `create_agent` graph with real tools, on a scripted model that needs no
 network.
 
-In: the user's messages. Out: what a front end must show: reasoning, tool calls in parallel, a call
-that fails, an approval, shared state, and subagents with streamed tool output.
+In: the user's messages. Out: all that a front end must show: reasoning, tool calls in parallel, a
+call that fails, an approval, shared state, and subagents with streamed tool output.
 """
 
 import asyncio
@@ -112,7 +112,7 @@ RULES: Final = (
 )
 
 
-class Turn(NamedTuple):
+class Reply(NamedTuple):
     """One answer of the model: reasoning, then text or tool calls. Without a text it crashes."""
 
     reasoning: str
@@ -120,7 +120,7 @@ class Turn(NamedTuple):
     calls: Sequence[ToolCall] = ()
 
 
-def next_turn(messages: Sequence[BaseMessage], tools: Collection[str]) -> Turn:
+def next_reply(messages: Sequence[BaseMessage], tools: Collection[str]) -> Reply:
     """Return the model's answer to `messages`. It calls only tools that are named in `tools`."""
     start = max(
         (at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0
@@ -140,7 +140,7 @@ def next_turn(messages: Sequence[BaseMessage], tools: Collection[str]) -> Turn:
     if results := [(call, answers[call["id"]]) for call in made if call["id"] in answers]:
         return _answer(question, results, tools)
     if "crash" in question.lower():
-        return Turn("The user asks me to crash. I will fail in the middle of this very tho", None)
+        return Reply("The user asks me to crash. I will fail in the middle of this very tho", None)
     wanted: dict[str, ToolCall] = {}
     for rule in RULES:
         if rule.tool in tools and any(word in question.lower() for word in rule.words):
@@ -153,12 +153,12 @@ def next_turn(messages: Sequence[BaseMessage], tools: Collection[str]) -> Turn:
             if len(wanted) == 1
             else "I can call the tools at the same time."
         )
-        return Turn(f"The user wants {' and '.join(wanted)}. {plan}", calls=[*wanted.values()])
+        return Reply(f"The user wants {' and '.join(wanted)}. {plan}", calls=[*wanted.values()])
     text = (
         f"I am a scripted model: I follow a few rules and cannot really talk. You wrote: "
         f"{question}\n\nTry these:"
     )
-    return Turn(
+    return Reply(
         "No rule of mine matches, so I list what I can do.",
         "\n  • ".join([text, *SUGGESTIONS, "Please crash"]),
     )
@@ -170,8 +170,8 @@ def _call(tool: str, args: dict[str, Any]) -> ToolCall:
 
 def _answer(
     question: str, results: Sequence[tuple[ToolCall, ToolMessage]], tools: Collection[str]
-) -> Turn:
-    """Return the turn that puts results into sentences, or first compares two temperatures if the
+) -> Reply:
+    """Return the reply that puts results into sentences, or first compares two temperatures if the
     user asked for it.
     """
     sentences: list[str] = []
@@ -188,7 +188,7 @@ def _answer(
         sentences.append(rules[call["name"]].answer.format(**fields))
     if len(degrees) == len(results) > 1 and "warmer" in question and "calculate" in tools:
         args = {"left": max(degrees), "sign": "-", "right": min(degrees)}
-        return Turn(
+        return Reply(
             "For the difference I would rather calculate than guess.",
             calls=[_call("calculate", args)],
         )
@@ -197,7 +197,7 @@ def _answer(
         if "find_sights" in tools
         else "\n\n(I am a scripted model and run offline; what I report is invented.)"
     )
-    return Turn("I have everything I need, so I can answer now.", " ".join(sentences) + note)
+    return Reply("I have everything I need, so I can answer now.", " ".join(sentences) + note)
 
 
 class DemoModel(BaseChatModel):
@@ -233,18 +233,18 @@ class DemoModel(BaseChatModel):
     def _chunks(
         self, messages: list[BaseMessage], tools: Sequence[dict[str, Any]]
     ) -> Iterator[ChatGenerationChunk]:
-        turn = next_turn(messages, {one["function"]["name"] for one in tools})
+        reply = next_reply(messages, {one["function"]["name"] for one in tools})
         reasoning, arguments = (
-            _words(turn.reasoning),
-            [json.dumps(call["args"]) for call in turn.calls],
+            _words(reply.reasoning),
+            [json.dumps(call["args"]) for call in reply.calls],
         )
         for word in reasoning:
             yield _chunk([{"type": "reasoning", "reasoning": word, "index": 0}])
-        if turn.text is None:
+        if reply.text is None:
             raise RuntimeError("The demo model was asked to crash.")
-        for word in _words(turn.text):
+        for word in _words(reply.text):
             yield _chunk([{"type": "text", "text": word, "index": 1}])
-        for index, (call, text) in enumerate(zip(turn.calls, arguments, strict=True)):
+        for index, (call, text) in enumerate(zip(reply.calls, arguments, strict=True)):
             yield _chunk(
                 [],
                 tool_call_chunks=[
@@ -255,7 +255,7 @@ class DemoModel(BaseChatModel):
                 yield _chunk([], tool_call_chunks=[tool_call_chunk(args=piece, index=index)])
         # Count words as tokens.
         read = sum(len(message.text.split()) for message in messages)
-        written = len(reasoning) + sum(len(text.split()) for text in (turn.text, *arguments))
+        written = len(reasoning) + sum(len(text.split()) for text in (reply.text, *arguments))
         usage: dict[str, Any] = {
             "input_tokens": read,
             "output_tokens": written,

@@ -1,7 +1,5 @@
 """The body of a request. Its bytes enter `read_input`, a `RunAgentInput` leaves; what is wrong is a
 4xx.
-
-The playground's own routes read theirs with `read_body`.
 """
 
 import re
@@ -26,12 +24,12 @@ async def read_input(request: Request, limits: InputLimits) -> tuple[RunAgentInp
     """Return the input in the body of a request, and what of it is ignored. Raises `HTTPException`
     if there is none.
     """
-    body = await read_body(request, limits.max_bytes)
+    body = await _read_body(request, limits.max_bytes)
     return await run_in_thread(_parse, body, limits) if len(body) > _SMALL else _parse(body, limits)
 
 
-async def read_body(request: Request, max_bytes: int, what: str = "RunAgentInput") -> bytes:
-    """Return the body of a request, which `what` names in errors.
+async def _read_body(request: Request, max_bytes: int) -> bytes:
+    """Return the body of a request.
 
     Raises:
         HTTPException: It is not sent as JSON (415), is larger than `max_bytes` (413), or breaks off
@@ -40,7 +38,7 @@ async def read_body(request: Request, max_bytes: int, what: str = "RunAgentInput
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
         # Browsers ask before they send JSON to another site; other types they just send.
-        raise HTTPException(415, f"Send {what} as application/json.")
+        raise HTTPException(415, "Send RunAgentInput as application/json.")
     body = bytearray()
     try:
         async for chunk in request.stream():

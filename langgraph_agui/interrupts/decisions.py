@@ -41,7 +41,6 @@ class _Answer(_Form):
     approved: StrictBool
     editedArgs: dict[str, object] | None = None  # noqa: N815  # the name on the wire
     message: StrictStr | None = None
-    reason: StrictStr | None = None  # what assistant-ui calls the message
 
 
 class _EditedAction(_Form):
@@ -151,7 +150,7 @@ def _decision_in(
 ) -> Decision:
     if isinstance(answer, _Answer):
         if not answer.approved:
-            return rejection(answer.message or answer.reason)
+            return rejection(answer.message)
         if answer.editedArgs is None or answer.editedArgs == action.args:
             return Decision("approve", {"type": "approve"})
         return _edit(action, answer.editedArgs)
@@ -214,8 +213,6 @@ def answer_schema(
         }
     if "reject" in allowed or "respond" in allowed:
         properties["message"] = text
-    if "reject" in allowed:
-        properties["reason"] = {"type": "string", "description": "The same as `message`."}
     return {"type": "object", "properties": properties, "required": ["approved"]}
 
 

@@ -38,12 +38,8 @@ from langgraph_agui.protocol.wire import to_jsonable
 # Makes of a graph's value what a client may see of it, as JSON data.
 Redact: TypeAlias = Callable[[object], object]
 
-# Finds the question in a value of another form than docs/guides/approvals.md describes; None if it
-# finds none.
-Question: TypeAlias = Callable[[object], str | None]
-
 # Key in the metadata of an interrupt: the graph's value.
-_VALUE = "value"
+VALUE = "value"
 
 # Reason of the interrupt for a static breakpoint.
 BREAKPOINT = "langgraph:breakpoint"
@@ -125,14 +121,12 @@ class PendingInterruptReader:
         redact: Makes of values what a client may see of them.
         timeout: For how long a request may be answered; None for ever. A request with an expiry of
             its own keeps it.
-        question: Finds the question in a value of another adapter's form.
     """
 
     graph: GraphAdapter
     messages_key: str = "messages"
     redact: Redact = to_jsonable
     timeout: Duration | None = None
-    question: Question | None = None
 
     async def read(self, stored: StateSnapshot, config: RunnableConfig) -> PendingInterrupts:
         """Return what a thread waits for, by its checkpoint."""
@@ -164,9 +158,7 @@ class PendingInterruptReader:
             inner = (
                 extract_messages(holder.values, self.messages_key) if holder.namespace else messages
             )
-            for request in interrupt_requests(
-                interrupt, open_tool_calls(inner), self.redact, self.question
-            ):
+            for request in interrupt_requests(interrupt, open_tool_calls(inner), self.redact):
                 request.interrupt.id = used.next_id(request.id)
                 request.interrupt.subagent_run_id = _subagent_at(holder.namespace, stored)
                 self._set_expiry(request.interrupt, holder.created_at)
@@ -219,10 +211,7 @@ def _subagent_at(namespace: str, stored: StateSnapshot) -> str | None:
 
 
 def interrupt_requests(
-    interrupt: GraphInterrupt,
-    calls: Sequence[ToolCall],
-    redact: Redact,
-    question: Question | None = None,
+    interrupt: GraphInterrupt, calls: Sequence[ToolCall], redact: Redact
 ) -> list[InterruptRequest]:
     """Return the requests in a LangGraph interrupt.
 
@@ -232,7 +221,6 @@ def interrupt_requests(
         calls: The open calls of the graph that paused: a batched approval does not name the calls
             that it is about.
         redact: Makes of values what a client may see of them.
-        question: As for `PendingInterruptReader`.
     """
     value = redact(interrupt.value)
     approval = _approval_in(interrupt.value)
@@ -241,11 +229,11 @@ def interrupt_requests(
     elif approval is not None and len(approval.action_requests) == len(approval.review_configs):
         requests = _batched(interrupt.id, approval, calls, redact)
     else:
-        return [_plain(interrupt, value, question(value) if question is not None else None)]
+        return [_plain(interrupt, value)]
     if (
         value_of([request.interrupt for request in requests]) != value
     ):  # a graph's own, with more than the middleware's
-        requests[0].interrupt.metadata = {**(requests[0].interrupt.metadata or {}), _VALUE: value}
+        requests[0].interrupt.metadata = {**(requests[0].interrupt.metadata or {}), VALUE: value}
     return requests
 
 
@@ -256,8 +244,8 @@ def value_of(asked: Sequence[Interrupt]) -> object:
     The interrupts for what `HumanInTheLoopMiddleware` asks hold all of its value in parts.
     """
     first = asked[0].metadata or {}
-    if _VALUE in first:
-        return first[_VALUE]
+    if VALUE in first:
+        return first[VALUE]
     if "allowedDecisions" not in first:
         return asked[0].message
     if ":" not in asked[0].id:  # one of `interrupt_mode="per_call"`
@@ -302,7 +290,7 @@ class _BatchedApproval(BaseModel):
     review_configs: list[_Review]
 
 
-_MIDDLEWARE_VALUE = TypeAdapter[_ToolApproval | _BatchedApproval](_ToolApproval | _BatchedApproval)
+_MIDDLEWAREVALUE = TypeAdapter[_ToolApproval | _BatchedApproval](_ToolApproval | _BatchedApproval)
 
 
 def _approval_in(value: object) -> _ToolApproval | _BatchedApproval | None:
@@ -310,7 +298,7 @@ def _approval_in(value: object) -> _ToolApproval | _BatchedApproval | None:
     the same keys.
     """
     try:
-        return _MIDDLEWARE_VALUE.validate_python(value)
+        return _MIDDLEWAREVALUE.validate_python(value)
     except ValidationError:
         return None
 
@@ -400,7 +388,7 @@ def _approval(
 # -- any other interrupt -------------------------------------------------------------------------
 
 
-def _plain(interrupt: GraphInterrupt, value: object, question: str | None) -> InterruptRequest:
+def _plain(interrupt: GraphInterrupt, value: object) -> InterruptRequest:
     fields: Mapping[str, object] = value if isinstance(value, Mapping) else {}
     reason = _text(fields, "reason")
     schema = _schema_of(interrupt, fields)
@@ -410,16 +398,11 @@ def _plain(interrupt: GraphInterrupt, value: object, question: str | None) -> In
         reason=reason
         if reason and (reason in _AGUI_REASONS or ":" in reason)
         else "input_required",
-        message=value if isinstance(value, str) else question or _text(fields, *_MESSAGE_KEYS),
+        message=value if isinstance(value, str) else _text(fields, *_MESSAGE_KEYS),
         tool_call_id=_text(fields, "toolCallId", "tool_call_id"),
         response_schema=dict(schema) if schema is not None else None,
         expires_at=_text(fields, "expiresAt", "expires_at"),
-        # Pages written for `ag-ui-langgraph` read the value from `langgraph`.
-        metadata={
-            "langgraph": {"raw": value},
-            **(metadata if isinstance(metadata, Mapping) else {}),
-            _VALUE: value,
-        },
+        metadata={**(metadata if isinstance(metadata, Mapping) else {}), VALUE: value},
     )
     if_cancelled = Decision("reject", {CANCELLED: True}) if CANCELLED in fields else None
     return InterruptRequest(shown, schema=schema, if_cancelled=if_cancelled)

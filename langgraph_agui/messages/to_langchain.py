@@ -471,7 +471,7 @@ class _History:
         """Return the reasoning of a message that another adapter's client holds; none if it brings
         no opaque values.
 
-        `ag-ui-langgraph` (0.0.47) puts `encrypted_content` of OpenAI's reasoning items into
+        One adapter (docs/migrating.md) puts `encrypted_content` of OpenAI's reasoning items into
         `encryptedValue` as it is. A thread that began there may come here. Nobody is known to send
         other values without an envelope.
         """

@@ -79,6 +79,25 @@ def _outside_strings(text: bytes) -> Iterator[bytes]:
         inside ^= len(pieces) % 2 == 0
 
 
+def parse_json(data: bytes, limits: InputLimits) -> JsonValue:
+    """Return the value of JSON text that a client has sent. Too much is refused, and not parsed.
+
+    Integers of more than 64 bits become doubles, as they are for JavaScript.
+
+    Args:
+        data: The text, in UTF-8.
+        limits: The most bytes, levels and values; `max_items` does not count.
+
+    Raises:
+        ValueError: It is not JSON.
+        ProtocolError: It is too much, or an integer is more than a double holds (`too-large`).
+    """
+    if len(data) > limits.max_bytes:
+        raise _refusal(f"The body has {len(data)} bytes", limits.max_bytes, "max_bytes")
+    check_json(data, limits, "The body")
+    return read_json(data.decode("utf-8-sig"))
+
+
 def read_json(text: str) -> JsonValue:
     """Return the value of JSON text that `check_json` has checked.
 

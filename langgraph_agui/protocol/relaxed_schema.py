@@ -28,8 +28,12 @@ _SIZES: Final = {"minLength", "maxLength", "minItems", "maxItems", "minPropertie
 _PLAIN: Final = _RULES | _SIZES | {"title", "description", "default", "examples", "format"}
 
 
-def relaxed(schema: Mapping[str, object]) -> dict[str, object]:
-    """Return the schema without what is unsafe, and without references."""
+def relax_schema(schema: Mapping[str, object]) -> dict[str, object]:
+    """Return a JSON Schema that another agent wrote, made safe to apply.
+
+    It takes every value that `schema` takes, and maybe more. It has no references, and a bounded
+    size.
+    """
     return _Relaxation(schema).mapping(schema, 0)
 
 

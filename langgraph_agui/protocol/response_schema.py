@@ -7,7 +7,7 @@ A payload and a JSON Schema enter; an error leaves if they do not fit. It needs 
 from collections.abc import Mapping
 
 from langgraph_agui.kernel.telemetry import run_logger
-from langgraph_agui.protocol.relaxed_schema import relaxed
+from langgraph_agui.protocol.relaxed_schema import relax_schema
 
 logger = run_logger(__name__)
 
@@ -48,11 +48,11 @@ def invalid_answer(
     """Return why `check_schema` refuses a payload that is about to be sent; None if it does not, or
     if unknown.
 
-    Another agent wrote the schema, so it is `relaxed`, and `jsonschema` may be missing: what is not
+    Another agent wrote the schema, so it is relaxed, and `jsonschema` may be missing: what is not
     checked here, that agent checks.
     """
     try:
-        check_schema(payload, schema and relaxed(schema), subject)
+        check_schema(payload, schema and relax_schema(schema), subject)
     except InvalidAnswer as error:
         return error
     except Exception as error:

@@ -106,26 +106,6 @@ async def _verify_async(events: AsyncIterable[_Wire], verifier: Verifier) -> lis
     return expanded
 
 
-def first_fault(
-    events: Iterable[_Wire], run_input: RunAgentInput | None = None
-) -> tuple[int, ProtocolError] | None:
-    """Return where a stream breaks a rule for producers first, and the error; None if it keeps them
-    all.
-
-    A fault of the whole stream is at the number of its events. Later faults would follow from the
-    first.
-    """
-    verifier, index = Verifier(strict=True, input=run_input), 0
-    try:
-        for event in events:
-            verifier.feed(event)
-            index += 1
-        verifier.finish()
-    except ProtocolError as error:
-        return index, error
-    return None
-
-
 class _ProducerRules:
     """Checks one stream, known to be in order, by the rules for producers.
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from ag_ui.core import RunAgentInput
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import StateSnapshot
 
 from langgraph_agui.compat.clients import ClientForm, client_form
 from langgraph_agui.compat.inputs import FilledKeys
-from langgraph_agui.compat.interrupts import question
+from langgraph_agui.compat.interrupts import show_to_pages
 from langgraph_agui.graphs import GraphAdapter, Thread
-from langgraph_agui.interrupts.pauses import PendingInterruptReader
+from langgraph_agui.interrupts.pauses import PendingInterruptReader, PendingInterrupts
 from langgraph_agui.messages.to_langchain import HistoryConverter, ProviderFilter
 from langgraph_agui.options import (
     ApprovalOptions,
@@ -74,10 +76,15 @@ class AgentContext:
         """Return the form of the events for the client of an input."""
         return client_form(run_input, self.clients, self.approvals)
 
-    def interrupt_reader(self) -> PendingInterruptReader:
-        """Return what reads the interrupts that threads of the graph wait for."""
+    async def pending_interrupts(
+        self, stored: StateSnapshot, config: RunnableConfig
+    ) -> PendingInterrupts:
+        """Return the interrupts that a thread waits for, by its checkpoint."""
         show, timeout = self.contract.show, self.approvals.timeout
-        return PendingInterruptReader(self.graph, self.messages_key, show, timeout, question)
+        reader = PendingInterruptReader(self.graph, self.messages_key, show, timeout)
+        pending = await reader.read(stored, config)
+        show_to_pages(pending.requests)
+        return pending
 
     def own_tools(self, run_input: RunAgentInput, thread: Thread | None = None) -> frozenset[str]:
         """Return the graph's tools that no client runs.

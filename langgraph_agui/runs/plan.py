@@ -18,7 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
 from langgraph_agui.compat.approval_tool import approval_answers
-from langgraph_agui.compat.interrupts import command_answers
+from langgraph_agui.compat.interrupts import command_answers, with_message
 from langgraph_agui.graphs import ROOT_CHANNEL, Thread
 from langgraph_agui.graphs.past import PastMessages
 from langgraph_agui.interrupts.answers import Resolution, resolve, unused
@@ -197,7 +197,7 @@ class RunPlanner:
         if not self._graph.has_checkpointer:
             return await self._plan_without_thread()
         thread = await self._load()
-        pending = await self._agent.interrupt_reader().read(thread.state, self._config)
+        pending = await self._agent.pending_interrupts(thread.state, self._config)
         ask_again = Show(thread, thread.state.values, pending)
         command = command_answers(self._input, pending)
         if command is not None and not pending:  # it was answered before
@@ -278,7 +278,7 @@ class RunPlanner:
         thread: Thread,
         pending: PendingInterrupts,
     ) -> Resume | Abandon:
-        resolution = resolve(effective, pending)
+        resolution = resolve(with_message(effective, pending.requests), pending)
         # If the run pauses again, the messages that came with the answers run when it waits for
         # nothing more.
         new = self._input.messages[history.start_of_new(self._input.messages, thread.messages) :]

@@ -418,7 +418,7 @@ class Run:
         self._translation.state.values(
             (), stored.values
         )  # with what the finished tasks have written
-        return await self._agent.interrupt_reader().read(stored, self._config)
+        return await self._agent.pending_interrupts(stored, self._config)
 
     def _report_unasked(self) -> None:
         """Warn of what the client sent and no node has asked for. Nobody knows that of a graph on a

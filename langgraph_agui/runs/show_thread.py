@@ -94,4 +94,4 @@ class ThreadSnapshot:
         self._translation.load_thread(thread)
         if thread.state.created_at is not None:
             self._translation.update_graph((), thread.state.values, thread.messages)
-        return await self._agent.interrupt_reader().read(thread.state, self._config)
+        return await self._agent.pending_interrupts(thread.state, self._config)

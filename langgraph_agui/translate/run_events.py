@@ -16,6 +16,7 @@ from langgraph.errors import GraphBubbleUp, GraphDrained
 from langgraph.errors import GraphInterrupt as GraphInterruptError
 from langgraph.types import Interrupt as GraphInterrupt
 
+from langgraph_agui.compat.interrupts import show_to_pages
 from langgraph_agui.compat.outputs import read_predictions
 from langgraph_agui.graphs import Thread
 from langgraph_agui.interrupts.pauses import interrupt_requests
@@ -191,12 +192,14 @@ class Translation:
         self._settle()
         if interrupts is None:
             calls = open_tool_calls(self._stored.now)
-            raised = [
-                interrupt_requests(one, calls, self._redact)
-                for one in self.subagents.raised_interrupts
+            requests = [
+                request
+                for raised in self.subagents.raised_interrupts
+                for request in interrupt_requests(raised, calls, self._redact)
             ]
+            show_to_pages(requests)
             interrupts = self.subagents.attribute_interrupts(
-                [request.interrupt for requests in raised for request in requests]
+                [request.interrupt for request in requests]
             )
         self.subagents.close_all(interrupts)
         if interrupts:
@@ -275,8 +278,8 @@ class Translation:
         self.subagents.record_interrupts(interrupts, subagent)
 
     def remove_client_results(self, interrupts: Sequence[Interrupt]) -> None:
-        """Take from the client its own results of calls that the graph is about to answer
-        (CopilotKit makes them).
+        """Take from the client its own results of calls that the graph is about to answer: a page
+        may have made some when it was asked about them.
         """
         calls = {one.tool_call_id for one in self.subagents.attribute_interrupts(interrupts)}
         if self._conversation.remove_results(calls):

@@ -129,7 +129,6 @@ EDIT = {"type": "edit", "edited_action": {"name": "spend", "args": {"amount": 5}
         ({"approved": True, "editedArgs": {"amount": 5}}, EDIT),
         ({"approved": False, "editedArgs": {"amount": 5}}, {"type": "reject"}),
         ({"approved": False, "message": "no"}, {"type": "reject", "message": "no"}),
-        ({"approved": False, "reason": "no"}, {"type": "reject", "message": "no"}),
         (
             {"approved": False, "type": "respond", "message": "done"},
             {"type": "respond", "message": "done"},

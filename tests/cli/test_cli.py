@@ -399,7 +399,7 @@ def test_version():
 
 
 @pytest.mark.parametrize(
-    "command", [(), ("serve",), ("demo",), ("chat",), ("validate",), ("replay",)]
+    "command", [(), ("serve",), ("demo",), ("chat",), ("validate",), ("play",)]
 )
 def test_help(command):
     result = invoke(*command, "--help")

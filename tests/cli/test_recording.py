@@ -1,4 +1,4 @@
-"""`validate` and `replay`: what they take, find and show."""
+"""`validate` and `play`: what they take, find and show."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def test_each_form_of_a_recording_is_read(
         (tmp_path / "run").write_text(form)
         checked, shown = (
             invoke("validate", tmp_path / "run"),
-            invoke("replay", tmp_path / "run", "--speed", 0),
+            invoke("play", tmp_path / "run", "--speed", 0),
         )
         assert (checked.exit_code, checked.stdout) == (
             0,
@@ -107,7 +107,7 @@ def test_a_frame_that_is_no_event_is_a_finding(tmp_path: Path) -> None:
     result = invoke("validate", tmp_path / "run")
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (1, "1 event, 1 finding.")
     assert result.stdout.startswith("after event 1: invalid-json: ")
-    shown = invoke("replay", tmp_path / "run")
+    shown = invoke("play", tmp_path / "run")
     assert (shown.exit_code, "The stream broke off: " in shown.stdout) == (1, True)
 
 
@@ -124,7 +124,7 @@ def test_a_frame_that_is_no_event_is_a_finding(tmp_path: Path) -> None:
         b"\xff",
     ],
 )
-@pytest.mark.parametrize("command", ["validate", "replay"])
+@pytest.mark.parametrize("command", ["validate", "play"])
 def test_what_is_no_recording(command: str, content: bytes, tmp_path: Path) -> None:
     (tmp_path / "run").write_bytes(content)
     result = invoke(command, tmp_path / "run")
@@ -158,5 +158,5 @@ async def test_the_pace_is_that_of_the_recording(
     path.write_text(exported(given, events, gap=20))
     for speed in (1, 4):
         began = time.monotonic()
-        assert invoke("replay", path, "--speed", speed).exit_code == 0
+        assert invoke("play", path, "--speed", speed).exit_code == 0
         assert time.monotonic() - began >= 0.02 * (len(events) - 1) / speed

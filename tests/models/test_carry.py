@@ -18,7 +18,7 @@ from langchain_openrouter import ChatOpenRouter
 from langchain_xai import ChatXAI
 
 from langgraph_agui import chat_models as models
-from langgraph_agui.devtools import Finding, check_reasoning
+from langgraph_agui.chat_models import Finding, check_reasoning
 from langgraph_agui.messages.blocks import read_blocks
 from tests.deep import each_value
 from tests.models.playing import REPLAYING, make_replaying

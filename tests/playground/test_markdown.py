@@ -231,8 +231,8 @@ def test_the_page_names_its_agents(client):
 WITHOUT = """
 import sys
 sys.modules["markdown_it"] = sys.modules["pygments"] = None
-from langgraph_agui.devtools.playground.answers import render_texts
-print(render_texts(b'{"texts": ["# <One>\\\\n\\\\n\\\\n*two*\\\\nthree"]}')["html"])
+from langgraph_agui.devtools.playground.markdown import to_html
+print(to_html("# <One>\\n\\n\\n*two*\\nthree"))
 """
 
 
@@ -241,4 +241,4 @@ def test_without_the_packages_texts_are_plain_paragraphs():
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "['<p># &lt;One&gt;</p><p>*two*<br>three</p>']"
+    assert done.stdout.strip() == "<p># &lt;One&gt;</p><p>*two*<br>three</p>"

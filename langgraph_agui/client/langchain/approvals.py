@@ -14,7 +14,7 @@ from langchain_core.messages import ToolCall
 from langgraph.types import interrupt as langgraph_interrupt
 
 from langgraph_agui.nodes import APPROVING, CANCELLED
-from langgraph_agui.protocol.relaxed_schema import relaxed
+from langgraph_agui.protocol.relaxed_schema import relax_schema
 from langgraph_agui.protocol.response_schema import invalid_answer
 from langgraph_agui.protocol.wire import has_expired
 
@@ -28,14 +28,14 @@ def ask(interrupt: Interrupt, error: str | None = None) -> object:
     its beginning.
 
     Args:
-        interrupt: The question. The value of `interrupt()` is its wire form, its schema `relaxed`.
+        interrupt: The question. The value of `interrupt()` is its wire form, its schema relaxed.
         error: Why the agent has refused the last answer; the value contains it as `error`.
     """
     value = interrupt.model_dump(mode="json", by_alias=True)
     if (
         interrupt.response_schema
     ):  # a server applies the schema of a value, and this one is not its own
-        value["responseSchema"] = relaxed(interrupt.response_schema)
+        value["responseSchema"] = relax_schema(interrupt.response_schema)
     while True:
         # Each pass makes the same calls first, so LangGraph finds the earlier answers for them.
         payload: object = langgraph_interrupt(

@@ -1,4 +1,4 @@
-"""The command line: `langgraph-agui serve | chat | demo | doctor | validate | replay`.
+"""The command line: `langgraph-agui serve | chat | demo | doctor | validate | play`.
 
 Its packages are an optional extra; importing this module needs none of them.
 """

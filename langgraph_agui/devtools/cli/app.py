@@ -14,7 +14,7 @@ from langgraph_agui.devtools.cli.formatting import CommandError, ExitCode, print
 
 
 class _Commands(TyperGroup):
-    """Makes what a command returns its exit code, and of a `CommandError` a line on stderr."""
+    """Makes the result of a command its exit code, and of a `CommandError` a line on stderr."""
 
     def invoke(self, ctx: Any) -> None:
         """Run a command."""
@@ -131,9 +131,7 @@ def serve_graph(
 
 @app.command("demo")
 def serve_demo(
-    model: Annotated[
-        str | None, typer.Option(help="A real model, e.g. anthropic:claude-sonnet-5.")
-    ] = None,
+    model: Annotated[str | None, typer.Option(help="A real model, as provider:model.")] = None,
     reasoning: Annotated[bool, typer.Option(help="Ask a real model to show its reasoning.")] = True,
     delay: Annotated[
         float, typer.Option(min=0, help="Seconds per token of the scripted model.")
@@ -181,8 +179,7 @@ def examine_graph(graph: GraphSpec) -> ExitCode:
     models that lose reasoning on the way out to the client or back on the next turn. What a node
     makes when it runs is not found. Modules are looked up from the current directory.
     """
-    from langgraph_agui.devtools import doctor
-    from langgraph_agui.devtools.cli import loading
+    from langgraph_agui.devtools.cli import doctor, loading
 
     return doctor.run(loading.load_targets(graph), graph)
 
@@ -209,12 +206,14 @@ def validate_stream(
     return recording.validate(source, question, header or ())
 
 
+# The command was `replay` before 0.3.
+@app.command("replay", hidden=True, deprecated=True)
 @app.command(
-    "replay",
+    "play",
     epilog="Exit codes: 0 shown, 1 the stream breaks a rule that ends it, 2 the file cannot be "
     "read.",
 )
-def replay_stream(
+def play_stream(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A recorded stream, as for validate.")
     ],
@@ -225,7 +224,7 @@ def replay_stream(
     """Show a recorded run in the terminal, at the pace at which it was recorded."""
     from langgraph_agui.devtools.cli import recording
 
-    return recording.replay(file, speed)
+    return recording.play(file, speed)
 
 
 @app.command(

@@ -1,6 +1,6 @@
 """Puts questions to the person: interrupts to answer (AG-UI 1.0, interrupts), and lines to type.
 
-In: open interrupts, and what the person types. Out: payloads for `AGUISession.resume`.
+In: open interrupts, and typed lines. Out: payloads for `AGUISession.resume`.
 """
 
 import os
@@ -13,13 +13,14 @@ from typing import Final, TypeAlias
 
 import click
 from ag_ui.core import Interrupt
+from pydantic import JsonValue
 from pydantic_core import from_json
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 
-from langgraph_agui.devtools.cli.answers import (
-    Action,
+from langgraph_agui.devtools.cli.choices import (
     Choices,
+    Verb,
     choices_of,
     fields_of,
     mismatch,
@@ -35,7 +36,7 @@ from langgraph_agui.devtools.cli.formatting import (
     shorten,
 )
 from langgraph_agui.devtools.cli.view import View
-from langgraph_agui.protocol.wire import JsonValue, has_expired
+from langgraph_agui.protocol import has_expired
 
 # Asks for a line: takes the prompt and the text to edit, and raises `EOFError` at the end of the
 # input.
@@ -86,7 +87,7 @@ class InterruptPrompt:
         return payloads, cancelled
 
     def show_waiting(self, interrupts: Sequence[Interrupt]) -> None:
-        """Print what the run waits for, where no person can answer."""
+        """Print the questions of a run, where no person can answer."""
         for interrupt in interrupts:
             self._view.line(f"waiting: {self._question(interrupt)}", "error")
 
@@ -99,7 +100,7 @@ class InterruptPrompt:
             raise Cancelled
         choices = choices_of(interrupt)
         self._show(interrupt, choices, place)
-        discard_typed()  # only what the person types after seeing the question answers it
+        discard_typed()  # it was typed before the person has seen the question
         while True:
             try:
                 payload = self._read_answer(interrupt, choices)
@@ -129,18 +130,18 @@ class InterruptPrompt:
                 raise ValueError(choices.expected()) from None
         word, rest = found
         match choices.words[word]:
-            case Action.CANCEL:
+            case Verb.CANCEL:
                 raise Cancelled
-            case Action.EDIT:
+            case Verb.EDIT:
                 return self._edited(interrupt, rest)
-            case Action.FILL:
+            case Verb.FILL:
                 return self._filled(interrupt.response_schema or {})
-            case Action.REJECT:
+            case Verb.REJECT:
                 reason = rest or (
                     self._read_line("why (optional): ", "").strip() if is_person() else ""
                 )
                 return {"approved": False, **({"message": reason} if reason else {})}
-            case Action.RESPOND:
+            case Verb.RESPOND:
                 if not (response := rest or self._read_line("result: ", "").strip()):
                     raise ValueError("There is nothing to respond with.")
                 return {"approved": False, "type": "respond", "message": response}
@@ -199,9 +200,8 @@ class InterruptPrompt:
             raise ValueError(f"That is not JSON: {error}") from None
         if not isinstance(arguments, dict):
             raise ValueError("Expected a JSON object with the arguments.")
-        if (
-            has_editor and arguments == before
-        ):  # whoever closes the editor without a change does not approve
+        # Whoever closes the editor without a change does not approve.
+        if has_editor and arguments == before:
             raise ValueError("Nothing was changed.")
         return {"approved": True, "editedArgs": arguments}
 
@@ -223,7 +223,7 @@ class InterruptPrompt:
             body.append(safe(name, "bold"))
         if name or details:
             body.append(_arguments(details))
-        if Action.FILL in choices.words.values() or not (choices.text or len(choices.words) > 1):
+        if Verb.FILL in choices.words.values() or not (choices.text or len(choices.words) > 1):
             body.append(safe(f"expected: {choices.json}", "note"))
         if interrupt.expires_at:
             body.append(safe(f"until {interrupt.expires_at}", "note"))
@@ -279,9 +279,8 @@ def discard_typed() -> None:
     stdin = sys.stdin.fileno()
     with suppress(termios.error):  # the terminal is gone; the next read reports it
         termios.tcflush(stdin, termios.TCIFLUSH)
-        while select.select([stdin], [], [], _QUIET_SECONDS)[
-            0
-        ]:  # more than the terminal can buffer comes in pieces
+        # More than the terminal can buffer comes in pieces.
+        while select.select([stdin], [], [], _QUIET_SECONDS)[0]:
             termios.tcflush(stdin, termios.TCIFLUSH)
 
 

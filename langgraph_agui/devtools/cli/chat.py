@@ -6,6 +6,7 @@ on a `View`.
 
 import asyncio
 import logging
+import re
 import threading
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
@@ -14,12 +15,12 @@ from shlex import quote
 from tempfile import NamedTemporaryFile
 from typing import Final, TypeVar
 
+import httpx2
 from ag_ui import core as agui
 from rich.console import Console, Group
 from rich.text import Text
 
 from langgraph_agui.client import AGUIClient, AGUISession, Turn, errors
-from langgraph_agui.client.endpoint import HEADER_NAME, parsed_url, public
 from langgraph_agui.devtools.cli.approval import (
     LEAVING,
     InterruptPrompt,
@@ -53,6 +54,8 @@ _STOPPED: Final = "The user stopped it."
 _MAX_AUTHOR: Final = 40
 # How much of a message is looked at for its line in the list.
 _MAX_SUMMARY: Final = 1000
+# The name of a header (RFC 9110, token).
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # How many seconds an agent has to answer a question about itself.
 _PATIENCE: Final = 5.0
 
@@ -136,7 +139,7 @@ class Chat:
 
     def __init__(self, session: "AGUISession[object]", view: View, options: str = "") -> None:
         self._session, self._view = session, view
-        self._url, self._options = public(parsed_url(session.client.url)), options
+        self._url, self._options = public_url(session.client.url), options
         # The run that streams.
         self._run: agui.RunStartedEvent | None = None
         self._interrupts = InterruptPrompt(view, self._read_line)
@@ -199,8 +202,8 @@ class Chat:
                 code = error.code
 
     def _next_turn(self) -> Turn | None:
-        """Read what starts the next turn: answers while interrupts are open, else a message. None
-        if it is empty.
+        """Return the next turn: of answers while interrupts are open, else of a message. None if
+        the message is empty.
         """
         if self._session.interrupts:
             return self._resume()
@@ -210,9 +213,7 @@ class Chat:
         return self._session.send(line.strip()) if line.strip() else None
 
     def _show_way_back(self) -> None:
-        """Print the command that opens this conversation again, and save what the agent does not
-        keep.
-        """
+        """Print the command that opens this conversation again; save it if the agent does not."""
         session, console = self._session, self._view.console
         if not (session.messages and console.is_terminal and is_person()):
             return
@@ -290,9 +291,8 @@ class Chat:
                         joins = False  # of further runs, the events are shown
                         self._show_history("")
         except KeyboardInterrupt:
-            for (
-                call
-            ) in self._session.pending_tool_calls:  # the thread cannot continue without results
+            # The thread cannot continue without results.
+            for call in self._session.pending_tool_calls:
                 self._session.answer(call.id, _STOPPED, error=_STOPPED)
             if self._run is not None:  # it may outlive the connection
                 _answer_of(self._session.client.cancel(self._run.thread_id, self._run.run_id))
@@ -384,10 +384,15 @@ class _WarningHandler(logging.Handler):
 
 
 def _answer_of(asking: Coroutine[object, None, T]) -> T | None:
-    """Return what the agent answers, or None: it may lack the route, or be gone."""
+    """Return the answer of an agent, or None: it may lack the route, or be gone."""
     with suppress(errors.AgentError, TimeoutError):
         return asyncio.run(asyncio.wait_for(asking, _PATIENCE))
     return None
+
+
+def public_url(url: str) -> str:
+    """Return the URL of an agent without its user, password and query."""
+    return str(httpx2.URL(url).copy_with(username=None, password=None, query=None, fragment=None))
 
 
 def parse_headers(lines: Sequence[str]) -> dict[str, str]:
@@ -397,8 +402,8 @@ def parse_headers(lines: Sequence[str]) -> dict[str, str]:
     headers = {}
     for line in lines:
         name, separator, value = line.partition(":")
-        if not separator or not HEADER_NAME.fullmatch(name.strip()):
-            start = HEADER_NAME.match(line.strip())  # what follows may be a secret
+        if not separator or not _HEADER_NAME.fullmatch(name.strip()):
+            start = _HEADER_NAME.match(line.strip())  # what follows may be a secret
             raise CommandError(
                 f"--header {start[0] if start else ''}… must look like 'Name: value'."
             )

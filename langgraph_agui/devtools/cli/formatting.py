@@ -24,7 +24,7 @@ from langgraph_agui.protocol import to_jsonable
 # How many characters of a tool result are printed.
 MAX_RESULT: Final = 2000
 
-# Our style names, and what rich calls them.
+# Our style names, and those of rich.
 STYLES: Final = {
     "thinking": "dim italic",
     "call": "cyan",
@@ -140,6 +140,11 @@ def one_line(text: str, limit: int) -> str:
     return flat if len(flat) <= limit else f"{flat[: max(limit - 1, 0)]}…"
 
 
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun, such as `1 event` or `2 events`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def plain_text(content: str | Sequence[agui.ContentPart] | None) -> str:
     """Return the text of a message's content; other parts appear as `[image]` and the like."""
     if content is None or isinstance(content, str):
@@ -179,8 +184,8 @@ class Subagents:
         return "" if run is None else "  " * (len(self._lineage(run)) or 1)
 
     def prefix(self, run: str | None) -> str:
-        """Return what stands before a subagent's first line: its name only where others run at the
-        same time.
+        """Return the prefix of a subagent's first line. It has the name only where others run at
+        the same time.
         """
         if run is None:
             return ""
@@ -242,9 +247,8 @@ class ActivityLines:
             yield f"{event.activity_type}: {json_text(patch if content is None else content)}"
             return
         for operation in patch:
-            value = (
-                "\n" if operation["path"] == "/status" else operation.get("value")
-            )  # with a status the tool ends
+            # With a status the tool ends.
+            value = "\n" if operation["path"] == "/status" else operation.get("value")
             text = value if isinstance(value, str) else f"\n{json_text(value)}\n"
             *lines, self._partial[key] = (self._partial[key] + text).split("\n")
             yield from (f"{self._tools[key]}: {line}" for line in lines if line)
@@ -274,13 +278,9 @@ def summarize(
                     yield f"{author}thought", content
             case agui.ToolMessage(content=content, error=error):
                 tool = tools.get(message.tool_call_id, "tool")
-                outcome = (
-                    "rejected"
-                    if message.tool_call_id in rejected
-                    else "failed"
-                    if error
-                    else "result"
-                )
+                outcome = "failed" if error else "result"
+                if message.tool_call_id in rejected:
+                    outcome = "rejected"
                 yield f"{author}{outcome} {tool}", plain_text(content) or error or ""
             case agui.ActivityMessage(activity_type=kind, content=activity):
                 yield f"{author}{kind}", json_text(activity)

@@ -1,19 +1,21 @@
-"""Loads what a user names on the command line: graphs by `module:name`, a model by `provider:name`.
+"""Loads the objects that a user names on the command line: graphs by `module:name`, a model by
+`provider:name`.
 
-In: the argument as typed. Out: the loaded object, or a `CommandError` that names what is wrong with
-the argument.
+In: the argument as typed. Out: the loaded object, or a `CommandError` that tells the mistake in the
+argument.
 """
 
 import importlib
 import importlib.util
 import inspect
 import os
+import re
 import sys
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from operator import attrgetter
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 from dotenv import dotenv_values
 from langchain_core.language_models import BaseChatModel
@@ -23,12 +25,11 @@ from langgraph.pregel.remote import RemoteGraph
 from pydantic import BaseModel
 
 from langgraph_agui import LangGraphAgent
+from langgraph_agui.chat_models import reasoning_options
 from langgraph_agui.devtools.cli.formatting import CommandError
-from langgraph_agui.devtools.reasoning_support import is_adaptive
-from langgraph_agui.graphs import Graph
-from langgraph_agui.options import OnDisconnect
 
-_KEY_VARIABLES: Final = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+# The environment variable with the API key of a provider.
+_KEY_VARIABLE: Final = re.compile(r"[A-Z]+_API_KEY")
 
 
 class _GraphPath(BaseModel):
@@ -65,8 +66,8 @@ def load_targets(spec: str) -> dict[str, object]:
 
 
 async def finish(target: object, spec: str, stack: AsyncExitStack) -> object:
-    """Return what an asynchronous factory makes, anything else as it is; `stack` closes what the
-    factory opens.
+    """Return the graph or agent of an asynchronous factory, anything else as it is; `stack` closes
+    all that the factory opens.
     """
     try:
         if isinstance(target, AbstractAsyncContextManager):
@@ -82,15 +83,14 @@ def make_agent(
     spec: str,
     *,
     expose_errors: bool = False,
-    on_disconnect: OnDisconnect = "cancel",
+    on_disconnect: Literal["cancel", "continue"] = "cancel",
 ) -> LangGraphAgent:
     """Return an agent for a graph. A `LangGraphAgent` stays as it is."""
     if isinstance(target, LangGraphAgent):
         return target
     try:
-        return LangGraphAgent(
-            cast("Graph", target), name, expose_errors=expose_errors, on_disconnect=on_disconnect
-        )
+        graph = cast("Pregel[Any, Any, Any, Any]", target)  # which the agent checks
+        return LangGraphAgent(graph, name, expose_errors=expose_errors, on_disconnect=on_disconnect)
     except (TypeError, ValueError) as error:
         raise CommandError(f"{spec} cannot be served: {error}") from error
 
@@ -104,39 +104,24 @@ def load_model(spec: str, *, reasoning: bool = True) -> BaseChatModel:
     provider, _, name = spec.partition(":")
     if not name:
         raise CommandError(
-            f"--model {spec!r} must look like provider:model, e.g. anthropic:claude-sonnet-5."
+            f"--model {spec!r} must look like provider:model, as init_chat_model takes it."
         )
-    variable = _KEY_VARIABLES.get(provider)
-    if variable and not os.environ.get(variable):
-        raise CommandError(f"--model {spec} needs an API key: set {variable}.")
     try:
         model = init_chat_model(name, model_provider=provider)
-        options = _reasoning_options(provider, model) if reasoning else {}
+        _check_key(model)
+        options = reasoning_options(model) if reasoning else {}
         return init_chat_model(name, model_provider=provider, **options) if options else model
-    except (
-        Exception
-    ) as error:  # each provider raises its own errors for a wrong name or a missing key
+    except Exception as error:  # each provider raises its own for a wrong name or a missing key
+        if (variable := _KEY_VARIABLE.search(str(error))) and not os.environ.get(variable[0]):
+            raise CommandError(f"--model {spec} needs an API key: set {variable[0]}.") from error
         raise CommandError(f"--model {spec} cannot be used: {error}") from error
 
 
-def _reasoning_options(provider: str, model: BaseChatModel) -> dict[str, Any]:
-    """Return the options that make reasoning visible. A model without a profile is assumed to be
-    recent.
-    """
-    if not (model.profile or {}).get("reasoning_output", True):
-        return {}
-    by_budget = {"type": "enabled", "budget_tokens": 2048}
-    options: dict[str, dict[str, Any]] = {
-        "openai": {"reasoning": {"effort": "medium", "summary": "auto"}},
-        "google_genai": {"include_thoughts": True},
-        "ollama": {"reasoning": True},
-        "anthropic": {
-            "thinking": {"type": "adaptive", "display": "summarized"}
-            if is_adaptive(model)
-            else by_budget
-        },
-    }
-    return options.get(provider, {})
+def _check_key(model: BaseChatModel) -> None:
+    """Raise `ValueError` for a model without its API key, which would fail at its first call."""
+    for attribute, variable in model.lc_secrets.items():
+        if _KEY_VARIABLE.fullmatch(variable) and not getattr(model, attribute, None):
+            raise ValueError(variable)
 
 
 def _load_config(path: Path) -> dict[str, object]:
@@ -150,43 +135,39 @@ def _load_config(path: Path) -> dict[str, object]:
     env = dotenv_values(folder / config.env) if isinstance(config.env, str) else config.env
     for name, value in env.items():
         os.environ.setdefault(name, value or "")
-    sys.path[:0] = [
-        str((folder / one).resolve()) for one in config.dependencies if one.startswith(".")
-    ]
-    paths = {name: one if isinstance(one, str) else one.path for name, one in config.graphs.items()}
-    return {name: _load(str(folder / one) if ".py:" in one else one) for name, one in paths.items()}
+    local = [one for one in config.dependencies if one.startswith(".")]
+    sys.path[:0] = [str((folder / one).resolve()) for one in local]
+    targets: dict[str, object] = {}
+    for name, graph in config.graphs.items():
+        spec = graph if isinstance(graph, str) else graph.path
+        targets[name] = _load(str(folder / spec) if ".py:" in spec else spec)
+    return targets
 
 
 def _graphs_of(module: ModuleType, spec: str) -> dict[str, object]:
     """Return the graphs and agents of a module, or else its factories. Raises `CommandError` if it
     has none.
     """
-    public: list[tuple[str, object]] = [
-        item for item in vars(module).items() if not item[0].startswith("_")
-    ]
-    wrapped = [one.graph for _, one in public if isinstance(one, LangGraphAgent)]
-    graphs = [item for item in public if isinstance(item[1], LangGraphAgent | Pregel | RemoteGraph)]
-    graphs = [item for item in graphs if not any(item[1] is graph for graph in wrapped)]
-    if found := {
-        id(one): (name, one) for name, one in reversed(graphs)
-    }:  # one with two names has the first
-        return dict(reversed(found.values()))
-    functions = [
-        one
-        for _, one in public
-        if isinstance(one, FunctionType) and one.__module__ == module.__name__
-    ]
-    if factories := {one.__name__: one for one in functions if _is_factory(one)}:
+    public = {name: one for name, one in vars(module).items() if not name.startswith("_")}
+    # An object with two names has the first, and a graph in an agent is served by the agent.
+    known = [id(one.graph) for one in public.values() if isinstance(one, LangGraphAgent)]
+    found: dict[str, object] = {}
+    for name, one in public.items():
+        if isinstance(one, LangGraphAgent | Pregel | RemoteGraph) and id(one) not in known:
+            known.append(id(one))
+            found[name] = one
+    if found:
+        return found
+    functions = [one for one in public.values() if isinstance(one, FunctionType)]
+    own = [one for one in functions if one.__module__ == module.__name__]
+    if factories := {one.__name__: one for one in own if _is_factory(one)}:
         return {**factories}
-    has = [name for name, one in public if isinstance(one, StateGraph)] + [
-        f"{one.__name__}()" for one in functions
-    ]
+    builders = [name for name, one in public.items() if isinstance(one, StateGraph)]
+    has = [*builders, *(f"{one.__name__}()" for one in own)]
     raise CommandError(
         f"{spec} has no compiled graph, no agent, and no function without arguments whose name or "
-        f"result names a "
-        f"graph or an agent. It has {', '.join(has) or 'no functions'}. A StateGraph needs "
-        f".compile(); "
-        f"name others: {spec}:name."
+        f"result names a graph or an agent. It has {', '.join(has) or 'no functions'}. A "
+        f"StateGraph needs .compile(); name others: {spec}:name."
     )
 
 
@@ -208,7 +189,7 @@ def _required(function: object) -> list[inspect.Parameter]:
 
 
 def _load(spec: str) -> object:
-    """Return what `spec` names, or what that returns if it can be called."""
+    """Return the object that `spec` names; if it is a factory, its result."""
     source, _, path = spec.rpartition(":")
     if not source or not path:
         raise CommandError(
@@ -222,8 +203,8 @@ def _load(spec: str) -> object:
 
 
 def _call(target: object, spec: str) -> object:
-    """Return what a factory returns: of no arguments, or of a configuration, as on a LangGraph
-    server.
+    """Return the result of a factory, which takes no arguments or a configuration, as on a
+    LangGraph server; anything else as it is.
     """
     try:
         if not callable(target):

@@ -1,4 +1,4 @@
-"""`langgraph-agui validate` and `replay`: recorded streams, and whether they keep the rules of
+"""`langgraph-agui validate` and `play`: recorded streams, and whether they keep the rules of
 AG-UI 1.0.
 
 In: a file, or the address of an agent. Out: findings, or the run as the terminal shows it.
@@ -17,18 +17,31 @@ import typer
 from ag_ui import core as agui
 from rich.console import Console
 
-from langgraph_agui.client import AGUIClient, endpoint
+from langgraph_agui.client import AGUIClient, errors
 from langgraph_agui.devtools.cli import chat
-from langgraph_agui.devtools.cli.formatting import CommandError, ExitCode, plain_text, printable
-from langgraph_agui.protocol import ProtocolError, SSEDecoder, Verifier, to_jsonable
-from langgraph_agui.protocol.schema import parse_input
-from langgraph_agui.protocol.verify import first_fault
+from langgraph_agui.devtools.cli.formatting import (
+    CommandError,
+    ExitCode,
+    plain_text,
+    plural,
+    printable,
+)
+from langgraph_agui.devtools.faults import first_fault
+from langgraph_agui.protocol import (
+    ProtocolError,
+    SSEDecoder,
+    Verifier,
+    parse_input,
+    to_jsonable,
+)
 
 _EXPECTED: Final = (
     'Expected an export of the playground (lines {"input": …} and {"at": ms, "event": …}), the '
-    "output of chat --json, "
-    "or a dump of an event stream (SSE)."
+    "output of chat --json, or a dump of an event stream (SSE)."
 )
+_SSE_STARTS: Final = ("data:", "event:", "id:", "retry:", ":")
+# Seconds that an agent has to take the connection, and to send something.
+_TIMEOUT: Final = httpx2.Timeout(10, read=600)
 
 
 @dataclass(slots=True)
@@ -51,7 +64,7 @@ def read_recording(data: bytes) -> list[Stream]:
     is none.
     """
     lines = [line for line in data.decode("utf-8-sig").splitlines() if line.strip()]
-    if lines and lines[0].startswith(("data:", "event:", "id:", "retry:", ":")):
+    if lines and lines[0].startswith(_SSE_STARTS):
         return [_decode(data, None)]
     streams: list[Stream] = []
     for number, line in enumerate(lines, 1):
@@ -90,92 +103,100 @@ def _read(path: Path) -> list[Stream]:
 
 
 def validate(source: str, question: str, headers: Sequence[str] = ()) -> ExitCode:
-    """Print what the strict verifier finds in a recording, or in the answer of an agent to
+    """Print the findings of the strict verifier: in a recording, or in the answer of an agent to
     `question`.
 
-    It stops at the first finding of a stream, as later ones would follow from it.
+    Each stream has at most one: later ones would follow from it.
     """
     streams = [_ask(source, question, headers)] if "://" in source else _read(Path(source))
     before, findings = 0, 0
     for stream in streams:
-        fault = first_fault((event for _, event in stream.events), stream.input)
-        if stream.fault is not None and (fault is None or fault[0] == len(stream.events)):
-            fault = len(stream.events), stream.fault
-        if fault is not None:
-            findings += 1
+        count = len(stream.events)
+        if (fault := _fault_in(stream)) is not None:
             index, error = fault
-            place = (
-                f"event {before + index + 1}"
-                if index < len(stream.events)
-                else f"after event {before + index}"
-            )
+            is_whole = index == count
+            place = f"after event {before + index}" if is_whole else f"event {before + index + 1}"
             typer.echo(printable(f"{place}: {error.code}: {error}"))
-        before += len(stream.events)
-    result = (
-        "every rule kept"
-        if not findings
-        else f"{findings} {'finding' if findings == 1 else 'findings'}"
-    )
-    typer.echo(f"{before} {'event' if before == 1 else 'events'}, {result}.")
+            findings += 1
+        before += count
+    result = plural(findings, "finding") if findings else "every rule kept"
+    typer.echo(f"{plural(before, 'event')}, {result}.")
     return ExitCode.FAILED if findings else ExitCode.OK
 
 
-def _ask(url: str, question: str, headers: Sequence[str]) -> Stream:
-    """Return the answer of the agent at `url`, in a new thread. Raises `CommandError` if there is
-    none.
+def _fault_in(stream: Stream) -> tuple[int, ProtocolError] | None:
+    """Return the first fault of a stream, as `first_fault` does; a frame that is no event comes
+    behind its events.
     """
-    message = agui.UserMessage(id=str(uuid4()), content=question)
+    events = [event for _, event in stream.events]
+    fault = first_fault(events, stream.input)
+    if stream.fault is not None and (fault is None or fault[0] == len(events)):
+        return len(events), stream.fault
+    return fault
+
+
+def _ask(url: str, question: str, headers: Sequence[str]) -> Stream:
+    """Return the answer of the agent at `url`, in a new thread, as it is on the wire.
+
+    `AGUIClient` would read it as clients do, which take more than agents may send.
+
+    Raises:
+        CommandError: There is no answer, or no stream.
+    """
     run_input = agui.RunAgentInput(
         protocol_version=agui.PROTOCOL_VERSION,
         thread_id=str(uuid4()),
         run_id=str(uuid4()),
-        messages=[message],
+        messages=[agui.UserMessage(id=str(uuid4()), content=question)],
     )
+    sent = chat.parse_headers(headers)
     try:
-        sent = chat.parse_headers(headers)
         AGUIClient(url, headers=sent)  # which checks both
     except ValueError as error:
         raise CommandError(str(error)) from error
+    sent = {**sent, "Accept": "text/event-stream"}
     body = bytearray()
     try:
-        with httpx2.Client(verify=endpoint.tls()) as http:
-            request = http.build_request(
-                "POST",
-                url,
-                json=to_jsonable(run_input),
-                headers={**sent, "Accept": "text/event-stream"},
-                timeout=endpoint.TIMEOUT,
-            )
-            response = http.send(request, stream=True)
-            if not endpoint.is_event_stream(response):
-                raise CommandError(
-                    str(endpoint.response_error(response, response.read())), ExitCode.UNREACHABLE
-                )
+        with httpx2.stream(
+            "POST", url, json=to_jsonable(run_input), headers=sent, timeout=_TIMEOUT
+        ) as response:
+            _check_stream(url, response)
             for chunk in response.iter_bytes():
                 body += chunk
+    except errors.AgentError as error:
+        raise CommandError(str(error), ExitCode.UNREACHABLE) from error
     except httpx2.RequestError as error:
         if not body:
+            reason = str(error) or type(error).__name__
             raise CommandError(
-                str(endpoint.connection_error(request.url, error)), ExitCode.UNREACHABLE
+                f"Nobody answers at {chat.public_url(url)}: {reason}.", ExitCode.UNREACHABLE
             ) from error
     return _decode(bytes(body), run_input)
 
 
-def replay(path: Path, speed: float = 1) -> ExitCode:
+def _check_stream(url: str, response: httpx2.Response) -> None:
+    """Raise `AgentError` if a response is no event stream."""
+    place = chat.public_url(url)
+    content_type = response.headers.get("content-type", "")
+    if not response.is_success:
+        raise errors.AgentStatusError(place, response.status_code, response.read().decode())
+    if content_type.partition(";")[0].strip().lower() != "text/event-stream":
+        raise errors.NotAnEventStreamError(
+            f"{place} answered {content_type or 'no content type'}, not an AG-UI event stream."
+        )
+
+
+def play(path: Path, speed: float = 1) -> ExitCode:
     """Show the runs of a recording, `speed` times as fast as they were; 0 shows all at once."""
     view = chat.view_for(Console(highlight=False))
     for stream in _read(path):
-        asked = (
-            [one for one in stream.input.messages if isinstance(one, agui.UserMessage)]
-            if stream.input
-            else []
-        )
-        if asked:
-            view.line(f"> {plain_text(asked[-1].content)}")
+        if (question := _question_of(stream)) is not None:
+            view.line(f"> {question}")
         verifier, last = Verifier(), None
         try:
             for at, event in stream.events:
-                time.sleep(max(at - last, 0) / 1000 / speed if speed and last is not None else 0)
+                if speed and last is not None:
+                    time.sleep(max(at - last, 0) / 1000 / speed)
                 last = at
                 for one in verifier.feed(event):
                     view.feed(one)
@@ -188,3 +209,10 @@ def replay(path: Path, speed: float = 1) -> ExitCode:
         finally:
             view.finish()
     return ExitCode.OK
+
+
+def _question_of(stream: Stream) -> str | None:
+    """Return the text of the last user message that a stream answers, if its input is known."""
+    messages = stream.input.messages if stream.input is not None else ()
+    asked = [one.content for one in messages if isinstance(one, agui.UserMessage)]
+    return plain_text(asked[-1]) if asked else None

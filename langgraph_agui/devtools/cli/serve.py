@@ -1,6 +1,6 @@
 """A small web server: the playground at `/`, the agent at `/agent`, or several at `/agents/NAME`.
 
-In: what to serve, and where to listen. Out: a FastAPI application, served until Ctrl-C.
+In: a site, which is graphs and how to serve them. Out: a FastAPI application, served until Ctrl-C.
 """
 
 import asyncio
@@ -30,12 +30,10 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from uvicorn.supervisors import ChangeReload
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.devtools.cli import chat, loading
 from langgraph_agui.devtools.cli.formatting import CommandError, ExitCode, printable
 from langgraph_agui.devtools.playground import playground_router
-from langgraph_agui.fastapi import add_langgraph_fastapi_endpoint
-from langgraph_agui.graphs import adapt_graph
 
 AGENT_PATH: Final = "/agent"
 _ORIGIN: Final = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/\s]+/?")
@@ -121,10 +119,8 @@ async def _serve(site: Site, targets: Mapping[str, object], listener: socket.soc
             or f"{next(iter(agents)) if len(agents) == 1 else site.spec} · AG-UI playground"
         )
         app = build_app(agents, title, site.host, site.suggestions, site.origins, site.api_key)
-        page, header = (
-            _page(site, listener),
-            " -H 'Authorization: Bearer KEY'" if site.api_key else "",
-        )
+        page = _page(site, listener)
+        header = " -H 'Authorization: Bearer KEY'" if site.api_key else ""
         urls = [page.partition("/?")[0].rstrip("/") + path for path in _paths(agents).values()]
         lines = [f"  Playground  {page}", *(f"  Agent       {url}" for url in urls)]
         terminal = f'  Terminal    langgraph-agui chat {urls[0]} "Hello"{header}'
@@ -136,10 +132,9 @@ async def _serve(site: Site, targets: Mapping[str, object], listener: socket.soc
         config = uvicorn.Config(
             app, log_level="warning", timeout_graceful_shutdown=_SHUTDOWN_SECONDS
         )
+        # uvicorn raises these again at its end, while the stack is open.
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(
-                number, signal.SIG_IGN
-            )  # uvicorn raises them again at its end, while the stack is open
+            signal.signal(number, signal.SIG_IGN)
         await uvicorn.Server(config).serve(sockets=[listener])
 
 
@@ -221,9 +216,11 @@ def build_app(
     guards = [Depends(partial(_check_key, api_key))] if api_key else []
     app = FastAPI(title=title, openapi_url=None, dependencies=guards)
     for name, agent in agents.items():
-        if problem := adapt_graph(agent.graph).checkpointer_problem():
-            raise CommandError(problem)
-        add_langgraph_fastapi_endpoint(app, agent, unquote(paths[name]))
+        try:
+            agent.check_checkpointer()
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+        app.include_router(agui_router(agent, unquote(paths[name])))
     app.include_router(
         playground_router(
             AGENT_PATH if len(paths) == 1 else paths, title=title, suggestions=suggestions
@@ -233,9 +230,8 @@ def build_app(
         raise CommandError(
             f"--cors {wrong[0]} must look like http://localhost:3000, or be * for every page."
         )
-    if (
-        origins
-    ):  # without credentials, so that no page of another site can use the cookie of an API key
+    if origins:
+        # Without credentials, so that no page of another site can use the cookie of an API key.
         allowed = [one.rstrip("/") for one in origins]
         app.add_middleware(
             CORSMiddleware, allow_origins=allowed, allow_methods=["*"], allow_headers=["*"]
@@ -260,7 +256,9 @@ def _paths(agents: Mapping[str, LangGraphAgent]) -> dict[str, str]:
 def _page(site: Site, listener: socket.socket) -> str:
     """Return the URL of the playground."""
     any_address = site.host in {"0.0.0.0", "::"}  # noqa: S104  # a browser cannot open it
-    name = "localhost" if any_address else f"[{site.host}]" if ":" in site.host else site.host
+    name = f"[{site.host}]" if ":" in site.host else site.host
+    if any_address:
+        name = "localhost"
     query = f"?key={quote(site.api_key, safe='')}" if site.api_key else ""
     return f"http://{name}:{listener.getsockname()[1]}/{query}"
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from ag_ui import core as agui
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -26,7 +26,9 @@ from langgraph_agui.devtools.cli.formatting import (
     safe,
     shorten,
 )
-from langgraph_agui.protocol.event_order import ItemKind, item_of
+
+# What streams on the wire, item by item.
+ItemKind: TypeAlias = Literal["text", "reasoning", "call"]
 
 _REDRAWS_PER_SECOND: Final = 12
 _MAX_TITLE: Final = 60
@@ -66,7 +68,7 @@ class Item:
 
     def end(self) -> None:
         """Complete its text."""
-        self.ended, self.final = True, self.kind != "tool call"
+        self.ended, self.final = True, self.kind != "call"
         self.seconds = time.monotonic() - self.started
 
 
@@ -98,12 +100,10 @@ class View:
         if (reason := self.rejected.get(call_id)) is not None:
             self._show_result(call_id, reason, "rejected", run)
         else:
-            failed = (event.metadata or {}).get(
-                "status"
-            ) == "error"  # a convention of `LangGraphAgent`
-            self._show_result(
-                call_id, plain_text(event.content), "failed" if failed else "result", run
-            )
+            # A convention of `LangGraphAgent`.
+            has_failed = (event.metadata or {}).get("status") == "error"
+            status = "failed" if has_failed else "result"
+            self._show_result(call_id, plain_text(event.content), status, run)
 
     def _show_result(self, call_id: str, text: str, status: str, run: str | None) -> None:
         """Show how a call has ended."""
@@ -151,27 +151,29 @@ class View:
             self._update()
 
     def feed(self, event: agui.BaseEvent) -> None:
-        """Show what `event` adds."""
+        """Show an event."""
         self.subagents.receive(event)
         match event:
             case agui.RunStartedEvent():
                 self.begin()
-            case agui.TextMessageStartEvent() | agui.ReasoningMessageStartEvent():
-                self._open(*item_of(event), event.subagent_run_id)
-            case agui.ToolCallStartEvent():
-                self._open(*item_of(event), event.subagent_run_id, event.tool_call_name)
-            case (
-                agui.TextMessageContentEvent()
-                | agui.ReasoningMessageContentEvent()
-                | agui.ToolCallArgsEvent()
-            ):
-                self._extend(*item_of(event), event.delta)
-            case (
-                agui.TextMessageEndEvent()
-                | agui.ReasoningMessageEndEvent()
-                | agui.ToolCallEndEvent()
-            ):
-                self._end(*item_of(event))
+            case agui.TextMessageStartEvent(message_id=id_, subagent_run_id=run):
+                self._open("text", id_, run)
+            case agui.ReasoningMessageStartEvent(message_id=id_, subagent_run_id=run):
+                self._open("reasoning", id_, run)
+            case agui.ToolCallStartEvent(tool_call_id=id_, subagent_run_id=run):
+                self._open("call", id_, run, event.tool_call_name)
+            case agui.TextMessageContentEvent(message_id=id_, delta=delta):
+                self._extend("text", id_, delta)
+            case agui.ReasoningMessageContentEvent(message_id=id_, delta=delta):
+                self._extend("reasoning", id_, delta)
+            case agui.ToolCallArgsEvent(tool_call_id=id_, delta=delta):
+                self._extend("call", id_, delta)
+            case agui.TextMessageEndEvent(message_id=id_):
+                self._end("text", id_)
+            case agui.ReasoningMessageEndEvent(message_id=id_):
+                self._end("reasoning", id_)
+            case agui.ToolCallEndEvent(tool_call_id=id_):
+                self._end("call", id_)
             case agui.ToolCallResultEvent():
                 self._receive_result(event)
             case _:
@@ -210,7 +212,7 @@ class View:
                     self.line("The agent cancelled the run.")
 
     def _subagent_line(self, run: str, text: str, style: str = "subagent") -> None:
-        """Print what happens to a subagent, behind its name."""
+        """Print a line about a subagent, behind its name."""
         self.line(f"{self.subagents.heading(run)} {text}", style, self.subagents.indent(run))
 
     def end_turn(self, state: str | None, usage: Iterable[agui.TokenUsage]) -> None:
@@ -263,7 +265,7 @@ class PlainView(View):
 
     def line(self, text: str, style: str = "note", indent: str = "") -> None:
         """Print `text` once every item before it has ended."""
-        item = Item("text message", "", indent, style=style, parts=[text], ended=True, final=True)
+        item = Item("text", "", indent, style=style, parts=[text], ended=True, final=True)
         self._items["line", str(id(item))] = item
         self._update()
 
@@ -272,18 +274,18 @@ class PlainView(View):
         self.console.print(what, soft_wrap=True)
 
     def _new_item(self, kind: ItemKind, run: str | None, name: str) -> Item:
-        label = {"reasoning message": "thinking: ", "tool call": f"tool {name} "}.get(kind, "")
-        style = {"reasoning message": "thinking", "tool call": "call"}.get(kind, "")
+        label = {"reasoning": "thinking: ", "call": f"tool {name} "}.get(kind, "")
+        style = {"reasoning": "thinking", "call": "call"}.get(kind, "")
         return Item(
             kind, self.subagents.prefix(run) + label, self.subagents.indent(run), name, style
         )
 
     def _update(self) -> None:
-        """Print what the first item has, then continue with the next one if it has ended."""
+        """Print the first item, as far as it has come, and the next one if the first has ended."""
         while self._items:
             key, item = next(iter(self._items.items()))
             # An item without text would leave an empty line, but a call without arguments counts.
-            if not item.printed and (item.parts or item.kind == "tool call"):
+            if not item.printed and (item.parts or item.kind == "call"):
                 item.printed = True
                 self._print(item.prefix, item.style)
             if item.parts:
@@ -328,8 +330,8 @@ class LiveView(View):
         """Add the result to its call; if the call was printed already, print a card with the result
         alone.
         """
-        self._open("tool call", call_id, run, self._tools.get(call_id, "tool"))
-        item = self._items["tool call", call_id]
+        self._open("call", call_id, run, self._tools.get(call_id, "tool"))
+        item = self._items["call", call_id]
         item.result, item.status, item.final = text, status, True
         self._update()
 
@@ -356,13 +358,14 @@ class LiveView(View):
             self.console.print(what)
 
     def _open(self, kind: ItemKind, id_: str, run: str | None, name: str = "") -> None:
-        if kind == "tool call":
+        if kind == "call":
             self._tools[id_] = name
         super()._open(kind, id_, run, name)
 
     def _update(self) -> None:
         """Print the items that change no more, and stop redrawing them."""
-        for key, item in [(key, item) for key, item in self._items.items() if item.final]:
+        final = {key: item for key, item in self._items.items() if item.final}
+        for key, item in final.items():
             del self._items[key]
             if (body := self._render(item)) is not None:
                 self.show(body)
@@ -370,17 +373,16 @@ class LiveView(View):
     def _render(self, item: Item) -> RenderableType | None:
         """Return how an item looks now; None if there is nothing to see."""
         text = "".join(item.parts)
-        if item.kind == "tool call":
+        if item.kind == "call":
             body: RenderableType = self._render_call(item, text)
-        elif item.kind == "reasoning message" and text.strip():
+        elif item.kind == "reasoning" and text.strip():
             body = self._render_reasoning(item, text)
-        elif item.kind == "text message" and text:
+        elif item.kind == "text" and text:
             body = self._render_text(item, text)
         else:
             return None
-        indent = min(
-            len(item.indent), self.console.width // 2
-        )  # rich drops what has no room at all
+        # rich drops text that has no room at all.
+        indent = min(len(item.indent), self.console.width // 2)
         return Padding(body, (0, 0, 0, indent)) if indent else body
 
     def _render_text(self, item: Item, text: str) -> RenderableType:
@@ -404,10 +406,14 @@ class LiveView(View):
 
     def _render_call(self, item: Item, arguments: str) -> RenderableType:
         body: list[RenderableType] = [safe(shorten(arguments))] if arguments else []
-        style, state = "call", item.status or ("running" if item.ended else "calling")
+        style, state = "call", item.status
+        if not state:
+            state = "running" if item.ended else "calling"
         if item.result is not None:
-            style, state = item.status, "done" if item.status == "result" else item.status
-            body.append(safe((_MARKS[style] + shorten(item.result)).rstrip(": "), style))
+            style = item.status
+            state = "done" if style == "result" else style
+            text = f"{_MARKS[style]}{shorten(item.result)}"
+            body.append(safe(text.rstrip(": "), style))
         return formatting.card(
             one_line(item.prefix + item.name, _MAX_TITLE), Group(*body), style, state
         )

@@ -12,20 +12,20 @@ from pathlib import PurePath
 from string import Template
 from typing import Final
 
-from langgraph_agui.kernel.aio import run_in_thread
+from pydantic import BaseModel
+
+from langgraph_agui import InputLimits
+from langgraph_agui.devtools.faults import first_fault
+from langgraph_agui.devtools.playground.markdown import to_html
 from langgraph_agui.kernel.extras import named_extras
+from langgraph_agui.protocol import ProtocolError, parse_input
 
 with named_extras():
-    from fastapi import APIRouter, Request, Response
+    from fastapi import APIRouter, HTTPException, Request, Response
+    from fastapi.concurrency import run_in_threadpool
     from fastapi.responses import HTMLResponse, JSONResponse
 
-    from langgraph_agui.devtools.playground.answers import (
-        MARKDOWN_LIMITS,
-        STREAM_LIMITS,
-        find_faults,
-        render_texts,
-    )
-    from langgraph_agui.fastapi.body import read_body
+    from langgraph_agui.devtools.playground.body import parse_body, read_body
 
 # The headers of the page and of its files.
 HEADERS: Final = {
@@ -39,7 +39,23 @@ HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
 }
 
+_TEXT_LIMITS: Final = InputLimits(max_bytes=1_000_000, max_items=64)
+_STREAM_LIMITS: Final = InputLimits(max_values=1_000_000)
+_TEXTS: Final = 'Expected {"texts": [...]}: at most 64 Markdown texts.'
+_STREAM: Final = (
+    'Expected {"input": RunAgentInput or null, "events": [...]}: AG-UI events as JSON objects.'
+)
+
 _MEDIA_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+class _Texts(BaseModel):
+    texts: list[str]
+
+
+class _Stream(BaseModel):
+    input: dict[str, object] | None = None
+    events: list[dict[str, object]]
 
 
 def playground_router(
@@ -90,12 +106,39 @@ def playground_router(
 
     @router.post("/playground/markdown")
     async def render(request: Request) -> JSONResponse:
-        body = await read_body(request, MARKDOWN_LIMITS.max_bytes, "the texts")
-        return JSONResponse(await run_in_thread(render_texts, body), headers=HEADERS)
+        body = await read_body(request, _TEXT_LIMITS)
+        return JSONResponse(await run_in_threadpool(_render, body), headers=HEADERS)
 
     @router.post("/playground/verify")
     async def judge(request: Request) -> JSONResponse:
-        body = await read_body(request, STREAM_LIMITS.max_bytes, "the stream")
-        return JSONResponse(await run_in_thread(find_faults, body), headers=HEADERS)
+        body = await read_body(request, _STREAM_LIMITS)
+        return JSONResponse(await run_in_threadpool(_judge, body), headers=HEADERS)
 
     return router
+
+
+def _render(body: bytes) -> dict[str, list[str]]:
+    """Return the HTML of each Markdown text in a body."""
+    texts = parse_body(body, _Texts, _TEXT_LIMITS, _TEXTS).texts
+    if len(texts) > _TEXT_LIMITS.max_items:
+        raise HTTPException(413, f"There are {len(texts)} texts. {_TEXTS}")
+    return {"html": [to_html(text) for text in texts]}
+
+
+def _judge(body: bytes) -> dict[str, object]:
+    """Return the first event in a body that breaks a rule for producers, as `findings`: at most
+    one.
+
+    `index` is the event's place; that of a fault of the whole stream is the number of events.
+    """
+    stream = parse_body(body, _Stream, _STREAM_LIMITS, _STREAM)
+    try:
+        run_input = None if stream.input is None else parse_input(stream.input)
+    except ProtocolError as error:
+        raise HTTPException(422, f"{error} {_STREAM}") from error
+    fault = first_fault(stream.events, run_input)
+    if fault is None:
+        return {"findings": [], "stopped": False}
+    index, found = fault
+    finding = {"index": index, "code": found.code, "message": str(found)}
+    return {"findings": [finding], "stopped": True}

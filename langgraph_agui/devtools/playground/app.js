@@ -42,8 +42,8 @@ const questions = new Questions(find("questions"), {
 });
 const inspector = new Inspector(find("inspector"), {
   verify: (input, events) => verifyRun(`${meta("assets")}/verify`, input, events),
-  show: (recorded) => {
-    replayed = recorded;
+  show: (past) => {
+    recorded = past;
     draw();
   },
 });
@@ -60,7 +60,7 @@ let agent = agents[0];
 let thread = new Thread();
 let tools = [];
 /** A recorded thread that is shown instead of the live one. */
-let replayed = null;
+let recorded = null;
 /** What "Retry" does, if not to send the last input again. */
 let again = null;
 let controller = null;
@@ -75,7 +75,7 @@ function draw() {
 }
 
 function drawNow() {
-  const shown = replayed ?? thread;
+  const shown = recorded ?? thread;
   transcript.draw(shown);
   stateView.draw(shown);
   inspector.draw(thread);
@@ -84,7 +84,7 @@ function drawNow() {
   const now = thread.waiting ? "waiting" : thread.status;
   status.dataset.status = now;
   setText(status, STATUS[now]);
-  find("replay").hidden = replayed === null;
+  find("recording").hidden = recorded === null;
   find("welcome").hidden = shown.messages.length > 0;
   find("stop").disabled = !thread.running;
   find("send").disabled = thread.running;
@@ -108,7 +108,7 @@ async function run(input, request = runAgent) {
   const { signal } = (controller = new AbortController());
   const from = agent;
   again = null;
-  replayed = null;
+  recorded = null;
   inspector.begin(input, request === connectThread ? `${from.url}/connect` : from.url);
   draw();
   try {
@@ -212,7 +212,7 @@ function begin(next) {
   thread = next;
   listThreads();
   thread.tools = tools;
-  replayed = null;
+  recorded = null;
   again = null;
   inspector.clear();
   const own = thread;
@@ -286,7 +286,7 @@ find("edit-tools").addEventListener("click", () => dialog.open());
 find("suggestions").addEventListener("click", ({ target }) => {
   if (target.tagName === "BUTTON") composer.submit(target.textContent);
 });
-find("replay").querySelector("button").addEventListener("click", () => inspector.backToNow());
+find("recording").querySelector("button").addEventListener("click", () => inspector.backToNow());
 find("stop").addEventListener("click", stop);
 find("new-thread").addEventListener("click", goToNewThread);
 composer.takeDrops(find("transcript"));

@@ -1,6 +1,6 @@
 // One card for each thing that a person has to answer: an approval, a question, or a call of one of the page's tools.
 
-import { approvalOf, choicesOf, hasExpired, takesText, timeOf } from "./answers.js";
+import { approvalOf, choicesOf, hasExpired, takesText, timeOf } from "./choices.js";
 import { button, make, plain, pretty } from "./dom.js";
 import { Form } from "./forms.js";
 import { ABSENT, check, inferred, isObject, same, Schemas } from "./schema.js";

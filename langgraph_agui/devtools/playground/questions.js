@@ -1,6 +1,6 @@
 // What waits for the person: the open interrupts of a thread, else the open calls of the page's own tools.
 
-import { hasExpired, timeOf } from "./answers.js";
+import { hasExpired, timeOf } from "./choices.js";
 import { callCard, interruptCard } from "./cards.js";
 import { make, setText } from "./dom.js";
 

@@ -1,11 +1,14 @@
-"""Find out what a chat model can do with reasoning, from its class and its settings.
+"""How chat models handle reasoning, by their classes and settings.
 
 A chat model enters, a `Finding` leaves: whether its package gives reasoning to LangChain (out),
-whether it sends it back on the next turn (back), and what to change. Nothing is called. What the
-packages do was read from their code and from the requests that they send (tests/providers). The
-classes next to this module cite what the APIs want.
+whether it sends it back on the next turn (back), and advice. Nothing is called. The rules were read
+from the code of the packages and from their requests (tests/providers). The classes next to this
+module cite the documentation of the APIs.
+
+`reasoning_options` is the advice in the form of arguments, for a model that is yet to be made.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -20,10 +23,15 @@ Judgement: TypeAlias = tuple[bool | None, bool | None, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is known of a model.
+    """What is known of how a model handles reasoning.
 
-    `out` and `back` are None if that is not known, or if there is no reasoning. `provider` is that
-    of `provider_of`. `advice` is what to change, or what there is to know.
+    Attributes:
+        model: The model.
+        provider: Its provider, as `provider_of` names it.
+        out: Whether its package gives reasoning to LangChain; None if that is not known, or if
+            there is no reasoning.
+        back: Whether its package sends reasoning back on the next turn; None as for `out`.
+        advice: Sentences with the changes to make, or with facts to know.
     """
 
     model: BaseChatModel
@@ -31,6 +39,11 @@ class Finding:
     out: bool | None
     back: bool | None
     advice: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the model at its provider; that of its class if it has none."""
+        return _name_of(self.model)
 
     @property
     def wrong(self) -> bool:
@@ -45,26 +58,23 @@ def check_reasoning(model: BaseChatModel, *, splits: bool = False) -> Finding:
         model: The model, as its graph has it.
         splits: Whether its agent splits text at think tags (`ReasoningOptions.think_tags`).
     """
+    return Finding(model, provider_of(model), *_judge(model, splits=splits))
+
+
+def _judge(model: BaseChatModel, *, splits: bool) -> Judgement:
+    """Return `out`, `back` and `advice` of a `Finding`."""
     name, family = type(model).__name__, family_of(model) or ""
     if _mapping(model, "profile").get("reasoning_output") is False:
-        judgement: Judgement = (
-            None,
-            None,
-            (f"{name_of(model)} does not reason, so there is nothing to carry.",),
-        )
-    elif family not in _RULES or not _is_known(model):
-        judgement = (None, None, (_UNKNOWN.format(name=name),))
-    elif splits and _in_text(model, family):
-        judgement = (True, True, ())
-    else:
-        judgement = _RULES[family](model)
-        if False in judgement[:2] and (method := _own_method(model)):
-            judgement = (
-                None,
-                None,
-                (f"{name} has its own {method}(), so what it carries is not known.",),
-            )
-    return Finding(model, provider_of(model), *judgement)
+        return None, None, (f"{_name_of(model)} does not reason, so there is nothing to carry.",)
+    if family not in _RULES or not _is_known(model):
+        return None, None, (_UNKNOWN.format(name=name),)
+    if splits and _in_text(model, family):
+        return True, True, ()
+    judgement = _RULES[family](model)
+    method = _own_method(model)
+    if False in judgement[:2] and method is not None:
+        return None, None, (f"{name} has its own {method}(), so what it carries is not known.",)
+    return judgement
 
 
 _IN_TEXT: Final = (
@@ -76,14 +86,15 @@ _UNKNOWN: Final = (
     'additional_kwargs["reasoning_content"] is shown, and its messages are given back to it as '
     "they were."
 )
-_ADAPTIVE: Final = '{"type": "adaptive", "display": "summarized"}'
-_ENABLED: Final = '{"type": "enabled", "budget_tokens": 2048}'
+_ADAPTIVE: Final = {"type": "adaptive", "display": "summarized"}
+_ENABLED: Final = {"type": "enabled", "budget_tokens": 2048}
+_SUMMARISED: Final = {"effort": "medium", "summary": "auto"}
+_SUMMARY: Final = f"No summary is requested: reasoning={json.dumps(_SUMMARISED)}."
 _RESPONSES: Final = (
     "Chat completions show no reasoning. Use the Responses API: use_responses_api=True, "
-    'reasoning={"effort": "medium", "summary": "auto"}; with store=False also '
+    f"reasoning={json.dumps(_SUMMARISED)}; with store=False also "
     'include=["reasoning.encrypted_content"].'
 )
-_SUMMARY: Final = 'No summary is requested: reasoning={"effort": "medium", "summary": "auto"}.'
 _ENCRYPTED: Final = (
     "With store=False the provider forgets the reasoning, so it must travel encrypted: "
     'include=["reasoning.encrypted_content"].'
@@ -141,9 +152,8 @@ def _deepseek(model: BaseChatModel) -> Judgement:
 
 def _groq(model: BaseChatModel) -> Judgement:
     form = getattr(model, "reasoning_format", None)
-    if form == "parsed" or (
-        form is None and "gpt-oss" in name_of(model)
-    ):  # these know no format and always parse
+    always_parses = form is None and "gpt-oss" in _name_of(model)
+    if form == "parsed" or always_parses:
         return True, *_replayed(model, "ReasoningChatGroq")
     if form == "hidden":
         return (
@@ -157,7 +167,10 @@ def _groq(model: BaseChatModel) -> Judgement:
 
 def _mistral(model: BaseChatModel) -> Judgement:
     settings = _mapping(model, "model_kwargs")
-    thinks = "magistral" in name_of(model) or settings.get("reasoning_effort") not in (None, "none")
+    thinks = "magistral" in _name_of(model) or settings.get("reasoning_effort") not in (
+        None,
+        "none",
+    )
     advice = (
         () if thinks else ('No reasoning is requested: model_kwargs={"reasoning_effort": "high"}.',)
     )
@@ -197,19 +210,16 @@ def _google(model: BaseChatModel) -> Judgement:
 
 
 def _anthropic(model: BaseChatModel) -> Judgement:
-    if (
-        not _mapping(model, "thinking")
-        and getattr(model, "reasoning_effort", None)
-        and is_adaptive(model)
-    ):
+    thinking = _mapping(model, "thinking")
+    effort = getattr(model, "reasoning_effort", None)
+    if effort and not thinking and _is_adaptive(model):
         return True, True, ()  # the package then asks for summarised thinking
-    return _claude(model, _mapping(model, "thinking"), "thinking={}")
+    return _claude(model, thinking, "thinking={}")
 
 
 def _converse(model: BaseChatModel) -> Judgement:
-    if (
-        "claude" not in f"{name_of(model)} {getattr(model, 'base_model_id', None)}"
-    ):  # a profile's name may be any
+    # An inference profile may have any name.
+    if "claude" not in f"{_name_of(model)} {getattr(model, 'base_model_id', None)}":
         known = (
             "The reasoning of gpt-oss, Nova 2, DeepSeek V3, MiniMax and Kimi is carried both ways"
         )
@@ -223,18 +233,23 @@ def _claude(model: BaseChatModel, thinking: Mapping[str, Any], setting: str) -> 
     """Claude: `thinking` and its signatures always go back; the words come if they are asked
     for.
     """
-    wanted = setting.format(_ADAPTIVE if is_adaptive(model) else _ENABLED)
+    wanted = setting.format(json.dumps(_thinking(model)))
     if thinking.get("type") not in ("adaptive", "enabled"):
         return False, True, (f"No reasoning is requested: {wanted}.",)
-    # Models that think by a budget return their thoughts; of the others, those of `is_adaptive`
+    # Models that think by a budget return their thoughts; of the others, those of `_is_adaptive`
     # only if asked.
-    silent = thinking["type"] == "adaptive" and is_adaptive(model)
+    silent = thinking["type"] == "adaptive" and _is_adaptive(model)
     if thinking.get("display", "omitted" if silent else "summarized") == "omitted":
         return False, True, (f"This model thinks without saying its thoughts: {wanted}.",)
     return True, True, ()
 
 
-def is_adaptive(model: BaseChatModel) -> bool:
+def _thinking(model: BaseChatModel) -> dict[str, object]:
+    """Return the setting with which a Claude says its thoughts."""
+    return dict(_ADAPTIVE if _is_adaptive(model) else _ENABLED)
+
+
+def _is_adaptive(model: BaseChatModel) -> bool:
     """Whether a Claude is of those (4.7 and later) that take adaptive thinking and omit the words
     unless asked.
     """
@@ -311,7 +326,7 @@ def _mapping(model: BaseChatModel, name: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def name_of(model: BaseChatModel) -> str:
+def _name_of(model: BaseChatModel) -> str:
     """The name by which `model` calls itself at its provider; that of its class if it has none."""
     for name in ("model_name", "model", "model_id", "deployment_name"):
         if isinstance(value := getattr(model, name, None), str):
@@ -334,3 +349,27 @@ def _is_openai(model: BaseChatModel, host: str) -> bool:
     return (
         is_azure or not host or host.endswith((".openai.com", ".azure.com", ".smith.langchain.com"))
     )
+
+
+def reasoning_options(model: BaseChatModel) -> dict[str, Any]:
+    """Return the arguments with which the class of `model` shows its reasoning.
+
+    There are none if the class is not known here, or the model does not reason.
+
+    `init_chat_model` takes them too. A model without a profile is taken for a recent one.
+
+    Args:
+        model: The model as it is without them.
+    """
+    if _mapping(model, "profile").get("reasoning_output") is False:
+        return {}
+    match type(model).__name__:
+        case "ChatAnthropic":
+            return {"thinking": _thinking(model)}
+        case "ChatGoogleGenerativeAI":
+            return {"include_thoughts": True}
+        case "ChatOllama":
+            return {"reasoning": True}
+        case "ChatOpenAI":
+            return {"reasoning": _SUMMARISED}
+    return {}

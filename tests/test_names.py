@@ -1,0 +1,87 @@
+"""Names stand where they belong: those of other products in `compat/`, those of model providers in
+`messages/` and `chat_models/`, and tools for developers use public names only."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "langgraph_agui"
+SOURCES = sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi")])
+
+PRODUCTS = re.compile(r"ag[-_ ]?ui[-_ ]langgraph|copilot[-_ ]?kit|assistant[-_]ui", re.IGNORECASE)
+PROVIDERS = re.compile(
+    r"openai|azure|gpt-|anthropic|claude|gemini|google|vertexai|bedrock|amazon|nova|mistral"
+    r"|groq|grok|deepseek|\bxai\b|\bx\.ai\b|ollama|openrouter|cohere|fireworks|qwen|vllm|sglang"
+    r"|minimax|kimi|glm",
+    re.IGNORECASE,
+)
+# LangChain's name for a form that every provider takes.
+LANGCHAIN = "convert_to_openai_tool"
+
+
+def lines_with(names: re.Pattern[str], *rooms: str) -> Iterator[str]:
+    """The lines outside of some rooms that have one of the names, comments and docstrings
+    included."""
+    for path in SOURCES:
+        place = path.relative_to(PACKAGE)
+        if place.parts[0] in rooms:
+            continue
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            if names.search(line.replace(LANGCHAIN, "")):
+                yield f"{place}:{number}: {line.strip()}"
+
+
+def test_other_products_are_named_in_compat_only() -> None:
+    assert [*lines_with(PRODUCTS, "compat")] == []
+
+
+def test_providers_are_named_where_their_messages_and_models_are() -> None:
+    assert [*lines_with(PROVIDERS, "messages", "chat_models")] == []
+
+
+# -- tools for developers ------------------------------------------------------------------------
+
+PUBLIC = ("", ".client", ".protocol", ".chat_models", ".workers", ".compat")
+# It imports public names on their first use, and names the extra of a missing package. Users have
+# no use for it, and the alternative is a copy.
+KERNEL = {"langgraph_agui.kernel.extras": {"lazy_names", "named_extras"}}
+
+
+def public_names() -> dict[str, set[str]]:
+    """The public names of each package, by its name."""
+    names = {
+        f"langgraph_agui{part}": set(import_module(f"langgraph_agui{part}").__all__)
+        for part in PUBLIC
+    }
+    names["langgraph_agui"].add("__version__")
+    return names
+
+
+def imported(path: Path) -> Iterator[tuple[str, str]]:
+    """The modules and names of ours that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.module or "", alias.name) for alias in node.names)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((PACKAGE / "devtools").rglob("*.py")), ids=lambda path: path.stem
+)
+def test_devtools_import_public_names(path: Path) -> None:
+    allowed = public_names() | KERNEL
+    foreign = [
+        (module, name)
+        for module, name in imported(path)
+        if module.split(".")[0] == "langgraph_agui"
+        and not module.startswith("langgraph_agui.devtools")
+        and name not in allowed.get(module, ())
+    ]
+    assert foreign == []
