@@ -19,8 +19,8 @@ from langgraph_agui.nodes import agui_context, forwarded_props, frontend_tools, 
 from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.models import Scripted
 from tests.adapter.streams import record_run, run_input
-from tests.conventions.test_inputs import PAINT
-from tests.conventions.test_inputs import State as FilledState
+from tests.compat.test_inputs import PAINT
+from tests.compat.test_inputs import State as FilledState
 
 NODE = {"nodeName": "plan"}
 

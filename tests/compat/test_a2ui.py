@@ -17,8 +17,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, get_a2ui_tools
 from tests.adapter.streams import collect, record_run, run_input, user
-from tests.conventions.test_client_tools import warnings
-from tests.conventions.test_inputs import PAINT
+from tests.compat.test_client_tools import warnings
+from tests.compat.test_inputs import PAINT
 from tests.providers.fixtures import isolate
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer, Reply
