@@ -12,6 +12,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from inspect import signature
 from typing import Self, TypeVar, Unpack, cast
 from uuid import uuid4
 
@@ -165,7 +166,7 @@ class LangGraphAgent:
             trust or TrustOptions(),
         )
         if switches:
-            groups = read_switches(groups, switches)
+            groups = read_switches(groups, switches, signature(LangGraphAgent).parameters)
         if groups.emit_raw and groups.reasoning.visibility != "full":
             raise ValueError(
                 "emit_raw_events sends all of the graph's state, with the reasoning that is to be "
@@ -363,7 +364,7 @@ class LangGraphAgent:
         return reader
 
     def _subscription(self, sink: MakeSink[T], run_input: RunAgentInput) -> Subscription[T]:
-        reader = Subscription(sink, self.limits.unread, merges=True)
+        reader = Subscription(sink, self.limits.unread)
         watch_queue(reader, self._context.name)
         reader.sink = self._context.client_form(run_input).sink(reader.sink, run_input)
         return reader

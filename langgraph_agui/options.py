@@ -6,11 +6,13 @@ group is made.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from functools import wraps
 from types import UnionType
-from typing import Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel
@@ -29,6 +31,8 @@ ClientProtocol: TypeAlias = Literal["auto", "1.0", "0.x"]
 Subagents: TypeAlias = Literal["attributed", "inline", "hidden"]
 MediaUrlPolicy: TypeAlias = Literal["public", "any", "none"]
 MediaUrls: TypeAlias = MediaUrlPolicy | Callable[[str], bool]
+
+GroupT = TypeVar("GroupT")
 
 
 def check_choice(name: str, value: object, choices: object) -> None:
@@ -89,6 +93,60 @@ def _check_fields(group: object) -> None:
         check(f"{owner}.{name}", getattr(group, name), annotation)
 
 
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """The present spelling of an option of before 0.3, which is read until 0.5.
+
+    Args:
+        name: The option's name now.
+        values: The names of its values now, by those of before.
+        group: The name of its group of options, if it was in none.
+    """
+
+    name: str
+    values: Mapping[str, str] = field(default_factory=dict)
+    group: str = ""
+
+    def value(self, given: object) -> object:
+        """Return a given value, in its present spelling."""
+        return self.values.get(given, given) if isinstance(given, str) else given
+
+    def spelling(self, given: object) -> str:
+        """Return the option as it is written now; a value that keeps its spelling is left out."""
+        value = self.value(given)
+        return f"{self.name}={'...' if value is given else repr(value)}"
+
+
+def _option_group(**renamed: Renamed) -> Callable[[type[GroupT]], type[GroupT]]:
+    """Return a decorator for a group of options. Errors for unknown options say what was probably
+    meant, and options of before 0.3 are read with a `DeprecationWarning`.
+
+    Args:
+        renamed: The options of before 0.3, by their names.
+    """
+
+    def decorate(group: type[GroupT]) -> type[GroupT]:
+        init: Callable[..., None] = group.__init__
+        owner = group.__name__
+        known = [one.name for one in fields(group)]  # type: ignore[arg-type]  # a dataclass
+
+        @wraps(init)
+        def read(self: GroupT, /, **given: Any) -> None:
+            check_names(owner, given.keys() - renamed.keys(), known)
+            anew: dict[str, Any] = {}
+            for name in given.keys() & renamed.keys():
+                now, value = renamed[name], given.pop(name)
+                text = f"{owner}({name}=...) is deprecated: use {owner}({now.spelling(value)})"
+                warnings.warn(text, DeprecationWarning, stacklevel=2)
+                anew[now.name] = now.value(value)
+            init(self, **given, **anew)
+
+        group.__init__ = read  # type: ignore[assignment, method-assign]
+        return group
+
+    return decorate
+
+
 # -- reasoning -----------------------------------------------------------------------------------
 
 
@@ -104,6 +162,7 @@ class ThinkTags:
             inside reasoning.
 
     Raises:
+        TypeError: An argument is of another type.
         ValueError: A tag is empty, or begins or ends with whitespace, or both are equal.
     """
 
@@ -112,6 +171,7 @@ class ThinkTags:
     opened: bool = False
 
     def __post_init__(self) -> None:
+        _check_fields(self)
         for tag in (self.opening, self.closing):
             if not tag or tag != tag.strip():
                 raise ValueError(
@@ -121,6 +181,7 @@ class ThinkTags:
             raise ValueError(f"The opening and the closing tag are both {self.opening!r}.")
 
 
+@_option_group()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningOptions:
     """How the client sees reasoning, and how it comes back for the provider (guides/reasoning.md).
@@ -164,6 +225,10 @@ class ReasoningOptions:
         _check_fields(self)
         if self.max_bytes < 1:
             raise ValueError(f"ReasoningOptions.max_bytes must be positive, not {self.max_bytes}")
+        if isinstance(self.think_tags, tuple) and len(self.think_tags) != 2:
+            raise ValueError(
+                f"ReasoningOptions.think_tags has two tags, unlike {self.think_tags!r}"
+            )
         self.tags  # noqa: B018  # which checks them
 
     @property
@@ -190,6 +255,11 @@ class ReasoningOptions:
 # -- state ---------------------------------------------------------------------------------------
 
 
+@_option_group(
+    check_output=Renamed("check"),
+    refused=Renamed("forbidden_change", {"warn": "ignore", "error": "refuse"}),
+    emit=Renamed("send", {"delta": "patches", "snapshot": "snapshots"}),
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOptions:
     """What clients see of a graph's state, and what they may change (guides/state.md).
@@ -237,17 +307,12 @@ class StateOptions:
             isinstance(self.schema, type) and issubclass(self.schema, BaseModel)
         ):
             raise TypeError(f"StateOptions.schema must be a pydantic model, not {self.schema!r}")
+        _check_fields(self)
         for name in ("include", "exclude", "client_writable", "client_keys"):
             if isinstance(getattr(self, name), str):
                 raise TypeError(f"StateOptions.{name} is a collection of keys, not a string")
-        if isinstance(self.predict, PredictState) or not all(
-            isinstance(one, PredictState) for one in self.predict
-        ):
+        if not all(isinstance(one, PredictState) for one in self.predict):
             raise TypeError("StateOptions.predict is a list of PredictState(...)")
-        check_choice(
-            "StateOptions.forbidden_change", self.forbidden_change, Literal["ignore", "refuse"]
-        )
-        check_choice("StateOptions.send", self.send, Literal["patches", "snapshots"])
 
 
 # -- approvals -----------------------------------------------------------------------------------
@@ -289,6 +354,7 @@ class Approval:
 OnAnswer: TypeAlias = Callable[[Approval], Awaitable[object] | object]
 
 
+@_option_group()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalOptions:
     """How clients are asked while a graph is paused, and what their answers do
@@ -308,7 +374,7 @@ class ApprovalOptions:
 
     Raises:
         TypeError: An option is of another type.
-        ValueError: An option is none of the above.
+        ValueError: An option is none of the above, or the time is less than 0.
     """
 
     timeout: Duration | None = None
@@ -318,11 +384,15 @@ class ApprovalOptions:
 
     def __post_init__(self) -> None:
         _check_fields(self)
+        timeout = seconds(self.timeout)
+        if timeout is not None and not timeout >= 0:
+            raise ValueError(f"ApprovalOptions.timeout must be 0 or more, not {self.timeout!r}")
 
 
 # -- clients, limits, trust ----------------------------------------------------------------------
 
 
+@_option_group()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientOptions:
     """What clients get (reference/clients.md).
@@ -349,6 +419,7 @@ class ClientOptions:
         _check_fields(self)
 
 
+@_option_group()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits:
     """How much a run may take (operations/limits.md). None is no limit.
@@ -365,7 +436,7 @@ class RunLimits:
         readers: How many clients follow one run; one more is refused (`too_many_readers`).
         unread: The bytes that wait for a client. With more it gets `reader_too_slow`, and has left
             the run.
-        input: How large the body of a request may be.
+        input: How much a request may hold; one that holds more is answered with 413 or 422.
 
     Raises:
         TypeError: A limit is of another type.
@@ -390,6 +461,7 @@ class RunLimits:
                 )
 
 
+@_option_group()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustOptions:
     """What is believed of a client's input (operations/security.md).
@@ -413,7 +485,6 @@ class TrustOptions:
     media_urls: MediaUrls = "public"
 
     def __post_init__(self) -> None:
-        check_choice("TrustOptions.history", self.history, Literal["import", "ignore"])
-        check_choice("TrustOptions.instructions", self.instructions, Literal["ignore", "accept"])
+        _check_fields(self)
         if not callable(self.media_urls):
             check_choice("TrustOptions.media_urls", self.media_urls, MediaUrlPolicy)

@@ -97,19 +97,30 @@ OPTIONS = [
     ),
     Mistake(
         "An option of another type",
-        "LangGraphAgent(graph, approval_timeout=60)",
-        "TypeError: approval_timeout must be timedelta, not int",
+        'LangGraphAgent(graph, approvals=ApprovalOptions(timeout="1 h"))',
+        "TypeError: ApprovalOptions.timeout must be float or timedelta, not str",
     ),
     Mistake(
         "A schema that is no pydantic model",
-        "LangGraphAgent(graph, state_schema=MessagesState)",
-        "TypeError: state_schema must be a pydantic model, not <class "
+        "LangGraphAgent(graph, state=StateOptions(schema=MessagesState))",
+        "TypeError: StateOptions.schema must be a pydantic model, not <class "
         "'langgraph.graph.message.MessagesState'>",
     ),
     Mistake(
         "An option that there is not",
         'LangGraphAgent(graph, on_disconect="continue")',
-        "TypeError: LangGraphAgent takes no option 'on_disconect': did you mean 'on_disconnect'?",
+        "TypeError: LangGraphAgent takes no option 'on_disconect': did you mean on_disconnect=...?",
+    ),
+    Mistake(
+        "An option that belongs to a group",
+        "LangGraphAgent(graph, aproval_timeout=60)",
+        "TypeError: LangGraphAgent takes no option 'aproval_timeout': did you mean "
+        "approvals=ApprovalOptions(timeout=...)?",
+    ),
+    Mistake(
+        "An option of a group that there is not",
+        "LangGraphAgent(graph, limits=RunLimits(totl=60))",
+        "TypeError: RunLimits takes no option 'totl': did you mean 'total'?",
     ),
     Mistake(
         "An option of the routes that there is not",

@@ -7,20 +7,22 @@ with 0.5.
 
 import logging
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
 from difflib import get_close_matches
-from typing import Final, Literal, TypedDict
+from typing import Any, Final, Literal, TypedDict, get_type_hints
 
 from langgraph_agui.options import (
     ApprovalOptions,
     ClientOptions,
     ReasoningOptions,
+    Renamed,
     RunLimits,
     StateOptions,
     ThinkTags,
     TrustOptions,
 )
+from langgraph_agui.protocol.limits import InputLimits
 from langgraph_agui.protocol.wire import to_jsonable
 
 logger = logging.getLogger(__name__)
@@ -91,70 +93,72 @@ class OptionGroups:
     emit_raw: bool = False
 
 
-# Where each flat option is now, as the name of its group and its field.
-_MOVED: Final = {
-    "approval_timeout": "approvals.timeout",
-    "on_approval": "approvals.on_answer",
-    "interrupts": "approvals.ask_by",
-    "input_while_paused": "approvals.when_paused",
-    "client_protocol": "clients.protocol",
-    "subagents": "clients.subagents",
-    "inner_models": "clients.models_in_tools",
-    "run_timeout": "limits.total",
-    "idle_timeout": "limits.idle",
-    "max_concurrent_runs": "limits.runs",
-    "max_waiting": "limits.waiting",
-    "max_readers": "limits.readers",
-    "max_unread": "limits.unread",
-    "unknown_threads": "trust.history",
-    "client_instructions": "trust.instructions",
-    "media_urls": "trust.media_urls",
-    "state_schema": "state.schema",
+# The groups' classes by their names.
+_GROUPS: Final = {
+    name: kind
+    for name, kind in get_type_hints(OptionGroups).items()
+    if isinstance(kind, type) and is_dataclass(kind)
 }
 
-# Values that have another spelling now.
-_VALUES: Final[Mapping[tuple[str, object], str]] = {
-    ("interrupts", "legacy"): "events",
-    ("input_while_paused", "cancel_and_continue"): "cancel",
-    ("inner_models", "live"): "stream",
+# The flat options of `LangGraphAgent`, and where each is now.
+_FLAT: Final = {
+    "approval_timeout": Renamed("timeout", group="approvals"),
+    "on_approval": Renamed("on_answer", group="approvals"),
+    "interrupts": Renamed("ask_by", {"legacy": "events"}, group="approvals"),
+    "input_while_paused": Renamed(
+        "when_paused", {"cancel_and_continue": "cancel"}, group="approvals"
+    ),
+    "client_protocol": Renamed("protocol", group="clients"),
+    "subagents": Renamed("subagents", group="clients"),
+    "inner_models": Renamed("models_in_tools", {"live": "stream"}, group="clients"),
+    "run_timeout": Renamed("total", group="limits"),
+    "idle_timeout": Renamed("idle", group="limits"),
+    "max_concurrent_runs": Renamed("runs", group="limits"),
+    "max_waiting": Renamed("waiting", group="limits"),
+    "max_readers": Renamed("readers", group="limits"),
+    "max_unread": Renamed("unread", group="limits"),
+    "unknown_threads": Renamed("history", group="trust"),
+    "client_instructions": Renamed("instructions", group="trust"),
+    "media_urls": Renamed("media_urls", group="trust"),
+    "state_schema": Renamed("schema", group="state"),
+}
+
+# What to write in place of those that are in no group.
+_GONE: Final = {
+    "emit_raw": "emit_raw_events=...",
+    "merge_fragments": "nothing: fragments that wait together always leave as one event",
 }
 
 
-def read_switches(groups: OptionGroups, given: Mapping[str, object]) -> OptionGroups:
+def read_switches(
+    groups: OptionGroups, given: Mapping[str, object], named: Collection[str]
+) -> OptionGroups:
     """Return the options of an agent with those that it was given in another spelling.
 
     Args:
         groups: The options in their groups.
         given: Switches and flat options, by name.
+        named: The names of the agent's other options.
 
     Raises:
         TypeError: There is no such option.
         ValueError: Two switches contradict each other, or an option has an unknown value.
     """
-    for name in sorted(given):
-        if (
-            name not in Switches.__annotations__
-            and name not in _MOVED
-            and name not in ("emit_raw", "merge_fragments")
-        ):
-            raise TypeError(f"LangGraphAgent takes no option {name!r}{_meant(name)}")
-    for name in given.keys() & _MOVED.keys():
-        group, _, field = _MOVED[name].partition(".")
-        _warn(name, _place(group, field))
-        value = (
-            _VALUES.get((name, given[name]), given[name])
-            if isinstance(given[name], str)
-            else given[name]
-        )
-        groups = _set(groups, group, field, value)
-    if "emit_raw" in given:
-        _warn("emit_raw", "LangGraphAgent(emit_raw_events=...)")
-    if "merge_fragments" in given:
-        _warn("merge_fragments", "nothing: fragments that wait together always leave as one event")
+    for name in sorted(given.keys() - {*Switches.__annotations__, *_FLAT, *_GONE}):
+        raise TypeError(f"LangGraphAgent takes no option {name!r}{_meant(name, named)}")
+    ask_by = groups.approvals.ask_by
+    for name in given.keys() & _FLAT.keys():
+        now, value = _FLAT[name], given[name]
+        _warn(name, _place(now.group, now.spelling(value)))
+        groups = _set(groups, now.group, now.name, now.value(value))
+    for name in given.keys() & _GONE.keys():
+        _warn(name, _GONE[name])
     groups = replace(
         groups, emit_raw=bool(given.get("emit_raw_events", given.get("emit_raw", False)))
     )
-    if (ask_by := _ask_by(given)) is not None:
+    if (switched := _ask_by(given)) is not None:
+        groups = _set(groups, "approvals", "ask_by", switched)
+    if ask_by == "tool_call":  # which no switch and no flat option has ever changed
         groups = _set(groups, "approvals", "ask_by", ask_by)
     if (subagents := _subagents(given)) is not None:
         groups = _set(groups, "clients", "subagents", subagents)
@@ -162,11 +166,26 @@ def read_switches(groups: OptionGroups, given: Mapping[str, object]) -> OptionGr
 
 
 def read_approvals(given: ApprovalOptions | str | None) -> ApprovalOptions:
-    """Return the option `approvals`, which was `"interrupt"` or `"tool_call"` once."""
+    """Return the option `approvals`, which was `"interrupt"` or `"tool_call"` before 0.3."""
     if not isinstance(given, str):
         return given or ApprovalOptions()
-    _warn("approvals", "ApprovalOptions(ask_by=...)")
-    return ApprovalOptions(ask_by="auto" if given == "interrupt" else given)  # type: ignore[arg-type]  # it checks that
+    now = Renamed("ask_by", {"interrupt": "auto"}, group="approvals")
+    _warn("approvals", _place(now.group, now.spelling(given)))
+    options: dict[str, Any] = {now.name: now.value(given)}
+    return ApprovalOptions(**options)
+
+
+def read_input_limits(given: InputLimits | None, own: InputLimits) -> InputLimits:
+    """Return the limits of the requests to an agent: `own`, unless its router was given others."""
+    if given is None:
+        return own
+    warnings.warn(
+        "The option 'limits' of a router is deprecated for a LangGraphAgent: use "
+        "LangGraphAgent(limits=RunLimits(input=InputLimits(...)))",
+        DeprecationWarning,
+        stacklevel=4,
+    )
+    return given
 
 
 def _ask_by(given: Mapping[str, object]) -> str | None:
@@ -194,20 +213,17 @@ def _set(groups: OptionGroups, group: str, field: str, value: object) -> OptionG
     return replace(groups, **{group: changed})
 
 
-def _place(group: str, field: str) -> str:
-    """Return how an option is written now."""
-    (owner,) = (one.type for one in fields(OptionGroups) if one.name == group)
-    return f"{group}={owner.__name__ if isinstance(owner, type) else owner}({field}=...)"
+def _place(group: str, option: str) -> str:
+    """Return how an option of a group is written."""
+    return f"{group}={_GROUPS[group].__name__}({option})"
 
 
-def _meant(name: str) -> str:
+def _meant(name: str, named: Collection[str]) -> str:
     """Return the end of the error for an unknown option: the option that was probably meant."""
-    places = {old: _place(*place.split(".")) for old, place in _MOVED.items()}
-    for group in fields(OptionGroups):
-        if isinstance(group.type, type) and group.name != "emit_raw":
-            places |= {field.name: _place(group.name, field.name) for field in fields(group.type)}
-            places[group.name] = f"{group.name}={group.type.__name__}(...)"
-    places |= {switch: f"{switch}=..." for switch in Switches.__annotations__}
+    places = {one: f"{one}=..." for one in (*Switches.__annotations__, *named)}
+    for group, kind in _GROUPS.items():
+        places |= {one.name: _place(group, f"{one.name}=...") for one in fields(kind)}
+    places |= {old: _place(now.group, f"{now.name}=...") for old, now in _FLAT.items()}
     close = get_close_matches(name, places, 1)
     return f": did you mean {places[close[0]]}?" if close else ""
 

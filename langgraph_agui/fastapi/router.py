@@ -23,6 +23,7 @@ from langchain_core.runnables import RunnableConfig
 from starlette.responses import Response
 
 from langgraph_agui.agent import LangGraphAgent
+from langgraph_agui.compat.switches import read_input_limits
 from langgraph_agui.fastapi.agents import RunsInputs, check_agent, opener, published
 from langgraph_agui.fastapi.body import read_input
 from langgraph_agui.fastapi.openapi import CANCEL_RESPONSES, RESPONSES, cancel_body, input_body
@@ -30,7 +31,7 @@ from langgraph_agui.fastapi.response import EventStreamResponse, Reader
 from langgraph_agui.kernel.aio import Maybe, awaited
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.kernel.telemetry import count_error
-from langgraph_agui.options import check_names
+from langgraph_agui.options import check_names, check_type
 from langgraph_agui.protocol.limits import InputLimits
 from langgraph_agui.readers.sinks import SSESink
 
@@ -84,7 +85,7 @@ def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptio
         keep_alive: Seconds without an event after which an SSE comment is sent; None for never. 15
             by default.
         limits: The most that a request may hold; what is more is answered with 413 or 422, and the
-            limit's name.
+            limit's name. A `LangGraphAgent` has `RunLimits(input=...)` for it.
         name: The name of the route that runs the agent, for FastAPI, "run" by default; so are the
             next three.
         tags: Its tags.
@@ -95,9 +96,17 @@ def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptio
         TypeError: `agent` is no agent, its `run` does not take what a factory makes, or there is no
             such option.
     """
+    return _router(agent, path, options)
+
+
+def _router(agent: RunsInputs, path: str, options: RouteOptions) -> APIRouter:
     check_agent(agent)
     check_names("agui_router", options, RouteOptions.__annotations__)
-    routes = _Routes(agent, options)
+    limits = options.get("limits")
+    check_type("limits", limits, InputLimits | None)
+    if isinstance(agent, LangGraphAgent):
+        limits = read_input_limits(limits, agent.limits.input)
+    routes = _Routes(agent, options, limits or InputLimits())
     path = f"/{path}" if path and not path.startswith("/") else path
     base = path.rstrip("/")
     router = APIRouter(
@@ -136,12 +145,12 @@ def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptio
 class _Routes:
     """The routes of an agent: requests enter, streams and refusals leave."""
 
-    def __init__(self, agent: RunsInputs, options: RouteOptions) -> None:
+    def __init__(self, agent: RunsInputs, options: RouteOptions, limits: InputLimits) -> None:
         self._agent = agent
         self._make_config = options.get("config_factory")
         self._make_context = options.get("context_factory")
         self._authorize = options.get("authorize_thread")
-        self._limits = options.get("limits") or InputLimits()
+        self._limits = limits
         self._keep_alive = options.get("keep_alive", KEEP_ALIVE)
         self._begin: Callable[..., Maybe[Reader]] = opener(
             agent, "run", config=self._make_config, context=self._make_context
@@ -239,7 +248,7 @@ def add_langgraph_fastapi_endpoint(
     app: FastAPI | APIRouter, agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptions]
 ) -> None:
     """Serve `agent` at `path` of `app`; the options are those of `agui_router`."""
-    app.include_router(agui_router(agent, path, **options))
+    app.include_router(_router(agent, path, options))
 
 
 def _refusal(error: RunInputError | StateError) -> JSONResponse:

@@ -25,12 +25,22 @@ class InputLimits:
         max_items: Messages, tools, context items, resume entries, and parts and tool calls of one
             message.
         max_values: JSON values altogether, those in the arguments of tool calls included.
+
+    Raises:
+        ValueError: A limit is not more than 0.
     """
 
     max_bytes: int = 10 * 1024 * 1024
     max_depth: int = 100
     max_items: int = 10_000
     max_values: int = 250_000
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if not getattr(self, name) > 0:
+                raise ValueError(
+                    f"InputLimits.{name} must be more than 0, not {getattr(self, name)!r}"
+                )
 
 
 # Bytes that are looked at without a break: other threads wait so long.

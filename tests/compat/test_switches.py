@@ -1,10 +1,11 @@
-"""The constructor switches of `ag-ui-langgraph`."""
+"""Options of other spellings: the switches of `ag-ui-langgraph`, and the options of before 0.3."""
 
 from __future__ import annotations
 
 import inspect
 import json
 import logging
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -20,6 +21,8 @@ from langgraph_agui import (
     ReasoningOptions,
     RunLimits,
     StateOptions,
+    ThinkTags,
+    ThinkTagSplitter,
     TrustOptions,
     make_json_safe,
 )
@@ -70,7 +73,7 @@ def groups(**changed: Any) -> OptionGroups:
 def test_switches_are_options(
     switches: Any, options: Any, recwarn: pytest.WarningsRecorder
 ) -> None:
-    assert read_switches(groups(), switches) == groups(**options)
+    assert read_switches(groups(), switches, ()) == groups(**options)
     LangGraphAgent(chain_of(talker(Scripted(["hi"]))), name="agent", **switches)
     assert not [one for one in recwarn if "LangGraphAgent" in str(one.message)]
 
@@ -109,8 +112,14 @@ FLAT: dict[str, tuple[object, dict[str, object]]] = {
 @pytest.mark.parametrize("name", FLAT)
 def test_flat_options_are_in_groups(name: str) -> None:
     value, options = FLAT[name]
-    with pytest.warns(DeprecationWarning, match=f"{name!r} of LangGraphAgent is deprecated: use "):
-        assert read_switches(groups(), {name: value}) == groups(**options)
+    flat: Any = {name: value}
+    warns = pytest.warns(
+        DeprecationWarning, match=f"{name!r} of LangGraphAgent is deprecated: use "
+    )
+    with warns:
+        assert read_switches(groups(), flat, ()) == groups(**options)
+    with warns:
+        LangGraphAgent(chain_of(talker(Scripted(["hi"]))), **flat)
 
 
 def test_a_flat_option_joins_its_group() -> None:
@@ -120,6 +129,95 @@ def test_a_flat_option_joins_its_group() -> None:
             chain_of(talker(Scripted(["hi"]))), limits=RunLimits(total=5), **flat
         )
     assert agent.limits == RunLimits(total=5, readers=3)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "place"),
+    [
+        ("max_readers", 3, "limits=RunLimits(readers=...)"),
+        ("interrupts", "legacy", "approvals=ApprovalOptions(ask_by='events')"),
+        ("interrupts", "both", "approvals=ApprovalOptions(ask_by=...)"),
+        ("approvals", "tool_call", "approvals=ApprovalOptions(ask_by=...)"),
+        ("approvals", "interrupt", "approvals=ApprovalOptions(ask_by='auto')"),
+        ("emit_raw", True, "emit_raw_events=..."),
+        (
+            "merge_fragments",
+            True,
+            "nothing: fragments that wait together always leave as one event",
+        ),
+    ],
+)
+def test_the_warning_names_the_new_place(option: str, value: object, place: str) -> None:
+    flat: Any = {option: value}
+    with pytest.warns(DeprecationWarning, match=option) as caught:
+        LangGraphAgent(chain_of(talker(Scripted(["hi"]))), **flat)
+    (warning,) = caught
+    assert (
+        str(warning.message)
+        == f"The option {option!r} of LangGraphAgent is deprecated: use {place}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("flat", "ask_by"),
+    [
+        ({"approvals": "interrupt"}, "auto"),
+        ({"approvals": "interrupt", "interrupts": "legacy"}, "events"),
+        ({"approvals": "tool_call"}, "tool_call"),
+        ({"approvals": "tool_call", "interrupts": "legacy"}, "tool_call"),
+        ({"approvals": "tool_call", "emit_interrupt_outcome": True}, "tool_call"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.* is deprecated")
+def test_how_clients_are_asked(flat: Any, ask_by: str) -> None:
+    agent = LangGraphAgent(chain_of(talker(Scripted(["hi"]))), **flat)
+    assert agent._context.approvals == ApprovalOptions(ask_by=ask_by)  # type: ignore[arg-type]
+
+
+OLD_STATE: list[tuple[dict[str, Any], str, StateOptions]] = [
+    ({"check_output": False}, "check=...", StateOptions(check=False)),
+    ({"refused": "warn"}, "forbidden_change='ignore'", StateOptions()),
+    (
+        {"refused": "error"},
+        "forbidden_change='refuse'",
+        StateOptions(forbidden_change="refuse"),
+    ),
+    ({"emit": "delta"}, "send='patches'", StateOptions()),
+    ({"emit": "snapshot"}, "send='snapshots'", StateOptions(send="snapshots")),
+]
+
+
+@pytest.mark.parametrize(("old", "now", "options"), OLD_STATE)
+def test_the_options_of_the_state_have_new_names(
+    old: dict[str, Any], now: str, options: StateOptions
+) -> None:
+    (name,) = old
+    with pytest.warns(DeprecationWarning, match="StateOptions") as caught:
+        assert StateOptions(exclude=["a"], **old) == replace(options, exclude=["a"])
+    (warning,) = caught
+    assert warning.filename == __file__
+    assert str(warning.message) == (
+        f"StateOptions({name}=...) is deprecated: use StateOptions({now})"
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.* is deprecated")
+def test_an_option_of_the_state_has_one_name_at_a_time() -> None:
+    both: Any = {"emit": "delta", "send": "patches"}
+    with pytest.raises(TypeError, match="multiple values for keyword argument 'send'"):
+        StateOptions(**both)
+    wrong: Any = {"refused": "no"}
+    with pytest.raises(ValueError, match="forbidden_change must be one of 'ignore', 'refuse'"):
+        StateOptions(**wrong)
+
+
+def test_think_tags_were_a_class() -> None:
+    with pytest.warns(
+        DeprecationWarning, match=r"use ReasoningOptions\(think_tags=True\)"
+    ) as caught:
+        tags = ThinkTagSplitter("[", "]", opened=True)
+    assert [one.filename for one in caught] == [__file__]
+    assert ReasoningOptions(think_tags=tags).tags == ThinkTags("[", "]", opened=True)
 
 
 def test_the_warning_is_of_the_callers_line() -> None:

@@ -5,16 +5,26 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+from ag_ui.core import RunAgentInput, RunFinishedEvent
 from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
-from langgraph_agui import InputLimits, LangGraphAgent, ReasoningOptions, agui_router
+from langgraph_agui import (
+    InputLimits,
+    LangGraphAgent,
+    ReasoningOptions,
+    RunLimits,
+    add_langgraph_fastapi_endpoint,
+    agui_router,
+)
 from langgraph_agui.kernel.seal import RejectReason
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
 from langgraph_agui.protocol.limits import check_json, read_json_in_text
@@ -29,21 +39,23 @@ class Kept(MessagesState):
     number: Any
 
 
-@pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
-    builder = StateGraph(MessagesState)
+def answering(state: type[Any]) -> StateGraph[Any]:
+    builder: StateGraph[Any] = StateGraph(state)
     builder.add_node("answer", lambda _: {"messages": [("ai", "heard")]})
     builder.add_edge(START, "answer")
     builder.add_edge("answer", END)
-    keeping = StateGraph(Kept)
-    keeping.add_node("answer", lambda _: {"messages": [("ai", "heard")]})
-    keeping.add_edge(START, "answer")
-    keeping.add_edge("answer", END)
+    return builder
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    builder, keeping = answering(MessagesState), answering(Kept)
     app = FastAPI()
+    small = LangGraphAgent(builder.compile(), limits=RunLimits(input=LIMITS))
     app.include_router(
         agui_router(LangGraphAgent(keeping.compile(checkpointer=InMemorySaver())), "/kept")
     )
-    app.include_router(agui_router(LangGraphAgent(builder.compile()), "/small", limits=LIMITS))
+    app.include_router(agui_router(small, "/small"))
     app.include_router(agui_router(LangGraphAgent(builder.compile()), "/default"))
     with serving(app) as served:
         yield served
@@ -160,6 +172,48 @@ def test_only_utf8_is_json(encoding: str, served: Served) -> None:
     body = json.dumps(wire(state={"\u2222é": nested(300)}), ensure_ascii=False)
     answer = post(served, "/default", body.encode(encoding, "replace"))
     assert answer.status in (400, 422), answer.body
+
+
+class Other:
+    """An agent of another class."""
+
+    async def run(self, run_input: RunAgentInput) -> AsyncIterator[Any]:
+        yield RunFinishedEvent(thread_id=run_input.thread_id, run_id=run_input.run_id)
+
+
+@pytest.mark.parametrize("mount", [agui_router, add_langgraph_fastapi_endpoint])
+def test_a_router_still_takes_the_limits_of_an_agent(mount: Any) -> None:
+    agent, app = LangGraphAgent(answering(MessagesState).compile()), FastAPI()
+    place = [app] if mount is add_langgraph_fastapi_endpoint else []
+    remedy = re.escape("use LangGraphAgent(limits=RunLimits(input=InputLimits(...)))")
+    with pytest.warns(DeprecationWarning, match=remedy) as caught:
+        router = mount(*place, agent, "/small", limits=LIMITS)
+    assert [one.filename for one in caught] == [__file__]
+    if router is not None:
+        app.include_router(router)
+    check_limits(app, "/small")
+
+
+def test_an_agent_of_another_class_has_its_limits_at_the_router(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    app = FastAPI()
+    app.include_router(agui_router(Other(), "/other", limits=LIMITS))
+    assert not recwarn
+    check_limits(app, "/other")
+
+
+def check_limits(app: FastAPI, path: str) -> None:
+    with TestClient(app) as client:
+        for count, status in ((30, 200), (31, 422)):
+            sent = wire(messages=[user(number=i) for i in range(count)])
+            assert client.post(path, json=sent).status_code == status
+
+
+def test_limits_of_another_kind_are_refused() -> None:
+    wrong: Any = RunLimits()
+    with pytest.raises(TypeError, match="limits must be InputLimits, not RunLimits"):
+        agui_router(Other(), limits=wrong)
 
 
 def test_strings_are_told_from_json_wherever_they_are_cut() -> None:

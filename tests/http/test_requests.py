@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from langchain_core.messages import BaseMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 
-from langgraph_agui import InputLimits, LangGraphAgent, agui_router
+from langgraph_agui import InputLimits, LangGraphAgent, RunLimits, agui_router
 from langgraph_agui.protocol import decode
 from langgraph_agui.protocol.schema import parse_input
 from tests.adapter.streams import RecordedRun
@@ -38,7 +38,8 @@ class ReceivedEvents:
         builder.add_node("hear", receive_event)
         builder.add_edge(START, "hear")
         builder.add_edge("hear", END)
-        return LangGraphAgent(graph=builder.compile())
+        limits = RunLimits(input=InputLimits(max_bytes=LIMIT))
+        return LangGraphAgent(graph=builder.compile(), limits=limits)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,7 @@ def received() -> ReceivedEvents:
 @pytest.fixture(scope="module")
 def served(received: ReceivedEvents) -> Iterator[Served]:
     app = FastAPI()
-    app.include_router(agui_router(received.agent(), "/agent", limits=InputLimits(max_bytes=LIMIT)))
+    app.include_router(agui_router(received.agent(), "/agent"))
     with serving(app) as served:
         yield served
 
