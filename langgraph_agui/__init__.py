@@ -9,12 +9,6 @@ from langgraph_agui.kernel.extras import lazy_names
 
 __version__ = "0.2.0"
 
-# Imported on first use: the parts that need no graph do not import LangGraph.
-__getattr__, _names, _public = lazy_names(__name__, __file__)
-
-# The names that exist for migration alone can be imported from here, and are listed in `compat`.
-__all__ = [name for name in _public if name not in compat.__all__]
-
-
-def __dir__() -> list[str]:
-    return [name for name in _names() if name not in compat.__all__]
+# Imported on first use: the parts that need no graph do not import LangGraph. The names that exist
+# for migration alone can be imported from here, and are shown by `compat`.
+__getattr__, __dir__ = lazy_names(__name__, __file__, hidden=dir(compat))

@@ -27,7 +27,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
 import langgraph_agui
-from langgraph_agui import PredictState, StateOptions
+from langgraph_agui import compat
 from tests.adapter.models import Scripted
 from tests.adapter.streams import run_input
 from tests.http.test_optional import run_without
@@ -65,7 +65,7 @@ def names() -> dict[str, Any]:
     )
     return {
         **{one.__name__: one for one in (*used, create_agent, pay)},
-        **{name: getattr(langgraph_agui, name) for name in langgraph_agui.__all__},
+        **{name: getattr(langgraph_agui, name) for name in dir(langgraph_agui)},
         "app": app,
         "builder": builder,
         "client": httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://agent"),
@@ -117,7 +117,7 @@ from langgraph_agui import *
 from langgraph_agui.client import *
 """
 NEEDED = [("fastapi", "fastapi"), ("fastapi", "fastapi"), ("langchain", "middleware")]
-EXTRA_NAMES = ("AGUIClient", "AGUIMiddleware", "agui_router", "get_a2ui_tools")
+EXTRA_NAMES = ("AGUIClient", "AGUIMiddleware", "agui_router")
 
 
 def test_without_extras_they_are_named_and_stars_leave_them_out() -> None:
@@ -158,32 +158,10 @@ def test_with_extras_stars_import_them() -> None:
     assert {"LangGraphAgent", "MessageChunks", *EXTRA_NAMES} <= imported.keys()
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"description": {"recursion_limit": 9}}, "description must be str, not dict$"),
-        ({"on_approval": "log"}, "on_approval must be Callable, not str"),
-    ],
-    ids=lambda one: one if isinstance(one, str) else "",
-)
-def test_other_options_of_a_wrong_type(options: dict[str, Any], text: str) -> None:
-    with pytest.raises(TypeError, match=text):
-        langgraph_agui.LangGraphAgent(names()["graph"], **options)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"predict": [{"tool": "write"}]},
-        {"predict": PredictState("write", "notes")},
-        {"refused": "no"},
-        {"emit": ""},
-    ],
-    ids=str,
-)
-def test_state_options_of_a_wrong_type(options: dict[str, Any]) -> None:
-    with pytest.raises((TypeError, ValueError), match=r"^StateOptions"):
-        StateOptions(**options)
+def test_names_for_migration_are_imported_by_name_only() -> None:
+    names = set(dir(compat))
+    assert not names & {*dir(langgraph_agui), *langgraph_agui.__all__}
+    assert all(getattr(langgraph_agui, name) is getattr(compat, name) for name in names)
 
 
 def test_a_graph_that_cannot_pause_needs_no_checkpointer() -> None:

@@ -5,4 +5,4 @@ The classes need the packages of their providers. Each is imported when its clas
 
 from langgraph_agui.kernel.extras import lazy_names
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

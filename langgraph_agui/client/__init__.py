@@ -16,4 +16,4 @@ from langgraph_agui.client import errors as errors
 from langgraph_agui.kernel.extras import lazy_names
 
 # Imported on first use: some need an extra.
-__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+__getattr__, __dir__ = lazy_names(__name__, __file__, hidden=["errors"])

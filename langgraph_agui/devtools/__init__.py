@@ -4,4 +4,4 @@ names only.
 
 from langgraph_agui.kernel.extras import lazy_names
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

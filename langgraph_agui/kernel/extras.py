@@ -1,6 +1,6 @@
 """Public names that a package imports on their first use."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -19,25 +19,37 @@ _EXTRAS: Final = {
 
 
 def lazy_names(
-    package: str, file: str
-) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` of a package: the names that the stub beside
-    `file` imports.
+    package: str, file: str, hidden: Collection[str] = ()
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package. Its public names are those that the stub
+    beside `file` imports.
 
     A name is imported on its first use. If that needs an extra that is not installed, the error
-    names the extra.
+    names the extra. A star import, which asks for `__all__`, leaves such names out.
 
     Args:
         package: The package's full name.
         file: The package's `__init__.py`.
+        hidden: Names that can be imported, but are not shown.
     """
-    get, names, public = lazy_loader.attach_stub(package, file)
+    get, names, _ = lazy_loader.attach_stub(package, file)
+    shown = [name for name in names() if name not in hidden]
 
     def get_attribute(name: str) -> object:
+        if name == "__all__":
+            return [one for one in shown if _is_there(get, one)]
         with named_extras():
             return get(name)
 
-    return get_attribute, names, public
+    return get_attribute, shown.copy
+
+
+def _is_there(get: Callable[[str], object], name: str) -> bool:
+    try:
+        get(name)
+    except ImportError:
+        return False
+    return True
 
 
 @contextmanager
