@@ -30,7 +30,7 @@ PACKAGES = (
 )
 MEASURED = [subject for subject in SUBJECTS if subject is not RAW]
 ADAPTERS = [subject for subject in SUBJECTS if subject.adapter]
-IN_README = [subject for subject in MEASURED if subject.key not in ("events", "sse-each")]
+IN_README = [subject for subject in MEASURED if subject.key != "events"]
 LATER_GOAL = 0.001
 """Seconds by which the first content may be later than that of the raw stream."""
 ABOUT_FIGURES = (

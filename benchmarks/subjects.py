@@ -132,13 +132,13 @@ def mount_incumbent(raw_events: bool) -> Mount:
     return mount
 
 
-def our_agent(workload: Workload, merge: bool = True) -> langgraph_agui.LangGraphAgent:
+def our_agent(workload: Workload) -> langgraph_agui.LangGraphAgent:
     return langgraph_agui.LangGraphAgent(name="bench", graph=workload.graph, config=_config())
 
 
-def ours_sse(merge: bool) -> Callable[[Workload], Stream]:
+def ours_sse(workload: Workload) -> Stream:
     """``langgraph_agui``, the path of its own endpoint."""
-    return lambda workload: our_agent(workload, merge).stream_sse
+    return our_agent(workload).stream_sse
 
 
 def ours_events(workload: Workload) -> Stream:
@@ -152,28 +152,18 @@ def ours_events(workload: Workload) -> Stream:
     return stream
 
 
-def mount_ours(merge: bool) -> Mount:
-    def mount(app: FastAPI, path: str, workload: Workload) -> None:
-        langgraph_agui.add_langgraph_fastapi_endpoint(app, our_agent(workload, merge), path)
-
-    return mount
+def mount_ours(app: FastAPI, path: str, workload: Workload) -> None:
+    langgraph_agui.add_langgraph_fastapi_endpoint(app, our_agent(workload), path)
 
 
 RAW = Subject("raw", "raw `astream`", raw, adapter=False, is_content=has_content)
-OURS = Subject("sse", "**`stream_sse`**", ours_sse(merge=True), mount_ours(merge=True), ours=True)
+OURS = Subject("sse", "**`stream_sse`**", ours_sse, mount_ours, ours=True)
 SUBJECTS = (
     RAW,
     Subject("floor", "floor", floor, adapter=False),
     Subject("shipped", "incumbent as shipped", incumbent(True), mount_incumbent(True)),
     Subject("no-raw", "incumbent, raw events off", incumbent(False), mount_incumbent(False)),
     OURS,
-    Subject(
-        "sse-each",
-        "`stream_sse`, fragments not merged",
-        ours_sse(merge=False),
-        mount_ours(merge=False),
-        ours=True,
-    ),
     Subject("events", "`run` + `encode`", ours_events, ours=True),
 )
 

@@ -17,7 +17,7 @@ from langgraph_agui.kernel.aio import keep_alive
 from langgraph_agui.kernel.errors import ErrorCode
 from langgraph_agui.kernel.telemetry import count_error, run_logger
 from langgraph_agui.protocol.sse import encode
-from langgraph_agui.readers.sinks import PIECE, MakeSink, Unmerged, Writer
+from langgraph_agui.readers.sinks import PIECE, MakeSink, Writer
 
 logger = run_logger(__name__)
 
@@ -78,7 +78,6 @@ class Subscription(Generic[T]):
         make_sink: Makes the sink that puts items, in the form that the reader wants, into this
             queue.
         max_unread: See the attribute.
-        merges: Whether fragments of one block that wait together become one item.
 
     Attributes:
         sink: Receives the run's events.
@@ -88,12 +87,11 @@ class Subscription(Generic[T]):
         left: Set when the reader has left.
     """
 
-    def __init__(self, make_sink: MakeSink[T], max_unread: int, *, merges: bool = True) -> None:
+    def __init__(self, make_sink: MakeSink[T], max_unread: int) -> None:
         self._loop = asyncio.get_running_loop()
         self._items: list[T | _Fragments[T]] = []
         # The fragments at the end of the queue, to which more may be added.
         self._last: _Fragments[T] | None = None
-        self._merges = merges
         self.max_unread = max_unread
         self._weight = 0
         self._waiter: asyncio.Future[None] | None = None
@@ -121,8 +119,6 @@ class Subscription(Generic[T]):
         """Return what adds the fragments of a block; `make` makes an item of one, or of several
         that wait together.
         """
-        if not self._merges:
-            return Unmerged(self.put).writer(make)
         own: _Fragments[T] | None = None
 
         def write(text: str) -> None:

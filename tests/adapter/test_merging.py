@@ -148,15 +148,6 @@ async def test_blocks_are_not_mixed() -> None:
     ]
 
 
-async def test_an_option_keeps_fragments_apart() -> None:
-    words = [f"{number} " for number in range(300)]
-    agent = agent_of(talker(Scripted(words)))
-
-    recorded = await record_run(agent, run_input("hi"))
-
-    assert [event.delta for event in contents(recorded.events)] == words
-
-
 async def test_the_first_content_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a run begins with leaves at once, also where the next batches would wait for long."""
     monkeypatch.setattr(subscription, "INTERVAL", 1000.0)

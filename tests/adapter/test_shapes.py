@@ -9,7 +9,6 @@ import pytest
 from ag_ui.core import AssistantMessage, ReasoningMessage
 from langchain_core.messages import AIMessageChunk
 
-from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import scripted_agent
 from tests.adapter.models import call, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, record_run, run_input
@@ -51,11 +50,12 @@ def calls(recorded: RecordedRun) -> list[tuple[str, str, str]]:
 
 
 async def test_text() -> None:
-    agent = LangGraphAgent(scripted_agent(["Hel", "lo", ""]).graph)
-    recorded = await record_run(agent, run_input("hi"))
+    recorded = await recording("Hel", "lo", "")
     recorded.check_snapshot()
     assert items(recorded) == ["text(", ")text"]
-    assert [event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT")] == ["Hel", "lo"]
+    deltas = [event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT")]
+    assert "".join(deltas) == "Hello"
+    assert all(deltas)
     assert answer(recorded).content == "Hello"
 
 

@@ -163,7 +163,9 @@ def copier(state: State) -> dict[str, Any]:
 
 
 flipping = talker(
-    Scripted([AIMessageChunk("flip", id="resp_1"), AIMessageChunk(" flop"), AIMessageChunk("!")]),
+    Scripted(
+        [AIMessageChunk("flip", id="resp_1"), 0.5, AIMessageChunk(" flop"), AIMessageChunk("!")]
+    ),
     "flipping",
 )
 

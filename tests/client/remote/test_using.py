@@ -55,10 +55,8 @@ def test_without_a_loop(host: Host) -> None:
     assert [(type(one), one.text) for one in recorded] == [(AIMessage, "Hello.")]
     parts = around(agent).stream({"messages": "hi"}, stream_mode="messages", subgraphs=True)
     tokens = [part[0] for _, part in parts if part[0].text]
-    assert [(type(one), one.text) for one in tokens] == [
-        (AIMessageChunk, "Hel"),
-        (AIMessageChunk, "lo."),
-    ]
+    assert {type(one) for one in tokens} == {AIMessageChunk}
+    assert "".join(one.text for one in tokens) == "Hello."
 
 
 GIVEN: dict[str, Any] = {
