@@ -53,9 +53,10 @@ MODULES: dict[str, tuple[str, ...] | None] = {
     ),
     f"{PACKAGE}.protocol": None,
     f"{PACKAGE}.protocol.sse": ("encode",),
-    f"{PACKAGE}.models": None,
-    f"{PACKAGE}.run_store": None,
-    f"{PACKAGE}.telemetry": ("add_run_fields",),
+    f"{PACKAGE}.chat_models": None,
+    f"{PACKAGE}.workers": None,
+    f"{PACKAGE}.compat": None,
+    f"{PACKAGE}.devtools": None,
 }
 """The modules that users import from, and the names they import. None stands for the module's
 `__all__`."""
