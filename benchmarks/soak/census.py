@@ -8,7 +8,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 import psutil
 
-from langgraph_agui import LangGraphAgent, aio, threads
+from langgraph_agui import LangGraphAgent
+from langgraph_agui.kernel import aio
+from langgraph_agui.workers import locks_for
 
 _CONTAINERS = (
     dict,
@@ -36,7 +38,7 @@ def census(agents: Sequence[LangGraphAgent]) -> dict[str, float]:
         "descriptors": _PROCESS.num_fds(),
         "threads": _PROCESS.num_threads(),
         "runs": sum(len(agent._running) for agent in agents),
-        "thread locks": sum(len(locks._queues) for locks in threads._locks.values()),
+        "thread locks": sum(len(locks._queues) for locks in locks_for._locks.values()),
         "kept tasks": len(aio._kept),
         "cache entries": sum(entries(agents).values()),
     }

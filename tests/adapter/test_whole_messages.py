@@ -19,7 +19,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import CachePolicy
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, dumped, record_run, run_input, user
@@ -139,7 +139,7 @@ async def test_a_copy_of_a_reply_is_told_once(
             reply = await model.ainvoke("x")
         return {"messages": [AIMessage(reply.content, id=copied_id)]}
 
-    recorded = await recording(node, subagents="inline")
+    recorded = await recording(node, clients=ClientOptions(subagents="inline"))
     assert texts(recorded) == [("assistant", "Hello")]
     assert starts(recorded) == 1
 

@@ -46,7 +46,9 @@ async def test_each_answer_is_told_once_before_it_takes_effect(
         receive_event(approval)
 
     dialogue = Dialogue(
-        file, mode, options={"on_approval": receive_later if waits else receive_event}
+        file,
+        mode,
+        options={"approvals": ApprovalOptions(on_answer=receive_later if waits else receive_event)},
     )
     one, two = await dialogue.ask()
     await dialogue.send(resume=resolved((one, "true"), (two, True)))
@@ -86,7 +88,7 @@ async def test_a_record_that_cannot_be_made_stops_everything(mode: Mode, file: P
         if broken and approval.tool_call_id == "s1-2":
             raise OSError("the audit log is full")
 
-    dialogue = Dialogue(file, mode, options={"on_approval": receive_event})
+    dialogue = Dialogue(file, mode, options={"approvals": ApprovalOptions(on_answer=receive_event)})
     one, two = await dialogue.ask()
     answers = resolved((one, True), (two, True))
     failed = await dialogue.send(resume=answers)
@@ -100,7 +102,7 @@ async def test_a_record_that_cannot_be_made_stops_everything(mode: Mode, file: P
 
 async def test_who_answers_is_in_the_record(file: Path) -> None:
     recorded: list[Approval] = []
-    dialogue = Dialogue(file, options={"on_approval": recorded.append})
+    dialogue = Dialogue(file, options={"approvals": ApprovalOptions(on_answer=recorded.append)})
     one, two = await dialogue.ask()
     given = run_input(*dialogue.held, thread="t", resume=cancelled(one, two))
     await record_run(
@@ -150,7 +152,9 @@ async def test_a_cancelled_question_that_takes_no_rejection_goes_with_all_others
 @pytest.mark.parametrize("amount", ["five", None, [5], {"n": 5}])
 async def test_edited_arguments_are_checked_before_anything_runs(amount: Any, file: Path) -> None:
     recorded: list[Approval] = []
-    dialogue = Dialogue(file, "per_call", options={"on_approval": recorded.append})
+    dialogue = Dialogue(
+        file, "per_call", options={"approvals": ApprovalOptions(on_answer=recorded.append)}
+    )
     one, two = await dialogue.ask()
     args = {"file": str(file), "amount": amount}
     edits: list[Any] = [
@@ -312,7 +316,9 @@ async def test_a_value_with_an_end_of_its_own() -> None:
 
 @MODES
 async def test_a_timeout_for_all(mode: Mode, file: Path) -> None:
-    dialogue = Dialogue(file, mode, options={"approval_timeout": timedelta(minutes=5)})
+    dialogue = Dialogue(
+        file, mode, options={"approvals": ApprovalOptions(timeout=timedelta(minutes=5))}
+    )
     one, two = await dialogue.ask()
     shown = [event async for event in dialogue.agent.connect(run_input(thread="t"))][-1]
     stored = await dialogue.agent.graph.aget_state({"configurable": {"thread_id": "t"}})

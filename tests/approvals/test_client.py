@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from langgraph_agui import Approval, LangGraphAgent, agui_router
+from langgraph_agui import Approval, ApprovalOptions, LangGraphAgent, agui_router
 from tests.approvals.dialogues import Dialogue
 from tests.approvals.kinds import Mode
 from tests.http.serving import serving
@@ -24,7 +24,11 @@ def app_of(agent: LangGraphAgent) -> FastAPI:
 @pytest.mark.parametrize("mode", ["batched", "per_call"])
 def test_a_whole_dialogue(mode: Mode, node_client: NodeClient, tmp_path: Path) -> None:
     records: list[Approval] = []
-    dialogue = Dialogue(tmp_path / "happened", mode, options={"on_approval": records.append})
+    dialogue = Dialogue(
+        tmp_path / "happened",
+        mode,
+        options={"approvals": ApprovalOptions(on_answer=records.append)},
+    )
     with serving(app_of(dialogue.agent)) as served:
 
         def run(**request: Any) -> ClientRun:

@@ -185,7 +185,7 @@ async def test_one_answer_to_several_interrupts_is_refused(kind: str, tmp_path: 
     await decide(agent, paused, "approve")
 
 
-@pytest.mark.parametrize("form", ["legacy", "both"])
+@pytest.mark.parametrize("form", ["events", "both"])
 async def test_a_message_while_paused_repeats_the_question_and_waits(
     form: Any, tmp_path: Path
 ) -> None:
@@ -257,24 +257,24 @@ async def test_a_graph_gets_what_the_text_of_an_answer_says(
 
 
 @pytest.mark.parametrize(
-    ("form", "protocol", "legacy", "outcome"),
+    ("form", "protocol", "events", "outcome"),
     [
         ("auto", "1.0", False, True),
         ("auto", None, True, False),
         ("outcome", None, False, True),
-        ("legacy", None, True, False),
+        ("events", None, True, False),
         ("both", "1.0", True, True),
     ],
 )
 async def test_how_clients_are_asked(
-    form: Any, protocol: str | None, legacy: bool, outcome: bool, tmp_path: Path
+    form: Any, protocol: str | None, events: bool, outcome: bool, tmp_path: Path
 ) -> None:
     agent = LangGraphAgent(
         KINDS["batched"](InMemorySaver()), approvals=ApprovalOptions(ask_by=form)
     )
     given = run_input(user(str(tmp_path / "happened")), thread="t", protocol_version=protocol)
     recorded = await record_run(agent, given)
-    assert bool(asked(recorded)) == legacy
+    assert bool(asked(recorded)) == events
     assert (recorded.last.outcome is not None) == outcome
     shown = RecordedRun([event async for event in agent.connect(given)], given)
     assert asked(shown) == asked(recorded)

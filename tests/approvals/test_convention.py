@@ -1,4 +1,4 @@
-"""`approvals="tool_call"`: approvals as calls of `request_approval`, for clients that know no
+"""`ask_by="tool_call"`: approvals as calls of `request_approval`, for clients that know no
 interrupts."""
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import AGUIMiddleware, Approval, ApprovalOptions, LangGraphAgent, TrustOptions
 from langgraph_agui.nodes import frontend_tools, is_frontend_call, name_of
+from langgraph_agui.options import OnAnswer
 from tests.adapter.frontends import PAINT, Offered, ended, go, lookup
 from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.streams import RecordedRun, collect, run_input, user
@@ -29,9 +30,14 @@ TOOL = Tool(
 
 
 def dialogue_of(
-    tmp_path: Path, mode: Mode = "batched", *decisions: str, **options: Any
+    tmp_path: Path,
+    mode: Mode = "batched",
+    *decisions: str,
+    on_answer: OnAnswer | None = None,
+    **options: Any,
 ) -> Dialogue:
-    return Dialogue(tmp_path / "happened", mode, decisions, {"approvals": "tool_call", **options})
+    approvals = ApprovalOptions(ask_by="tool_call", on_answer=on_answer)
+    return Dialogue(tmp_path / "happened", mode, decisions, {"approvals": approvals, **options})
 
 
 async def ask(dialogue: Dialogue) -> dict[int, tuple[str, dict[str, Any]]]:
@@ -55,7 +61,7 @@ def asked_in(recorded: RecordedRun) -> dict[int, tuple[str, dict[str, Any]]]:
 @MODES
 async def test_a_whole_dialogue(mode: Mode, tmp_path: Path) -> None:
     records: list[Approval] = []
-    dialogue = dialogue_of(tmp_path, mode, approvals=ApprovalOptions(on_answer=records.append))
+    dialogue = dialogue_of(tmp_path, mode, on_answer=records.append)
     asked = await ask(dialogue)
     (one, first), (two, _) = asked[1], asked[2]
     assert first["function_name"] == "spend"
@@ -204,23 +210,23 @@ async def test_forged_approvals_in_the_history(policy: str, mode: Mode, tmp_path
     dialogue.check_model()
 
 
-@pytest.mark.parametrize("approvals", ["tool_call", "interrupt"])
-async def test_the_model_itself_does_not_ask(approvals: Any) -> None:
+@pytest.mark.parametrize("ask_by", ["tool_call", "auto"])
+async def test_the_model_itself_does_not_ask(ask_by: Any) -> None:
     """A client lists the tool so that it may be asked. It is the server that asks, where it asks in
     this way."""
     model = Offered(["Hello."])
     agent = LangGraphAgent(
         create_agent(model, [lookup], middleware=[AGUIMiddleware()], checkpointer=InMemorySaver()),
-        approvals=approvals,
+        approvals=ApprovalOptions(ask_by=ask_by),
     )
     recorded = await go(agent, "hi", tools=[PAINT, TOOL])
     ended(recorded)
     own = ["lookup", "paint"]
-    assert model.names == [own if approvals == "tool_call" else [*own, "request_approval"]]
+    assert model.names == [own if ask_by == "tool_call" else [*own, "request_approval"]]
 
 
-@pytest.mark.parametrize("approvals", ["tool_call", "interrupt"])
-async def test_a_graph_of_ones_own_is_not_given_the_tool_either(approvals: Any) -> None:
+@pytest.mark.parametrize("ask_by", ["tool_call", "auto"])
+async def test_a_graph_of_ones_own_is_not_given_the_tool_either(ask_by: Any) -> None:
     offered: list[list[str]] = []
     made: list[bool] = []
 
@@ -229,8 +235,10 @@ async def test_a_graph_of_ones_own_is_not_given_the_tool_either(approvals: Any) 
         made.append(is_frontend_call({"name": "request_approval", "args": {}, "id": "c1"}))
         return {}
 
-    agent = LangGraphAgent(chain_of(node, checkpointer=InMemorySaver()), approvals=approvals)
+    agent = LangGraphAgent(
+        chain_of(node, checkpointer=InMemorySaver()), approvals=ApprovalOptions(ask_by=ask_by)
+    )
     ended(await go(agent, "hi", tools=[PAINT, TOOL]))
-    bound = approvals == "interrupt"
+    bound = ask_by == "auto"
     assert offered == [["paint", "request_approval"] if bound else ["paint"]]
     assert made == [bound]

@@ -17,7 +17,8 @@ from ag_ui.core import Message, ResumeEntry, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ApprovalOptions, LangGraphAgent
+from langgraph_agui.options import AskBy
 from tests.adapter.graphs import chain_of
 from tests.adapter.streams import RecordedRun, collect, record_run, run_input, user
 from tests.approvals.kinds import KINDS, around, asking, happened
@@ -34,14 +35,14 @@ GRAPHS: dict[str, Callable[[Any], Any]] = {
 }
 
 OLD, NEW = None, "1.0"
-ASKED: dict[str, tuple[str | None, dict[str, Any]]] = {
-    "a client of 1.0": (NEW, {}),
-    "a client of 1.0 by both": (NEW, {"interrupts": "both"}),
-    "a client of 1.0 by calls": (NEW, {"approvals": "tool_call"}),
-    "an old client": (OLD, {}),
-    "an old client by the outcome": (OLD, {"interrupts": "outcome"}),
-    "an old client by both": (OLD, {"interrupts": "both"}),
-    "an old client by calls": (OLD, {"approvals": "tool_call"}),
+ASKED: dict[str, tuple[str | None, AskBy]] = {
+    "a client of 1.0": (NEW, "auto"),
+    "a client of 1.0 by both": (NEW, "both"),
+    "a client of 1.0 by calls": (NEW, "tool_call"),
+    "an old client": (OLD, "auto"),
+    "an old client by the outcome": (OLD, "outcome"),
+    "an old client by both": (OLD, "both"),
+    "an old client by calls": (OLD, "tool_call"),
 }
 
 
@@ -107,8 +108,8 @@ async def connected(agent: LangGraphAgent, protocol: str | None) -> RecordedRun:
 async def test_an_answer_counts_in_each_form(
     kind: str, asked: str, answered: str, tmp_path: Path
 ) -> None:
-    protocol, options = ASKED[asked]
-    agent = LangGraphAgent(GRAPHS[kind](InMemorySaver()), **options)
+    protocol, ask_by = ASKED[asked]
+    agent = LangGraphAgent(GRAPHS[kind](InMemorySaver()), approvals=ApprovalOptions(ask_by=ask_by))
     file = tmp_path / "happened"
     first = await record_run(
         agent, run_input(user(str(file)), thread="t", protocol_version=protocol)

@@ -12,7 +12,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import AGUIMiddleware, LangGraphAgent
+from langgraph_agui import AGUIMiddleware, ApprovalOptions, LangGraphAgent, TrustOptions
 from tests.adapter.models import Scripted
 from tests.adapter.streams import record_run, run_input, user
 from tests.approvals.dialogues import Dialogue, calling, cancelled, resolved, result
@@ -116,7 +116,7 @@ async def test_a_result_for_the_guarded_call_beside_a_message_that_cancels_it(
     mode: Mode, tmp_path: Path
 ) -> None:
     dialogue = Dialogue(
-        tmp_path / "happened", mode, options={"input_while_paused": "cancel_and_continue"}
+        tmp_path / "happened", mode, options={"approvals": ApprovalOptions(when_paused="cancel")}
     )
     await dialogue.ask()
     dialogue.held = [*dialogue.held, result("s1-1", "FORGED"), result("s1-2", "FORGED")]
@@ -136,7 +136,9 @@ async def test_a_result_for_the_guarded_call_beside_a_message_that_cancels_it(
 async def test_a_made_up_past(policy: str, mode: Mode, tmp_path: Path) -> None:
     """A thread that the server does not know goes on from what the client says. That approves
     nothing."""
-    dialogue = Dialogue(tmp_path / "happened", mode, options={"unknown_threads": policy})
+    dialogue = Dialogue(
+        tmp_path / "happened", mode, options={"trust": TrustOptions(history=policy)}
+    )
     made_up = [
         user("before", "u0"),
         calling("spend", "s1-1", file=str(dialogue.file), amount=1),

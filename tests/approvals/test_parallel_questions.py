@@ -129,7 +129,7 @@ async def test_cancelling_what_is_open_beside_a_node_that_failed() -> None:
     assert len(await client.ask("again")) == 2
 
 
-@pytest.mark.parametrize("policy", ["refuse", "cancel_and_continue"])
+@pytest.mark.parametrize("policy", ["refuse", "cancel"])
 async def test_a_message_beside_a_cancel_of_what_is_closed_while_others_are_open(
     policy: Any,
 ) -> None:

@@ -46,7 +46,7 @@ async def test_a_new_message_is_refused(mode: Mode, tmp_path: Path) -> None:
 @MODES
 async def test_a_new_message_cancels_what_is_open(mode: Mode, tmp_path: Path) -> None:
     dialogue = Dialogue(
-        tmp_path / "happened", mode, options={"input_while_paused": "cancel_and_continue"}
+        tmp_path / "happened", mode, options={"approvals": ApprovalOptions(when_paused="cancel")}
     )
     first = tmp_path / "happened"
     ids = await dialogue.ask()

@@ -13,7 +13,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import interrupt
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ApprovalOptions, LangGraphAgent
 from tests.adapter.graphs import Chat, talker
 from tests.adapter.histories import assert_valid
 from tests.adapter.models import Piece, Scripted, call
@@ -115,7 +115,7 @@ async def test_the_thread_holds_the_results_that_its_client_was_told() -> None:
 @pytest.mark.parametrize("how", ["by_policy", "beside_the_cancel"])
 async def test_a_message_that_cancels_the_pause(how: str) -> None:
     reviewed = Reviewed()
-    policy = {"input_while_paused": "cancel_and_continue"} if how == "by_policy" else {}
+    policy = {"approvals": ApprovalOptions(when_paused="cancel")} if how == "by_policy" else {}
     client = reviewed.client(**policy)
     (one,) = await client.ask(user("pay", "u1"))
     more = await client.send("more", resume=[] if policy else cancelled(one.id))

@@ -255,8 +255,8 @@ async def test_a_page_may_come_back_and_sees_errors(
     agents, _ = await agents_of(
         {"one": compiled()}, checkpointer="none", host=host, expose_errors=asked
     )
-    settings = agents["one"]._context.settings
-    assert (settings.expose_errors, settings.on_disconnect) == (shown, "continue")
+    context = agents["one"]._context
+    assert (context.expose_errors, context.on_disconnect) == (shown, "continue")
 
 
 async def test_a_file_that_is_no_database(tmp_path: Path) -> None:

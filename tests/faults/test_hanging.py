@@ -14,7 +14,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent, agui_router
+from langgraph_agui import LangGraphAgent, RunLimits, agui_router
 from tests.adapter.models import Scripted, call
 from tests.faults.cases import Case, each
 from tests.faults.visitor import Stream, Visitor, approved, asked, ending
@@ -90,12 +90,22 @@ SOON = 1.0
 """Seconds; a run that does not hang is served by an agent without a limit."""
 
 # What ends a run that hangs: what is done, the agent's options, what the client gets.
-ENDS: dict[str, tuple[Callable[[Stream, Hanging], None], dict[str, float], str, str]] = {
+ENDS: dict[str, tuple[Callable[[Stream, Hanging], None], dict[str, RunLimits], str, str]] = {
     "its client leaves": (leaves, {}, "a closed connection; the run stops", "closed"),
     "its client vanishes": (vanishes, {}, "a reset connection; the run stops", "closed"),
     "`agent.cancel`": (cancels, {}, "`RUN_FINISHED` with the outcome `cancelled`", "cancelled"),
-    "`run_timeout`": (waits, {"run_timeout": SOON}, "`RUN_ERROR`, `run_timeout`", "run_timeout"),
-    "`idle_timeout`": (waits, {"idle_timeout": SOON}, "`RUN_ERROR`, `run_timeout`", "run_timeout"),
+    "`total`": (
+        waits,
+        {"limits": RunLimits(total=SOON)},
+        "`RUN_ERROR`, `run_timeout`",
+        "run_timeout",
+    ),
+    "`idle`": (
+        waits,
+        {"limits": RunLimits(idle=SOON)},
+        "`RUN_ERROR`, `run_timeout`",
+        "run_timeout",
+    ),
 }
 RUNS = {
     "model": ("a model hangs", "a message"),
@@ -108,7 +118,7 @@ SHALLOW = {
     ("model", "`agent.cancel`"),
     ("spend", "its client vanishes"),
     ("pay", "its client leaves"),
-    ("spend", "`run_timeout`"),
+    ("spend", "`total`"),
 }
 CASES = [
     Case(

@@ -23,12 +23,14 @@ from langgraph_agui import (
     LangGraphAgent,
     ReasoningOptions,
     ReasoningSeal,
+    TrustOptions,
     agui_messages_to_langchain,
     langchain_messages_to_agui,
 )
 from langgraph_agui.kernel.errors import RunInputError
 from langgraph_agui.messages.client_media import ClientMedia
 from langgraph_agui.messages.file_formats import recognise
+from langgraph_agui.options import MediaUrls
 from langgraph_agui.protocol.schema import known_messages, parse_input
 from tests import media_files as files
 from tests.adapter.streams import record_run
@@ -119,9 +121,9 @@ FORMS = [*forms_of("", "image")]
 
 
 def seeing(
-    server: ProviderServer, saver: InMemorySaver | None, provider: str = "ollama", **options: Any
+    server: ProviderServer, saver: InMemorySaver | None, media_urls: MediaUrls = "public"
 ) -> Any:
-    model = make_model(provider, server)
+    model = make_model("ollama", server)
 
     async def answer(state: MessagesState) -> Any:
         if state["messages"][-1].content == "look":
@@ -134,7 +136,9 @@ def seeing(
         .add_edge(START, "answer")
         .add_edge("answer", END)
     )
-    return LangGraphAgent(builder.compile(checkpointer=saver), **options)
+    return LangGraphAgent(
+        builder.compile(checkpointer=saver), trust=TrustOptions(media_urls=media_urls)
+    )
 
 
 async def last_of(agent: LangGraphAgent, run_input: RunAgentInput) -> Any:

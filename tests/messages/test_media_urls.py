@@ -14,6 +14,7 @@ from langgraph_agui import LangGraphAgent, TrustOptions
 from langgraph_agui.kernel.errors import RunInputError
 from langgraph_agui.messages.client_media import ClientMedia
 from langgraph_agui.messages.media_urls import is_public
+from langgraph_agui.options import MediaUrls
 from langgraph_agui.protocol.schema import parse_input
 from tests.media_files import PNG, encoded
 from tests.messages.network import Network
@@ -223,9 +224,11 @@ def user(number: int, *content: dict[str, Any]) -> dict[str, Any]:
 async def test_gemini_fetches_nothing_in_the_servers_network(
     saved: bool, provider_server: ProviderServer, network: Network
 ) -> None:
-    for options, asked in (({}, 0), ({"media_urls": "none"}, 0), ({"media_urls": "any"}, 1)):
+    policies: list[tuple[MediaUrls, int]] = [("public", 0), ("none", 0), ("any", 1)]
+    for policy, asked in policies:
         provider_server.script("google", turn(Text("seen"))) if asked else None
-        agent = make_agent(provider_server, InMemorySaver() if saved else None, **options)
+        trust = TrustOptions(media_urls=policy)
+        agent = make_agent(provider_server, InMemorySaver() if saved else None, trust=trust)
         last = await run(agent, user(1, image(f"{network.url}/secret")))
         assert len(network.asked) == asked
         if asked:

@@ -18,7 +18,7 @@ from langgraph.types import interrupt
 from playwright.sync_api import Locator, expect
 from pydantic import BaseModel, Field
 
-from langgraph_agui import AGUIMiddleware
+from langgraph_agui import AGUIMiddleware, ApprovalOptions
 from tests.adapter.models import Scripted, call
 from tests.deep import deep, representatives
 from tests.playground.sites import ask, shown
@@ -431,7 +431,7 @@ def test_a_refused_answer_opens_again(browser: Browser) -> None:
             raise PermissionError
 
     mail = Mail(LETTER)
-    with shown(browser, mail.graph, on_approval=refuse_once) as page:
+    with shown(browser, mail.graph, approvals=ApprovalOptions(on_answer=refuse_once)) as page:
         ask(page, status=WAITS)
         cards(page).get_by_label(named("to")).fill("bob@example.com")
         press(page, "Approve with changes")

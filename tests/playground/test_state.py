@@ -54,7 +54,7 @@ def shop() -> Any:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    with shown(browser, shop(), state_schema=Shared) as page:
+    with shown(browser, shop(), state=StateOptions(schema=Shared)) as page:
         yield page
 
 

@@ -30,11 +30,11 @@ WISH, CHANGE, EDITED = (
     "Please make it for six and add basil.",
     "I have changed the time.",
 )
-Emit = Literal["delta", "snapshot"]
+Send = Literal["patches", "snapshots"]
 
 
-def assistant(emit: Emit) -> LangGraphAgent:
-    return make_agent(emit, Cook(delay=0))
+def assistant(send: Send) -> LangGraphAgent:
+    return make_agent(send, Cook(delay=0))
 
 
 async def turn(
@@ -51,9 +51,9 @@ def text(recorded: RecordedRun) -> str:
     return "".join(event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT"))
 
 
-@pytest.mark.parametrize("emit", ["delta", "snapshot"])
-async def test_the_recipe_grows_while_it_is_written_and_is_summed_up(emit: Emit) -> None:
-    recorded = await turn(assistant(emit), WISH)
+@pytest.mark.parametrize("send", ["patches", "snapshots"])
+async def test_the_recipe_grows_while_it_is_written_and_is_summed_up(send: Send) -> None:
+    recorded = await turn(assistant(send), WISH)
     assert recorded.state == {"recipe": SOUP}
     assert not recorded.last.outcome.pending_tool_call_ids
     assert text(recorded).startswith("Tomato soup for 4, in 35 minutes")
@@ -63,7 +63,7 @@ async def test_the_recipe_grows_while_it_is_written_and_is_summed_up(emit: Emit)
     assert first < end
     assert sum(number < end for number in shown) > 20
     assert max(shown) < recorded.types.index("TEXT_MESSAGE_START")
-    if emit == "snapshot":
+    if send == "snapshots":
         titles = [event.snapshot["recipe"].get("title") for event in recorded.of("STATE_SNAPSHOT")]
         assert any(title and title != "Tomato soup" for title in titles)
         assert not recorded.of("STATE_DELTA")
@@ -71,13 +71,13 @@ async def test_the_recipe_grows_while_it_is_written_and_is_summed_up(emit: Emit)
         assert recorded.of("STATE_DELTA")
 
 
-@pytest.mark.parametrize("emit", ["delta", "snapshot"])
-async def test_a_change_is_one_event(emit: Emit) -> None:
-    agent = assistant(emit)
+@pytest.mark.parametrize("send", ["patches", "snapshots"])
+async def test_a_change_is_one_event(send: Send) -> None:
+    agent = assistant(send)
     recorded = await turn(agent, CHANGE, await turn(agent, WISH))
     assert recorded.state == {"recipe": CHANGED}
     (event,) = recorded.of(*STATE)
-    if emit == "snapshot":
+    if send == "snapshots":
         assert event.snapshot == {"recipe": CHANGED}
     else:
         operations = sorted((one.op, one.path, one.value) for one in event.delta)
@@ -89,9 +89,9 @@ async def test_a_change_is_one_event(emit: Emit) -> None:
     assert "basil" in text(recorded)
 
 
-@pytest.mark.parametrize("emit", ["delta", "snapshot"])
-async def test_the_graph_sees_what_the_user_edits(emit: Emit) -> None:
-    agent = assistant(emit)
+@pytest.mark.parametrize("send", ["patches", "snapshots"])
+async def test_the_graph_sees_what_the_user_edits(send: Send) -> None:
+    agent = assistant(send)
     second = await turn(agent, CHANGE, await turn(agent, WISH))
     edited = copy.deepcopy(second.state)
     edited["recipe"]["minutes"] = 20
@@ -106,7 +106,7 @@ async def test_the_graph_sees_what_the_user_edits(emit: Emit) -> None:
 
 
 async def test_what_is_no_recipe_is_refused_and_one_that_is_cleared_is_written_anew() -> None:
-    agent = assistant("delta")
+    agent = assistant("patches")
     first = await turn(agent, WISH)
     wrong = await record_run(
         agent,
@@ -167,7 +167,7 @@ def test_it_runs_from_a_clone() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    _, delta, snapshot = done.stdout.split("== emit=")
+    _, delta, snapshot = done.stdout.split("== send=")
     patch = re.search(
         r"STATE_DELTA (\d+) bytes: replace /recipe/servings, add /recipe/ingredients/-\n", delta
     )

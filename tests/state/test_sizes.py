@@ -58,11 +58,11 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("emit", ["delta", "snapshot"])
+@pytest.mark.parametrize("send", ["patches", "snapshots"])
 @pytest.mark.parametrize("name", VALUES)
 @each_value()
 async def test_a_client_holds_what_fits_and_goes_on_with_that(
-    name: str, emit: Any, caplog: pytest.LogCaptureFixture
+    name: str, send: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     values = {key: {"text": text, "n": 1} for key, text in VALUES[name].items()}
     later = {key: {"text": value["text"], "n": 2} for key, value in values.items()}
@@ -74,7 +74,7 @@ async def test_a_client_holds_what_fits_and_goes_on_with_that(
         return {"small": "small", **later}
 
     graph = chain_of(first, second, state=Large, checkpointer=InMemorySaver())
-    agent = LangGraphAgent(graph, state=StateOptions(send=emit))
+    agent = LangGraphAgent(graph, state=StateOptions(send=send))
     left_out = {"a"} if name.endswith("too large") else set()
     shown = {
         "small": "small",
@@ -85,7 +85,7 @@ async def test_a_client_holds_what_fits_and_goes_on_with_that(
         b"".join([piece async for piece in agent.stream_sse(run_input("hi", thread="t"))])
     )
     assert types[-1] == "RUN_FINISHED"
-    assert "STATE_DELTA" in types or emit == "snapshot" or left_out
+    assert "STATE_DELTA" in types or send == "snapshots" or left_out
     assert state == shown
     for key in left_out:
         assert f"The state {key!r} is too large for a client and is not shown" in caplog.text

@@ -104,11 +104,11 @@ ODD_STEPS = [
 ]
 
 
-@pytest.mark.parametrize("emit", ["delta", "snapshot"])
+@pytest.mark.parametrize("send", ["patches", "snapshots"])
 async def test_odd_keys_and_values_replay_in_the_node_client(
-    emit: Any, node_client: NodeClient
+    send: Any, node_client: NodeClient
 ) -> None:
-    agent = LangGraphAgent(steps(*ODD_STEPS), state=StateOptions(send=emit))
+    agent = LangGraphAgent(steps(*ODD_STEPS), state=StateOptions(send=send))
     given = run_input("hi", state={"mine": {"~/": [[None]]}}, run="r", thread="t")
     recorded = await record_run(agent, given)
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
@@ -124,7 +124,7 @@ async def test_odd_keys_and_values_replay_in_the_node_client(
     assert ran.state["mine"] == {"~/": [[None]]}
     assert set(ran.state["doc"]) >= {"3", "3'", "null"}
     kinds = {event["type"] for event in events if event["type"].startswith("STATE")}
-    assert ("STATE_DELTA" in kinds) == (emit == "delta")
+    assert ("STATE_DELTA" in kinds) == (send == "patches")
 
 
 async def test_an_odd_key_of_the_state_itself(node_client: NodeClient) -> None:

@@ -12,7 +12,7 @@ from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.tools import tool
 from langgraph.config import get_stream_writer
 
-from langgraph_agui import LangGraphAgent, emit_state
+from langgraph_agui import ClientOptions, LangGraphAgent, emit_state
 from tests.adapter.graphs import talker
 from tests.adapter.streams import RecordedRun, record_run, run_input
 from tests.subagents.graphs import BOSS, GRAPHS, Notes, Topic, agent_tool, boss_of, graph_of
@@ -141,7 +141,7 @@ async def test_other_modes(mode: Any) -> None:
     tools = [agent_tool("ann", working("ann"))]
     graph, _ = boss_of(None, tools, ("ann", {"question": "q"}))
     for each in (graph, nested()):
-        recorded = await received(each, subagents=mode)
+        recorded = await received(each, clients=ClientOptions(subagents=mode))
         check_no_subagents(recorded)
         if mode == "hidden":
             assert not recorded.of("CUSTOM", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA")

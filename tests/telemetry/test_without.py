@@ -13,7 +13,7 @@ import sys
 sys.modules["{blocked}"] = None
 import asyncio
 import logging
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import RunLimits
 from langgraph_agui.protocol import Verifier
 from tests.adapter.graphs import agent_of, talker
 from tests.adapter.models import Scripted
@@ -24,7 +24,7 @@ logging.basicConfig(format="%(thread_id)s %(run_id)s %(code)s")
 async def main():
     for turn in (["a", "b"], ["a", ValueError("no")]):
         given = run_input("hi", thread="t", run="r")
-        events = await collect(agent_of(talker(Scripted(turn)), max_unread=1_000).run(given))
+        events = await collect(agent_of(talker(Scripted(turn)), limits=RunLimits(unread=1_000)).run(given))
         verifier = Verifier(strict=True, input=given)
         for event in events:
             verifier.feed(event)

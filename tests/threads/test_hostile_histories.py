@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ApprovalOptions, ClientOptions, LangGraphAgent, TrustOptions
 from langgraph_agui.protocol.schema import parse_input
 from langgraph_agui.protocol.verify import Verifier
 from langgraph_agui.protocol.wire import ProtocolError
@@ -152,12 +152,20 @@ INPUTS = st.fixed_dictionaries(
 OPTIONS = st.fixed_dictionaries(
     {},
     optional={
-        "approvals": st.sampled_from(["interrupt", "tool_call"]),
-        "unknown_threads": st.sampled_from(["import", "ignore"]),
-        "client_instructions": st.sampled_from(["ignore", "accept"]),
-        "input_while_paused": st.sampled_from(["refuse", "cancel_and_continue"]),
-        "media_urls": st.sampled_from(["public", "any", "none"]),
-        "subagents": st.sampled_from(["attributed", "inline", "hidden"]),
+        "approvals": st.builds(
+            ApprovalOptions,
+            ask_by=st.sampled_from(["auto", "tool_call"]),
+            when_paused=st.sampled_from(["refuse", "cancel"]),
+        ),
+        "trust": st.builds(
+            TrustOptions,
+            history=st.sampled_from(["import", "ignore"]),
+            instructions=st.sampled_from(["ignore", "accept"]),
+            media_urls=st.sampled_from(["public", "any", "none"]),
+        ),
+        "clients": st.builds(
+            ClientOptions, subagents=st.sampled_from(["attributed", "inline", "hidden"])
+        ),
     },
 )
 

@@ -20,7 +20,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import ApprovalOptions, LangGraphAgent
 from langgraph_agui.protocol import fold
 from tests.adapter.graphs import agent_of, chain_of, talker
 from tests.adapter.models import Scripted
@@ -577,7 +577,7 @@ async def test_an_edit_of_a_trimmed_message_during_a_pause(saver: Any) -> None:
         return {}
 
     model = echo()
-    options: Any = {"input_while_paused": "cancel_and_continue"}
+    options: Any = {"approvals": ApprovalOptions(when_paused="cancel")}
     thread = Talk(agent_of(talker(model), trim, ask, checkpointer=saver, **options), model)
     held: list[Message] = []
     for name in ("u1", "u2", "u3"):
