@@ -21,7 +21,7 @@ from langgraph_agui.options import (
     ThinkTags,
     TrustOptions,
 )
-from langgraph_agui.protocol.wire import to_jsonable
+from langgraph_agui.protocol.json import to_jsonable
 
 logger = logging.getLogger(__name__)
 
