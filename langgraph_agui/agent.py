@@ -46,7 +46,7 @@ from langgraph_agui.options import (
     check_choice,
     check_type,
 )
-from langgraph_agui.protocol.cleaning import clean_input
+from langgraph_agui.protocol.input import CleanInput, clean_input
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.readers.sinks import EventSink, MakeSink, SSESink
 from langgraph_agui.readers.subscription import Subscription
@@ -265,7 +265,7 @@ class LangGraphAgent:
     async def begin(
         self,
         sink: MakeSink[T],
-        run_input: RunAgentInput,
+        run_input: RunAgentInput | CleanInput,
         *,
         config: RunnableConfig | None = None,
         context: object = None,
@@ -288,8 +288,8 @@ class LangGraphAgent:
         """
         if self._workers is not None:
             self._workers.event_loop.enter()
-        run_input, weight = clean_input(run_input)
-        reader = self._subscription(sink, run_input)
+        clean = clean_input(run_input)
+        reader = self._subscription(sink, clean.input)
         config = merge_run_configs(
             self.config, config
         )  # which may fail: before the thread is locked
@@ -297,10 +297,10 @@ class LangGraphAgent:
         self._check_room(len(self._running))
         locks = locks_for(graph.lock_owner) if graph.has_checkpointer else None
         if locks is not None and self._on_busy == "refuse":
-            lease = await locks.acquire(run_input.thread_id)
+            lease = await locks.acquire(clean.input.thread_id)
         try:
             self._check_room(len(self._running))  # others may have begun meanwhile
-            run = Run(self._context, run_input, config, context, reader, lease, locks, weight)
+            run = Run(self._context, clean, config, context, reader, lease, locks)
         except BaseException:
             if lease is not None:
                 await lease.release()
@@ -338,7 +338,11 @@ class LangGraphAgent:
         )
 
     def subscribe(
-        self, sink: MakeSink[T], run_input: RunAgentInput, *, config: RunnableConfig | None = None
+        self,
+        sink: MakeSink[T],
+        run_input: RunAgentInput | CleanInput,
+        *,
+        config: RunnableConfig | None = None,
     ) -> Subscription[T]:
         """Connect to the thread and return the reader; `sink` is that of `begin`. See `connect`.
 
@@ -347,7 +351,7 @@ class LangGraphAgent:
                 works in another event loop (`wrong_event_loop`), or an id is no text
                 (`invalid_input`).
         """
-        run_input, _ = clean_input(run_input)
+        run_input = clean_input(run_input).input
         reader = self._subscription(sink, run_input)
         for run in self._running:
             if run.may_be_joined(run_input):

@@ -60,7 +60,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
-from langgraph_agui.protocol.wire import JsonValue, to_jsonable, wire_fields
+from langgraph_agui.protocol.json import JsonValue, to_jsonable
+from langgraph_agui.protocol.wire import wire_fields
 
 if TYPE_CHECKING:
     from langgraph.prebuilt import ToolRuntime

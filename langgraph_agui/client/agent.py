@@ -17,11 +17,12 @@ from langgraph_agui.client.event_stream import EventStream
 from langgraph_agui.client.limits import DEFAULT_LIMITS, ClientLimits, Deadline
 from langgraph_agui.protocol.event_order import Growing
 from langgraph_agui.protocol.fold import Fold
+from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.protocol.message_store import MessageStore
 from langgraph_agui.protocol.schema import log_notes
 from langgraph_agui.protocol.sse import SSEDecoder
 from langgraph_agui.protocol.verify import Verifier, check_interrupt_ids
-from langgraph_agui.protocol.wire import ProtocolError, to_jsonable
+from langgraph_agui.protocol.wire import ProtocolError
 
 T = TypeVar("T")
 Outcome: TypeAlias = Literal["success", "interrupt", "cancelled", "error"]

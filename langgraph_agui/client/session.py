@@ -24,8 +24,8 @@ from langgraph_agui.client.event_stream import EventStream
 from langgraph_agui.client.resume import resume_entries
 from langgraph_agui.client.tools import LocalTool, LocalTools, interrupted
 from langgraph_agui.client.typed_state import StateT, TypedState
+from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.protocol.message_store import joined, open_tool_calls
-from langgraph_agui.protocol.wire import to_jsonable
 
 _MESSAGE_TYPES: Final = get_args(get_args(Message)[0])
 

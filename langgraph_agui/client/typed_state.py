@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypeVar
 
 from langgraph_agui.kernel.quoting import printable
-from langgraph_agui.protocol.wire import JsonValue, json_equal, to_jsonable
+from langgraph_agui.protocol.json import JsonValue, same_for_clients, to_jsonable
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +127,7 @@ class TypedState(Generic[StateT]):
                         old = self._dump(self._value, by_alias)
                     if isinstance(old, dict):
                         mended |= {key: old[key] for key in unfit if key in old}
-                if not json_equal(mended, old):
+                if not same_for_clients(mended, old):
                     self._load(mended)
         if isinstance(self._base, dict):
             self._base = {key: value for key, value in self._base.items() if key not in unfit}
@@ -156,7 +156,7 @@ class TypedState(Generic[StateT]):
         state = self.to_json()
         if not isinstance(self._value, _Unset):
             value = self._dump(self._value)
-            if not json_equal(self._base, value):
+            if not same_for_clients(self._base, value):
                 self._parse(value)
             self._received, self._base = state, value
         return state
@@ -170,7 +170,7 @@ class TypedState(Generic[StateT]):
             return None
         value = self._dump(self._value)
         with suppress(ValidationError):
-            if json_equal(self._dump(self._parse(state)), value):
+            if same_for_clients(self._dump(self._parse(state)), value):
                 return None
         return value
 
@@ -207,7 +207,7 @@ def three_way_merge(document: JsonValue, before: JsonValue, after: JsonValue) ->
     or shorter, elements that stay or move are those of the document; the others are as in `after`,
     because nothing shows which element they were.
     """
-    if json_equal(before, after):
+    if same_for_clients(before, after):
         return document
     match document, before, after:
         case list(), list(), list() if len(document) == len(before):
@@ -217,7 +217,7 @@ def three_way_merge(document: JsonValue, before: JsonValue, after: JsonValue) ->
                 key: value for key, value in document.items() if key in after or key not in before
             }
             for key, value in after.items():
-                if key not in before or not json_equal(before[key], value):
+                if key not in before or not same_for_clients(before[key], value):
                     merged[key] = three_way_merge(document.get(key), before.get(key), value)
             return merged
         case _:
@@ -229,7 +229,7 @@ def _merge_lists(
 ) -> list[JsonValue]:
     # For each index in `after`, the index in `before` that its element comes from.
     pairs = enumerate(zip(before, after, strict=False))
-    source = {index: index for index, (old, new) in pairs if json_equal(old, new)}
+    source = {index: index for index, (old, new) in pairs if same_for_clients(old, new)}
     moved: defaultdict[str, deque[int]] = defaultdict(deque)
     for index, old in enumerate(before):
         if index not in source:

@@ -13,8 +13,8 @@ from langgraph_agui.interrupts.decisions import Action
 from langgraph_agui.interrupts.pauses import InterruptRequest, PendingInterrupts
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 from langgraph_agui.messages.content import text_of
-from langgraph_agui.protocol.cleaning import clean_json
-from langgraph_agui.protocol.limits import read_json_in_text
+from langgraph_agui.protocol.json import clean_json, parse_json
+from langgraph_agui.protocol.wire import ProtocolError
 
 # The client tool: `{approval_id, function_name, function_arguments, message}`, answered
 # `{approval_id, approved}`.
@@ -70,8 +70,8 @@ def _answer(message: agui.ToolMessage, approval_id: str) -> agui.ResumeEntry:
     if message.error is not None:  # the client could not ask its user
         return agui.ResumeEntry(interrupt_id=approval_id, status="cancelled")
     try:
-        payload = clean_json(read_json_in_text(text_of(message.content)))
-    except ValueError:
+        payload = clean_json(parse_json(text_of(message.content)))
+    except (ProtocolError, ValueError):
         payload = None
     if not isinstance(payload, dict):
         raise RunInputError(

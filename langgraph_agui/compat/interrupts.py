@@ -19,10 +19,9 @@ from langgraph_agui.interrupts.answers import CommandAnswers
 from langgraph_agui.interrupts.pauses import VALUE, InterruptRequest, PendingInterrupts, value_of
 from langgraph_agui.interrupts.used_answers import fingerprint, first_id, graph_id
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
-from langgraph_agui.protocol.cleaning import clean_json
-from langgraph_agui.protocol.limits import read_json_in_text
+from langgraph_agui.protocol.json import clean_json, parse_json, to_jsonable
 from langgraph_agui.protocol.response_schema import InvalidAnswer
-from langgraph_agui.protocol.wire import to_jsonable
+from langgraph_agui.protocol.wire import ProtocolError
 from langgraph_agui.readers.sinks import Sink
 
 ON_INTERRUPT: Final = "on_interrupt"
@@ -250,8 +249,8 @@ def _without(name: str, fields: Mapping[str, object]) -> dict[str, object]:
 
 def _json_of(value: object) -> object:
     try:
-        return clean_json(read_json_in_text(value)) if isinstance(value, str) else value
-    except ValueError:
+        return clean_json(parse_json(value)) if isinstance(value, str) else value
+    except (ProtocolError, ValueError):
         return value
 
 

@@ -12,7 +12,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.tool import tool_call
 
 from langgraph_agui.messages.hidden import Silence, silence_of
-from langgraph_agui.messages.template import parsed
 from langgraph_agui.nodes import PredictState, predictions_from
 
 
@@ -88,7 +87,7 @@ def _emitted(name: str, value: object) -> ShownByEvent:
 def _arguments(given: object) -> dict[str, Any]:
     """Return the arguments of a call, which may be JSON text."""
     if isinstance(given, str):
-        given = parsed(given)
+        given = parse_arguments(given)
     return given if isinstance(given, dict) else {}
 
 

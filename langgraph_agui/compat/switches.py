@@ -22,8 +22,8 @@ from langgraph_agui.options import (
     ThinkTags,
     TrustOptions,
 )
+from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.protocol.limits import InputLimits
-from langgraph_agui.protocol.wire import to_jsonable
 
 logger = logging.getLogger(__name__)
 

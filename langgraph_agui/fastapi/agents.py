@@ -65,8 +65,8 @@ def accepted(method: Callable[..., object], **options: object) -> dict[str, obje
 
 
 def opener(agent: RunsInputs, method: str, **factories: object) -> Callable[..., "AgentEvents"]:
-    """Return what opens the events of a method of an agent for an input; of a clone, if the agent
-    makes clones.
+    """Return what opens the events of a method of an agent for a `CleanInput`; of a clone, if the
+    agent makes clones.
 
     Args:
         agent: The agent.
@@ -78,7 +78,7 @@ def opener(agent: RunsInputs, method: str, **factories: object) -> Callable[...,
         TypeError: The method does not take what a factory makes.
     """
     accepted(getattr(agent, method), **factories)
-    return lambda run_input, **options: AgentEvents(_events(agent, method, run_input, options))
+    return lambda clean, **options: AgentEvents(_events(agent, method, clean.input, options))
 
 
 async def published(agent: object) -> object:

@@ -1,18 +1,17 @@
-"""The body of a request. Its bytes enter `read_input`, a `RunAgentInput` leaves; what is wrong is a
-4xx.
-"""
+"""The body of a request. Bytes enter `read_input`, a clean input leaves; what is wrong is a 4xx."""
 
 import re
 from typing import Final
 
-from ag_ui.core import PROTOCOL_VERSION, RunAgentInput
+from ag_ui.core import PROTOCOL_VERSION
 from fastapi import HTTPException, Request
 from starlette.requests import ClientDisconnect
 
 from langgraph_agui.kernel.aio import run_in_thread
 from langgraph_agui.kernel.errors import RunInputError
-from langgraph_agui.protocol.cleaning import clean_input
-from langgraph_agui.protocol.limits import InputLimits, check_items, check_json, read_json
+from langgraph_agui.protocol.input import CleanInput, check_items, clean_input
+from langgraph_agui.protocol.json import check_json, read_json
+from langgraph_agui.protocol.limits import InputLimits
 from langgraph_agui.protocol.schema import parse_input
 from langgraph_agui.protocol.wire import ProtocolError
 
@@ -20,7 +19,7 @@ from langgraph_agui.protocol.wire import ProtocolError
 _SMALL: Final = 32 * 1024
 
 
-async def read_input(request: Request, limits: InputLimits) -> tuple[RunAgentInput, list[str]]:
+async def read_input(request: Request, limits: InputLimits) -> tuple[CleanInput, list[str]]:
     """Return the input in the body of a request, and what of it is ignored. Raises `HTTPException`
     if there is none.
     """
@@ -50,7 +49,7 @@ async def _read_body(request: Request, max_bytes: int) -> bytes:
     return bytes(body)
 
 
-def _parse(body: bytes, limits: InputLimits) -> tuple[RunAgentInput, list[str]]:
+def _parse(body: bytes, limits: InputLimits) -> tuple[CleanInput, list[str]]:
     notes: list[str] = []
     try:
         text = body.decode(
@@ -63,7 +62,7 @@ def _parse(body: bytes, limits: InputLimits) -> tuple[RunAgentInput, list[str]]:
         if _other_major(value.get("protocolVersion")):
             raise HTTPException(422, f"This agent speaks AG-UI {PROTOCOL_VERSION}.")
         check_items(value, limits, values)
-        return clean_input(parse_input(value, notes))[0], notes
+        return clean_input(parse_input(value, notes)), notes
     except (ProtocolError, RunInputError) as error:
         raise HTTPException(422, str(error)) from error
     except (ValueError, RecursionError) as error:

@@ -16,7 +16,6 @@ from enum import Enum
 from functools import partial
 from typing import TypedDict, TypeGuard, Unpack
 
-from ag_ui.core import RunAgentInput
 from fastapi import APIRouter, FastAPI, HTTPException, Request, params
 from fastapi.responses import JSONResponse
 from langchain_core.runnables import RunnableConfig
@@ -32,6 +31,7 @@ from langgraph_agui.kernel.aio import Maybe, awaited
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.kernel.telemetry import count_error
 from langgraph_agui.options import check_names, check_type
+from langgraph_agui.protocol.input import CleanInput
 from langgraph_agui.protocol.limits import InputLimits
 from langgraph_agui.readers.sinks import SSESink
 
@@ -164,25 +164,25 @@ class _Routes:
 
     async def run(self, request: Request) -> Response:
         """Run the agent."""
-        run_input, config, notes = await self._admit(request)
+        clean, config, notes = await self._admit(request)
         context = (
             await awaited(self._make_context(request)) if self._make_context is not None else None
         )
         return await self._answer(
-            partial(self._begin, run_input, config=config, context=context), notes
+            partial(self._begin, clean, config=config, context=context), notes
         )
 
     async def connect(self, request: Request) -> Response:
         """Show a thread."""
-        run_input, config, notes = await self._admit(request)
-        return await self._answer(partial(self._show, run_input, config=config), notes)
+        clean, config, notes = await self._admit(request)
+        return await self._answer(partial(self._show, clean, config=config), notes)
 
     async def cancel(self, request: Request) -> Response:
         """Stop a run."""
-        run_input, _, _ = await self._admit(request)
+        clean, _, _ = await self._admit(request)
         try:
             if isinstance(self._agent, LangGraphAgent) and await self._agent.cancel(
-                run_input.thread_id, run_input.run_id
+                clean.input.thread_id, clean.input.run_id
             ):
                 return Response(status_code=204)
         except (RunInputError, StateError) as error:
@@ -207,22 +207,20 @@ class _Routes:
             {"status": "ready" if is_ready else "not ready"}, 200 if is_ready else 503
         )
 
-    async def _admit(
-        self, request: Request
-    ) -> tuple[RunAgentInput, RunnableConfig | None, list[str]]:
+    async def _admit(self, request: Request) -> tuple[CleanInput, RunnableConfig | None, list[str]]:
         """Return the input and configuration of a request that may use its thread, and what of the
         input is ignored.
         """
-        run_input, notes = await read_input(request, self._limits)
+        clean, notes = await read_input(request, self._limits)
         if (
             self._authorize is not None
-            and await awaited(self._authorize(request, run_input.thread_id)) is not True
+            and await awaited(self._authorize(request, clean.input.thread_id)) is not True
         ):
             raise HTTPException(403, "This thread is not yours.")
         config = (
             await awaited(self._make_config(request)) if self._make_config is not None else None
         )
-        return run_input, config, notes
+        return clean, config, notes
 
     async def _answer(self, begin: Callable[[], Maybe[Reader]], notes: Sequence[str]) -> Response:
         try:

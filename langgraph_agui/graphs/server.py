@@ -17,7 +17,7 @@ from langgraph_agui.graphs.adapter import GraphAdapter, InputForm, InterruptHold
 from langgraph_agui.kernel.configs import as_mapping, merge_run_configs
 from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.messages.extract import MessageDecoder, encode_for_server
-from langgraph_agui.protocol.wire import to_jsonable
+from langgraph_agui.protocol.json import to_jsonable
 
 logger = run_logger(__name__)
 

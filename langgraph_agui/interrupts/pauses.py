@@ -32,8 +32,8 @@ from langgraph_agui.kernel.configs import subagent_run_id
 from langgraph_agui.messages.content import open_tool_calls
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.nodes import CANCELLED
+from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.protocol.response_schema import check_schema
-from langgraph_agui.protocol.wire import to_jsonable
 
 # Makes of a graph's value what a client may see of it, as JSON data.
 Redact: TypeAlias = Callable[[object], object]

@@ -28,8 +28,8 @@ from langgraph_agui.messages.envelope import EnvelopeEncoder
 from langgraph_agui.messages.hidden import NOTHING, Silence, silence_in
 from langgraph_agui.messages.providers import shows_reasoning
 from langgraph_agui.messages.redaction import hides_reasoning, warn_reasoning_dropped
-from langgraph_agui.messages.template import canonical_json
 from langgraph_agui.messages.think_tags import TAGGED, TagSplitter
+from langgraph_agui.protocol.json import canonical_json
 
 logger = run_logger(__name__)
 

@@ -6,7 +6,6 @@ DeepSeek `additional_kwargs`. `BlockDelta`s leave, in the order of the message. 
 messages go through the same reader, so it does not matter how a message was cut.
 """
 
-import json
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias, cast
 
@@ -14,7 +13,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
 from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.messages.content import ContentBlock, leave_out
-from langgraph_agui.protocol.wire import clean_text, to_jsonable
+from langgraph_agui.protocol.json import clean_text, dump_json
 
 logger = run_logger(__name__)
 
@@ -138,7 +137,7 @@ def _calls(message: BaseMessage) -> list[BlockDelta]:
         ]
     if not isinstance(message, AIMessage):
         return []
-    calls = [(call["id"], _arguments(call["args"]), call["name"]) for call in message.tool_calls]
+    calls = [(call["id"], dump_json(call["args"]), call["name"]) for call in message.tool_calls]
     calls += [
         (call["id"], call["args"] or "", call["name"] or "") for call in message.invalid_tool_calls
     ]
@@ -146,13 +145,6 @@ def _calls(message: BaseMessage) -> list[BlockDelta]:
         BlockDelta("call", ("#", position), arguments, call_id or None, clean_text(name) or None)
         for position, (call_id, arguments, name) in enumerate(calls)
     ]
-
-
-def _arguments(value: object) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (RecursionError, TypeError, ValueError):
-        return json.dumps(to_jsonable(value), ensure_ascii=False)
 
 
 def _read_call(block: ContentBlock, calls: list[BlockDelta], deltas: list[BlockDelta]) -> None:

@@ -34,7 +34,7 @@ from ag_ui import core as agui
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
-from langgraph_agui.protocol.wire import clean_text
+from langgraph_agui.protocol.json import clean_text
 
 logger = run_logger(__name__)
 

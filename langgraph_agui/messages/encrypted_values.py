@@ -15,7 +15,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from langgraph_agui.kernel.seal import SEALED, InvalidEnvelope, RejectReason
 from langgraph_agui.options import ReasoningOptions
-from langgraph_agui.protocol.limits import InputLimits, check_json
+from langgraph_agui.protocol.json import check_json
+from langgraph_agui.protocol.limits import InputLimits
 from langgraph_agui.protocol.wire import ProtocolError
 
 Envelope: TypeAlias = Mapping[str, object]

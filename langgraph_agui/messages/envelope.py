@@ -19,14 +19,8 @@ from langgraph_agui.messages.blocks import is_reasoning, kwarg_reasoning
 from langgraph_agui.messages.content import REMOTE_KWARG, ContentBlock
 from langgraph_agui.messages.encrypted_values import VERSION, Envelope
 from langgraph_agui.messages.providers import maker_of
-from langgraph_agui.messages.template import (
-    VisibleText,
-    calls_digest,
-    dump_json,
-    escape_list,
-    json_key,
-    parsed,
-)
+from langgraph_agui.messages.template import VisibleText, calls_digest, escape_list
+from langgraph_agui.protocol.json import json_key, parse_arguments, same
 
 # Where langchain-google-genai keeps the signature of each call: in `additional_kwargs`, by call id.
 GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
@@ -69,7 +63,7 @@ def to_langchain_calls(calls: Iterable[AGUIToolCall]) -> Calls:
     valid: list[ToolCall] = []
     invalid: list[InvalidToolCall] = []
     for call in calls:
-        name, arguments = call.function.name, parsed(call.function.arguments)
+        name, arguments = call.function.name, parse_arguments(call.function.arguments)
         if isinstance(arguments, dict):
             valid.append(tool_call(name=name, args=arguments, id=call.id))
         else:
@@ -80,11 +74,11 @@ def to_langchain_calls(calls: Iterable[AGUIToolCall]) -> Calls:
     return valid, invalid
 
 
-def _sent_calls(calls: Calls) -> list[tuple[str | None, ...]]:
+def _sent_calls(calls: Calls) -> list[tuple[object, ...]]:
     """Return what a provider is sent of these calls, to compare."""
     valid, invalid = calls
     return [
-        *((call["id"], call["name"], dump_json(call["args"]), None) for call in valid),
+        *((call["id"], call["name"], call["args"], None) for call in valid),
         *((call["id"], call["name"], None, call["args"]) for call in invalid),
     ]
 
@@ -256,7 +250,7 @@ class EnvelopeEncoder:
         if message.id and message.id != self._visible.id:
             kept["i"] = message.id
         own = message.tool_calls, message.invalid_tool_calls
-        if _sent_calls(to_langchain_calls(self._visible_calls)) != _sent_calls(own):
+        if not same(_sent_calls(to_langchain_calls(self._visible_calls)), _sent_calls(own)):
             kept["x"] = self._text.to_template(list(own))
         return kept
 

@@ -15,7 +15,7 @@ from langgraph_agui.messages.blocks import is_reasoning
 from langgraph_agui.messages.providers import shows_reasoning
 from langgraph_agui.messages.think_tags import TagSplitter
 from langgraph_agui.options import ReasoningOptions
-from langgraph_agui.protocol.wire import JsonValue, to_jsonable
+from langgraph_agui.protocol.json import JsonValue, to_jsonable
 
 logger = run_logger(__name__)
 

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import cast
 
 from langgraph_agui.kernel.seal import InvalidEnvelope
-from langgraph_agui.protocol.wire import to_jsonable
+from langgraph_agui.protocol.json import canonical_json, json_key, parse_arguments, to_jsonable
 
 # Characters from which a hole is shorter than the text itself.
 _WORTH = 12
@@ -99,14 +99,12 @@ class VisibleText:
         """
         if self._objects is None:  # once: a message may hold thousands of calls
             objects = [
-                (dump_json(parsed(arguments)), number)
+                (_exact_text(parse_arguments(arguments)), number)
                 for number, arguments in enumerate(self.arguments)
             ]
-            self._objects = {
-                dumped: number for dumped, number in reversed(objects) if dumped is not None
-            }
-        dumped = dump_json(value) if self._objects else None
-        return self._objects.get(dumped) if dumped is not None else None
+            self._objects = {text: number for text, number in reversed(objects) if text is not None}
+        text = _exact_text(value) if self._objects else None
+        return self._objects.get(text) if text is not None else None
 
     def _draw(self, words: str) -> bool:
         """Count `words` once more; return whether the message may hold them so often."""
@@ -223,58 +221,12 @@ def escape_list(items: list[object]) -> list[object]:
     return ["$=", items] if items and _is_mark(items[0]) else items
 
 
-def json_key(key: object) -> str:
-    """Return the name that JSON has for a key of a dict."""
-    return (
-        key
-        if isinstance(key, str)
-        else next(iter(cast("dict[str, object]", to_jsonable({key: None}))))
-    )
-
-
-def parsed(arguments: str) -> object:
-    """Return the JSON value of a call's arguments; None if they are not JSON. No arguments are an
-    empty object.
-
-    JSON can spell half of a surrogate pair. No checkpointer takes one in a key, so that counts as
-    no JSON.
-    """
-    try:
-        value: object = json.loads(
-            arguments or "{}", object_pairs_hook=_utf8_keys if "\\u" in arguments else None
-        )
-    except (ValueError, RecursionError):
-        return None
-    return value
-
-
-def _utf8_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    for key, _ in pairs:
-        key.encode()
-    return dict(pairs)
-
-
-def canonical_json(arguments: str) -> str:
-    """Return `arguments` in one spelling; numbers are doubles, as they are for JavaScript."""
-    try:
-        value = json.loads(arguments or "{}", parse_int=float, parse_float=float)
-        return json.dumps(value, sort_keys=True, separators=(",", ":"))
-    except (RecursionError, ValueError):
-        return arguments
-
-
-def dump_json(value: object) -> str | None:
-    """Return `value` as JSON; None if it is not JSON."""
+def _exact_text(value: object) -> str | None:
+    """Return `value` as JSON text; None if it is no JSON."""
     try:
         return json.dumps(value)
     except Exception:  # it may be any object
         return None
-
-
-def same_json(one: object, other: object) -> bool:
-    """Whether both are written the same: `1 == True` in Python, and dicts know no order."""
-    dumped = dump_json(one)
-    return dumped is not None and dumped == dump_json(other)
 
 
 def _is_mark(value: object) -> bool:

@@ -48,9 +48,9 @@ from langgraph_agui.messages.redaction import (
     redact_content,
     warn_reasoning_dropped,
 )
-from langgraph_agui.messages.template import VisibleText, calls_digest, same_json
+from langgraph_agui.messages.template import VisibleText, calls_digest
 from langgraph_agui.options import ReasoningOptions
-from langgraph_agui.protocol.wire import clean_text
+from langgraph_agui.protocol.json import clean_text, same
 
 logger = run_logger(__name__)
 
@@ -234,7 +234,7 @@ def _encode_content(
     else:
         try:
             shown = content_blocks(visible, message_id=message_id)
-            if not same_json(shown, content) and (sealed or _same_words(content, shown)):
+            if not same(shown, content) and (sealed or _same_words(content, shown)):
                 own["c"] = text.to_template(content)
             if (
                 kwargs := message.additional_kwargs
@@ -340,7 +340,7 @@ def _same_words(content: object, shown: object) -> bool:
     """Return whether a model reads the same in `content` as in `shown`, only cut into other
     blocks.
     """
-    return same_json(_joined(content), _joined(shown))
+    return same(_joined(shown), _joined(content))
 
 
 def _joined(content: object) -> object:

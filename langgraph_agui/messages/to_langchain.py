@@ -36,9 +36,9 @@ from langgraph_agui.messages.envelope import (
     visible_text,
 )
 from langgraph_agui.messages.providers import maker_of
-from langgraph_agui.messages.template import canonical_json
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui, user_or_tool_message
 from langgraph_agui.options import MediaUrls, ReasoningOptions
+from langgraph_agui.protocol.json import same_arguments
 from langgraph_agui.protocol.schema import known_messages, messages_in
 
 logger = run_logger(__name__)
@@ -430,7 +430,7 @@ class _History:
             and len(made) == len(calls)
             and all(
                 call.function.name == (block.name or "")
-                and _same_arguments(call.function.arguments, block.text)
+                and same_arguments(call.function.arguments, block.text)
                 for call, block in zip(calls, made, strict=True)
             )
             and all(own == public or repr(public) not in own_ids for public, own in ids)
@@ -502,11 +502,6 @@ class _History:
             }
             for thought in thoughts
         ]
-
-
-def _same_arguments(one: str, other: str) -> bool:
-    """Return whether arguments of a call are the same, in whichever spelling."""
-    return one == other or canonical_json(one) == canonical_json(other)
 
 
 def in_call_order(messages: Iterable[BaseMessage]) -> Iterator[BaseMessage]:

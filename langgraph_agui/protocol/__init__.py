@@ -13,12 +13,12 @@
 
 from langgraph_agui.protocol.compact import compact
 from langgraph_agui.protocol.fold import Fold, fold
-from langgraph_agui.protocol.limits import parse_json
+from langgraph_agui.protocol.json import parse_json, to_jsonable
 from langgraph_agui.protocol.relaxed_schema import relax_schema
 from langgraph_agui.protocol.schema import parse_event, parse_input
 from langgraph_agui.protocol.sse import DeltaFrame, SSEDecoder, decode, encode
 from langgraph_agui.protocol.verify import Verifier, verify
-from langgraph_agui.protocol.wire import ProtocolError, has_expired, to_jsonable
+from langgraph_agui.protocol.wire import ProtocolError, has_expired
 
 __all__ = [
     "DeltaFrame",

@@ -7,11 +7,16 @@ that clients refuse. The new value may be a live Python object: the result never
 list with it, so user code may change it afterwards.
 """
 
-import json
-import sys
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
-from langgraph_agui.protocol.wire import JsonValue, copy_json, to_jsonable
+from langgraph_agui.protocol.json import (
+    JsonValue,
+    copy_json,
+    is_larger,
+    same,
+    size,
+    to_jsonable,
+)
 
 # `op` (`add`, `remove` or `replace`), `path` and, unless it is a `remove`, `value`.
 Operation: TypeAlias = dict[str, JsonValue]
@@ -19,9 +24,8 @@ Operation: TypeAlias = dict[str, JsonValue]
 # How deep changes are searched for.
 MAX_LEVELS: Final = 64
 
-_OPERATION: Final = 34  # characters of a replace without path and value
+_OPERATION: Final = 34  # bytes of a replace without path and value
 _NOTHING: Final[Any] = object()
-_ENCODE: Final = json.JSONEncoder().encode
 _TYPES: Final = frozenset({dict, list, str, int, float, bool, type(None)})
 
 
@@ -59,34 +63,6 @@ def escaped(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
-def weigh(value: object, limit: int, each: int = 4) -> int:
-    """Return the weight of JSON data: `each` for a value, and one for each character of texts, keys
-    and integers.
-
-    By default, this is about how many characters it takes as text. Counting stops beyond `limit`:
-    what is returned then is more than that.
-    """
-    weight = 0
-    pending: list[dict[str, object] | list[object]] = [[value]]
-    while pending and weight <= limit:
-        container = pending.pop()
-        weight += each * len(container)
-        if weight > limit:  # before its parts are looked at, which may be many
-            break
-        if isinstance(container, dict):
-            weight += sum(
-                map(len, map(str, container))
-            )  # an application's own state may have other keys
-        for part in container.values() if isinstance(container, dict) else container:
-            if isinstance(part, str):
-                weight += len(part)
-            elif isinstance(part, dict | list):
-                pending.append(part)
-            elif isinstance(part, int):
-                weight += part.bit_length() // 4  # about its digits
-    return weight
-
-
 def _compare(before: Any, after: Any, token: str | None, level: int) -> _Change | None:
     """Return the change of a value whose path ends in `token`; None if it is the same.
 
@@ -103,7 +79,7 @@ def _compare(before: Any, after: Any, token: str | None, level: int) -> _Change 
             if before == after:
                 return None
         elif level > MAX_LEVELS:
-            return None if _same(before, after) else _whole(copy_json(after))
+            return None if same(before, after) else _whole(copy_json(after))
         else:
             compare = _compare_objects if kind is dict else _compare_lists
             return compare(before, after, token, level)
@@ -165,7 +141,7 @@ def _compare_lists(
         if change is None:
             continue
         if not steps and len(before) != len(after):
-            while end < common - place and _same(before[-1 - end], after[-1 - end]):
+            while end < common - place and same(before[-1 - end], after[-1 - end]):
                 end += 1
         if place >= common - end:
             break
@@ -185,14 +161,6 @@ def _compare_lists(
     return _container([*merged, *before[len(before) - end :]], steps)
 
 
-def _same(before: JsonValue, after: Any) -> bool:
-    """Return whether both give the same JSON text; objects with another order of keys do not."""
-    try:
-        return _ENCODE(before) == _ENCODE(after)
-    except (TypeError, ValueError, RecursionError):  # not plain JSON, or too deep
-        return False
-
-
 def _whole(value: JsonValue, name: str = "replace") -> _Change:
     return _Change([{"op": name, "path": "", "value": value}], value)
 
@@ -206,10 +174,8 @@ def _container(value: JsonValue, steps: list[tuple[str, _Change]]) -> _Change:
     shorter.
     """
     operations = [one for token, change in steps for one in _below(f"/{token}", change.operations)]
-    if len(operations) > 1:
-        weight = weigh(operations, sys.maxsize)
-        if _OPERATION + weigh(value, weight) < weight:
-            return _whole(value)
+    if len(operations) > 1 and not is_larger(value, size(operations) - _OPERATION):
+        return _whole(value)
     return _Change(operations, value)
 
 

@@ -8,23 +8,21 @@ here, where the client may ignore it without a warning. What a patch does not to
 the original, so a small patch of a large document is cheap.
 
 A `copy` shares too, so a few kilobytes of patches can name a document of any size, which only its
-reader would pay for. So what patches write is weighed first: a value weighs `VALUE_WEIGHT` and the
-characters of its text and keys.
+reader would pay for. An `Allowance` bounds that: patches may write much only if they are long.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from langgraph_agui.protocol.diff import is_refused, weigh
-from langgraph_agui.protocol.wire import json_equal
+from langgraph_agui.protocol.diff import is_refused
+from langgraph_agui.protocol.json import same_for_clients, size
 
-# The heaviest document that patches may make.
+# Bytes of JSON that a document may have after a patch, and that patches may copy in all.
 MAX_WEIGHT: Final = 32 * 1024 * 1024
-VALUE_WEIGHT: Final = 16
 
 _LONGEST_INDEX: Final = 16
-# To move this many elements of a list by one place costs as much as to copy one unit of weight.
-_MOVES_PER_WEIGHT: Final = 32
+# To move this many elements of a list by one place costs as much as to copy one byte.
+_MOVES_PER_BYTE: Final = 32
 # How much of a path an error shows.
 _MAX_SHOWN: Final = 100
 
@@ -34,13 +32,11 @@ class PatchError(ValueError):
 
 
 class TooHeavyError(PatchError):
-    """A patch makes a document, or copies more, than the limit allows."""
+    """A patch makes a heavier document, or copies more, than the limit allows."""
 
 
 def apply_patch(document: object, operations: Iterable[Mapping[str, object]]) -> object:
     """Return `document` with `operations` applied in order. Neither argument is changed.
-
-    For several patches use a `Document`, which weighs the data once.
 
     Args:
         document: JSON data.
@@ -54,45 +50,45 @@ def apply_patch(document: object, operations: Iterable[Mapping[str, object]]) ->
 
 
 class Allowance:
-    """What a series of patches may do.
+    """What a series of patches may cost.
 
     Args:
-        max_weight: How heavy they may make a document, and how much they may copy in all. Copies
+        max_weight: Bytes of JSON that each document may have, and that they may copy in all. Copies
             count for good: each costs work, though it may be removed again.
     """
 
-    __slots__ = ("max_weight", "may_copy")
+    __slots__ = ("_left", "max_weight")
 
     def __init__(self, max_weight: int = MAX_WEIGHT) -> None:
-        self.max_weight = self.may_copy = max_weight
+        self.max_weight = self._left = max_weight
 
-    def charge(self, weight: int) -> None:
+    def spend(self, cost: int) -> None:
         """Count what is copied. Raises `TooHeavyError` if it is too much."""
-        self.may_copy -= weight
-        if self.may_copy < 0:
+        self._left -= cost
+        if self._left < 0:
             raise TooHeavyError("too much was copied")
 
 
 class Document:
     """JSON data that patches change one after the other, as long as it stays light enough.
 
-    A patch costs as much as what it writes. The whole is weighed at the first patch, and again when
-    what was written since may have doubled the limit.
+    A patch costs as much as it writes: the whole is measured only when patches have written as much
+    as it may have.
 
     Args:
         value: JSON data.
-        allowance: What the patches may do, also those of other documents.
+        allowance: What the patches may cost, also those of other documents.
 
     Attributes:
         value: The data now. It is replaced, never changed.
     """
 
-    __slots__ = ("_allowance", "_weight", "value")
+    __slots__ = ("_allowance", "_written", "value")
 
     def __init__(self, value: object, allowance: Allowance) -> None:
         self.value = value
         self._allowance = allowance
-        self._weight: int | None = None  # at most; not known before the first patch
+        self._written = 0  # bytes since the whole was measured
 
     def patch(self, operations: Iterable[Mapping[str, object]]) -> object:
         """Apply a patch, all or nothing, and return the new value.
@@ -101,23 +97,16 @@ class Document:
             TooHeavyError: The result is too heavy, or too much was copied.
             PatchError: As in `apply_patch`.
         """
-        limit = self._allowance.max_weight
-        if self._weight is None:
-            self._weight = _checked_weight(self.value, 2 * limit)
         patched = _Patched(self.value, self._allowance)
         for operation in operations:
             patched.apply(operation)
-        weight = self._weight + patched.written
-        self._weight = weight if weight <= 2 * limit else _checked_weight(patched.root, limit)
-        self.value = patched.root
+        written = self._written + patched.written
+        if written > self._allowance.max_weight:
+            if size(patched.root) > self._allowance.max_weight:
+                raise TooHeavyError("it is too heavy")
+            written = 0
+        self.value, self._written = patched.root, written
         return self.value
-
-
-def _checked_weight(value: object, limit: int) -> int:
-    """Return the weight of JSON data. Raises `TooHeavyError` if it is beyond `limit`."""
-    if (weight := weigh(value, limit, VALUE_WEIGHT)) > limit:
-        raise TooHeavyError("it is too heavy")
-    return weight
 
 
 class _Patched:
@@ -128,7 +117,7 @@ class _Patched:
         allowance: What the patch may do.
 
     Attributes:
-        written: The weight of all that was written.
+        written: The bytes of JSON that were written.
     """
 
     def __init__(self, document: object, allowance: Allowance) -> None:
@@ -141,19 +130,19 @@ class _Patched:
         name, path = operation["op"], _tokens(operation["path"])
         match name:
             case "add":
-                self._add(path, self._weighed(operation["value"]), strict=True)
+                self._add(path, self._counted(operation["value"]), strict=True)
             case "replace":
-                self._replace(path, self._weighed(operation["value"]))
+                self._replace(path, self._counted(operation["value"]))
             case "remove":
                 self._replace(path, remove=True)
             case "test":
-                if not json_equal(self._get(path, exact=False), operation["value"]):
+                if not same_for_clients(self._get(path, exact=False), operation["value"]):
                     raise _error("the test does not hold", path)
             case _:
                 self._transfer(_tokens(operation["from"]), path, keep=name == "copy")
 
-    def _weighed(self, value: object) -> object:
-        self.written += _checked_weight(value, self._allowance.max_weight)
+    def _counted(self, value: object) -> object:
+        self.written += size(value)
         return value
 
     def _transfer(self, source: list[str], path: list[str], *, keep: bool) -> None:
@@ -163,10 +152,11 @@ class _Patched:
         if path:
             self._parent(path, exact=False)
         if keep:
-            weight = _checked_weight(value, self._allowance.may_copy)
-            self.written += weight
-            self._allowance.charge(weight + sum(map(len, self._copies.values())))
-            # the value now stands in two places: neither may be written to in place
+            copied = size(value)
+            self.written += copied
+            # The value now stands in two places, and neither may be written to in place: what was
+            # copied to be written to is copied again.
+            self._allowance.spend(copied + sum(map(len, self._copies.values())))
             self._copies.clear()
         elif path:
             self._replace(source, remove=True)
@@ -207,7 +197,7 @@ class _Patched:
         index = _index(path[-1], node, exact=False)
         if strict and index > len(node):
             raise _error("the index is out of range", path)
-        self._allowance.charge((len(node) - index) // _MOVES_PER_WEIGHT)
+        self._allowance.spend((len(node) - index) // _MOVES_PER_BYTE)
         node.insert(index, value)
 
     def _replace(self, path: list[str], value: object = None, *, remove: bool = False) -> None:
@@ -219,7 +209,7 @@ class _Patched:
         key = _key(container, path[-1], path, exact=True)
         if remove:
             if isinstance(container, list):
-                self._allowance.charge((len(container) - key) // _MOVES_PER_WEIGHT)
+                self._allowance.spend((len(container) - key) // _MOVES_PER_BYTE)
             del container[key]
         else:
             container[key] = value

@@ -19,16 +19,9 @@ from typing import Final, Literal, TypeAlias, overload
 from ag_ui.core import BaseEvent, Event
 from ag_ui.core.types import GeneratedBaseModel
 
-from langgraph_agui.protocol.limits import refuse_constant
+from langgraph_agui.protocol.json import JsonValue, clean_text, refuse_constant, to_jsonable
 from langgraph_agui.protocol.schema import parse_event
-from langgraph_agui.protocol.wire import (
-    JsonValue,
-    ProtocolError,
-    clean_text,
-    to_jsonable,
-    wire_fields,
-    wire_layout,
-)
+from langgraph_agui.protocol.wire import ProtocolError, wire_fields, wire_layout
 
 # The longest unfinished frame that a client buffers, in characters.
 MAX_FRAME: Final = 10 * 1024 * 1024

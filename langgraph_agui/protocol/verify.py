@@ -15,7 +15,7 @@ from ag_ui.core import BaseEvent, Event, RunAgentInput
 
 from langgraph_agui.protocol.event_order import ChunkExpander, EventOrder
 from langgraph_agui.protocol.fold import Fold
-from langgraph_agui.protocol.limits import read_json_in_text
+from langgraph_agui.protocol.json import parse_json
 from langgraph_agui.protocol.schema import examine, log_notes
 from langgraph_agui.protocol.wire import ProtocolError, refuse, wire_fields
 
@@ -295,8 +295,8 @@ def _can_run(call: agui.ToolCall) -> bool:
     answer other calls.
     """
     try:
-        return isinstance(read_json_in_text(call.function.arguments or "{}"), dict)
-    except ValueError:
+        return isinstance(parse_json(call.function.arguments or "{}"), dict)
+    except (ProtocolError, ValueError):
         return False
 
 

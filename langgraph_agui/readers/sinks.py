@@ -18,8 +18,8 @@ from langgraph_agui.kernel.errors import CodedError, ErrorCode
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.conversation import merge_messages
+from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.protocol.sse import MAX_FRAME, DeltaFrame, DeltaType, encode
-from langgraph_agui.protocol.wire import to_jsonable
 
 logger = run_logger(__name__)
 

@@ -16,6 +16,7 @@ from ag_ui.core import BaseEvent
 from langgraph_agui.kernel.aio import keep_alive
 from langgraph_agui.kernel.errors import ErrorCode
 from langgraph_agui.kernel.telemetry import count_error, run_logger
+from langgraph_agui.protocol.json import size
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.readers.sinks import PIECE, MakeSink, Writer
 
@@ -34,18 +35,13 @@ _FRAME = 150
 _STRING = 60
 
 
-def _length(text: str) -> int:
-    """Return how many bytes a text takes at the most, unless it is escaped."""
-    return len(text) if text.isascii() else 4 * len(text)
-
-
-def _size(item: object) -> int:
+def _frame_size(item: object) -> int:
     """Return the bytes of an item as a frame, of a fragment about."""
     if isinstance(item, bytes):
         return len(item)
     delta = getattr(item, "delta", None)
     if isinstance(delta, str):
-        return _FRAME + _length(delta)
+        return _FRAME + size(delta)
     return len(encode(item)) if isinstance(item, BaseEvent) else 0
 
 
@@ -126,7 +122,7 @@ class Subscription(Generic[T]):
             if own is not None and own is self._last:
                 own.texts.append(text)
                 if self._waiter is None:
-                    self._weigh(_STRING + _length(text))
+                    self._weigh(_STRING + size(text))
             else:
                 own = _Fragments(make, text)
                 self._add(own)
@@ -140,15 +136,15 @@ class Subscription(Generic[T]):
         self._items.append(item)
         if self._waiter is None:  # else the reader waits for items, and is not slow
             self._weigh(
-                _FRAME + _length(item.texts[0]) if isinstance(item, _Fragments) else _size(item)
+                _FRAME + size(item.texts[0]) if isinstance(item, _Fragments) else _frame_size(item)
             )
         elif self._timer is None:
             self._wake()
 
-    def _weigh(self, size: int) -> None:
+    def _weigh(self, added: int) -> None:
         """Drop the reader if more waits for it than may. One item may wait, however large."""
-        self._weight += size
-        if self._weight <= self.max_unread or self._weight == size:
+        self._weight += added
+        if self._weight <= self.max_unread or self._weight == added:
             return
         code = ErrorCode.READER_TOO_SLOW
         logger.warning("A reader was dropped: %d bytes waited for it.", self._weight)

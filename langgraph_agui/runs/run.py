@@ -34,6 +34,7 @@ from langgraph_agui.kernel.telemetry import RunWatch, count_dropped, run_logger
 from langgraph_agui.messages.content import caller_id, cancelled, open_tool_calls
 from langgraph_agui.nodes import ASKED, frontend_config
 from langgraph_agui.options import ApprovalOptions
+from langgraph_agui.protocol.input import CleanInput
 from langgraph_agui.readers.sinks import Broadcaster, IdleTimer, JoinedSink, Sink
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import OFFERED, AgentContext
@@ -51,8 +52,8 @@ T = TypeVar("T")
 # Seconds that a reader who leaves waits for the graph to stop.
 _LEAVE_TIMEOUT = 1.0
 
-# The weight from which an input is read in a thread.
-_HEAVY = 5_000
+# The cost from which an input is read in a thread.
+_LARGE = 5_000
 
 # Results that are emitted without a break.
 _BATCH = 500
@@ -106,14 +107,13 @@ class Run:
 
     Args:
         agent: What it shares with the agent's other runs.
-        run_input: What the client sent.
+        clean: What the client sent.
         config: The run's configuration.
         context: The graph's runtime context.
         reader: The first reader. When it leaves, the run goes on or stops as the agent decides.
         lease: The right to run in the thread. The run releases it before its terminal event.
         locks: Where the run waits for that right if it has no lease; None if the graph keeps no
             threads.
-        weight: How much work the input is, see `clean_input`.
 
     Attributes:
         input: What the client sent.
@@ -125,17 +125,16 @@ class Run:
     def __init__(
         self,
         agent: AgentContext,
-        run_input: RunAgentInput,
+        clean: CleanInput,
         config: RunnableConfig,
         context: object,
         reader: Subscription[T],
         lease: ThreadLease | None = None,
         locks: ThreadLocks | None = None,
-        weight: int = 0,
     ) -> None:
         self._agent = agent
         self._graph = agent.graph
-        self.input = run_input
+        self.input = run_input = clean.input
         self.run_ids = {run_input.run_id}
         self._for_nodes = _for_nodes(run_input, agent.approvals)
         self._asked: set[str] = set()
@@ -160,7 +159,7 @@ class Run:
             start_translation, agent, run_input, self._broadcaster
         )
         self._planner = RunPlanner(
-            agent, run_input, self._config, run_in_thread if weight > _HEAVY else run_here
+            agent, run_input, self._config, run_in_thread if clean.cost > _LARGE else run_here
         )
         self._runner = graph_runner_for(self._graph, self._translation, self._translation_failed)
         self.entered: asyncio.Future[None] = asyncio.get_running_loop().create_future()

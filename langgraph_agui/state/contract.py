@@ -16,9 +16,9 @@ from langgraph_agui.kernel.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.kernel.quoting import quoted, quoted_list
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.options import StateOptions
-from langgraph_agui.protocol.wire import JsonValue, is_same, json_equal, to_jsonable
+from langgraph_agui.protocol.json import JsonValue, dump_json, same, same_for_clients, to_jsonable
 from langgraph_agui.state import schema as schemas
-from langgraph_agui.state.schema import Problem, describe, dumped
+from langgraph_agui.state.schema import Problem, describe
 
 logger = run_logger(__name__)
 
@@ -246,13 +246,13 @@ class StateContract:
         lost.
         """
         for key in sorted(now.keys() & set(changed)):
-            if not json_equal(self.show(now[key]), to_jsonable(now[key])):
+            if not same_for_clients(self.show(now[key]), to_jsonable(now[key])):
                 text = f"The state {quoted(key)} holds hidden reasoning; it is read-only."
                 raise RunInputError(ErrorCode.INVALID_INPUT, text)
 
     def _lost(self, taken: Mapping[str, object], problems: Iterable[Problem]) -> set[str]:
         """Return the keys that do not fit because JSON has no such values, and warn of them."""
-        lost = {problem.key for problem in problems if "__type__" in dumped(taken[problem.key])}
+        lost = {problem.key for problem in problems if "__type__" in dump_json(taken[problem.key])}
         if lost:
             logger.warning(
                 "Without a checkpointer, values that JSON does not have are lost between runs: %s",
@@ -269,12 +269,12 @@ class StateContract:
         for channels in states:
             if key not in channels:
                 continue
-            if is_same(value, channels[key]):
+            if same(value, channels[key]):
                 return True
             # The second form is costly, and rarely needed.
             for convert in (self.show, to_jsonable):
                 form = convert(channels[key])
-                if json_equal(value, form) or json_equal(to_jsonable(value), form):
+                if same_for_clients(value, form) or same_for_clients(to_jsonable(value), form):
                     return True
         return False
 
@@ -345,7 +345,7 @@ class StateContract:
         concerned = {self._fields.get(key, key) for key in data if key not in excluded}
         if not concerned:
             return []
-        problems = schemas.misfits(partial(self._schema.model_validate_json, dumped(data)))
+        problems = schemas.misfits(partial(self._schema.model_validate_json, dump_json(data)))
         required = {
             name for name, field in self._schema.model_fields.items() if field.is_required()
         }

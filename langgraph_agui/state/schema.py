@@ -4,7 +4,6 @@ Schemas (TypedDicts, dataclasses, pydantic models) and JSON values enter; Python
 leave. Problems name places, never values, so they can be shown and logged.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -38,7 +37,7 @@ from pydantic_core import core_schema, from_json, to_json
 
 from langgraph_agui.kernel.quoting import printable, quoted
 from langgraph_agui.nodes import Private
-from langgraph_agui.protocol.wire import to_jsonable
+from langgraph_agui.protocol.json import dump_json, to_jsonable
 
 # Pydantic's types of errors whose text may quote the data or come from the application.
 _QUOTING: Final = {
@@ -252,7 +251,7 @@ class KeyType:
                 (loaded,) = self._adapter.validate_python((from_json(to_json(value)),), strict=True)
                 return loaded, []
         try:
-            (loaded,) = self._adapter.validate_json(f"[{dumped(value)}]")
+            (loaded,) = self._adapter.validate_json(f"[{dump_json(value)}]")
             return loaded, []
         except (PydanticUserError, PydanticUndefinedAnnotation):  # the type is not complete
             return value, []
@@ -287,11 +286,6 @@ def _is_plain(hint: object) -> bool:
     if origin is dict:
         return not arguments or (arguments[0] is str and _is_plain(arguments[1]))
     return hint in (Any, object, str, bool) or (origin is list and all(map(_is_plain, arguments)))
-
-
-def dumped(value: object) -> str:
-    """Return a value as JSON text."""
-    return json.dumps(to_jsonable(value))
 
 
 def misfits(validate: Callable[[], object]) -> list[Problem]:

@@ -30,7 +30,7 @@ from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.messages.providers import maker_of
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.options import ReasoningOptions, Subagents
-from langgraph_agui.protocol.wire import to_jsonable
+from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.readers.sinks import JoinedSink, Sink
 from langgraph_agui.translate.lifecycle import Steps, Usage, run_error, run_started
 from langgraph_agui.translate.message_emitter import MessageEmitter

@@ -5,30 +5,20 @@ Old and new values of the state's keys enter; `STATE_DELTA` or `STATE_SNAPSHOT` 
 6902; AG-UI 1.0, state).
 """
 
-import json
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from ag_ui.core import BaseEvent, StateDeltaEvent, StateSnapshotEvent
 
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
-from langgraph_agui.protocol.diff import Operation, changes, escaped, weigh
+from langgraph_agui.protocol.diff import Operation, changes, escaped
+from langgraph_agui.protocol.json import JsonValue, dump_json, is_larger, size, to_jsonable
 from langgraph_agui.protocol.sse import MAX_FRAME
-from langgraph_agui.protocol.wire import JsonValue, size_of, to_jsonable
 
 logger = run_logger(__name__)
 
 # The JSON of an event with nothing else in it must have fewer characters.
 _TOO_LARGE: Final = MAX_FRAME - 1024
-
-# What weighs less fits whatever is in it: an escaped character takes six.
-_SURELY_FITS: Final = MAX_FRAME // 8
-
-# What is weighed by hand; more is measured in a faster and rougher way.
-_SMALL: Final = 10_000
-
-_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Nothing:
@@ -105,8 +95,8 @@ class StateChange:
             operations = known.operations
         else:
             operations = step_to_json(current, value, key).operations
-        weight = _measure(operations)
-        if weight >= _TOO_LARGE:
+        weight = size(operations)
+        if not _fits(operations, weight):
             logger.warning("The state %.80r is too large for a client and is not shown.", key)
             count_dropped("large_state")
             # The client must not send the old value back as if it were the graph's.
@@ -142,7 +132,7 @@ class StateChange:
         delta: list[Operation] = []
         total = 0
         for operations, weight in self._patches:
-            if delta and total + weight >= _SURELY_FITS:
+            if delta and total + weight >= _TOO_LARGE:
                 yield StateDeltaEvent(
                     delta=cast("list[Any]", delta), subagent_run_id=subagent_run_id
                 )
@@ -156,25 +146,13 @@ class StateChange:
         event.
         """
         weight = sum(weight for _, weight in self._patches)
-        if deltas and self._new_values < len(self.after):
-            # Like is compared with like.
-            whole = weigh(self.after, weight) if weight <= _SMALL else _rough_size(self.after)
-            if whole >= weight:
-                return False
-        return _measure(self.after) < _TOO_LARGE
+        if deltas and self._new_values < len(self.after) and is_larger(self.after, weight - 1):
+            return False
+        return _fits(self.after, size(self.after))
 
 
-def _measure(data: object) -> int:
-    """Return about how many characters JSON data takes; exact where that may be too many for one
-    event.
+def _fits(data: object, weight: int) -> bool:
+    """Return whether JSON data of `weight` bytes is small enough for one event. Clients count as
+    JavaScript does.
     """
-    weight = weigh(data, _SMALL)
-    weight = weight if weight <= _SMALL else _rough_size(data)
-    return weight if weight < _SURELY_FITS else len(_JSON.encode(data).encode("utf-16-le")) // 2
-
-
-def _rough_size(data: object) -> int:
-    try:
-        return size_of(data)
-    except ValueError:  # it is nested too deeply for that
-        return weigh(data, sys.maxsize)
+    return weight < _TOO_LARGE or len(dump_json(data).encode("utf-16-le")) // 2 < _TOO_LARGE

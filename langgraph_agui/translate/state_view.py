@@ -15,8 +15,8 @@ from langgraph_agui.kernel.configs import as_mapping, task_id
 from langgraph_agui.kernel.quoting import printable, quoted_list
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.nodes import PredictState, emission_in, predictions_in
+from langgraph_agui.protocol.json import JsonValue, same, same_for_clients, to_jsonable
 from langgraph_agui.protocol.patch import PatchError, apply_patch
-from langgraph_agui.protocol.wire import JsonValue, is_same, json_equal, to_jsonable
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.translate.state_change import (
     NOTHING,
@@ -172,11 +172,7 @@ class StateView:
         self._ended_owners.update(owner for owner, _ in self._previews)
         values = self._values.items()
         self._take(
-            {
-                key: value
-                for key, value in values
-                if not is_same(self._base.get(key, NOTHING), value)
-            },
+            {key: value for key, value in values if not same(self._base.get(key, NOTHING), value)},
             (),
             (),
         )
@@ -205,7 +201,7 @@ class StateView:
     def _step(self, key: str, value: object) -> Step:
         before = self._base.get(key, NOTHING)
         # Most values that a client sends are the same, and need no conversion.
-        if not self._begun and self._show is to_jsonable and is_same(before, value):
+        if not self._begun and self._show is to_jsonable and same(before, value):
             return Step(before, [], before)
         return step_to_value(before, value, key, self._show)
 
@@ -305,7 +301,7 @@ class StateView:
         new: dict[str, Maybe] = {}
         for key, value in values.items():
             place = owner, key
-            repeated = place in self._previews and json_equal(self._previews[place], value)
+            repeated = place in self._previews and same_for_clients(self._previews[place], value)
             if key not in hidden and not repeated:
                 new[key] = value
         for key, value in new.items():

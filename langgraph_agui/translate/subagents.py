@@ -19,7 +19,7 @@ from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 from langgraph_agui.options import Subagents
-from langgraph_agui.protocol.wire import clean_text
+from langgraph_agui.protocol.json import clean_text
 from langgraph_agui.readers.sinks import Sink, Writer
 
 

@@ -25,8 +25,8 @@ from langgraph_agui.messages.conversation import (
     without_gone,
 )
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec
-from langgraph_agui.messages.template import canonical_json, dump_json
 from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
+from langgraph_agui.protocol.json import canonical_json, dump_json, same_arguments
 from langgraph_agui.translate.subagents import PublicCallIds
 
 _Content: TypeAlias = tuple[str, tuple[str | None, ...]]
@@ -308,11 +308,6 @@ def _says(held: AssistantMessage, message: AIMessage) -> bool:
         return len(calls) == len(message.tool_calls)
     pairs = zip(calls, message.tool_calls, strict=True)
     return all(
-        one.id == call["id"] and _same_arguments(one.function.arguments, call["args"])
+        one.id == call["id"] and same_arguments(one.function.arguments, dump_json(call["args"]))
         for one, call in pairs
     )
-
-
-def _same_arguments(held: str, args: object) -> bool:
-    text = dump_json(args) or ""
-    return held == text or canonical_json(held) == canonical_json(text)

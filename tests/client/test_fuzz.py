@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langgraph_agui.client import AgentError, AGUIClient, AGUISession, ClientLimits
 from langgraph_agui.client.agent import RemoteRun
 from langgraph_agui.protocol import ProtocolError, SSEDecoder
-from langgraph_agui.protocol.wire import to_jsonable
+from langgraph_agui.protocol.json import to_jsonable
 from tests.adapter.streams import dumped, run_input
 from tests.client.generated import streams
 from tests.client.servers import Blocking, Peer, frames, server

@@ -11,8 +11,8 @@ from fastapi import FastAPI
 from hypothesis import strategies as st
 
 from langgraph_agui.protocol import Verifier, decode
+from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.protocol.schema import parse_input
-from langgraph_agui.protocol.wire import to_jsonable
 from tests.http.raw import Answer
 
 Json = Any

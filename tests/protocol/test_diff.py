@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraph_agui.protocol import to_jsonable
-from langgraph_agui.protocol.diff import MAX_LEVELS, changes, weigh
+from langgraph_agui.protocol.diff import MAX_LEVELS, changes
+from langgraph_agui.protocol.json import size
 from langgraph_agui.protocol.patch import apply_patch
 from tests.protocol.streams import event, in_run, state_delta
 
@@ -418,9 +419,9 @@ def test_what_is_plain(value: Any) -> None:
     assert exact(made) == exact(value)
     assert not {id(node) for node in containers(made)} & {id(node) for node in containers(value)}
     assert changes(value, copy.deepcopy(value)) == ([], value)
-    assert changes(
-        [0, value], [0, copy.deepcopy(value), 1] if weigh(value, 99) < 99 else [0, value, 1]
-    )[0] == [op("add", "/-", 1)]
+    assert changes([0, value], [0, copy.deepcopy(value), 1] if size(value) < 99 else [0, value, 1])[
+        0
+    ] == [op("add", "/-", 1)]
 
 
 @pytest.mark.parametrize("levels", [MAX_LEVELS - 1, MAX_LEVELS, MAX_LEVELS + 1, 300])
@@ -440,27 +441,6 @@ def test_deep_data_of_our_own(levels: int) -> None:
         == exact([before, other, 3])
         == exact(apply_patch([before, 1, before, 2], listed[0]))
     )
-
-
-@given(seed=st.integers(0, 2**32))
-def test_weight_is_about_the_length_as_text(seed: int) -> None:
-    value = Documents(Random(seed)).value()
-    length = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-    weight = weigh(value, 10**9)
-    assert length / 3 <= weight <= length * 3 + 2
-    for limit in (0, 1, weight // 2, weight):
-        assert weigh(value, limit) >= limit
-    assert weigh(value, weight + 1) == weight
-
-
-def test_weighing_stops_early_and_goes_deep() -> None:
-    huge: Any = "x"
-    for _ in range(9):
-        huge = [huge] * 300
-    assert weigh(huge, 1000) >= 1000
-    assert weigh({"k": huge}, 1000) >= 1000
-    assert weigh(nested(100_000), 10**9) > 200_000
-    assert weigh(10**5000, 10**9) > 4000
 
 
 def effort(before: Any, after: Any) -> int:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langgraph_agui.protocol import ProtocolError, SSEDecoder, schema
-from langgraph_agui.protocol.limits import refuse_constant
+from langgraph_agui.protocol.json import refuse_constant
 from langgraph_agui.protocol.schema import examine
 from tests.deep import example_count
 from tests.protocol.malformed import at, becomes, every_harm, examples, harmed, harms, places

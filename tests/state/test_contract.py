@@ -60,7 +60,7 @@ from langgraph_agui.kernel.errors import CodedError, RunInputError
 from langgraph_agui.messages.redaction import redact
 from langgraph_agui.nodes import PredictState, Private
 from langgraph_agui.options import ReasoningOptions, StateOptions
-from langgraph_agui.protocol.wire import to_jsonable
+from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.state.contract import StateContract
 from tests.adapter.models import Scripted
 from tests.deep import example_count

@@ -13,7 +13,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.protocol.cleaning import clean_input
+from langgraph_agui.protocol.input import clean_input
 from langgraph_agui.protocol.schema import parse_input
 
 POSTGRES = pytest.mark.xdist_group("postgres")
@@ -70,17 +70,17 @@ TEXTS: dict[str, Any] = {
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("place", TEXTS)
 def test_text_is_cleaned(place: str, odd: str) -> None:
-    cleaned, _ = clean_input(parse_input(wire(**TEXTS[place](odd))))
-    assert cleaned == parse_input(wire(**TEXTS[place]("a\ufffdb")))
+    cleaned = clean_input(parse_input(wire(**TEXTS[place](odd))))
+    assert cleaned.input == parse_input(wire(**TEXTS[place]("a\ufffdb")))
 
 
 def test_what_is_clean_stays_the_same_object() -> None:
     given = parse_input(
         wire(state={"text": "ä\ufffd 😀 \\u0000", "deep": {"x": [1.5, None, True]}})
     )
-    assert clean_input(given)[0] == given
+    assert clean_input(given).input == given
     plain = parse_input(wire())
-    assert clean_input(plain)[0] is plain
+    assert clean_input(plain).input is plain
 
 
 @POSTGRES

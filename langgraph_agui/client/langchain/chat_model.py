@@ -51,7 +51,7 @@ from langgraph_agui.client.limits import DEFAULT_LIMITS, ClientLimits
 from langgraph_agui.client.resume import resume_entries
 from langgraph_agui.client.tools import agui_tool
 from langgraph_agui.kernel.telemetry import run_logger
-from langgraph_agui.protocol.wire import to_jsonable
+from langgraph_agui.protocol.json import to_jsonable
 
 logger = run_logger(__name__)
 

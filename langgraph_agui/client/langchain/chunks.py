@@ -32,8 +32,9 @@ from langgraph_agui.protocol.event_order import (
     item_of,
 )
 from langgraph_agui.protocol.fold import Fold
+from langgraph_agui.protocol.json import clean_text, to_jsonable
 from langgraph_agui.protocol.message_store import StoredMessage, StoredToolCall
-from langgraph_agui.protocol.wire import ProtocolError, clean_text, to_jsonable
+from langgraph_agui.protocol.wire import ProtocolError
 
 _Key: TypeAlias = tuple[ItemKind, str]
 _Stored: TypeAlias = StoredMessage | StoredToolCall

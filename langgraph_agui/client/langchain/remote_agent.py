@@ -42,7 +42,7 @@ from langgraph_agui.client.tools import LocalTools
 from langgraph_agui.kernel.aio import run_sync
 from langgraph_agui.kernel.configs import as_mapping
 from langgraph_agui.messages.content import caller_id, cancelled, interrupted
-from langgraph_agui.protocol.wire import json_equal, to_jsonable
+from langgraph_agui.protocol.json import same_for_clients, to_jsonable
 
 
 def _merge_answers(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
@@ -232,7 +232,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         changed = [
             key
             for key in state
-            if key not in given or not json_equal(state[key], to_jsonable(given[key]))
+            if key not in given or not same_for_clients(state[key], to_jsonable(given[key]))
         ]
         output |= {key: state[key] for key in changed}
         if "__interrupt__" in result:

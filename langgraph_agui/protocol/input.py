@@ -1,5 +1,4 @@
-"""Text that every store and provider can hold. A client's input enters, the same without U+0000 and
-half pairs leaves.
+"""A client's input: that it is not too much, and that every store and provider can hold its text.
 
 JSON can spell U+0000, which Postgres refuses, and halves of surrogate pairs, which UTF-8 does not
 have. In text, each becomes U+FFFD: a character that came with pasted text must not cost the user a
@@ -9,13 +8,16 @@ its own.
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from ag_ui.core import AssistantMessage, RunAgentInput, ToolMessage
 from ag_ui.core.types import GeneratedBaseModel
+from pydantic_core import from_json, to_json
 
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 from langgraph_agui.kernel.quoting import quoted
-from langgraph_agui.protocol.wire import clean_text, own_json
+from langgraph_agui.protocol.json import check_json, clean_json, to_jsonable, too_large
+from langgraph_agui.protocol.limits import InputLimits
 
 _PLAIN = json.JSONEncoder(ensure_ascii=False)
 
@@ -23,36 +25,84 @@ _PLAIN = json.JSONEncoder(ensure_ascii=False)
 _CHARACTERS = 100
 
 
-def clean_input(run_input: RunAgentInput) -> tuple[RunAgentInput, int]:
-    """Return an input fit for every store, and how much work it is: about the number of its texts
-    and objects.
+def check_items(value: Mapping[str, object], limits: InputLimits, values: int) -> None:
+    """Check the lists of a `RunAgentInput` as it was sent, and the arguments of its calls; `values`
+    is of its body.
 
-    Its state is JSON data of its own, whatever the caller does with the one that it gave.
+    Raises:
+        ProtocolError: There are too many of something, or the arguments are too much (`too-large`).
+    """
+    for name in ("messages", "tools", "context", "resume"):
+        _check_list(value.get(name), f"`{name}`", limits)
+    messages = value.get("messages")
+    for message in messages if isinstance(messages, list) else ():
+        if not isinstance(message, Mapping):
+            continue
+        calls = message.get("toolCalls")
+        _check_list(message.get("content"), "The `content` of a message", limits)
+        _check_list(calls, "The `toolCalls` of a message", limits)
+        for call in calls if isinstance(calls, list) else ():
+            function = call.get("function") if isinstance(call, Mapping) else None
+            arguments = function.get("arguments") if isinstance(function, Mapping) else None
+            if isinstance(arguments, str):
+                encoded = arguments.encode("utf-8", "replace")
+                values = check_json(
+                    encoded, limits, "The input with the arguments of its tool calls", values
+                )
+
+
+def _check_list(items: object, what: str, limits: InputLimits) -> None:
+    if isinstance(items, list) and len(items) > limits.max_items:
+        raise too_large(f"{what} has {len(items)} items", limits.max_items, "max_items")
+
+
+@dataclass(frozen=True, slots=True)
+class CleanInput:
+    """An input that every store can hold.
+
+    Attributes:
+        input: The input. Its state is JSON data that nobody else holds.
+        cost: How much work it is: about the number of its texts and objects.
+    """
+
+    input: RunAgentInput
+    cost: int
+
+
+def clean_input(run_input: RunAgentInput | CleanInput) -> CleanInput:
+    """Return an input that every store can hold; one that was made here, as it is.
 
     Raises:
         RunInputError: An id holds U+0000, or half of a surrogate pair (`invalid_input`).
         TypeError: It is no input.
     """
+    if isinstance(run_input, CleanInput):
+        return run_input
     if not isinstance(run_input, RunAgentInput):
         raise TypeError(
             "A run takes a RunAgentInput. Make one of JSON data with "
             "RunAgentInput.model_validate(...)."
         )
-    texts = [*_texts(run_input)]
-    state = b""
+    texts, state = [*_texts(run_input)], b""
     if run_input.state:
-        own, state = own_json(run_input.state)
+        try:
+            state = to_json(run_input.state, inf_nan_mode="null")
+            own = from_json(state)
+        except ValueError:  # pydantic does not know a value, or it has too many levels
+            own = to_jsonable(run_input.state)
+            state = json.dumps(own).encode()
         run_input = run_input.model_copy(update={"state": own})
-    whole = "".join(texts)
-    weight = len(texts) + (len(whole) + len(state)) // _CHARACTERS
-    if _is_clean(whole) and (b"\\u0000" not in state or _is_clean(_unescaped(state.decode()))):
-        return run_input, weight
+    cost = len(texts) + (sum(map(len, texts)) + len(state)) // _CHARACTERS
+    if b"\\u0000" in state:
+        texts.append(_unescaped(state.decode()))
+    if _is_clean("".join(texts)):
+        return CleanInput(run_input, cost)
     for name, value in _ids(run_input):
         if clean_json(value) != value:
             message = f"The {name} {quoted(value)} holds U+0000 or half of a surrogate pair."
             raise RunInputError(ErrorCode.INVALID_INPUT, message)
     fields = clean_json(run_input.model_dump(by_alias=True, exclude_unset=True))
-    return type(run_input).model_validate(fields), weight
+    return CleanInput(type(run_input).model_validate(fields), cost)
 
 
 def _texts(run_input: RunAgentInput) -> Iterator[str]:
@@ -102,14 +152,3 @@ def _ids(run_input: RunAgentInput) -> Iterator[tuple[str, str | None]]:
         calls = message.tool_calls if isinstance(message, AssistantMessage) else None
         yield from (("tool call id", call.id) for call in calls or ())
     yield from (("interruptId", entry.interrupt_id) for entry in run_input.resume or ())
-
-
-def clean_json(value: object) -> object:
-    """Return JSON data with U+FFFD in the place of each U+0000 and each half of a surrogate pair,
-    keys included.
-    """
-    if isinstance(value, str):
-        return clean_text(value).replace("\0", "\ufffd")
-    if isinstance(value, Mapping):
-        return dict(zip(map(clean_json, value), map(clean_json, value.values()), strict=True))
-    return [*map(clean_json, value)] if isinstance(value, list) else value
