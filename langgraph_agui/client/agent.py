@@ -77,12 +77,17 @@ class AGUIClient:
 
     def __repr__(self) -> str:
         """Show neither headers nor credentials."""
-        return f"AGUIClient({self._endpoint.public_url!r})"
+        return f"AGUIClient({self.public_url!r})"
 
     @property
     def url(self) -> str:
         """The agent's address as it was given, with its user and query."""
         return self._endpoint.url
+
+    @property
+    def public_url(self) -> str:
+        """The agent's address as it may be shown: without its user, password and query."""
+        return self._endpoint.public_url
 
     @property
     def is_blocking(self) -> bool:

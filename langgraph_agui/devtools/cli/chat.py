@@ -15,7 +15,6 @@ from shlex import quote
 from tempfile import NamedTemporaryFile
 from typing import Final, TypeVar
 
-import httpx2
 from ag_ui import core as agui
 from rich.console import Console, Group
 from rich.text import Text
@@ -139,7 +138,7 @@ class Chat:
 
     def __init__(self, session: "AGUISession[object]", view: View, options: str = "") -> None:
         self._session, self._view = session, view
-        self._url, self._options = public_url(session.client.url), options
+        self._url, self._options = session.client.public_url, options
         # The run that streams.
         self._run: agui.RunStartedEvent | None = None
         self._interrupts = InterruptPrompt(view, self._read_line)
@@ -388,11 +387,6 @@ def _answer_of(asking: Coroutine[object, None, T]) -> T | None:
     with suppress(errors.AgentError, TimeoutError):
         return asyncio.run(asyncio.wait_for(asking, _PATIENCE))
     return None
-
-
-def public_url(url: str) -> str:
-    """Return the URL of an agent without its user, password and query."""
-    return str(httpx2.URL(url).copy_with(username=None, password=None, query=None, fragment=None))
 
 
 def parse_headers(lines: Sequence[str]) -> dict[str, str]:

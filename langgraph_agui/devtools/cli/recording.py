@@ -151,7 +151,7 @@ def _ask(url: str, question: str, headers: Sequence[str]) -> Stream:
     )
     sent = chat.parse_headers(headers)
     try:
-        AGUIClient(url, headers=sent)  # which checks both
+        place = AGUIClient(url, headers=sent).public_url  # which checks both
     except ValueError as error:
         raise CommandError(str(error)) from error
     sent = {**sent, "Accept": "text/event-stream"}
@@ -160,7 +160,7 @@ def _ask(url: str, question: str, headers: Sequence[str]) -> Stream:
         with httpx2.stream(
             "POST", url, json=to_jsonable(run_input), headers=sent, timeout=_TIMEOUT
         ) as response:
-            _check_stream(url, response)
+            _check_stream(place, response)
             for chunk in response.iter_bytes():
                 body += chunk
     except errors.AgentError as error:
@@ -169,17 +169,17 @@ def _ask(url: str, question: str, headers: Sequence[str]) -> Stream:
         if not body:
             reason = str(error) or type(error).__name__
             raise CommandError(
-                f"Nobody answers at {chat.public_url(url)}: {reason}.", ExitCode.UNREACHABLE
+                f"Nobody answers at {place}: {reason}.", ExitCode.UNREACHABLE
             ) from error
     return _decode(bytes(body), run_input)
 
 
-def _check_stream(url: str, response: httpx2.Response) -> None:
+def _check_stream(place: str, response: httpx2.Response) -> None:
     """Raise `AgentError` if a response is no event stream."""
-    place = chat.public_url(url)
     content_type = response.headers.get("content-type", "")
     if not response.is_success:
-        raise errors.AgentStatusError(place, response.status_code, response.read().decode())
+        text = response.read().decode("utf-8", "replace")
+        raise errors.AgentStatusError(place, response.status_code, text)
     if content_type.partition(";")[0].strip().lower() != "text/event-stream":
         raise errors.NotAnEventStreamError(
             f"{place} answered {content_type or 'no content type'}, not an AG-UI event stream."
