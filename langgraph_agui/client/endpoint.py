@@ -43,7 +43,7 @@ _RETRY_ERRORS: Final = (
     httpx2.WriteError,
 )
 
-HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
 
 
@@ -352,7 +352,7 @@ def checked_headers(headers: Mapping[str, str], url: httpx2.URL) -> httpx2.Heade
             value.
     """
     for name, value in headers.items():
-        if not HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
             raise ValueError(
                 f"HTTP cannot carry the header {name!r}: look for line ends and characters beyond "
                 f"ASCII."
