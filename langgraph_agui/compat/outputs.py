@@ -13,6 +13,7 @@ from langchain_core.messages.tool import tool_call
 
 from langgraph_agui.messages.hidden import Silence, silence_of
 from langgraph_agui.nodes import PredictState, predictions_from
+from langgraph_agui.protocol.json import parse_arguments
 
 
 class CustomEventNames(StrEnum):
