@@ -72,7 +72,7 @@ logger = run_logger(__name__)
 
 # Its key in `configurable`. LangGraph copies only scalars from there to checkpoints and traces;
 # this is a dict.
-KEY = "agui"
+_CLIENT_INPUT: Final = "agui"
 
 # Key in `configurable` of a set: the fields of it that nodes of the run have asked for.
 ASKED = "agui_asked"
@@ -93,7 +93,7 @@ def frontend_config(run_input: RunAgentInput) -> RunnableConfig:
         "context": to_jsonable([*map(wire_fields, run_input.context or ())]),
         "forwardedProps": to_jsonable(run_input.forwarded_props),
     }
-    return {"configurable": {KEY: sent}}
+    return {"configurable": {_CLIENT_INPUT: sent}}
 
 
 def frontend_tools(
@@ -202,7 +202,7 @@ def _configurable(config: RunnableConfig | None) -> Mapping[str, Any]:
 def _sent(config: RunnableConfig | None, field: str) -> object:
     """Return a field of what the client sent; tell the run that somebody has asked for it."""
     configurable = _configurable(config)
-    asked, sent = configurable.get(ASKED), configurable.get(KEY)
+    asked, sent = configurable.get(ASKED), configurable.get(_CLIENT_INPUT)
     if isinstance(asked, set):
         asked.add(field)
     return sent.get(field) if isinstance(sent, Mapping) else None

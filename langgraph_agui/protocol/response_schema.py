@@ -42,9 +42,9 @@ def check_schema(payload: object, schema: Mapping[str, object] | None, subject: 
         ) from error
 
 
-def invalid_answer(
-    payload: object, schema: Mapping[str, object] | None, subject: str = ""
-) -> InvalidAnswer | None:
+def schema_mismatch(
+    payload: object, schema: Mapping[str, object] | None, subject: str
+) -> str | None:
     """Return why `check_schema` refuses a payload that is about to be sent; None if it does not, or
     if unknown.
 
@@ -54,7 +54,7 @@ def invalid_answer(
     try:
         check_schema(payload, schema and relax_schema(schema), subject)
     except InvalidAnswer as error:
-        return error
+        return str(error)
     except Exception as error:
         logger.debug("The schema of %r was not applied: %r", subject, error)
     return None

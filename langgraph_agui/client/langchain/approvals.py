@@ -15,7 +15,7 @@ from langgraph.types import interrupt as langgraph_interrupt
 
 from langgraph_agui.nodes import APPROVING, CANCELLED
 from langgraph_agui.protocol.relaxed_schema import relax_schema
-from langgraph_agui.protocol.response_schema import invalid_answer
+from langgraph_agui.protocol.response_schema import schema_mismatch
 from langgraph_agui.protocol.wire import has_expired
 
 _CANCEL: Final = {CANCELLED: True}
@@ -32,9 +32,8 @@ def ask(interrupt: Interrupt, error: str | None = None) -> object:
         error: Why the agent has refused the last answer; the value contains it as `error`.
     """
     value = interrupt.model_dump(mode="json", by_alias=True)
-    if (
-        interrupt.response_schema
-    ):  # a server applies the schema of a value, and this one is not its own
+    if interrupt.response_schema:
+        # A server applies the schema of a value, and this one is not its own.
         value["responseSchema"] = relax_schema(interrupt.response_schema)
     while True:
         # Each pass makes the same calls first, so LangGraph finds the earlier answers for them.
@@ -45,10 +44,9 @@ def ask(interrupt: Interrupt, error: str | None = None) -> object:
             return payload
         checked = _with_approved(payload) if interrupt.reason == "tool_call" else payload
         subject = interrupt.message or interrupt.id
-        invalid = invalid_answer(checked, interrupt.response_schema, subject)
-        if invalid is None:
+        error = schema_mismatch(checked, interrupt.response_schema, subject)
+        if error is None:
             return payload
-        error = str(invalid)
 
 
 def _with_approved(payload: object) -> object:
