@@ -61,9 +61,8 @@ def check(workload: Workload, recording: Recording) -> list[str]:
     """What is wrong with the stream, in words; nothing if it is right."""
     seen = Seen()
     before = recording.run_input.messages
-    client = Fold(
-        messages=before, state=workload.sent_state()
-    )  # an adapter may have changed that of the input
+    # an adapter may have changed that of the input
+    client = Fold(messages=before, state=workload.sent_state())
     for event in decode(recording.chunks):
         seen.add(event)
         if seen.last != "RAW":

@@ -54,7 +54,7 @@ from langgraph_agui.runs.capabilities import capabilities_of
 from langgraph_agui.runs.client_tools import ClientTools
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.run import Run
-from langgraph_agui.runs.show_thread import ThreadSnapshot
+from langgraph_agui.runs.show_thread import ShownThread
 from langgraph_agui.state.contract import StateContract
 from langgraph_agui.translate.lifecycle import refused_run
 from langgraph_agui.workers.locks_for import locks_for
@@ -210,7 +210,7 @@ class LangGraphAgent:
         if run_store is not None:
             self._workers = Workers(self._context, run_store, name)
         self._running: list[Run] = []
-        self._shown: set[ThreadSnapshot | RemoteReader] = set()
+        self._shown: set[ShownThread | RemoteReader] = set()
         self._serving = 0
         self._stopping = False
 
@@ -290,9 +290,8 @@ class LangGraphAgent:
             self._workers.event_loop.enter()
         clean = clean_input(run_input)
         reader = self._subscription(sink, clean.input)
-        config = merge_run_configs(
-            self.config, config
-        )  # which may fail: before the thread is locked
+        # which may fail: before the thread is locked
+        config = merge_run_configs(self.config, config)
         graph, lease = self._context.graph, None
         self._check_room(len(self._running))
         locks = locks_for(graph.lock_owner) if graph.has_checkpointer else None
@@ -361,7 +360,7 @@ class LangGraphAgent:
                 return reader
         self._check_room(sum(one.shows_thread for one in self._shown))
         config = merge_run_configs(self.config, config)
-        show = partial(ThreadSnapshot, self._context, run_input, config, reader)
+        show = partial(ShownThread, self._context, run_input, config, reader)
         shown = show() if self._workers is None else self._workers.follow(run_input, reader, show)
         self._shown.add(shown)
         shown.task.add_done_callback(lambda _task: self._shown.discard(shown))
@@ -438,7 +437,7 @@ class LangGraphAgent:
             grace: Seconds that the runs have to end by themselves.
         """
         self._stopping = True
-        going: list[Run | ThreadSnapshot | RemoteReader] = [*self._running, *self._shown]
+        going: list[Run | ShownThread | RemoteReader] = [*self._running, *self._shown]
         await asyncio.gather(
             *(run_in_loop_of(one.task, one.end(ErrorCode.SERVER_STOPPING, grace)) for one in going)
         )

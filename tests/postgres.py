@@ -36,11 +36,12 @@ def postgres_server() -> Iterator[str]:
     server = get_server(home / "data", cleanup_mode="delete")
     try:
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            # nobody will want this data again
             for setting in (
                 "fsync",
                 "full_page_writes",
                 "synchronous_commit",
-            ):  # nobody will want this data again
+            ):
                 connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
             connection.execute("SELECT pg_reload_conf()")
         yield server.get_uri()

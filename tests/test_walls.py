@@ -90,7 +90,8 @@ def test_no_private_member_is_used_across_classes() -> None:
 
 
 def test_the_wall_of_the_client_has_one_door_to_messages() -> None:
-    """import-linter has no way to say "all of messages but one file", so its contract lists them."""
+    """import-linter has no way to say "all of messages but one file", so its contract lists
+    them."""
     project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text("utf-8"))
     [contract] = [
         one

@@ -19,7 +19,7 @@ from langgraph_agui.protocol import Fold, SSEDecoder, Verifier
 
 from .connection import Connection, ask
 
-TURNS = 4
+LOOP_TURNS = 4
 """Turns of a conversation, after which its client does not come back."""
 
 EXPECTED = {
@@ -157,7 +157,7 @@ class Crowd:
         self.tally[f"{kind.__name__}: {ending}"] += 1
         if not EXPECTED.issuperset(ending.split(", ")):
             self.complaints.append(f"{kind.__name__}: {ending}")
-        elif talk.turns < TURNS:
+        elif talk.turns < LOOP_TURNS:
             self._idle.append(talk)
 
     def _talk(self, agent: str | None) -> Talk:

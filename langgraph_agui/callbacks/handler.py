@@ -27,7 +27,7 @@ from langgraph_agui.options import ReasoningOptions, Subagents, check_choice
 from langgraph_agui.readers.sinks import EventSink, Unmerged
 from langgraph_agui.translate.lifecycle import is_last
 from langgraph_agui.translate.local.callbacks import Chunk, text_chunk
-from langgraph_agui.translate.run_events import Translation
+from langgraph_agui.translate.run_events import RunEvents
 
 # A callback of LangChain's, as a method.
 Hook: TypeAlias = Callable[..., None]
@@ -111,7 +111,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
         self._thread_id = thread_id or str(uuid4())
         self._lock = threading.RLock()
         self._make_translation = partial(
-            Translation,
+            RunEvents,
             reasoning=reasoning,
             subagents=subagents,
             messages_key=messages_key,
@@ -172,17 +172,15 @@ class AGUICallbackHandler(BaseCallbackHandler):
         run_input = RunAgentInput(thread_id=self._thread_id, run_id=str(run_id), messages=[])
         task = _current_task()
         if task is not None and not self._serializer.inside_on_event:
-            for left in list(
-                self._runs.values()
-            ):  # a copy: other threads begin and end runs meanwhile
-                if (
-                    left.alone and left.task is task
-                ):  # LangChain reports no end when `ainvoke` was cancelled
+            # a copy: other threads begin and end runs meanwhile
+            for left in list(self._runs.values()):
+                # LangChain reports no end when `ainvoke` was cancelled
+                if left.alone and left.task is task:
                     self._end(left, asyncio.CancelledError())
         with self._lock:
             slot = self._serializer.open()
-            translation = self._make_translation(run_input, EventSink(Unmerged(slot.events.append)))
-            run = RootRun(translation, self._lock)
+            run_events = self._make_translation(run_input, EventSink(Unmerged(slot.events.append)))
+            run = RootRun(run_events, self._lock)
             root = self._runs[run_id] = _ActiveRun(run, slot, [run_id])
         if calls and task is not None:
             root.task, root.alone = task, calls == 1
@@ -191,9 +189,8 @@ class AGUICallbackHandler(BaseCallbackHandler):
         try:
             self._serializer.flush(slot)
         except BaseException:
-            self._end(
-                root, None, emit=False
-            )  # LangChain does not report the end of a run that failed to begin
+            # LangChain does not report the end of a run that failed to begin
+            self._end(root, None, emit=False)
             raise
         return root
 

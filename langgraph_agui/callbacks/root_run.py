@@ -29,7 +29,7 @@ from langgraph_agui.readers.sinks import EventSink, Unmerged
 from langgraph_agui.translate.lifecycle import is_last
 from langgraph_agui.translate.local.callbacks import CallbackSource, Chunk, text_chunk
 from langgraph_agui.translate.local.sequencer import StreamPosition
-from langgraph_agui.translate.run_events import Translation
+from langgraph_agui.translate.run_events import RunEvents
 
 
 class RootRun(CallbackSource):
@@ -40,12 +40,12 @@ class RootRun(CallbackSource):
     several threads.
 
     Args:
-        translation: The run's translation.
+        run_events: The run's translation.
         lock: Held while the translation works.
     """
 
-    def __init__(self, translation: Translation, lock: threading.RLock) -> None:
-        super().__init__(translation)
+    def __init__(self, run_events: RunEvents, lock: threading.RLock) -> None:
+        super().__init__(run_events)
         self._lock = lock
         self._outermost: UUID | None = None
         self._graphs: set[UUID] = set()
@@ -55,7 +55,7 @@ class RootRun(CallbackSource):
         if self.stopped:
             raise RunStopped
         with self._lock:
-            if not self._translation.finished:  # a run may leave work running that nobody waits for
+            if not self._run_events.finished:  # a run may leave work running that nobody waits for
                 call()
 
     def on_llm_new_token(
@@ -79,15 +79,15 @@ class RootRun(CallbackSource):
         for.
         """
         if snapshot:
-            self.deliver(None, self._translation.emit_messages_snapshot)
-        self.deliver(None, self._translation.finish_run)
+            self.deliver(None, self._run_events.emit_messages_snapshot)
+        self.deliver(None, self._run_events.finish_run)
 
     def fail(self, error: BaseException) -> None:
         """The Runnable has failed, or was stopped."""
         if isinstance(error, asyncio.CancelledError | KeyboardInterrupt | GeneratorExit):
-            self.deliver(None, self._translation.cancel_run)
+            self.deliver(None, self._run_events.cancel_run)
         else:
-            self.deliver(None, partial(self._translation.fail_run, error))
+            self.deliver(None, partial(self._run_events.fail_run, error))
 
     # -- hooks ------------------------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ class RootRun(CallbackSource):
         if self._outermost is None:
             self._outermost = run_id
             self.deliver(
-                None, partial(self._translation.set_initial_messages, find_messages(inputs))
+                None, partial(self._run_events.set_initial_messages, find_messages(inputs))
             )
         super().on_chain_start(serialized, inputs, run_id=run_id, **kwargs)
         graph = kwargs.get("parent_run_id")
@@ -121,7 +121,7 @@ class RootRun(CallbackSource):
         super().on_chain_end(outputs, run_id=run_id, **kwargs)
         if run_id == self._outermost and graph:
             update = partial(
-                self._translation.update_graph, (), outputs, self._agent_messages(outputs)
+                self._run_events.update_graph, (), outputs, self._agent_messages(outputs)
             )
             self.deliver(None, update)
         elif run_id == self._outermost:
@@ -151,7 +151,7 @@ class RootRun(CallbackSource):
                 message = message.model_copy(update={"id": str(uuid4())})
             self.deliver(None, partial(self._messages.emit_message, message))
         if not self._graphs and not find_messages(output):  # a graph's state is not for its client
-            self.deliver(None, partial(self._translation.output.set_result, output))
+            self.deliver(None, partial(self._run_events.output.set_result, output))
 
     def _answers(self, output: object) -> list[BaseMessage]:
         """Return the messages that are an answer; other outputs with messages in them may be a
@@ -209,7 +209,7 @@ async def astream_agui(
     """
     check_choice("subagents", subagents, Subagents)
     queue = RunEventQueue(keep=True)
-    translation = Translation(
+    run_events = RunEvents(
         run_input,
         EventSink(Unmerged(queue.put)),
         reasoning=reasoning,
@@ -217,7 +217,7 @@ async def astream_agui(
         expose_errors=expose_errors,
         messages_key=messages_key,
     )
-    run = RootRun(translation, threading.RLock())
+    run = RootRun(run_events, threading.RLock())
     task = asyncio.create_task(
         _invoke(runnable, input, config, run), name=f"agui-run-{run_input.run_id}"
     )

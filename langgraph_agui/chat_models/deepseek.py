@@ -25,7 +25,6 @@ class ReasoningChatDeepSeek(ReplayingChatOpenAI, ChatDeepSeek):
 
     def _field(self, payload: Mapping[str, Any]) -> tuple[str, str | None]:
         thinking = (payload.get("extra_body") or {}).get("thinking")
-        is_off = (
-            isinstance(thinking, dict) and thinking.get("type") == "disabled"
-        )  # DeepSeek's default is on
+        # DeepSeek's default is on
+        is_off = isinstance(thinking, dict) and thinking.get("type") == "disabled"
         return KEPT, "" if payload.get("tools") and not is_off else None

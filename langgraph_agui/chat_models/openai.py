@@ -53,9 +53,8 @@ class ReplayingChatOpenAI(BaseChatOpenAI):
     ) -> ChatResult:
         result = super()._create_chat_result(response, generation_info)
         if result.llm_output:
-            result.llm_output["model_provider"] = (
-                self._provider
-            )  # "openai" here, though the message differs
+            # "openai" here, though the message differs
+            result.llm_output["model_provider"] = self._provider
         return result
 
     def _field(self, payload: Mapping[str, Any]) -> tuple[str, str | None]:
@@ -121,9 +120,8 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
 
     def _get_generation_chunk_from_completion(self, completion: Any) -> ChatGenerationChunk:
         generation = super()._get_generation_chunk_from_completion(completion)
-        generation.message.additional_kwargs.pop(
-            KEPT, None
-        )  # it was in the chunks, and would be added to them
+        # it was in the chunks, and would be added to them
+        generation.message.additional_kwargs.pop(KEPT, None)
         return generation
 
     def _keep(self, message: BaseMessage, answer: object) -> None:

@@ -67,9 +67,8 @@ class LocalTools:
             request = _request(call, tool)
             if not blocking:
                 output = await tool.ainvoke(request)
-            elif (
-                isinstance(tool, StructuredTool) and tool.func is None
-            ):  # only a coroutine, as MCP's tools are
+            elif isinstance(tool, StructuredTool) and tool.func is None:
+                # only a coroutine, as MCP's tools are
                 output = run_sync(tool.ainvoke(request))
             else:
                 output = tool.invoke(request)

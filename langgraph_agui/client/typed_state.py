@@ -119,9 +119,8 @@ class TypedState(Generic[StateT]):
         if unfit and isinstance(state, dict):
             mended = {key: value for key, value in state.items() if key not in unfit}
             old: JsonValue = None
-            with suppress(
-                ValueError
-            ):  # the other keys do not fit together, or an old value cannot be written
+            # the other keys do not fit together, or an old value cannot be written
+            with suppress(ValueError):
                 for by_alias in (False, True):  # an agent may call a field by either name
                     if not isinstance(self._value, _Unset):
                         old = self._dump(self._value, by_alias)

@@ -11,7 +11,7 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.tool import tool_call
 
-from langgraph_agui.messages.hidden import Silence, silence_of
+from langgraph_agui.messages.hidden import Hidden, hidden_of
 from langgraph_agui.nodes import PredictState, predictions_from
 from langgraph_agui.protocol.json import parse_arguments
 
@@ -36,7 +36,7 @@ _STATE: Final = (
 _EXIT: Final = (CustomEventNames.Exit.value, "copilotkit_exit")
 
 
-def read_silence(metadata: Mapping[str, object]) -> Silence:
+def read_hidden(metadata: Mapping[str, object]) -> Hidden:
     """Return the parts of a model call that clients do not see: `emit-messages: False`, and
     `emit-tool-calls`.
 
@@ -46,7 +46,7 @@ def read_silence(metadata: Mapping[str, object]) -> Silence:
     text = _settings(metadata, "emit-messages")
     calls = _settings(metadata, "emit-tool-calls")
     shown = False if False in calls else next(iter(calls), None)
-    return silence_of(False in text, shown)
+    return hidden_of(False in text, shown)
 
 
 def _settings(metadata: Mapping[str, object], name: str) -> list[object]:

@@ -52,9 +52,8 @@ async def _read_body(request: Request, max_bytes: int) -> bytes:
 def _parse(body: bytes, limits: InputLimits) -> tuple[CleanInput, list[str]]:
     notes: list[str] = []
     try:
-        text = body.decode(
-            "utf-8-sig"
-        )  # `json` would take other encodings, in which the limits see no JSON
+        # `json` would take other encodings, in which the limits see no JSON
+        text = body.decode("utf-8-sig")
         values = check_json(body, limits)
         value = read_json(text)
         if not isinstance(value, dict):

@@ -52,9 +52,8 @@ class EventStreamResponse(Response):
         leaving = asyncio.create_task(_disconnect(receive))
         try:
             await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        except (
-            asyncio.CancelledError
-        ):  # the server stops, and the application ends its runs: that is still sent
+        except asyncio.CancelledError:
+            # the server stops, and the application ends its runs: that is still sent
             await asyncio.wait(
                 {sending, leaving}, timeout=_LAST_EVENTS, return_when=asyncio.FIRST_COMPLETED
             )

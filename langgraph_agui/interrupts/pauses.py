@@ -45,9 +45,8 @@ VALUE = "value"
 BREAKPOINT = "langgraph:breakpoint"
 
 _BREAKPOINT_DECISIONS = ("approve", "reject")
-_AGUI_REASONS = frozenset(
-    {"tool_call", "input_required", "confirmation"}
-)  # any other is `framework:name`
+# any other is `framework:name`
+_AGUI_REASONS = frozenset({"tool_call", "input_required", "confirmation"})
 _MESSAGE_KEYS = ("message", "question", "description")
 
 
@@ -149,9 +148,8 @@ class PendingInterruptReader:
         messages = self.graph.thread_messages(stored, self.messages_key)
         holders = await self.graph.find_holders(config, [interrupt.id for interrupt in waiting])
         if not all(holder.is_open for holder in holders.values()):
-            return PendingInterrupts(
-                used=used
-            )  # to go on would be to run again, with old answers, what was killed
+            # to go on would be to run again, with old answers, what was killed
+            return PendingInterrupts(used=used)
         pending: list[InterruptRequest] = []
         for interrupt in waiting:
             holder = holders.get(interrupt.id, InterruptHolder("", None, stored.created_at))
@@ -230,9 +228,8 @@ def interrupt_requests(
         requests = _batched(interrupt.id, approval, calls, redact)
     else:
         return [_plain(interrupt, value)]
-    if (
-        value_of([request.interrupt for request in requests]) != value
-    ):  # a graph's own, with more than the middleware's
+    # a graph's own, with more than the middleware's
+    if value_of([request.interrupt for request in requests]) != value:
         requests[0].interrupt.metadata = {**(requests[0].interrupt.metadata or {}), VALUE: value}
     return requests
 

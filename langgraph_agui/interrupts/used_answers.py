@@ -50,9 +50,8 @@ async def used_since_tools(graph: GraphAdapter, thread: Thread, messages_key: st
             return False
         stored = await graph.load_state(stored.parent_config)
         messages = graph.thread_messages(stored, messages_key)
-    return (
-        stored.created_at is None and thread.metadata(ANSWERED) is not None
-    )  # nobody knows any more
+    # nobody knows any more
+    return stored.created_at is None and thread.metadata(ANSWERED) is not None
 
 
 def fingerprint(entries: Sequence[ResumeEntry]) -> str:

@@ -252,9 +252,8 @@ class RunWatch:
         self._span = _tracer.start_span(
             f"invoke_agent {self._agent[_AGENT]}", attributes=attributes
         )
-        self.context.run(
-            context.attach, trace.set_span_in_context(self._span)
-        )  # the context ends with the run
+        # the context ends with the run
+        self.context.run(context.attach, trace.set_span_in_context(self._span))
         _active.add(1, self._agent)
         return self.context
 

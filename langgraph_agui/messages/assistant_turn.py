@@ -25,7 +25,7 @@ from langgraph_agui.messages.encrypted_values import (
     MessageSource,
 )
 from langgraph_agui.messages.envelope import EnvelopeEncoder
-from langgraph_agui.messages.hidden import NOTHING, Silence, silence_in
+from langgraph_agui.messages.hidden import NOTHING, Hidden, hidden_in
 from langgraph_agui.messages.providers import shows_reasoning
 from langgraph_agui.messages.redaction import hides_reasoning, warn_reasoning_dropped
 from langgraph_agui.messages.think_tags import TAGGED, TagSplitter
@@ -97,7 +97,7 @@ class AssistantTurn:
         public_call: Returns the client's id for a call, from the model's id.
         provider: Who made the message, by LangChain's name.
         model: The name of the model.
-        silence: What of the message clients do not see.
+        hidden: What of the message clients do not see.
     """
 
     def __init__(
@@ -110,12 +110,12 @@ class AssistantTurn:
         *,
         provider: str | None = None,
         model: str | None = None,
-        silence: Silence = NOTHING,
+        hidden: Hidden = NOTHING,
     ) -> None:
         self.message_id = message_id
         self.source = source
         self._public_call = public_call
-        self._silence = silence
+        self._hidden = hidden
         # The calls that are hidden, by index or id, and the last call.
         self._hidden_calls: set[Hashable] = set()
         self._last_call: Hashable = None
@@ -165,7 +165,7 @@ class AssistantTurn:
         """
         metadata = message.response_metadata
         provider = metadata.get("model_provider") if like is None else like.provider
-        model, silence = metadata.get("model_name"), silence_in(message)
+        model, hidden = metadata.get("model_name"), hidden_in(message)
         turn = cls(
             message_id,
             taken,
@@ -174,7 +174,7 @@ class AssistantTurn:
             public_call,
             provider=provider,
             model=model,
-            silence=silence,
+            hidden=hidden,
         )
         for delta in [*turn.split(read_blocks(message, whole=True)), *turn.flush()]:
             turn.block(delta).grow(delta.text)
@@ -197,18 +197,18 @@ class AssistantTurn:
         """Return whether clients see a delta."""
         match delta.kind:
             case "text":
-                return not self._silence.text
+                return not self._hidden.text
             case "reasoning":
                 return self._values.emits
             case "call":
-                return self._silence.shown_tools is None or not self._is_hidden_call(delta)
+                return self._hidden.shown_tools is None or not self._is_hidden_call(delta)
 
     def _is_hidden_call(self, delta: BlockDelta) -> bool:
-        if self._silence.shown_tools == ():
+        if self._hidden.shown_tools == ():
             return True
         if (call := delta.id if delta.key is None else delta.key) is not None:
             self._last_call = call
-        if delta.name is not None and self._silence.hides_call(delta.name):
+        if delta.name is not None and self._hidden.hides_call(delta.name):
             self._hidden_calls.add(self._last_call)
         return self._last_call in self._hidden_calls
 
@@ -336,7 +336,7 @@ class AssistantTurn:
 
     def _envelopes(self, message: AIMessage) -> Iterator[tuple[Holder, Block | None, Envelope]]:
         options = self._values.options
-        if options.seal is None and self._silence != NOTHING:
+        if options.seal is None and self._hidden != NOTHING:
             return  # what is silenced looks like what a client has made up
         if options.seal is None and hides_reasoning(message, options):
             warn_reasoning_dropped()
@@ -359,9 +359,8 @@ class AssistantTurn:
         if own is None and "h" in self._encoded.get(None, {}):
             own = encoder.plain()  # a node has changed the message and changed it back
         own = self.source.mark(own)
-        is_seen = any(
-            block.kind != "reasoning" for block in self.blocks
-        )  # else only its value makes it a message
+        # else only its value makes it a message
+        is_seen = any(block.kind != "reasoning" for block in self.blocks)
         if own is not None and thoughts and is_seen:
             last = len(thoughts) - 1
             of_thoughts[last] = self._values.carrier(

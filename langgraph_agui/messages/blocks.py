@@ -199,9 +199,8 @@ def _read_reasoning(block: ContentBlock, fallback: Hashable, deltas: list[BlockD
     if not isinstance(summary, list):
         deltas.append(BlockDelta("reasoning", key, reasoning_text(block), provider_id))
         return
-    for position, item in enumerate(
-        summary or [{}]
-    ):  # without text, it names the block whose first part may follow
+    # without text, it names the block whose first part may follow
+    for position, item in enumerate(summary or [{}]):
         inner: ContentBlock = item if isinstance(item, Mapping) else {}
         number = _key(inner.get("index"), position)
         deltas.append(BlockDelta("reasoning", (key, number), _text(inner.get("text")), provider_id))

@@ -297,9 +297,8 @@ def _source_of_block(
     if mime is None and isinstance(format_ := flat.get("format"), str) and format_:
         major = "application" if named in (None, "document") else named
         mime = _FORMATS.get(format_, f"{major}/{format_}")
-    if (
-        flat.get("source_type") == "text"
-    ):  # v0 keeps the text in `url`, Anthropic in `data`, Bedrock in `text`
+    # v0 keeps the text in `url`, Anthropic in `data`, Bedrock in `text`
+    if flat.get("source_type") == "text":
         text = _string(flat, ("text", "data", "url"))
         return _text(text, mime) if text else None
     for value in (flat.get(name) for name in DATA):
@@ -468,7 +467,7 @@ def warn_left_out(kind: str) -> None:
     )
 
 
-# -- calls, and results that no tool gives --------------------------------------------------------
+# -- calls, and results that no tool gives -------------------------------------------------------
 
 
 def open_tool_calls(messages: Sequence[BaseMessage], *, at_end: bool = False) -> list[ToolCall]:

@@ -106,9 +106,8 @@ class Conversation:
         self._place(turn, turn.message_id, turn.assistant_message)
 
     def _place(self, turn: AssistantTurn, message_id: str, message: Callable[[], Message]) -> None:
-        if (
-            message_id not in self.ids or message_id in self._emptied
-        ):  # one that begins again keeps its place
+        # one that begins again keeps its place
+        if message_id not in self.ids or message_id in self._emptied:
             self._emptied.discard(message_id)
             self._order.setdefault(message_id, None)
             self.ids.add(message_id)

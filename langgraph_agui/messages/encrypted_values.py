@@ -70,7 +70,8 @@ class EncryptedValueCodec:
         except (
             RecursionError,
             ValueError,
-        ):  # nested too deeply, or an integer that Python refuses to print
+        ):
+            # nested too deeply, or an integer that Python refuses to print
             return None
         if (seal := self.options.seal) is not None:
             context = self._context(holder, entity_id)

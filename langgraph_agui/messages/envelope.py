@@ -128,9 +128,8 @@ class EnvelopeEncoder:
         """
         if self._is_plain():
             return {}, {}, None
-        kwargs = (
-            self._kwargs()
-        )  # first, as when a message is read: reasoning in kwargs comes before the content
+        # first, as when a message is read: reasoning in kwargs comes before the content
+        kwargs = self._kwargs()
         own = {
             **self._content(),
             **({"k": kwargs} if kwargs else {}),
@@ -269,9 +268,8 @@ def check_visible(envelope: Envelope, text: VisibleText, calls: str) -> None:
     """Raise `InvalidEnvelope` unless an envelope is of a message with this text, and with calls of
     this digest.
     """
-    if (
-        envelope.get("h") != text.check or envelope.get("f", calls) != calls
-    ):  # older values have no `f`
+    # older values have no `f`
+    if envelope.get("h") != text.check or envelope.get("f", calls) != calls:
         raise InvalidEnvelope
 
 

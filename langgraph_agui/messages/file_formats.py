@@ -76,9 +76,8 @@ _PDF: Final = _document("application/pdf")
 _PNG: Final = _image("image/png", "image/apng", "image/x-png")
 _QUICKTIME: Final = _container("video/quicktime")
 _RTF: Final = _document("application/rtf", "text/rtf")
-_SVG: Final = Format(
-    ("image", "document"), ("image/svg+xml", "text/plain"), is_open=True
-)  # pages hold some, too
+# pages hold some, too
+_SVG: Final = Format(("image", "document"), ("image/svg+xml", "text/plain"), is_open=True)
 _TEXT: Final = _document("text/plain", is_open=True)
 _TAR: Final = _document("application/x-tar")
 _TIFF: Final = _image("image/tiff", "image/x-tiff")
@@ -90,6 +89,8 @@ _WEBM: Final = _container(
 _WEBP: Final = _image("image/webp")
 _ZIP: Final = _document("application/zip", "application/x-zip-compressed", is_open=True)
 
+# a tag, which may stand before others
+# Word, Excel, mail
 _PREFIXES: Final[tuple[tuple[bytes, Format], ...]] = (
     (b"\x89PNG\r\n\x1a\n", _PNG),
     (b"\xff\xd8\xff", _JPEG),
@@ -104,7 +105,7 @@ _PREFIXES: Final[tuple[tuple[bytes, Format], ...]] = (
     (
         b"ID3",
         Format(("audio",), (*_MP3.mimes, *_AAC.mimes, "audio/flac")),
-    ),  # a tag, which may stand before others
+    ),
     (b"fLaC", _audio("audio/flac", "audio/x-flac")),
     (b"#!AMR", _audio("audio/amr", "audio/amr-wb")),
     (b"MThd", _audio("audio/midi", "audio/x-midi")),
@@ -121,7 +122,7 @@ _PREFIXES: Final[tuple[tuple[bytes, Format], ...]] = (
     (
         b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
         _document("application/x-ole-storage", is_open=True),
-    ),  # Word, Excel, mail
+    ),
     (b"\x1f\x8b\x08", _document("application/gzip", "application/x-gzip")),
     (b"7z\xbc\xaf\x27\x1c", _document("application/x-7z-compressed")),
     (b"Rar!\x1a\x07", _document("application/vnd.rar", "application/x-rar-compressed")),

@@ -17,7 +17,7 @@ Message = TypeVar("Message", bound=BaseMessage)
 HIDDEN: Final = "agui_hidden"
 
 
-class Silence(NamedTuple):
+class Hidden(NamedTuple):
     """What clients do not see of a message.
 
     Attributes:
@@ -37,7 +37,7 @@ class Silence(NamedTuple):
         """Return whether calls of this tool are hidden."""
         return self.shown_tools is not None and tool not in self.shown_tools
 
-    def for_message(self, message: BaseMessage) -> "Silence":
+    def for_message(self, message: BaseMessage) -> "Hidden":
         """Return what is hidden of a message: all of it, if nothing would be left to see."""
         if self == NOTHING or any(self._shows(delta) for delta in read_blocks(message, whole=True)):
             return self
@@ -55,13 +55,13 @@ class Silence(NamedTuple):
         """Return the message with the mark of what is hidden: a copy, if its mark is another.
         Caches share messages.
         """
-        copy = message if silence_in(message) == self else message.model_copy()
+        copy = message if hidden_in(message) == self else message.model_copy()
         self.mark(copy)
         return copy
 
     def mark(self, message: BaseMessage) -> None:
         """Put the mark of what is hidden into a message."""
-        if silence_in(message) == self:
+        if hidden_in(message) == self:
             return
         metadata = {key: value for key, value in message.response_metadata.items() if key != HIDDEN}
         if self.is_total:
@@ -72,29 +72,29 @@ class Silence(NamedTuple):
         message.response_metadata = metadata
 
 
-NOTHING: Final = Silence()
-EVERYTHING: Final = Silence(text=True, shown_tools=())
+NOTHING: Final = Hidden()
+EVERYTHING: Final = Hidden(text=True, shown_tools=())
 
 
-def silence_in(message: BaseMessage) -> "Silence":
+def hidden_in(message: BaseMessage) -> "Hidden":
     """Return what is hidden of a message."""
     match message.response_metadata.get(HIDDEN):
         case None:
             return NOTHING
         case {"text": bool(text), "shown_tools": list(tools) | (None as tools)}:
-            return Silence(text, None if tools is None else tuple(map(str, tools)))
+            return Hidden(text, None if tools is None else tuple(map(str, tools)))
     return EVERYTHING
 
 
-def silence_of(text: bool, calls: object) -> "Silence":
+def hidden_of(text: bool, calls: object) -> "Hidden":
     """Return what is hidden if `text` is, and calls are shown as `calls` sets: not (False), of
     these tools, or all.
     """
     match calls:
         case False:
-            return Silence(text, ())
+            return Hidden(text, ())
         case str(tool):
-            return Silence(text, (tool,))
+            return Hidden(text, (tool,))
         case [*tools]:
-            return Silence(text, tuple(map(str, tools)))
-    return Silence(text)
+            return Hidden(text, tuple(map(str, tools)))
+    return Hidden(text)

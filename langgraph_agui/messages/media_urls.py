@@ -109,9 +109,8 @@ def is_public(url: str) -> bool:
     except ValueError:
         return False
     try:
-        return _is_public_address(
-            ipaddress.IPv4Address(socket.inet_aton(host))
-        )  # takes 127.1, 0x7f.1 and 2130706433
+        # takes 127.1, 0x7f.1 and 2130706433
+        return _is_public_address(ipaddress.IPv4Address(socket.inet_aton(host)))
     except OSError:
         last = host.rpartition(".")[2]
         return "." in host and last not in _SPECIAL and not last[:1].isdigit()

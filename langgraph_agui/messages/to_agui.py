@@ -42,7 +42,7 @@ from langgraph_agui.messages.encrypted_values import (
     MessageSource,
 )
 from langgraph_agui.messages.envelope import check_visible
-from langgraph_agui.messages.hidden import silence_in
+from langgraph_agui.messages.hidden import hidden_in
 from langgraph_agui.messages.redaction import (
     hides_reasoning,
     redact_content,
@@ -129,7 +129,7 @@ def agui_role(message: BaseMessage) -> Role | None:
     hidden calls).
     """
     if isinstance(message, AIMessage):
-        return None if silence_in(message).is_total else "assistant"
+        return None if hidden_in(message).is_total else "assistant"
     if isinstance(message, ToolMessage):
         return "tool"
     if isinstance(message, HumanMessage):

@@ -214,9 +214,8 @@ class EventOrder:
         """
         match event:
             case agui.RunStartedEvent() if event.input is not None:
-                self._note_messages(
-                    reversed(event.input.messages)
-                )  # of two with one id, the first counts
+                # of two with one id, the first counts
+                self._note_messages(reversed(event.input.messages))
             case agui.MessagesSnapshotEvent():
                 self._note_messages(event.messages)
             case agui.ActivitySnapshotEvent():

@@ -264,9 +264,8 @@ class Fold:
             return
         stored.merge(event.metadata)
         document = self._activities.get(event.message_id)
-        if (
-            document is None or document.value is not stored.model.content
-        ):  # a snapshot has replaced it
+        # a snapshot has replaced it
+        if document is None or document.value is not stored.model.content:
             document = self._activities[event.message_id] = Document(
                 stored.model.content, self._allowance
             )

@@ -188,9 +188,8 @@ def decode(
         ProtocolError: As in `SSEDecoder` and `parse_event`.
     """
     decoder = SSEDecoder()
-    if isinstance(chunks, AsyncIterable) and not isinstance(
-        chunks, Iterable
-    ):  # some HTTP bodies are both
+    # some HTTP bodies are both
+    if isinstance(chunks, AsyncIterable) and not isinstance(chunks, Iterable):
         return _decode_async(chunks, decoder)
     return (event for chunk in chain(chunks, [None]) for event in _decode_chunk(decoder, chunk))
 

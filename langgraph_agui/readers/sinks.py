@@ -137,9 +137,8 @@ class SSESink:
         Raises a `CodedError` (`event_too_large`) for any other event of that size.
         """
         frame = encode(event)
-        if (
-            len(frame) > MAX_FRAME and len(frame.decode().encode("utf-16-le")) > 2 * MAX_FRAME
-        ):  # clients count so
+        # clients count so
+        if len(frame) > MAX_FRAME and len(frame.decode().encode("utf-16-le")) > 2 * MAX_FRAME:
             if not isinstance(event, agui.MessagesSnapshotEvent | agui.StateSnapshotEvent):
                 raise CodedError(
                     ErrorCode.EVENT_TOO_LARGE, f"{event.type.value}: {len(frame)} bytes"
@@ -289,9 +288,8 @@ class JoinedSink:
             case agui.MessagesSnapshotEvent():
                 truth = [(message.id, [message]) for message in event.messages]
                 now = {message.id for message in event.messages}
-                self.retract(
-                    self._shown - now
-                )  # the graph has removed them since the last snapshot
+                # the graph has removed them since the last snapshot
+                self.retract(self._shown - now)
                 self._shown = now
                 event = event.model_copy(update={"messages": merge_messages(self._messages, truth)})
             case agui.StateSnapshotEvent() if self.own_state and isinstance(

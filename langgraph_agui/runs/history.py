@@ -122,9 +122,8 @@ def _is_same(one: agui.Message, other: agui.Message) -> bool:
     if isinstance(one, agui.ToolMessage) and isinstance(other, agui.ToolMessage):
         return one.tool_call_id == other.tool_call_id
     if isinstance(one, agui.AssistantMessage) and isinstance(other, agui.AssistantMessage):
-        same_size = len(one.tool_calls or ()) == len(
-            other.tool_calls or ()
-        )  # first: each message is asked
+        # first: each message is asked
+        same_size = len(one.tool_calls or ()) == len(other.tool_calls or ())
         return same_size and (one.content, _call_ids(one)) == (other.content, _call_ids(other))
     return False
 

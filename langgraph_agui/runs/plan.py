@@ -216,9 +216,8 @@ class RunPlanner:
         gone = await self._load_gone(thread)
         rerun = self._find_rerun(thread, gone)
         if gone is not None and rerun is None and not self._same_content(gone.message, gone.stored):
-            thread = thread._replace(
-                past=thread.past.without(gone.message.id)
-            )  # the user says something new
+            # the user says something new
+            thread = thread._replace(past=thread.past.without(gone.message.id))
         if answers and not effective and not pending:
             unchanged = rerun is not None and self._same_content(rerun.message, rerun.stored)
             # An input with answers does not ask for the same run again.

@@ -41,7 +41,7 @@ from langgraph_agui.runs.context import OFFERED, AgentContext
 from langgraph_agui.runs.locks import ThreadLease, ThreadLocks
 from langgraph_agui.runs.plan import Abandon, Execute, Resume, RunPlan, RunPlanner, Show
 from langgraph_agui.state.client_state import RUN
-from langgraph_agui.translate.run_events import Translation
+from langgraph_agui.translate.run_events import RunEvents
 from langgraph_agui.translate.server.stream import graph_runner_for
 from langgraph_agui.translate.state_view import StateView
 
@@ -63,9 +63,9 @@ _BATCH = 500
 _CANCEL_INTERVAL = 0.4
 
 
-def start_translation(agent: AgentContext, run_input: RunAgentInput, sink: Sink) -> Translation:
+def start_translation(agent: AgentContext, run_input: RunAgentInput, sink: Sink) -> RunEvents:
     """Return the translation of a run into `sink`, which has emitted `RUN_STARTED`."""
-    return Translation(
+    return RunEvents(
         run_input,
         sink,
         StateView(run_input.state, agent.contract, sink.event),
@@ -81,19 +81,19 @@ def start_translation(agent: AgentContext, run_input: RunAgentInput, sink: Sink)
 
 
 def emit_pending(
-    agent: AgentContext, pending: PendingInterrupts, translation: Translation
+    agent: AgentContext, pending: PendingInterrupts, run_events: RunEvents
 ) -> list[Interrupt]:
     """Emit approvals as tool calls, if the agent decides so; return the interrupts for the run's
     outcome.
     """
     if agent.approvals.ask_by != "tool_call":
-        return translation.subagents.attribute_interrupts(
+        return run_events.subagents.attribute_interrupts(
             [request.interrupt for request in pending.requests]
         )
     calls, interrupts = split_approvals(pending)
     if calls:
-        translation.messages.emit_approval_calls(AIMessage("", tool_calls=calls))
-    return translation.subagents.attribute_interrupts(interrupts)
+        run_events.messages.emit_approval_calls(AIMessage("", tool_calls=calls))
+    return run_events.subagents.attribute_interrupts(interrupts)
 
 
 class _PauseAbandoned(Exception):  # noqa: N818  # not an error: the client's wish
@@ -155,13 +155,13 @@ class Run:
         self._end_code: ErrorCode | None = None
         self._timers: list[asyncio.TimerHandle | IdleTimer] = []
         reader.on_leave = self._first_reader_left
-        self._translation = self._watch.context.run(
+        self._run_events = self._watch.context.run(
             start_translation, agent, run_input, self._broadcaster
         )
         self._planner = RunPlanner(
             agent, run_input, self._config, run_in_thread if clean.cost > _LARGE else run_here
         )
-        self._runner = graph_runner_for(self._graph, self._translation, self._translation_failed)
+        self._runner = graph_runner_for(self._graph, self._run_events, self._translation_failed)
         self.entered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         name = f"agui-run-{run_input.run_id}"
         self.task = asyncio.create_task(self._work(), name=name, context=self._watch.start())
@@ -170,7 +170,7 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether the terminal event was emitted."""
-        return self._translation.finished
+        return self._run_events.finished
 
     def may_be_joined(self, run_input: RunAgentInput) -> bool:
         """Return whether the input of `connect` asks for this run.
@@ -194,15 +194,15 @@ class Run:
         """
         self.run_ids.add(run_input.run_id)
         sink = JoinedSink(reader.sink, run_input)
-        self._translation.replay(sink, run_input)
+        self._run_events.replay(sink, run_input)
         self._broadcaster.add(sink)
         self._readers = [*(one for one in self._readers if not one.left.is_set()), reader]
-        self._translation.refresh_writers()
+        self._run_events.refresh_writers()
 
         async def leave() -> None:
             self._broadcaster.remove(sink)
             if not self.task.done():
-                self._translation.refresh_writers()
+                self._run_events.refresh_writers()
 
         reader.on_leave = leave
 
@@ -251,14 +251,14 @@ class Run:
 
     def _translation_failed(self, error: Exception) -> None:
         """End the run, rather than emit half of it."""
-        self._translation.fail_run(error, ErrorCode.INTERNAL)
+        self._run_events.fail_run(error, ErrorCode.INTERNAL)
         self._stop()
 
     def _ended(self, _task: asyncio.Task[None]) -> None:
         try:
-            self._agent.providers.learn(self._translation.providers)
+            self._agent.providers.learn(self._run_events.providers)
             # if there was no terminal event: cancelled before the first step
-            self._translation.cancel_run()
+            self._run_events.cancel_run()
         finally:
             for timer in self._timers:
                 timer.cancel()
@@ -296,15 +296,15 @@ class Run:
                 await self._lease.release()
         if failure is None:
             try:
-                self._translation.finish_run(interrupts)
+                self._run_events.finish_run(interrupts)
             except Exception as error:  # such as a result that no client takes
-                self._translation.fail_run(error, ErrorCode.INTERNAL)
+                self._run_events.fail_run(error, ErrorCode.INTERNAL)
         elif self._end_code is not None:
-            self._translation.fail_run(CodedError(self._end_code))
+            self._run_events.fail_run(CodedError(self._end_code))
         elif isinstance(failure, asyncio.CancelledError | GraphDrained | _PauseAbandoned):
-            self._translation.cancel_run()
+            self._run_events.cancel_run()
         else:
-            self._translation.fail_run(as_state_error(failure, self._graph.store))
+            self._run_events.fail_run(as_state_error(failure, self._graph.store))
 
     async def _run(self) -> list[Interrupt] | None:
         """Carry out the plan for the input; return the interrupts at the end, None if the graph
@@ -324,18 +324,18 @@ class Run:
         if isinstance(plan, Resume | Abandon) and not pending:
             followup = await self._planner.plan_followup(plan)
             if isinstance(plan, Abandon) and isinstance(followup, Show):
-                self._translation.state.values((), followup.values)
-                self._translation.emit_messages_snapshot()
+                self._run_events.state.values((), followup.values)
+                self._run_events.emit_messages_snapshot()
                 raise _PauseAbandoned
             pending = await self._carry_out(followup)
         interrupts = (
-            None if pending is None else emit_pending(self._agent, pending, self._translation)
+            None if pending is None else emit_pending(self._agent, pending, self._run_events)
         )
         if not pending:
-            self._translation.settle_calls(self._agent.own_tools(self.input))
-        self._translation.emit_messages_snapshot(interrupts or ())
+            self._run_events.settle_calls(self._agent.own_tools(self.input))
+        self._run_events.emit_messages_snapshot(interrupts or ())
         if not self._graph.keeps_messages(self._agent.messages_key):
-            self._translation.use_state_as_result()
+            self._run_events.use_state_as_result()
         return interrupts
 
     async def _carry_out(self, plan: RunPlan) -> PendingInterrupts | None:
@@ -349,24 +349,23 @@ class Run:
         if isinstance(plan, Resume):
             await plan.use.record(self._graph)
         if plan.thread is not None:
-            self._translation.load_thread(plan.thread)
+            self._run_events.load_thread(plan.thread)
         if isinstance(plan, Resume | Abandon):
-            self._translation.remove_client_results(
+            self._run_events.remove_client_results(
                 [request.interrupt for request, *_ in plan.resolution.decisions]
             )
         match plan:
             case Show():
-                self._translation.state.values((), plan.values)
+                self._run_events.state.values((), plan.values)
                 return plan.pending
             case Execute():
                 # The stream answers no calls of the client's own tools (AG-UI 1.0, frontend tools).
                 client_tools = {tool.name for tool in self.input.tools or ()}
                 healed = [one for one in plan.healed if one.name not in client_tools]
                 for start in range(0, len(healed), _BATCH):
-                    self._translation.messages.emit_added_results(healed[start : start + _BATCH])
-                    await asyncio.sleep(
-                        0
-                    )  # other runs go on meanwhile: a hostile history has thousands
+                    self._run_events.messages.emit_added_results(healed[start : start + _BATCH])
+                    # other runs go on meanwhile: a hostile history has thousands
+                    await asyncio.sleep(0)
                 if plan.settle_first:
                     await self._settle()
                 thread = None if plan.settle_first else plan.thread
@@ -375,7 +374,7 @@ class Run:
                     self._report_unasked()
                 return pending
             case Resume():
-                self._translation.state.resume_superstep(plan.superstep)
+                self._run_events.state.resume_superstep(plan.superstep)
                 return await self._run_graph(plan.command, plan.config)
             case Abandon():
                 await self._abandon(plan)
@@ -404,7 +403,7 @@ class Run:
         await self._runner.run(graph_input, config, context, graph)
         if "tools" in self._asked:
             self._agent.client_tools.report_asked()
-        if not self._translation.paused:
+        if not self._run_events.paused:
             return PendingInterrupts() if self._graph.has_checkpointer else None
         if not self._graph.has_checkpointer:
             remedy = (
@@ -412,11 +411,10 @@ class Run:
                 "with one."
             )
             raise CodedError(ErrorCode.NO_CHECKPOINTER, remedy)
-        self._translation.paused = False
+        self._run_events.paused = False
         stored = await self._graph.load_state(self._config)
-        self._translation.state.values(
-            (), stored.values
-        )  # with what the finished tasks have written
+        # with what the finished tasks have written
+        self._run_events.state.values((), stored.values)
         return await self._agent.pending_interrupts(stored, self._config)
 
     def _report_unasked(self) -> None:
@@ -447,13 +445,12 @@ class Run:
         ]:
             try:
                 await self._graph.update_state(config, {self._agent.messages_key: results}, node)
-            except (
-                Exception
-            ):  # the update runs the graph's own routers, which may not expect these messages
+            except Exception:
+                # the update runs the graph's own routers, which may not expect these messages
                 logger.warning(
                     "The cancelled calls are answered with the next message", exc_info=True
                 )
-            self._translation.messages.emit_added_results(results)
+            self._run_events.messages.emit_added_results(results)
         await self._graph.update_state(config, None, END)
 
 

@@ -23,7 +23,7 @@ from langgraph_agui.runs.run import emit_pending, start_translation
 T = TypeVar("T")
 
 
-class ThreadSnapshot:
+class ShownThread:
     """Emits a thread's messages, state and open interrupts, as a run that runs nothing.
 
     Args:
@@ -53,7 +53,7 @@ class ThreadSnapshot:
         self._reader = reader
         self._input = run_input
         self._context = run_context(agent.name, run_input)
-        self._translation = self._context.run(start_translation, agent, run_input, reader.sink)
+        self._run_events = self._context.run(start_translation, agent, run_input, reader.sink)
         name = f"agui-connect-{run_input.thread_id}"
         self.task = asyncio.create_task(self._work(), name=name, context=self._context)
         reader.on_leave = self._leave
@@ -64,7 +64,7 @@ class ThreadSnapshot:
         """
         await asyncio.wait({self.task}, timeout=grace)
         if self.task.cancel():
-            self._context.run(self._translation.fail_run, CodedError(code))
+            self._context.run(self._run_events.fail_run, CodedError(code))
 
     async def _leave(self) -> None:
         self.task.cancel()
@@ -78,12 +78,12 @@ class ThreadSnapshot:
                     else PendingInterrupts()
                 )
             # before approval calls: clients keep the order of arrival
-            self._translation.emit_messages_snapshot()
-            self._translation.finish_run(emit_pending(self._agent, pending, self._translation))
+            self._run_events.emit_messages_snapshot()
+            self._run_events.finish_run(emit_pending(self._agent, pending, self._run_events))
         except TimeoutError:
-            self._translation.fail_run(CodedError(ErrorCode.RUN_TIMEOUT))
+            self._run_events.fail_run(CodedError(ErrorCode.RUN_TIMEOUT))
         except Exception as error:
-            self._translation.fail_run(as_state_error(error, self._agent.graph.store))
+            self._run_events.fail_run(as_state_error(error, self._agent.graph.store))
         finally:
             self._reader.close()
 
@@ -91,7 +91,7 @@ class ThreadSnapshot:
         thread = await self._agent.graph.load_thread(self._config, self._agent.messages_key)
         own_tools = self._agent.own_tools(self._input, thread)
         thread = shown_thread(thread, self._agent.messages_key, own_tools)
-        self._translation.load_thread(thread)
+        self._run_events.load_thread(thread)
         if thread.state.created_at is not None:
-            self._translation.update_graph((), thread.state.values, thread.messages)
+            self._run_events.update_graph((), thread.state.values, thread.messages)
         return await self._agent.pending_interrupts(thread.state, self._config)

@@ -181,9 +181,8 @@ class Steps:
                 self._free[subagent_run_id, step.node], step.number
             )
             calls = self._usage.take_calls(step.namespace)
-            metadata = (
-                {"usage": calls} if calls else None
-            )  # as in RUN_FINISHED, with an entry for each model call
+            # as in RUN_FINISHED, with an entry for each model call
+            metadata = {"usage": calls} if calls else None
             event = agui.StepFinishedEvent(
                 step_name=name, subagent_run_id=subagent_run_id, metadata=metadata
             )

@@ -18,7 +18,7 @@ from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import read_blocks
 from langgraph_agui.messages.content import SettlingResult, interrupted, text_of, unanswered
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec, MessageSource
-from langgraph_agui.messages.hidden import NOTHING, Silence, silence_in
+from langgraph_agui.messages.hidden import NOTHING, Hidden, hidden_in
 from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
 from langgraph_agui.readers.sinks import Sink
 from langgraph_agui.translate.streaming_message import StreamingMessage, emit_value
@@ -51,7 +51,7 @@ class MessageEmitter:
         *,
         source: MessageSource = AGENT,
         streamed: bool = True,
-        silence: Silence = NOTHING,
+        hidden: Hidden = NOTHING,
     ) -> StreamingMessage:
         """Open an assistant message. `message_id` must be new to the conversation."""
         ids, public_call = (
@@ -66,7 +66,7 @@ class MessageEmitter:
             public_call,
             provider=provider,
             model=model,
-            silence=silence,
+            hidden=hidden,
         )
         live = StreamingMessage(turn, self._conversation, self._sink, streamed=streamed)
         self._messages[turn] = live
@@ -81,9 +81,9 @@ class MessageEmitter:
             case "assistant":
                 metadata = message.response_metadata
                 provider, model = metadata.get("model_provider"), metadata.get("model_name")
-                silence = silence_in(message)
+                hidden = hidden_in(message)
                 live = self.open(
-                    message_id, provider, model, source=source, streamed=False, silence=silence
+                    message_id, provider, model, source=source, streamed=False, hidden=hidden
                 )
                 live.emit_deltas(read_blocks(message, whole=True))
                 live.close()

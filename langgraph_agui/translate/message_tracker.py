@@ -23,12 +23,12 @@ from langgraph_agui.messages.extract import (
     extract_other_messages,
     extract_removals,
 )
-from langgraph_agui.messages.hidden import NOTHING, Silence, silence_in
+from langgraph_agui.messages.hidden import NOTHING, Hidden, hidden_in
 from langgraph_agui.messages.to_agui import SUMMARIZATION, agui_role
 from langgraph_agui.translate.message_emitter import MessageEmitter
 from langgraph_agui.translate.streaming_message import StreamingMessage
 from langgraph_agui.translate.subagents import SubagentRun, SubagentTracker
-from langgraph_agui.translate.thread_messages import StateMessages
+from langgraph_agui.translate.thread_messages import ThreadMessages
 
 # Messages that a node returns, each with the id of the streamed message that it repeats.
 Returned: TypeAlias = Sequence[tuple[BaseMessage, str | None]]
@@ -70,7 +70,7 @@ class ModelCall:
         nostream: Whether the graph's author has hidden the call.
         structured: Whether the answer is data for the program (`with_structured_output`).
         in_tool: Whether a tool of the same agent calls the model.
-        silence: What of its message clients do not see.
+        hidden: What of its message clients do not see.
         run_id: The LangChain run.
         source: Which agent the client sees as the message's author.
         live: The message that the call streams.
@@ -83,7 +83,7 @@ class ModelCall:
     nostream: bool = False
     structured: bool = False
     in_tool: bool = False
-    silence: Silence = NOTHING
+    hidden: Hidden = NOTHING
     run_id: UUID = field(default_factory=uuid4)
     source: MessageSource = AGENT
     live: StreamingMessage | None = None
@@ -91,14 +91,12 @@ class ModelCall:
     may_improve: bool = True
 
     @property
-    def hidden(self) -> bool:
+    def is_hidden(self) -> bool:
         """Whether the client sees nothing of the call: it is tagged `nostream`, silenced, or sums
         up the history.
         """
         return (
-            self.nostream
-            or self.silence.is_total
-            or self.metadata.get("lc_source") == SUMMARIZATION
+            self.nostream or self.hidden.is_total or self.metadata.get("lc_source") == SUMMARIZATION
         )
 
     def rank(self, message_id: str | None) -> None:
@@ -128,12 +126,12 @@ class MessageTracker:
     def __init__(
         self,
         emitter: MessageEmitter,
-        state: StateMessages,
+        state: ThreadMessages,
         subagents: SubagentTracker,
         keeps_messages: KeepsMessages,
     ) -> None:
         self._conversation = subagents.call_ids.conversation
-        self.copies = CopyDetector(subagents)
+        self.copies = RepeatedMessages(subagents)
         self._emitter = emitter
         self._state = state
         self._subagents = subagents
@@ -161,7 +159,7 @@ class MessageTracker:
             and message.tool_calls
             and agui_role(message) is not None
             for call in message.tool_calls
-            if not silence_in(message).hides_call(call["name"])
+            if not hidden_in(message).hides_call(call["name"])
         )
 
     def set_initial(self, messages: Sequence[BaseMessage]) -> None:
@@ -235,7 +233,7 @@ class MessageTracker:
             model = call.metadata.get("ls_model_name")
             public = self._public_id(call.best_id, call)
             call.live = live = self._emitter.open(
-                public, provider, model, source=call.source, silence=call.silence
+                public, provider, model, source=call.source, hidden=call.hidden
             )
             self._record_made(call, live)
             live.emit_deltas(deltas)
@@ -249,12 +247,12 @@ class MessageTracker:
         """A model call has returned `message`. A hidden one stays hidden, whichever node returns
         it.
         """
-        if call.hidden and message.id is not None:
+        if call.is_hidden and message.id is not None:
             self._state.hidden.add(message.id)
         if call not in self._calls:
             return
         live = self._end(call)
-        if call.hidden:
+        if call.is_hidden:
             return
         if live is not None:
             public = live.turn.message_id
@@ -457,7 +455,7 @@ class MessageTracker:
         self._emitter.close(subagent_run_id)
 
 
-class CopyDetector:
+class RepeatedMessages:
     """Finds the streamed message that a node returns once more under another id.
 
     `return {"messages": [AIMessage(reply.content)]}` is common, and the client has these words

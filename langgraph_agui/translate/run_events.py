@@ -45,12 +45,12 @@ from langgraph_agui.translate.output import CustomOutput
 from langgraph_agui.translate.predictor import Predictor
 from langgraph_agui.translate.state_view import Namespace, StateView
 from langgraph_agui.translate.subagents import PublicCallIds, SubagentRun, SubagentTracker
-from langgraph_agui.translate.thread_messages import StateMessages
+from langgraph_agui.translate.thread_messages import ThreadMessages
 
 logger = run_logger(__name__)
 
 
-class Translation:
+class RunEvents:
     """The events of one run: `RUN_STARTED` when it is made, the others as calls come.
 
     Args:
@@ -115,7 +115,7 @@ class Translation:
         call_ids = PublicCallIds(conversation)
         self.subagents = SubagentTracker(sink, subagents, call_ids, self._close_subagent)
         self._emitter = MessageEmitter(call_ids, Predictor(sink, self.state), codec)
-        self._stored = StateMessages(call_ids, codec, may_remove=may_remove_messages)
+        self._stored = ThreadMessages(call_ids, codec, may_remove=may_remove_messages)
         self.messages = MessageTracker(self._emitter, self._stored, self.subagents, keeps_messages)
         self._hides_inner = hides_inner
         self.messages_key = messages_key
@@ -293,7 +293,7 @@ class Translation:
             self._hides_inner and call.in_tool
         ):
             return  # its message is emitted whole, if a node returns it
-        if not call.hidden and not self.subagents.hides(call.subagent):
+        if not call.is_hidden and not self.subagents.hides(call.subagent):
             self.messages.start_model_call(call)
             self._emit_withdrawals()
             self.state.expect(read_predictions(call.metadata))
@@ -313,8 +313,8 @@ class Translation:
         self.state.drop_previews(self.messages.fail_model_call(call))
 
     def remember_model_message(self, call: ModelCall, message: BaseMessage) -> None:
-        """Note what a model call has returned, for `CopyDetector`. Any thread may call this."""
-        if not call.hidden and not self.subagents.hides(call.subagent):
+        """Note what a model call has returned, for `RepeatedMessages`. Any thread may call this."""
+        if not call.is_hidden and not self.subagents.hides(call.subagent):
             self.messages.copies.add(namespace_of(call.metadata), message, call.subagent)
 
     def load_thread(self, thread: Thread) -> None:
@@ -363,9 +363,8 @@ class Translation:
         """A subagent has ended: well, or with `error`."""
         if isinstance(error, GraphInterruptError | GraphDrained):
             self.subagents.suspend(subagent)
-        elif error is None or isinstance(
-            error, GraphBubbleUp
-        ):  # it has handed over to the graph around it
+        elif error is None or isinstance(error, GraphBubbleUp):
+            # it has handed over to the graph around it
             self._ended_subagents.add(subagent.id)
             self.subagents.finish(subagent)
         else:
@@ -395,9 +394,8 @@ class Translation:
         """Take the state of a graph after a superstep; the first one of each graph is what it
         started from.
         """
-        if (
-            namespace and self.subagents.hidden
-        ):  # the first one arrives before its subagent is known
+        # the first one arrives before its subagent is known
+        if namespace and self.subagents.hidden:
             return
         first = namespace not in self._known_graphs
         if first and not namespace:

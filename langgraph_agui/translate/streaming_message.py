@@ -110,9 +110,8 @@ class StreamingMessage:
                 )
 
     def _close(self, block: Block) -> None:
-        if (
-            block.kind == "call" and not block.text
-        ):  # some models send no arguments at all, clients parse JSON
+        # some models send no arguments at all, clients parse JSON
+        if block.kind == "call" and not block.text:
             self._write_text(block, block.grow("{}"))
         del self._writers[block]
         if block is self.current:

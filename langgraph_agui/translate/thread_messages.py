@@ -32,7 +32,7 @@ from langgraph_agui.translate.subagents import PublicCallIds
 _Content: TypeAlias = tuple[str, tuple[str | None, ...]]
 
 
-class StateMessages:
+class ThreadMessages:
     """The messages of the root graph's state: as the run found them, as they are now, and under
     which public ids.
 
@@ -147,9 +147,8 @@ class StateMessages:
             return False
         if message.id in self._conversation.ids or not isinstance(message, LCToolMessage):
             return True
-        return (
-            message.tool_call_id in self._conversation.call_names
-        )  # the result of a hidden call is hidden
+        # the result of a hidden call is hidden
+        return message.tool_call_id in self._conversation.call_names
 
     def _find_lost_ids(self, visible: Sequence[BaseMessage]) -> None:
         """Find messages that the client holds under an id of an earlier run, which the thread does

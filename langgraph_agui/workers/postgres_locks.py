@@ -200,9 +200,8 @@ async def _conninfo_of(source: Source) -> str:
     Raises:
         psycopg.Error: It cannot connect.
     """
-    if isinstance(
-        source, AsyncConnectionPool
-    ):  # its parameters may be functions or those of a connection class
+    # its parameters may be functions or those of a connection class
+    if isinstance(source, AsyncConnectionPool):
         async with source.connection() as connection:
             return await _conninfo_of(connection)
     parameters: dict[str, Any] = {**_PARAMETERS, **source.info.get_parameters()}

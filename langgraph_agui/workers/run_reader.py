@@ -17,7 +17,7 @@ from langgraph_agui.protocol.sse import decode
 from langgraph_agui.readers.sinks import JoinedSink
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import AgentContext
-from langgraph_agui.runs.show_thread import ThreadSnapshot
+from langgraph_agui.runs.show_thread import ShownThread
 from langgraph_agui.translate.lifecycle import is_last, run_error, run_started
 from langgraph_agui.workers.signals import Signal
 from langgraph_agui.workers.store import Entry, RunStore
@@ -139,7 +139,7 @@ class RemoteReader:
         find: Callable[[RunAgentInput], Awaitable[tuple[RunReader, int] | None]],
         run_input: RunAgentInput,
         reader: Subscription[T],
-        show: Callable[[], ThreadSnapshot],
+        show: Callable[[], ShownThread],
     ) -> None:
         self._agent = agent
         self._find = find
@@ -149,7 +149,7 @@ class RemoteReader:
         self._run: RunReader | None = None
         self._after = 0
         self._sink: JoinedSink | None = None
-        self._shown: ThreadSnapshot | None = None
+        self._shown: ShownThread | None = None
         # The result is whether the client got the run to its end.
         self._done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self.task = asyncio.create_task(self._work(), name=f"agui-follow-{run_input.thread_id}")

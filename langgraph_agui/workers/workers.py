@@ -20,7 +20,7 @@ from langgraph_agui.kernel.errors import StateError
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.run import Run
-from langgraph_agui.runs.show_thread import ThreadSnapshot
+from langgraph_agui.runs.show_thread import ShownThread
 from langgraph_agui.workers.run_reader import RemoteReader, RunReader
 from langgraph_agui.workers.run_writer import RunWriter
 from langgraph_agui.workers.signals import Signal
@@ -103,7 +103,7 @@ class Workers:
             raise StateError("The store of live runs does not answer.") from error
 
     def follow(
-        self, run_input: RunAgentInput, reader: Subscription[T], show: Callable[[], ThreadSnapshot]
+        self, run_input: RunAgentInput, reader: Subscription[T], show: Callable[[], ShownThread]
     ) -> RemoteReader:
         """Show a client the run that is going on in its thread in another worker. If there is none,
         `show` shows the thread as it stands.

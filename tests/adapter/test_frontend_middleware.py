@@ -105,9 +105,8 @@ async def test_an_edited_call_of_the_clients_is_not_executed_as_the_model_made_i
     first = await go(agent, "hi")
     edited = {"name": "paint", "args": {"color": "blue"}}
     second = await decide(agent, first, type="edit", edited_action=edited)
-    assert (
-        second.last.outcome.type == "interrupt"
-    )  # the model has called again, and is asked about again
+    # the model has called again, and is asked about again
+    assert second.last.outcome.type == "interrupt"
     assert '"color": "blue"' in model.seen[1][-1].text
     assert "Not executed" in model.seen[1][-1].text
     ended(third := await decide(agent, second, type="approve"))

@@ -173,9 +173,8 @@ async def refuse_all(agent: LangGraphAgent, paused: Paused, answer: str) -> None
     await refuse(late, paused, good, "interrupt_expired")
     recorded = await paused.resume(agent, [], user("never mind"))
     assert recorded.last.code == "interrupt_unanswered"
-    bad = (
-        BAD if answer == "approve" else {"the text true": "true"}
-    )  # all of them once per kind and store are enough
+    # all of them once per kind and store are enough
+    bad = BAD if answer == "approve" else {"the text true": "true"}
     for payload in bad.values():
         wrong = ResumeEntry(interrupt_id=good[0].interrupt_id, status="resolved", payload=payload)
         await refuse(agent, paused, [*good[1:], wrong], "interrupt_invalid")

@@ -222,9 +222,8 @@ def fail_for_one(file: str, amount: int, after: Sequence[int] = ()) -> None:
     """Fail for the first amount, once all of `after` have happened."""
     if amount == 1:
         wait_for(lambda: happened(file) == [*after], "the other one has happened")
-        time.sleep(
-            0.1
-        )  # and is done by then: LangGraph forgets what was done by those that are still at it
+        # and is done by then: LangGraph forgets what was done by those that are still at it
+        time.sleep(0.1)
         raise ConnectionError("the bank is closed")
     happen(file, amount)
 

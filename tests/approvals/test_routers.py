@@ -57,9 +57,8 @@ class Reviewed:
             return {}
 
         def runs(state: Any) -> str:
-            return (
-                "tools" if state["messages"][-1].tool_calls else END
-            )  # a result has no calls: this raises then
+            # a result has no calls: this raises then
+            return "tools" if state["messages"][-1].tool_calls else END
 
         builder = StateGraph(Chat)
         builder.add_node("model", talker(self.model))

@@ -80,9 +80,8 @@ async def test_a_message_beside_answers_whose_run_has_failed(
     client = client_of(mode)
     questions = await client.ask(user(str(file), "u1"))
     answers = resolved(*((one.id, {"approved": True}) for one in questions))
-    monkeypatch.setattr(
-        kinds, "happen", fail
-    )  # to the end: the other tool's thread may outlive the failed run
+    # to the end: the other tool's thread may outlive the failed run
+    monkeypatch.setattr(kinds, "happen", fail)
     failed = await client.send(resume=answers)
     assert ending(failed) == "tool_error"
     recorded = await client.send(user("more", "u2"), resume=answers)

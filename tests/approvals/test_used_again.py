@@ -169,9 +169,8 @@ async def test_a_command_sent_again_by_another_run_answers_nothing_that_is_asked
         saver.full, saver.__class__ = False, Full
         if times == 2 and kind == "breakpoint" and form != "by id":
             assert ending_of_use == "interrupt"  # its event has no place for an id
-            assert (
-                ending(await client.send(user(str(file), "u2"))) == "interrupt"
-            )  # that of the next turn
+            # that of the next turn
+            assert ending(await client.send(user(str(file), "u2"))) == "interrupt"
             assert (
                 ending(await client.send(forwarded_props=by_command(questions, form))) == "success"
             )

@@ -58,9 +58,8 @@ def received_from(turns: list[list[Piece]], **options: Any) -> list[dict[str, An
     asyncio.run(models.ainvoke("hi", received.config))
     dumps = without_ids(received.check())
     for call in (call for dump in dumps for call in dump.get("toolCalls") or ()):
-        call["function"]["arguments"] = json.loads(
-            call["function"]["arguments"]
-        )  # whole ones are spelt anew
+        # whole ones are spelt anew
+        call["function"]["arguments"] = json.loads(call["function"]["arguments"])
     return sorted(dumps, key=lambda dump: (dump["role"], json.dumps(dump)))
 
 

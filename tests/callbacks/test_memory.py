@@ -22,12 +22,12 @@ async def test_a_task_that_lives_on_holds_no_run(
 ) -> None:
     made: list[Any] = []
 
-    class Noted(handler.Translation):
+    class Noted(handler.RunEvents):
         def __init__(self, *args: Any, **fields: Any) -> None:
             super().__init__(*args, **fields)
             made.append(weakref.ref(self))
 
-    monkeypatch.setattr(handler, "Translation", Noted)
+    monkeypatch.setattr(handler, "RunEvents", Noted)
     received = ReceivedEvents()
     for _ in range(5):
         await make(Scripted(["a"])).ainvoke("hi", received.config)

@@ -25,6 +25,7 @@ class Terminal:
     def __init__(
         self, *arguments: str, cwd: Path | None = None, columns: int = COLUMNS, **variables: str
     ) -> None:
+        # by whoever runs the tests
         chosen = (
             "NO_COLOR",
             "EDITOR",
@@ -32,7 +33,7 @@ class Terminal:
             "PAGER",
             "COLUMNS",
             "LINES",
-        )  # by whoever runs the tests
+        )
         inherited = {name: value for name, value in os.environ.items() if name not in chosen}
         environment = {
             **inherited,

@@ -87,9 +87,8 @@ def test_a_local_tool_runs_after_its_approval_only(far: Remote, answer: Any, way
     runs = [] if answer is NO else ["/x" if answer is YES else "/y"]
     assert ran == ["located", *runs]
     assert state["messages"][-1].text == "Done."
-    assert "malformed" not in str(
-        state["messages"]
-    )  # as `create_agent` would call a call that is held back
+    # as `create_agent` would call a call that is held back
+    assert "malformed" not in str(state["messages"])
     go({"messages": "Bye."})
     sent = far.inputs[-1].messages
     made = [

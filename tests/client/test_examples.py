@@ -170,7 +170,8 @@ def test_calls_are_approved_edited_and_rejected_here_and_from_a_local_graph(play
         assert {"- booked 1500 for Ada", "- booked 600 for Ben"} < set(part[4:])
         assert [line for line in part[4:] if "booked" not in line] == [
             (
-                "- User rejected the tool call for `delete_records` with reason: Records are kept for "
+                "- User rejected the tool call for `delete_records` with reason: Records are "
+                "kept for "
                 "ten years."
             )
         ]

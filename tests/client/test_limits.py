@@ -298,9 +298,8 @@ def test_a_model_that_calls_for_ever() -> None:
         others = [one for one in held if isinstance(one, AIMessage | ToolMessage)]
         for one in others:
             one.additional_kwargs.clear()
-        model.bind_tools([add]).invoke(
-            [HumanMessage("go"), *others]
-        )  # rounds of another model are not its own
+        # rounds of another model are not its own
+        model.bind_tools([add]).invoke([HumanMessage("go"), *others])
         made.invoke({"messages": "on"}, config, interrupt_after=["model"])
         assert len(agent.asked) == 5
 

@@ -98,10 +98,11 @@ def test_a_tool_that_was_stopped_is_answered_before_new_words() -> None:
         session = stopped(agent.url)
         with pytest.raises(AgentStatusError):
             session.send("y").wait()
+        # as if nothing had been said
         assert [one.id for one in session.pending_tool_calls] == [
             "s",
             "l",
-        ]  # as if nothing had been said
+        ]
         session.send("y").wait()
         assert [one.id for one in session.pending_tool_calls] == []
     sent = agent.asked[2].json["messages"]

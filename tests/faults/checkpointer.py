@@ -192,9 +192,8 @@ async def go_on(world: World, file: Path) -> None:
     """Deny what is open, and have something done in the next turn."""
     shown = await world.client.connect()
     world.client.held = shown.messages
-    while (
-        ending(shown) == "interrupt"
-    ):  # a question that could not be stored is asked when the others are answered
+    # a question that could not be stored is asked when the others are answered
+    while ending(shown) == "interrupt":
         shown = await world.client.send(resume=cancelled(*(one.id for one in asked(shown))))
     questions = await world.client.ask(str(file))
     recorded = await world.client.send(

@@ -1,4 +1,5 @@
-"""`python -m tests.faults.table`: write the faults that tests inject into operations/security.md."""
+"""`python -m tests.faults.table`: write the faults that tests inject into
+operations/security.md."""
 
 from __future__ import annotations
 

@@ -141,9 +141,8 @@ def test_what_hangs_is_ended(case: Case) -> None:
         end(stream, hanging)
         if case.ending != "closed":
             assert ending(visitor.keep(stream.rest())) == case.ending
-        expected = (
-            {case.ending, "success"} if end is waits else {"cancelled"}
-        )  # who joins may come too late
+        # who joins may come too late
+        expected = {case.ending, "success"} if end is waits else {"cancelled"}
         assert ending(joined.rest()) in expected
         visitor.path = "/patient"
         if in_thread:

@@ -174,9 +174,8 @@ def test_a_run_that_loses_its_database(case: Case, database: Database) -> None:
         recorded = visitor.keep(stream.rest())
         assert ending(recorded) == ending(joined.rest()) == case.ending
         database.start()
-        wait_for(
-            bank.is_connected, "the pool has a connection again"
-        )  # it waits longer after each failure
+        # it waits longer after each failure
+        wait_for(bank.is_connected, "the pool has a connection again")
         visitor.check_usable(idle=False)  # psycopg's pool has tasks of its own
         wait_for(lambda: not any("agui" in task for task in served.tasks()), "no run is left")
     assert bank.spent == (case.run == "an approval")

@@ -54,9 +54,8 @@ def build(page: Path) -> None:
     stamp = page / "node_modules" / ".installed"
     package = (page / "package.json").read_text()
     if not stamp.exists() or stamp.read_text() != package:
-        shutil.rmtree(
-            stamp.parent, ignore_errors=True
-        )  # npm keeps what still fits, a user's first install does not
+        # npm keeps what still fits, a user's first install does not
+        shutil.rmtree(stamp.parent, ignore_errors=True)
         _npm(page, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts")
         stamp.write_text(package)
     _bundle(page, page)

@@ -170,9 +170,8 @@ def check_answer(answer: Answer, sent: Json, *, strict: bool = True) -> list[dic
         assert answer.json["detail"]
         return []
     assert answer.headers["content-type"].startswith("text/event-stream")
-    return check_stream(
-        answer.body, parse_input(to_jsonable(sent)), strict
-    )  # half pairs come back as U+FFFD
+    # half pairs come back as U+FFFD
+    return check_stream(answer.body, parse_input(to_jsonable(sent)), strict)
 
 
 def check_stream(body: bytes, given: RunAgentInput, strict: bool) -> list[dict[str, Any]]:

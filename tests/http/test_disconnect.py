@@ -291,7 +291,6 @@ async def test_a_client_that_is_gone_before_the_first_byte() -> None:
 
     body = run_input("go").model_dump(mode="json", by_alias=True, exclude_none=True)
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(gone)) as client:
-        await client.post(
-            "http://agent/", json={**body, "unknown": True}
-        )  # so that the answer begins with a comment
+        # so that the answer begins with a comment
+        await client.post("http://agent/", json={**body, "unknown": True})
     await eventually(lambda: not agent._running, "the run ends")

@@ -99,9 +99,8 @@ def test_two_turns(
 def texts_of(case: Case) -> Iterator[str]:
     """The texts that the provider gets back in the next turn."""
     for turn in case.turns:
-        if not (
-            turn.calls and case.provider == "mistral"
-        ):  # its package sends no text beside calls
+        # its package sends no text beside calls
+        if not (turn.calls and case.provider == "mistral"):
             yield from (block.text for block in turn.blocks if isinstance(block, Text))
 
 

@@ -47,9 +47,8 @@ LET_GO = [("RUN_ERROR", "reader_too_slow")]
 def test_a_client_that_does_not_read_is_let_go(
     on_disconnect: Literal["cancel", "continue"],
 ) -> None:
-    model = loud(
-        20_000
-    )  # more in the whole than the buffers of kernel and server hold for a reader, by far
+    # more in the whole than the buffers of kernel and server hold for a reader, by far
+    model = loud(20_000)
     app, given = FastAPI(), run_input("go", thread="t")
     agent = LangGraphAgent(
         flat(model, InMemorySaver()),

@@ -271,6 +271,7 @@ PDF_URL = f"data:application/pdf;base64,{HELLO}"
 PDF = {"filename": "a.pdf"}
 _ANTHROPIC_PDF = {"type": "base64", "media_type": "application/pdf", "data": HELLO}
 
+# MCP
 SHAPES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "v1": [
         (
@@ -448,7 +449,7 @@ SHAPES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
         (
             {"type": "image", "data": HELLO, "mimeType": "image/gif"},
             data("image", "image/gif"),
-        ),  # MCP
+        ),
         (
             {"type": "image", "base64": HELLO, "mime_type": "application/pdf"},
             data("document", "application/pdf"),

@@ -230,9 +230,8 @@ def test_what_providers_are_sent(
         return
     sent = _send(provider_server, provider, one)
     for block in sent:
-        if (
-            "document" in block and provider == "bedrock"
-        ):  # a part of the name is to tell documents apart
+        # a part of the name is to tell documents apart
+        if "document" in block and provider == "bedrock":
             block["document"]["name"] = re.sub(r"-[0-9a-f]{8}$", "-*", block["document"]["name"])
     assert sent == ([] if expected is None else [expected])
 

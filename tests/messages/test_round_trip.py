@@ -74,10 +74,11 @@ def sent(message: BaseMessage) -> dict[str, str]:
         },
     }
     if isinstance(message, AIMessage):
+        # packages send the calls instead
         for key in (
             "parsed",
             *(("function_call",) if message.tool_calls else ()),
-        ):  # packages send the calls instead
+        ):
             seen["kwargs"].pop(key, None)
         seen["calls"] = [[call["name"], call["args"], call["id"]] for call in message.tool_calls]
         seen["invalid"] = [
@@ -392,9 +393,8 @@ def test_values_are_small_where_the_client_holds_the_words() -> None:
         AIMessage(tags, id="e"),
         ToolMessage([{"type": "text", "text": long["text"]}], tool_call_id="none", id="f"),
     ]
-    held = check_same(
-        recorded, ReasoningOptions(think_tags=True)
-    )  # without a seal: these go without
+    # without a seal: these go without
+    held = check_same(recorded, ReasoningOptions(think_tags=True))
     values = [entity["encryptedValue"] for entity in held if "encryptedValue" in entity]
     assert len(values) == 7
     assert max(map(len, values)) < 700

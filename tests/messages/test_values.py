@@ -41,9 +41,8 @@ def test_version_1_is_read_for_ever() -> None:
     user, claude, result, gpt, gemini, bedrock = back(
         [golden.USER, *claude_says, golden.RESULT, *others_say]
     )
-    assert (
-        user.content == golden.USER["content"]
-    )  # what else it had, and the result's kwargs, came without a seal
+    # what else it had, and the result's kwargs, came without a seal
+    assert user.content == golden.USER["content"]
     assert claude.content == [
         {"type": "thinking", "thinking": "The weather first.", "signature": "EqQBsig"},
         {"type": "redacted_thinking", "data": "EmwKred"},
@@ -169,9 +168,8 @@ def test_one_character_of_a_sealed_value_is_another(
     value = entity(held, holder)["encryptedValue"]
     place = said.draw(st.integers(0, len(value) - 1))
     drawn = said.draw(st.sampled_from("ABCXYZabcxyz0189-_+/ \n!é\ud800"))
-    other = (
-        drawn if drawn != value[place] else "~"
-    )  # not a filter: a sealed value is another each time
+    # not a filter: a sealed value is another each time
+    other = drawn if drawn != value[place] else "~"
     entity(held, holder)["encryptedValue"] = value[:place] + other + value[place + 1 :]
     check_plain(held, holder, caplog)
 

@@ -34,9 +34,8 @@ def chromium() -> str | None:
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """A real Chromium."""
-    expect.set_options(
-        timeout=60_000
-    )  # a limit for failures only: each check ends as soon as it holds
+    # a limit for failures only: each check ends as soon as it holds
+    expect.set_options(timeout=60_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
         yield browser

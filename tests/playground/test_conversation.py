@@ -92,9 +92,8 @@ def test_markdown_is_rendered_block_by_block_and_as_a_whole_at_the_end(browser: 
         expect(answer.locator(".heading.h1")).to_have_text("Plan")
         expect(answer.locator(".code-block .hl-k").first).to_have_text("def")
         expect(answer.locator(".tail")).to_have_text("| a |")
-        expect(answer.get_by_role("button")).to_have_count(
-            1
-        )  # that of the code: the message is not complete
+        # that of the code: the message is not complete
+        expect(answer.get_by_role("button")).to_have_count(1)
         gate.set()
         expect(page.locator("#status")).to_have_text("Finished")
         expect(answer.locator("td.right")).to_have_text("1")

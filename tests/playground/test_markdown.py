@@ -199,10 +199,11 @@ END = {"type": "RUN_FINISHED", **RUN}
 @pytest.mark.parametrize("run_input", [INPUT, None])
 def test_the_first_fault_of_a_stream_is_found(client, events, found, run_input):
     if found == (0, "thread-id") and run_input is None:
+        # no input names the thread, so that the end differs from the start
         found = (
             1,
             "thread-id",
-        )  # no input names the thread, so that the end differs from the start
+        )
     answer = client.post("/verify", json={"input": run_input, "events": events}).json()
     places = [(finding["index"], finding["code"]) for finding in answer["findings"]]
     assert places == ([] if found is None else [found])

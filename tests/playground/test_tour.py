@@ -196,9 +196,8 @@ def sites() -> Iterator[dict[bool, str]]:
 def test_a_scene(browser: Browser, sites: dict[bool, str], name: str) -> None:
     scene, found = SCENES[name], []
     with opened(browser, sites[scene in CLERK]) as page:
-        page.emulate_media(
-            reduced_motion="reduce"
-        )  # a flash that fades would be measured in between
+        # a flash that fades would be measured in between
+        page.emulate_media(reduced_motion="reduce")
         scene(page)
         for look, (scheme, width, height) in LOOKS.items():
             page.emulate_media(color_scheme=scheme)

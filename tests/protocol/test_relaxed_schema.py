@@ -72,9 +72,8 @@ def taken(value: Any, schema: Any) -> bool | None:
     """Whether the schema takes the value; None if nobody can tell."""
     try:
         return Draft202012Validator(schema).is_valid(value)
-    except (
-        BaseException
-    ):  # where references go round, the package in Rust behind `jsonschema` panics
+    except BaseException:
+        # where references go round, the package in Rust behind `jsonschema` panics
         return None
 
 

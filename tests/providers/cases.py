@@ -221,10 +221,11 @@ def _openai(provider: str) -> list[Case]:
         _case("phases", provider, (summed, commentary, second, final)),
         _case("text-only", provider, (Text(_ANSWER),), seed=7),
     ]
+    # it keeps one reasoning item per message and mixes up several
     if provider in {
         "openai-v0",
         "openai-v0-stored",
-    }:  # it keeps one reasoning item per message and mixes up several
+    }:
         return [case for case in cases if not case.id.endswith("phases")]
     return cases
 

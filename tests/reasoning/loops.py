@@ -41,9 +41,8 @@ def after(number: int) -> str:
 
 def loop(provider: str, number: int) -> tuple[Turn, Turn]:
     """Reasoning and a call of `get_weather`, then reasoning and the answer."""
-    call = Call(
-        "get_weather", {"city": city(number)}, id=f"callLoop{number}"
-    )  # Mistral takes nine characters
+    # Mistral takes nine characters
+    call = Call("get_weather", {"city": city(number)}, id=f"callLoop{number}")
     text = Text(answer(number))
     weather, sunny = before(number), after(number)
     if provider in CLAUDE:

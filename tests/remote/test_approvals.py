@@ -34,9 +34,8 @@ async def dialogue(graph: RemoteGraph, kind: str, answer: str, home: Path) -> No
     await refuse_all(LangGraphAgent(graph=graph), paused, answer)
     agent = LangGraphAgent(graph=graph)
     recorded, entries = await decide(agent, paused, answer)
-    if (
-        recorded.last.outcome.type == "cancelled"
-    ):  # a server keeps no mark of what was given up: the answers are too late
+    # a server keeps no mark of what was given up: the answers are too late
+    if recorded.last.outcome.type == "cancelled":
         again = await paused.resume(agent, entries)
         late = any(entry.status == "resolved" for entry in entries)
         assert getattr(again.last, "code", None) == ("interrupt_unknown" if late else None)

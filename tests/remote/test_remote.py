@@ -174,11 +174,12 @@ async def test_previews_and_patches_of_a_state(agent: Agents) -> None:
         {"note": "for now"},
         {"note": "for now", "draft": 1},
     ]
+    # nobody answers the call
     assert shown == [
         *previews,
         {"note": "written", **first.state},
         first.state,
-    ]  # nobody answers the call
+    ]
     edited = [
         {**card, "text": "mine"} if card["id"] == 2 else card for card in first.state["cards"]
     ]

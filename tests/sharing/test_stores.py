@@ -189,9 +189,8 @@ async def test_postgres_forgets(fresh_database: str) -> None:
         await store.append("live", Entry(2, b"data: 2\n\n", False), 0)
         await store.finish("live")
         assert await rows("langgraph_agui_runs") == []
-        assert "live" in await rows(
-            "langgraph_agui_entries"
-        )  # for a minute, for those who still read
+        # for a minute, for those who still read
+        assert "live" in await rows("langgraph_agui_entries")
 
 
 @pytest.mark.xdist_group("postgres")

@@ -398,11 +398,12 @@ def test_a_question_is_shown_and_answered_by_another_worker(
         assert texts(done.messages, "assistant") == ["Shall I?", "All done."]
         assert texts(done.messages, "tool") == ["spent 5"]
         again = clients[2].run(url=stage.one.url("/agent"), generation=generation, **fields)
+        # and nothing is spent twice
         assert (again.error, again.runError, plain(again)) == (
             None,
             None,
             plain(done),
-        )  # and nothing is spent twice
+        )
         after = scene.joins(
             clients[0], stage.one, "after", messages=live.messages, state=live.state
         )

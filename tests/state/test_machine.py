@@ -665,9 +665,8 @@ def supersteps(draw: Any) -> Superstep:
     most one fails."""
     names = draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True))
     chosen = {name: draw(parts) for name in names}
-    if any(
-        script.end == "pause" for script in chosen.values()
-    ):  # beside a pause: see test_previews
+    # beside a pause: see test_previews
+    if any(script.end == "pause" for script in chosen.values()):
         chosen = {
             name: script
             if script.end == "pause"
@@ -686,9 +685,8 @@ def supersteps(draw: Any) -> Superstep:
                 mine[write.key] = write
         for key, write in mine.items():
             taken[key] = "alone" if key not in REDUCERS or write.how == "place" else "shared"
-        if any(
-            other.end == "fail" for other in chosen.values()
-        ):  # what was changed in place is then half there
+        # what was changed in place is then half there
+        if any(other.end == "fail" for other in chosen.values()):
             mine = {key: replace(write, how="new") for key, write in mine.items()}
         end = "return" if script.end == "fail" and failing else script.end
         failing = failing or end == "fail"
@@ -865,9 +863,8 @@ class Thread:
         states = [held]
         for event in recorded.events:
             fold.feed(event)
-            if (
-                exact(fold.state) != held and event.type.value != "RUN_STARTED"
-            ):  # which makes {} of null
+            # which makes {} of null
+            if exact(fold.state) != held and event.type.value != "RUN_STARTED":
                 states.append(exact(fold.state))
             held = exact(fold.state)
         assert fold.warnings == []

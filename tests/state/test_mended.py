@@ -219,10 +219,11 @@ async def test_an_edit_beside_answers_that_are_spent_counts_with_the_new_message
     paused = await client.say("hi")
     messages, state = client.messages, client.state
     await client.answer(paused)
+    # the answer's stream did not get through
     client.messages, client.state = (
         messages,
         {**state, "doc": "mine"},
-    )  # the answer's stream did not get through
+    )
     recorded = await client.answer(paused, "use my text")
     assert finished(recorded)
     assert saw == [None, "mine"]

@@ -108,6 +108,7 @@ KINDS: dict[str, Kind] = {
     for kind in (async_tool, sync_tool, tool_in_tool, declared, declared_twice, in_a_node, sent)
 }
 
+# that checkpointer is not for agents that are invoked synchronously
 STORED = [
     (name, store)
     for name in KINDS
@@ -116,7 +117,7 @@ STORED = [
     != (
         "sync_tool",
         "database",
-    )  # that checkpointer is not for agents that are invoked synchronously
+    )
 ]
 modes = pytest.mark.parametrize("mode", ["batched", "per_call"])
 

@@ -127,9 +127,8 @@ async def test_a_failure_stops_those_who_work_beside_it() -> None:
     given = run_input("hi")
     agent = LangGraphAgent(graph=graph)
     running = asyncio.create_task(read_into(events, agent.run(given)))
-    await until(
-        lambda: len({one.message_id for one in events if one.type.value == THINKS}) == 3
-    )  # the boss and both of them have begun
+    # the boss and both of them have begun
+    await until(lambda: len({one.message_id for one in events if one.type.value == THINKS}) == 3)
     begun = True
     await asyncio.wait_for(running, PATIENCE)
     recorded = RecordedRun(events, given)

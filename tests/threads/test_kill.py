@@ -143,11 +143,12 @@ async def go_on(killed: Killed, *, forgetful: bool = False) -> dict[str, str]:
         check_client(second.messages, await thread.stored())
         third = await thread.say(*second.messages, user("more", "u3"))
         said = [message.content for message in by_role(third.messages, "user")]
+        # a client without its history gets that behind what it has
         assert sorted(said) == [
             "go",
             "hello",
             "more",
-        ]  # a client without its history gets that behind what it has
+        ]
         assert [message.text for message in model.seen[1] if message.type == "human"] == [
             "go",
             "hello",

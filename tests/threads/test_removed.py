@@ -315,9 +315,8 @@ async def test_a_stale_tab_goes_on_in_the_branch_of_the_other(
     thanks = await thread.say(*stale, "thanks")
     branch = [*said(other.messages), "thanks", "5: re thanks"]
     assert await thread.texts() == branch == said(thanks.snapshot)
-    assert sorted(map(str, said(thanks.messages))) == sorted(
-        map(str, branch)
-    )  # a snapshot does not reorder messages
+    # a snapshot does not reorder messages
+    assert sorted(map(str, said(thanks.messages))) == sorted(map(str, branch))
 
 
 async def test_a_stale_tab_that_sends_its_list_again_changes_nothing(saver: Any) -> None:
@@ -360,9 +359,8 @@ async def test_a_client_keeps_what_was_trimmed(saver: Any) -> None:
         held = (await thread.say(*held, user(name, name))).messages
     assert await thread.texts() == ["u1", "u4", "4: re u4"]
     assert said(held) == [word for at in range(1, 5) for word in (f"u{at}", f"{at}: re u{at}")]
-    await thread.say(
-        *held[:3], user("u2", "u2"), "new"
-    )  # a short list with a message that was trimmed
+    # a short list with a message that was trimmed
+    await thread.say(*held[:3], user("u2", "u2"), "new")
     assert await thread.texts() == ["u1", "new", "5: re new"]
 
 

@@ -251,9 +251,8 @@ def test_many_clients_at_one_thread_leave_one_run_and_no_lock(workers: Workers) 
     answer = ask(workers.ports[0], last)
     _, client = answer.recorded(last)
     kept = {message.id for message in client.messages if message.role == "user"}
-    assert kept == {
-        given.messages[0].id for given in [*ran, last]
-    }  # all that ran, nothing of what was refused
+    # all that ran, nothing of what was refused
+    assert kept == {given.messages[0].id for given in [*ran, last]}
     assert locked(workers.dsn) == 0
 
 
@@ -277,9 +276,8 @@ def test_a_run_without_a_reader_is_followed_in_any_worker(sharing: Workers) -> N
         answer.recorded(join) for answer, join in zip(answers, joins, strict=True)
     )
     assert events[-1].type.value == "RUN_FINISHED"
-    assert (
-        sum(event.type.value == "TEXT_MESSAGE_CONTENT" for event in events) > 5
-    )  # it came while it was written
+    # it came while it was written
+    assert sum(event.type.value == "TEXT_MESSAGE_CONTENT" for event in events) > 5
     assert texts(there)[0] == LONG
     assert texts(there)[-1].endswith("Please crash")
     assert there.messages == here.messages

@@ -295,9 +295,8 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
             yield thread_id
             return
         branch = object()
-        is_first = (
-            self._busy_threads.setdefault(thread_id, branch) is branch
-        )  # atomic: branches may be OS threads
+        # atomic: branches may be OS threads
+        is_first = self._busy_threads.setdefault(thread_id, branch) is branch
         try:
             yield thread_id if is_first or state.get("thread") else str(uuid4())
         finally:

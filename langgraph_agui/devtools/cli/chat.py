@@ -89,9 +89,8 @@ def run(
         raise CommandError(str(error)) from error
     view = view_for(Console(highlight=False), as_json=as_json)
     handler = _WarningHandler(view)
-    loggers = [
-        logging.getLogger(f"langgraph_agui.{name}") for name in ("client", "protocol")
-    ]  # not a server's
+    # not a server's
+    loggers = [logging.getLogger(f"langgraph_agui.{name}") for name in ("client", "protocol")]
     for logger in loggers:
         logger.addHandler(handler)
     try:
@@ -223,9 +222,8 @@ class Chat:
             option = f"--session {quote(_save(session))}"
         again = "Its questions are asked again. " if session.interrupts else ""
         command = f"langgraph-agui chat {quote(self._url)} {option}{self._options}"
-        console.print(
-            safe(f"{again}Continue with: {command}", "note"), soft_wrap=True
-        )  # on one line, to be copied
+        # on one line, to be copied
+        console.print(safe(f"{again}Continue with: {command}", "note"), soft_wrap=True)
 
     def _resume(self) -> Turn:
         while True:

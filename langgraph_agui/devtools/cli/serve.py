@@ -157,9 +157,8 @@ async def _make_agents(
             and (site.checkpointer or not has_own)
         ):
             savers = savers or [await open_checkpointer(site.checkpointer, stack)]
-            graph = graph.copy(
-                {"checkpointer": savers[0]}
-            )  # it may be a part of another one as well
+            # it may be a part of another one as well
+            graph = graph.copy({"checkpointer": savers[0]})
         agents[name] = loading.make_agent(
             graph, name, site.spec, expose_errors=exposes, on_disconnect="continue"
         )

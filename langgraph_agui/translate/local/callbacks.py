@@ -21,15 +21,15 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, Generati
 from langgraph.constants import TAG_HIDDEN, TAG_NOSTREAM
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
-from langgraph_agui.compat.outputs import read_silence
+from langgraph_agui.compat.outputs import read_hidden
 from langgraph_agui.kernel.configs import namespace_of
 from langgraph_agui.kernel.errors import ErrorCode, RunStopped
 from langgraph_agui.messages.extract import extract_all
-from langgraph_agui.messages.hidden import EVERYTHING, Silence
+from langgraph_agui.messages.hidden import EVERYTHING, Hidden
 from langgraph_agui.translate.local.run_tree import RunTree, ToolRun
 from langgraph_agui.translate.local.sequencer import StreamPosition, StreamSequencer
 from langgraph_agui.translate.message_tracker import ModelCall
-from langgraph_agui.translate.run_events import Translation
+from langgraph_agui.translate.run_events import RunEvents
 
 T = TypeVar("T")
 Metadata: TypeAlias = dict[str, object]
@@ -39,9 +39,8 @@ Emit: TypeAlias = Callable[[object], None]
 _writer: ContextVar[Emit | None]
 try:
     from langgraph.pregel._tools import _tool_call_writer as _writer
-except (
-    ImportError
-):  # a LangGraph version that keeps it elsewhere: the output of its tools is not emitted
+except ImportError:
+    # a LangGraph version that keeps it elsewhere: the output of its tools is not emitted
     _writer = ContextVar("tool_call_writer", default=None)
 
 
@@ -81,9 +80,8 @@ class ToolOutputs:
     def release(self, run_id: UUID) -> None:
         """Restore the writer of the tool around this one, which has ended."""
         if (token := self._tokens.pop(run_id, None)) is not None:
-            with suppress(
-                ValueError
-            ):  # it has ended in another context, which did not inherit the writer
+            # it has ended in another context, which did not inherit the writer
+            with suppress(ValueError):
                 _writer.reset(token)
 
 
@@ -92,7 +90,7 @@ class CallbackSource(BaseCallbackHandler):
     `on_llm_new_token`.
 
     Args:
-        translation: Receives the calls.
+        run_events: Receives the calls.
 
     Attributes:
         runs: Where the runs of LangChain are in the graph.
@@ -104,16 +102,16 @@ class CallbackSource(BaseCallbackHandler):
     raise_error = True
     ignore_llm = False  # a property in LangChain, read for every token
 
-    def __init__(self, translation: Translation) -> None:
-        self._translation = translation
-        self._messages = translation.messages
-        self._key = translation.messages_key
+    def __init__(self, run_events: RunEvents) -> None:
+        self._run_events = run_events
+        self._messages = run_events.messages
+        self._key = run_events.messages_key
         self._inputs: dict[UUID, object] = {}
         # By `run_id.int`: the hash of a UUID is a function in Python, and this is read for every
         # token.
         self._calls: dict[int, ModelCall] = {}
         # What is silenced of the messages of this run's models, by id.
-        self._silences: dict[str, Silence] = {}
+        self._hidden_messages: dict[str, Hidden] = {}
         self._outputs = ToolOutputs()
         self.runs = RunTree()
         self.stopped = False
@@ -163,11 +161,11 @@ class CallbackSource(BaseCallbackHandler):
             nostream=TAG_NOSTREAM in (tags or ()),
             structured=bool((options or {}).get("ls_structured_output_format")),
             in_tool=location.tool is not None,
-            silence=read_silence(metadata),
+            hidden=read_hidden(metadata),
             run_id=run_id,
         )
         self._calls[run_id.int] = call
-        self.deliver(None, partial(self._translation.start_model_call, call))
+        self.deliver(None, partial(self._run_events.start_model_call, call))
 
     def on_llm_start(
         self, serialized: object, prompts: object, *, run_id: UUID, **kwargs: Any
@@ -188,18 +186,20 @@ class CallbackSource(BaseCallbackHandler):
             if isinstance(generation, ChatGeneration)
             else AIMessage(content=generation.text)
         )
-        call.silence = EVERYTHING if call.hidden else call.silence.for_message(message)
-        message = call.silence.marked(message)
+        call.hidden = EVERYTHING if call.is_hidden else call.hidden.for_message(message)
+        message = call.hidden.marked(message)
         if isinstance(generation, ChatGeneration):
             generation.message = message
-        self._silences.update(dict.fromkeys(filter(None, (message.id, call.best_id)), call.silence))
-        self._translation.remember_model_message(call, message)
-        self.deliver(None, partial(self._translation.end_model_call, call, message))
+        self._hidden_messages.update(
+            dict.fromkeys(filter(None, (message.id, call.best_id)), call.hidden)
+        )
+        self._run_events.remember_model_message(call, message)
+        self.deliver(None, partial(self._run_events.end_model_call, call, message))
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
         """A model call failed."""
         if (call := self._calls.pop(run_id.int, None)) is not None:
-            self._deliver_failure(None, partial(self._translation.fail_model_call, call, error))
+            self._deliver_failure(None, partial(self._run_events.fail_model_call, call, error))
 
     # -- nodes ------------------------------------------------------------------------------------
 
@@ -228,7 +228,7 @@ class CallbackSource(BaseCallbackHandler):
             return  # a chain inside the node that happens to have its name
         location = self.runs.enter_node(run_id, parent_run_id, namespace, tags or ())
         self._inputs[run_id] = inputs
-        start = partial(self._translation.start_node, run_id, name, location.subagent, namespace)
+        start = partial(self._run_events.start_node, run_id, name, location.subagent, namespace)
         self.deliver(location.position("start"), start)
 
     def on_chain_end(self, outputs: object, *, run_id: UUID, **kwargs: object) -> None:
@@ -244,16 +244,15 @@ class CallbackSource(BaseCallbackHandler):
             for message, streamed_id in output.with_copies:
                 # It gets an id before the state gives it one, as LangGraph would.
                 message.id = message.id or streamed_id or str(uuid4())
-                if (
-                    message.id in self._silences
-                ):  # a node that streams its model returns a message of its own
-                    self._silences[message.id].mark(message)
+                # a node that streams its model returns a message of its own
+                if message.id in self._hidden_messages:
+                    self._hidden_messages[message.id].mark(message)
             end = partial(
-                self._translation.end_node, run_id, output, inputs, location.subagent, location.node
+                self._run_events.end_node, run_id, output, inputs, location.subagent, location.node
             )
             self.deliver(location.position("end"), end)
         if (subagent := self.runs.leave(run_id)) is not None:
-            self.deliver(None, partial(self._translation.end_subagent, subagent))
+            self.deliver(None, partial(self._run_events.end_subagent, subagent))
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
         """A chain failed or was interrupted."""
@@ -263,13 +262,13 @@ class CallbackSource(BaseCallbackHandler):
             # Only a pause ends the task for sure: after a failure LangGraph may try the node again.
             paused = isinstance(error, GraphInterrupt)
             position = location.position("end") if paused else ("soon", str(run_id))
-            self._deliver_failure(position, partial(self._translation.steps.finish, run_id))
+            self._deliver_failure(position, partial(self._run_events.steps.finish, run_id))
             if paused and error.args:
                 self._deliver_failure(
-                    None, partial(self._translation.pause, error.args[0], location.subagent)
+                    None, partial(self._run_events.pause, error.args[0], location.subagent)
                 )
         if (subagent := self.runs.leave(run_id)) is not None:
-            self._deliver_failure(None, partial(self._translation.end_subagent, subagent, error))
+            self._deliver_failure(None, partial(self._run_events.end_subagent, subagent, error))
 
     # -- tools and the rest -----------------------------------------------------------------------
 
@@ -291,11 +290,11 @@ class CallbackSource(BaseCallbackHandler):
             self.deliver(
                 None,
                 partial(
-                    self._translation.output.emit_tool_output, call_id, tool.name, delta, subagent
+                    self._run_events.output.emit_tool_output, call_id, tool.name, delta, subagent
                 ),
             )
 
-        self.deliver(None, partial(self._translation.output.start_tool, call_id, subagent))
+        self.deliver(None, partial(self._run_events.output.start_tool, call_id, subagent))
         self._outputs.capture(run_id, emit_output)
 
     def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: object) -> None:
@@ -311,7 +310,7 @@ class CallbackSource(BaseCallbackHandler):
         paused = isinstance(error, GraphBubbleUp)
         if not paused:
             self._deliver_failure(
-                None, partial(self._translation.errors.record, error, ErrorCode.TOOL_ERROR)
+                None, partial(self._run_events.errors.record, error, ErrorCode.TOOL_ERROR)
             )
         self._end_tool(run_id, failed=True, paused=paused)
 
@@ -322,7 +321,7 @@ class CallbackSource(BaseCallbackHandler):
         if location.tool is not None and not paused:
             call_id = location.tool.call_id or str(run_id)
             end = partial(
-                self._translation.output.end_tool, call_id, location.subagent, failed=failed
+                self._run_events.output.end_tool, call_id, location.subagent, failed=failed
             )
             self._deliver_failure(None, end)
 
@@ -331,7 +330,7 @@ class CallbackSource(BaseCallbackHandler):
         location = self.runs.find(run_id)
         self.deliver(
             None,
-            self._translation.output.receive_event(
+            self._run_events.output.receive_event(
                 name, data, location.subagent, location.node or ""
             ),
         )
@@ -354,15 +353,15 @@ class LoopCallbackSource(CallbackSource):
     sequencer.
 
     Args:
-        translation: Receives the calls.
+        run_events: Receives the calls.
         fail: Receives an exception of the translation itself.
 
     Attributes:
         sequencer: Puts the callbacks in order with the parts of the graph's stream.
     """
 
-    def __init__(self, translation: Translation, fail: Callable[[Exception], None]) -> None:
-        super().__init__(translation)
+    def __init__(self, run_events: RunEvents, fail: Callable[[Exception], None]) -> None:
+        super().__init__(run_events)
         self._fail = fail
         self._loop = asyncio.get_running_loop()
         self.sequencer = StreamSequencer(self._loop)
@@ -403,7 +402,7 @@ class LoopCallbackSource(CallbackSource):
             raise RunStopped from error
 
     def _run_guarded(self, call: Callable[[], None]) -> None:
-        if self.stopped or self._translation.finished:
+        if self.stopped or self._run_events.finished:
             return
         try:
             call()

@@ -114,9 +114,8 @@ class RunTree:
         subagent, within = around.subagent, around.namespace
         if parent is not None and any(tag.startswith(_NODE_TAG) for tag in tags):
             if around.node:
-                with (
-                    self._lock
-                ):  # the first nodes of a graph may begin at once, each in a thread of its own
+                # the first nodes of a graph may begin at once, each in a thread of its own
+                with self._lock:
                     subagent = self._graphs.get(parent) or self._start_subagent(
                         parent, around, graph_of(namespace)
                     )

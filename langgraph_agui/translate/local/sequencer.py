@@ -16,7 +16,7 @@ StreamPosition: TypeAlias = tuple[Literal["start", "end", "soon"], str]
 
 # Turns of the event loop after which "soon" is passed. The stream trails the callbacks by three
 # (measured).
-TURNS = 12
+LOOP_TURNS = 12
 
 # Seconds to wait for a report that does not come, which no graph is known to cause.
 PATIENCE = 0.2
@@ -49,10 +49,10 @@ class StreamSequencer:
 
     Works in the thread of the event loop; other threads hand their calls to that thread.
 
-    Why `TURNS` and `PATIENCE`: callbacks do not know which stream parts are still on their way,
-    LangGraph only delivers these within a few turns of the loop. A position that the stream reports
-    itself needs neither number. "soon" is passed by counting `TURNS`. A reported position that is
-    missing is passed after `PATIENCE`, so that no run hangs.
+    Why `LOOP_TURNS` and `PATIENCE`: callbacks do not know which stream parts are still on their
+    way, LangGraph only delivers these within a few turns of the loop. A position that the stream
+    reports itself needs neither number. "soon" is passed by counting `LOOP_TURNS`. A reported
+    position that is missing is passed after `PATIENCE`, so that no run hangs.
 
     Args:
         loop: The event loop.
@@ -87,7 +87,7 @@ class StreamSequencer:
         if position is not None and position[0] == "start":
             self._starts.setdefault(position, waiting)
         elif position is not None and position[0] == "soon":
-            self._count_down(position, TURNS)
+            self._count_down(position, LOOP_TURNS)
         self._watch()
 
     def advance(self, position: StreamPosition) -> None:
@@ -138,7 +138,7 @@ class StreamSequencer:
         self._timer = None
         if self.waiting and (position := self.waiting[0].position):
             # Not at once: a node may have blocked the loop, and the report may be about to come.
-            self._count_down(position, TURNS)
+            self._count_down(position, LOOP_TURNS)
 
     def _count_down(self, position: StreamPosition, turns: int) -> None:
         if turns:

@@ -15,7 +15,7 @@ from langgraph_agui.graphs import CompiledGraph, LocalGraphAdapter
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.translate.local.callbacks import LoopCallbackSource
-from langgraph_agui.translate.run_events import Translation
+from langgraph_agui.translate.run_events import RunEvents
 
 MODES: Sequence[StreamMode] = ["values", "updates", "custom", "tasks"]
 
@@ -36,13 +36,13 @@ class GraphRunner:
     a server.
 
     Args:
-        translation: Receives what happens.
+        run_events: Receives what happens.
         fail: Receives an exception of the translation itself.
     """
 
-    def __init__(self, translation: Translation, fail: Fail) -> None:
-        self._translation = translation
-        self._key = translation.messages_key
+    def __init__(self, run_events: RunEvents, fail: Fail) -> None:
+        self._run_events = run_events
+        self._key = run_events.messages_key
         self._fail = fail
 
     def stop(self) -> None:
@@ -80,10 +80,10 @@ class GraphRunner:
 class LocalGraphRunner(GraphRunner):
     """Runs a graph of this process; see `GraphRunner`."""
 
-    def __init__(self, graph: LocalGraphAdapter, translation: Translation, fail: Fail) -> None:
-        super().__init__(translation, fail)
+    def __init__(self, graph: LocalGraphAdapter, run_events: RunEvents, fail: Fail) -> None:
+        super().__init__(run_events, fail)
         self._graph = graph.graph
-        self._source = LoopCallbackSource(translation, fail)
+        self._source = LoopCallbackSource(run_events, fail)
         self._sequencer = self._source.sequencer
 
     def stop(self) -> None:
@@ -119,21 +119,21 @@ class LocalGraphRunner(GraphRunner):
     def _handle(self, part: StreamPart) -> None:
         data, namespace = part["data"], part["ns"]
         subagent = self._source.runs.subagent_at(namespace)
-        self._translation.record_part(part)
+        self._run_events.record_part(part)
         match part["type"]:
             case "tasks":
                 task = cast("Mapping[str, object]", data)
-                ended = self._translation.record_task(namespace, task)
+                ended = self._run_events.record_task(namespace, task)
                 self._sequencer.advance(("end" if ended else "start", str(task["id"])))
             case "values":
                 if not namespace:
                     self._sequencer.end_superstep()
-                self._translation.update_graph(namespace, data, self._messages_in(data), subagent)
+                self._run_events.update_graph(namespace, data, self._messages_in(data), subagent)
             case "custom":
-                self._translation.output.emit_written(data, subagent)
+                self._run_events.output.emit_written(data, subagent)
             case "updates" if (
                 not namespace
                 and isinstance(data, Mapping)
                 and data.get("__interrupt__") is not None
             ):
-                self._translation.pause(cast("tuple[Interrupt, ...]", data["__interrupt__"]))
+                self._run_events.pause(cast("tuple[Interrupt, ...]", data["__interrupt__"]))

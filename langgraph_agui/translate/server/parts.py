@@ -20,7 +20,7 @@ from langgraph.pregel.remote import RemoteException
 from langgraph_agui.kernel.configs import graph_of, namespace_of, subagent_run_id
 from langgraph_agui.kernel.errors import ErrorCode
 from langgraph_agui.translate.message_tracker import ModelCall
-from langgraph_agui.translate.run_events import Translation
+from langgraph_agui.translate.run_events import RunEvents
 from langgraph_agui.translate.state_view import Namespace
 from langgraph_agui.translate.subagents import SubagentRun
 
@@ -90,9 +90,8 @@ class RemoteTasks:
         self._running[own_namespace(namespace, task)] = namespace, task
 
     def _start_subagent(self, namespace: Namespace, agent: str | None) -> None:
-        runner = (
-            namespace[:-1] if namespace[-1].isdigit() else namespace
-        )  # the task that runs the graph
+        # the task that runs the graph
+        runner = namespace[:-1] if namespace[-1].isdigit() else namespace
         outer = self._subagents.get(runner[:-1])
         inherited = outer.agent if outer is not None else self._root_agent
         call = _call_of(self._running[runner][1]) if runner in self._running else {}
@@ -196,11 +195,11 @@ class RemoteErrors:
     run's own. All that these reports have in common is their content.
 
     Args:
-        translation: Receives the errors of graphs that took too many steps.
+        run_events: Receives the errors of graphs that took too many steps.
     """
 
-    def __init__(self, translation: Translation) -> None:
-        self._translation = translation
+    def __init__(self, run_events: RunEvents) -> None:
+        self._run_events = run_events
         self._errors: list[tuple[Namespace, RemoteException]] = []
 
     def of_task(self, namespace: Namespace, task: Task) -> RemoteException | None:
@@ -216,7 +215,7 @@ class RemoteErrors:
         error = self._find(report) or RemoteException(report)
         self._errors.append((own, error))
         if _is_recursion_error(report):
-            self._translation.errors.record(error, ErrorCode.RECURSION_LIMIT)
+            self._run_events.errors.record(error, ErrorCode.RECURSION_LIMIT)
         return error
 
     def classify(self, error: RemoteException) -> ErrorCode:
@@ -224,7 +223,7 @@ class RemoteErrors:
         report = error.args[0] if error.args else None
         if _is_recursion_error(report):
             return ErrorCode.RECURSION_LIMIT
-        return self._translation.errors.classify(self._find(report) or error)
+        return self._run_events.errors.classify(self._find(report) or error)
 
     def _find(self, report: object) -> RemoteException | None:
         return next((error for _, error in reversed(self._errors) if error.args[0] == report), None)
@@ -286,12 +285,12 @@ class RemoteModels:
     models put their own id only on the first chunk, and LangChain puts its id on all others.
 
     Args:
-        translation: Receives them.
+        run_events: Receives them.
         tasks: Knows which subagent they belong to.
     """
 
-    def __init__(self, translation: Translation, tasks: RemoteTasks) -> None:
-        self._translation = translation
+    def __init__(self, run_events: RunEvents, tasks: RemoteTasks) -> None:
+        self._run_events = run_events
         self._tasks = tasks
         self._open: list[_RemoteCall] = []
         self._by_id: dict[tuple[str, str | None], _RemoteCall] = {}
@@ -304,11 +303,11 @@ class RemoteModels:
         call = self._by_id.get(key)
         if call is None:
             if key in self._ended:
-                self._translation.usage.add(chunk, metadata)
+                self._run_events.usage.add(chunk, metadata)
                 return
             call = self._find_or_start(*key, metadata)
         call.chunks.append(chunk)
-        self._translation.messages.receive_chunk(call, chunk)
+        self._run_events.messages.receive_chunk(call, chunk)
         if chunk.chunk_position == "last":
             self._marks_ends = True
             self._end(call)
@@ -332,7 +331,7 @@ class RemoteModels:
         graph, in_tool = graph_of(task), self._tasks.runs_tool(tuple(task.split("|")))
         subagent = self._tasks.subagent_at(tuple(graph.split("|"))) if graph else None
         call = _RemoteCall(metadata, subagent, in_tool=in_tool)
-        self._translation.start_model_call(call)
+        self._run_events.start_model_call(call)
         return call
 
     def receive_whole(self, message: AIMessage, metadata: Metadata) -> None:
@@ -369,15 +368,15 @@ class RemoteModels:
                 reason = error or RuntimeError(
                     "The server ended the task before the end of the model's message."
                 )
-                self._translation.fail_model_call(call, reason)
+                self._run_events.fail_model_call(call, reason)
 
     def _end(self, call: _RemoteCall) -> None:
         self._close(call)
         self._emit_end(call, message_chunk_to_message(call.chunks[0] + call.chunks[1:]))
 
     def _emit_end(self, call: _RemoteCall, message: BaseMessage) -> None:
-        self._translation.remember_model_message(call, message)
-        self._translation.end_model_call(call, message)
+        self._run_events.remember_model_message(call, message)
+        self._run_events.end_model_call(call, message)
 
     def _close(self, call: _RemoteCall) -> None:
         self._open.remove(call)

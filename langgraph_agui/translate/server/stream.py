@@ -34,7 +34,7 @@ from langgraph_agui.messages.extract import (
     extract_messages,
 )
 from langgraph_agui.translate.local.stream import Fail, GraphRunner, LocalGraphRunner, StreamPart
-from langgraph_agui.translate.run_events import Translation
+from langgraph_agui.translate.run_events import RunEvents
 from langgraph_agui.translate.server.parts import (
     RemoteErrors,
     RemoteModels,
@@ -53,14 +53,14 @@ MODES: list[StreamMode] = ["values", "updates", "custom", "messages", "tasks"]
 class RemoteGraphRunner(GraphRunner):
     """Runs a graph on a LangGraph server; see `GraphRunner`."""
 
-    def __init__(self, graph: RemoteGraphAdapter, translation: Translation, fail: Fail) -> None:
-        super().__init__(translation, fail)
+    def __init__(self, graph: RemoteGraphAdapter, run_events: RunEvents, fail: Fail) -> None:
+        super().__init__(run_events, fail)
         self._adapter = graph
         self._graph = graph.graph
         self._decoder = MessageDecoder()
         self._tasks = RemoteTasks()
-        self._models = RemoteModels(translation, self._tasks)
-        self._errors = RemoteErrors(translation)
+        self._models = RemoteModels(run_events, self._tasks)
+        self._errors = RemoteErrors(run_events)
         self._created: RunCreateMetadata | None = None
         self._paused = False
         self._stopped = False
@@ -95,7 +95,7 @@ class RemoteGraphRunner(GraphRunner):
         except (BadRequestError, UnprocessableEntityError) as error:
             raise RunInputError(ErrorCode.INVALID_INPUT) from error
         except RemoteException as error:
-            self._translation.errors.record(error, self._errors.classify(error))
+            self._run_events.errors.record(error, self._errors.classify(error))
             raise
         except asyncio.CancelledError:
             await self._cancel()
@@ -103,6 +103,7 @@ class RemoteGraphRunner(GraphRunner):
 
     def _stream(self, graph_input: object, config: RunnableConfig) -> AsyncIterator[StreamPart]:
         point = config["configurable"].get("checkpoint_id")
+        # RemoteGraph leaves it out of the configuration
         stream = self._graph.astream(
             cast("Any", encode_for_server(graph_input)),
             config,
@@ -112,9 +113,7 @@ class RemoteGraphRunner(GraphRunner):
             multitask_strategy="reject",
             on_disconnect="cancel",
             on_run_created=self._set_created,
-            **(
-                {"checkpoint_id": point} if point else {}
-            ),  # RemoteGraph leaves it out of the configuration
+            **({"checkpoint_id": point} if point else {}),
         )
         return cast("AsyncIterator[StreamPart]", stream)
 
@@ -159,7 +158,7 @@ class RemoteGraphRunner(GraphRunner):
     # -- parts of the stream ----------------------------------------------------------------------
 
     def _handle_guarded(self, part: StreamPart) -> None:
-        if self._stopped or self._translation.finished:
+        if self._stopped or self._run_events.finished:
             return
         try:
             self._handle(part)
@@ -169,7 +168,7 @@ class RemoteGraphRunner(GraphRunner):
     def _handle(self, part: StreamPart) -> None:
         data, namespace = part["data"], tuple(part["ns"])
         subagent = self._tasks.subagent_at(namespace)
-        self._translation.record_part(part)
+        self._run_events.record_part(part)
         match part["type"]:
             case "messages":
                 content, metadata = cast("Sequence[Mapping[str, object]]", data)
@@ -180,22 +179,22 @@ class RemoteGraphRunner(GraphRunner):
                     self._models.receive_whole(message, metadata)
             case "tasks":
                 task = cast("Mapping[str, object]", data)
-                if self._translation.record_task(namespace, task):
+                if self._run_events.record_task(namespace, task):
                     self._end_task(namespace, task, subagent)
                 else:
                     self._tasks.start(namespace, task)
                     subagent = self._tasks.subagent_at(namespace)  # its first task starts it
-                    self._translation.start_node(_run_id(task), str(task["name"]), subagent)
+                    self._run_events.start_node(_run_id(task), str(task["name"]), subagent)
             case "values":
                 values = self._decoder.decode(data)
-                self._translation.update_graph(
+                self._run_events.update_graph(
                     namespace, values, self._messages_in(values), subagent
                 )
             case "custom":
-                self._translation.output.emit_written(self._decoder.decode(data), subagent)
+                self._run_events.output.emit_written(self._decoder.decode(data), subagent)
             case "updates" if isinstance(data, Mapping) and "__interrupt__" in data:
                 self._paused = True
-                self._translation.pause(
+                self._run_events.pause(
                     [Interrupt(**raised) for raised in data["__interrupt__"]], subagent
                 )
             case "updates" if isinstance(data, Mapping) and "__metadata__" in data:
@@ -213,7 +212,7 @@ class RemoteGraphRunner(GraphRunner):
         self, namespace: Namespace, task: Mapping[str, object], error: RemoteException | None = None
     ) -> None:
         for subagent, ended_by in self._tasks.end_subagents(namespace, task, error):
-            self._translation.end_subagent(subagent, ended_by)
+            self._run_events.end_subagent(subagent, ended_by)
 
     def _end_node(
         self,
@@ -229,11 +228,11 @@ class RemoteGraphRunner(GraphRunner):
             own, {message.id for message in extract_all(result, self._key)}, error
         )
         if error is not None or task.get("interrupts"):
-            self._translation.steps.finish(run_id)
+            self._run_events.steps.finish(run_id)
         elif started is not None:  # else it ran before the pause that this run resumes from
-            output = self._translation.messages.copies.read_output(result, self._key, own, subagent)
+            output = self._run_events.messages.copies.read_output(result, self._key, own, subagent)
             given = self._decoder.decode(started.get("input"))
-            self._translation.end_node(
+            self._run_events.end_node(
                 run_id, output, partial(extract_all, given, self._key), subagent, own
             )
 
@@ -254,18 +253,18 @@ class RemoteGraphRunner(GraphRunner):
         """End tasks that will have no end of their own: they were not run, or were cancelled."""
         for namespace, task in tasks:
             self._end_subagents(namespace, task)
-            self._translation.steps.finish(_run_id(task))
+            self._run_events.steps.finish(_run_id(task))
 
     def _messages(self, data: object) -> list[BaseMessage]:
         return extract_messages(self._decoder.decode(data), self._key)
 
 
-def graph_runner_for(graph: GraphAdapter, translation: Translation, fail: Fail) -> GraphRunner:
+def graph_runner_for(graph: GraphAdapter, run_events: RunEvents, fail: Fail) -> GraphRunner:
     """Return the runner of a graph, here or on a server; see `GraphRunner` for the arguments."""
     if isinstance(graph, RemoteGraphAdapter):
-        return RemoteGraphRunner(graph, translation, fail)
+        return RemoteGraphRunner(graph, run_events, fail)
     assert isinstance(graph, LocalGraphAdapter)  # noqa: S101  # there are two adapters
-    return LocalGraphRunner(graph, translation, fail)
+    return LocalGraphRunner(graph, run_events, fail)
 
 
 def _run_id(task: Mapping[str, object]) -> UUID:
