@@ -77,11 +77,9 @@ def check_type(name: str, value: object, annotation: object) -> None:
     ):
         return
     names = [kind.__name__ for kind in classes if kind is not type(None)]
-    hint = (
-        f": write {name}={names[0]}(...)"
-        if isinstance(value, dict) and classes[0] is not str
-        else ""
-    )
+    hint = ""
+    if isinstance(value, dict) and classes[0] is not str:
+        hint = f": write {name}={names[0]}(...)"
     raise TypeError(f"{name} must be {' or '.join(names)}, not {type(value).__name__}{hint}")
 
 
@@ -412,7 +410,7 @@ class ClientOptions:
     """
 
     protocol: ClientProtocol = "auto"
-    subagents: Literal["auto", "attributed", "inline", "hidden"] = "auto"
+    subagents: Literal["auto", Subagents] = "auto"
     models_in_tools: Literal["stream", "hidden"] = "stream"
 
     def __post_init__(self) -> None:
