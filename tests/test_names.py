@@ -54,11 +54,15 @@ KERNEL = {"langgraph_agui.kernel.extras": {"lazy_names", "named_extras"}}
 
 
 def public_names() -> dict[str, set[str]]:
-    """The public names of each package, by its name."""
-    names = {
-        f"langgraph_agui{part}": set(import_module(f"langgraph_agui{part}").__all__)
-        for part in PUBLIC
-    }
+    """The public names of each package, by its name: those of its stub, or of its `__all__`."""
+    names: dict[str, set[str]] = {}
+    for part in PUBLIC:
+        stub = PACKAGE.joinpath(*part.split("."), "__init__.pyi")
+        names[f"langgraph_agui{part}"] = (
+            {name for _, name in imported(stub)}
+            if stub.exists()
+            else set(import_module(f"langgraph_agui{part}").__all__)
+        )
     names["langgraph_agui"].add("__version__")
     return names
 
