@@ -175,17 +175,17 @@ def _with_json_results(request: ToolCallRequest) -> ToolCallRequest:
 
 
 def _as_json(result: object) -> object:
-    values = (
-        result
-        if isinstance(result, list)
-        else result.values()
-        if isinstance(result, dict)
-        else [result]
-    )
-    is_model = any(
-        isinstance(value, BaseModel) and not isinstance(value, BaseMessage) for value in values
-    )
-    return to_jsonable_python(result) if is_model else result
+    match result:
+        case list():
+            values = result
+        case dict():
+            values = [*result.values()]
+        case _:
+            values = [result]
+    models = [value for value in values if isinstance(value, BaseModel)]
+    if all(isinstance(model, BaseMessage) for model in models):
+        return result
+    return to_jsonable_python(result)
 
 
 def _server_tools(request: ModelRequest) -> list[ServerTool]:
