@@ -308,7 +308,8 @@ class StateView:
             self._previews.pop((owner, key), None)
             self._previews[owner, key] = value
         if self._contract is not None:
-            self._contract.note_previewed(new)
+            shown = [key for key, value in new.items() if not isinstance(value, Nothing)]
+            self._contract.note_previewed(shown)
         self._update(new, {}, subagent_run_id)
         return hidden
 

@@ -347,6 +347,7 @@ class Oracle:
         self.life = ""
         self._own: dict[str, Any] = {}
         self.nulls: set[str] = set()
+        self.previewed: set[str] = set()
         self._previews: list[tuple[str, str, Any]] = []
 
     # -- a run's beginning
@@ -355,12 +356,13 @@ class Oracle:
         """The client sends its state; return whether it has changed anything of the graph's."""
         self.shown, self._previews = [deepcopy(sent)], []
         self._own = deepcopy(sent) if isinstance(sent, dict) else {}
-        # A null of the client's stays where the graph has no value: it says the same.
-        self.nulls = {
-            key
-            for key in VISIBLE
-            if key in self._own and self._own[key] is None and key not in self.truth
+        # A key that only previews have is none of the client's.
+        self._own = {
+            key: value
+            for key, value in self._own.items()
+            if value is None or key not in self.previewed
         }
+        self._keep_nulls()
         known = [held for held in (self.truth, self.before) if held is not None]
         changed = {
             key: deepcopy(value)
@@ -375,7 +377,16 @@ class Oracle:
     def starts(self) -> None:
         """The first values of the graph; what was there for one superstep is gone."""
         self.truth.pop("flash", None)
+        self._keep_nulls()
         self.show()
+
+    def _keep_nulls(self) -> None:
+        """A null of the client's stays where the graph has no value: it says the same."""
+        self.nulls = {
+            key
+            for key in VISIBLE
+            if key in self._own and self._own[key] is None and key not in self.truth
+        }
 
     # -- what a client sees
 
@@ -418,6 +429,7 @@ class Oracle:
                 self.passed = bool(ended)
                 return "fail"
             if state == "pause" and name not in asked:
+                self._end({*ended, *step.paused, *answered(step, ended)})
                 step.paused.append(name)
             elif state in ("return", "pause"):
                 ended[name] = step.parts[name]
@@ -501,6 +513,8 @@ class Oracle:
         if key not in HIDDEN:
             self._previews = [one for one in self._previews if one[:2] != (owner, key)]
             self._previews.append((owner, key, deepcopy(value)))
+            if key in FOREIGN and value is not None:
+                self.previewed.add(key)
 
     def _end(self, owners: set[str]) -> None:
         self._previews = [one for one in self._previews if one[0] not in owners]
@@ -511,9 +525,7 @@ class Oracle:
         self.show()
 
     def _commit(self, step: Superstep, ended: dict[str, Part]) -> None:
-        over = {*step.parts} | {
-            call_id for name in ended for call_id, _ in step.results.get(name, [])
-        }
+        over = {*step.parts, *answered(step, ended)}
         written = self._apply(step, ended)
         self._previews = [
             one for one in self._previews if one[0] not in over and one[1] not in written
@@ -527,7 +539,10 @@ class Oracle:
             name: {write.key: returned(write, self.truth) for write in script.writes}
             for name, script in ended.items()
         }
-        written = {"flash"} if self.truth.pop("flash", None) is not None else set()
+        written: set[str] = set()
+        if "flash" in self.truth and (ended or not step.paused):  # the next one has begun
+            written.add("flash")
+            del self.truth["flash"]
         for name in sorted(returns):
             for key, value in returns[name].items():
                 written.add(key)
@@ -538,6 +553,11 @@ class Oracle:
             for call_id, _ in step.results.get(name, []):
                 self.open.pop(call_id, None)
         return written
+
+
+def answered(step: Superstep, ended: dict[str, Part]) -> set[str]:
+    """The calls that nodes which have ended have answered."""
+    return {call_id for name in ended for call_id, _ in step.results.get(name, [])}
 
 
 def patch(document: dict[str, Any], operation: dict[str, Any]) -> str:
