@@ -81,7 +81,7 @@ class LangGraphAgent:
             or without a checkpointer. Or a `RemoteGraph`, on a LangGraph server. The thread id of
             the input is its `thread_id`.
         name: The agent's name, for its capabilities.
-        description: What it does, for its capabilities.
+        description: Its purpose, for its capabilities.
         config: Configuration of every run (`recursion_limit`, `callbacks`, `configurable`, ...).
         messages_key: The state channel that holds the conversation. It is shown as messages, not as
             state.
@@ -233,7 +233,7 @@ class LangGraphAgent:
         cancellation), see `on_disconnect`.
 
         Args:
-            run_input: What the client sent (AG-UI 1.0, `RunAgentInput`).
+            run_input: The client's input (AG-UI 1.0, `RunAgentInput`).
             config: Configuration of this run, over the agent's.
             context: The graph's runtime context for this run.
         """
@@ -275,7 +275,7 @@ class LangGraphAgent:
 
         Args:
             sink: Makes the sink of the subscription: `EventSink` or `SSESink`.
-            run_input: What the client sent.
+            run_input: The client's input.
             config: Configuration of this run, over the agent's.
             context: The graph's runtime context for this run.
 

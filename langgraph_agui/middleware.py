@@ -1,4 +1,4 @@
-"""`AGUIMiddleware`: what a `create_agent` agent does for AG-UI at each model call. Needs the extra
+"""`AGUIMiddleware`: AG-UI for agents made by `create_agent`, at each model call. Needs the extra
 `middleware`.
 """
 
@@ -220,7 +220,9 @@ def _with_context(system: SystemMessage | None, context: Sequence[Context]) -> S
 
 
 def _leave_open(request: ToolCallRequest) -> ToolMessage | Command[Any] | None:
-    """Return what stands for the result of a client's call; None if the call is the server's."""
+    """Return the placeholder for the result of a client's call; None if the call is the
+    server's.
+    """
     call = request.tool_call
     if request.tool is not None or not is_root() or not is_frontend_call(call):
         return None

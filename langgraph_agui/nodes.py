@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 logger = run_logger(__name__)
 
-# -- what the client sent -------------------------------------------------------------------------
+# -- the client's input ---------------------------------------------------------------------------
 
 # Its key in `configurable`. LangGraph copies only scalars from there to checkpoints and traces;
 # this is a dict.
@@ -200,7 +200,7 @@ def _configurable(config: RunnableConfig | None) -> Mapping[str, Any]:
 
 
 def _sent(config: RunnableConfig | None, field: str) -> object:
-    """Return a field of what the client sent; tell the run that somebody has asked for it."""
+    """Return a field of the client's input; tell the run that somebody has asked for it."""
     configurable = _configurable(config)
     asked, sent = configurable.get(ASKED), configurable.get(_CLIENT_INPUT)
     if isinstance(asked, set):
@@ -359,7 +359,7 @@ def state_update(
     Args:
         runtime: The tool's `ToolRuntime`, or the id of its call (`InjectedToolCallId`).
         content: The tool's result, for the model.
-        values: What to write, by key; reducers apply. Messages among them are put behind the
+        values: The values to write, by key; reducers apply. Messages among them are put behind the
             answer.
         messages_key: The channel of the messages.
 
@@ -442,7 +442,7 @@ async def dispatch_agent_output(output: AgentOutput, config: RunnableConfig) -> 
     await adispatch_custom_event(AGENT_OUTPUT, output, config=config)
 
 
-# The key of a result in what a node writes.
+# The key of a result in the output of a node.
 _RESULT: Final = "agui_result"
 
 _ACTIVITY: Final = TypeAdapter[Activity](Annotated[Activity, Field(discriminator="type")])
@@ -459,7 +459,7 @@ def emit_activity(
 
     Args:
         activity_type: What the front end chooses its view by, such as `"app:search_results"`.
-        content: What it shows: JSON data.
+        content: The JSON data that it shows.
         message_id: The activity to replace; by default this is a new one.
 
     Returns:
@@ -492,7 +492,7 @@ def _write(value: object) -> None:
 
 
 def activity_in(value: object) -> Activity | None:
-    """Return the activity in what a node has written; None if there is none. A LangGraph server
+    """Return the activity in the output of a node; None if there is none. A LangGraph server
     sends it as JSON.
     """
     try:
@@ -502,5 +502,5 @@ def activity_in(value: object) -> Activity | None:
 
 
 def result_in(value: object) -> tuple[object] | None:
-    """Return the result in what a node has written, in a tuple; None if there is none."""
+    """Return the result in the output of a node, in a tuple; None if there is none."""
     return (value[_RESULT],) if isinstance(value, Mapping) and _RESULT in value else None

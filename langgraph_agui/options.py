@@ -326,7 +326,7 @@ class Approval:
         interrupt_id: The interrupt.
         decision: `approve`, `edit`, `reject`, `respond`, `answer` (an `interrupt()` of the graph's
             own), or `cancel`.
-        payload: What the client sent.
+        payload: The client's answer.
         tool_call_id: The tool call to approve, if it is one.
         name: Its tool; the nodes that come next for a breakpoint.
         args: The arguments to approve.
@@ -393,7 +393,7 @@ class ApprovalOptions:
 @_option_group()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientOptions:
-    """What clients get (reference/clients.md).
+    """The events that clients get (reference/clients.md).
 
     Args:
         protocol: In which form clients get events: in that of AG-UI 1.0, in that of before

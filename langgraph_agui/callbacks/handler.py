@@ -43,7 +43,7 @@ class _ActiveRun:
         members: The ids of its LangChain runs, its own first.
         task: The task that waits for it, if it is a model's call: LangChain reports no end when
             that is cancelled.
-        on_done: What that task calls when it is done.
+        on_done: Called by that task when it is done.
         alone: Whether that task can wait for nothing else meanwhile.
     """
 
@@ -76,7 +76,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
         thread_id: The AG-UI thread id of the runs; a random one by default.
         messages_key: The state channel that holds the conversation, where a graph runs.
         reasoning: Who sees the model's reasoning, and how it travels (guides/reasoning.md).
-        subagents: What clients see of subagents (guides/subagents.md).
+        subagents: How clients see subagents (guides/subagents.md).
         stream_tokens: Whether chat models stream under `invoke` too, as they would under `stream`.
             LangChain lets one handler of a run do that: `astream_events` around the same run may
             see less of parsers.
@@ -117,7 +117,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
             messages_key=messages_key,
         )
         self._runs: dict[UUID, _ActiveRun] = {}
-        # What takes the chunks of each model call, by `run_id.int`: the hash of a UUID is a
+        # The receiver of chunks of each model call, by `run_id.int`: the hash of a UUID is a
         # function in Python.
         self._models: dict[int, tuple[Callable[[BaseMessage], None], RunSlot]] = {}
         self._queue = RunEventQueue(keep=on_event is None)

@@ -71,7 +71,7 @@ class RootRun(CallbackSource):
             self._messages.receive_chunk(call, message)
 
     def receiver(self, run_id: UUID) -> Callable[[BaseMessage], None]:
-        """Return what takes the chunks of a model call that has begun. Call it under the lock."""
+        """Return the receiver of chunks of a model call that has begun. Call it under the lock."""
         return partial(self._messages.receive_chunk, self._calls[run_id.int])
 
     def finish(self, *, snapshot: bool = False) -> None:
@@ -92,7 +92,7 @@ class RootRun(CallbackSource):
     # -- hooks ------------------------------------------------------------------------------------
 
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """A chain begins. What the outermost one and the first node of a graph are given is not
+        """A chain begins. The input of the outermost one and of a graph's first node is not
         new.
         """
         if self._outermost is None:
@@ -141,7 +141,7 @@ class RootRun(CallbackSource):
     # -- the output -------------------------------------------------------------------------------
 
     def _emit_output(self, output: object) -> None:
-        """Emit what a Runnable that is no graph returns: new messages, or else the result of the
+        """Emit the output of a Runnable that is no graph: new messages, or else the result of the
         run.
         """
         for message, streamed_id in self._messages.copies.find_all("", self._answers(output)):
@@ -201,7 +201,7 @@ async def astream_agui(
         config: Configuration of the Runnable.
         messages_key: The state channel that holds the conversation, where a graph runs.
         reasoning: Who sees the model's reasoning, and how it travels (guides/reasoning.md).
-        subagents: What clients see of subagents (guides/subagents.md).
+        subagents: How clients see subagents (guides/subagents.md).
         expose_errors: Whether `RUN_ERROR.message` is the exception's text, which may hold secrets.
 
     Raises:

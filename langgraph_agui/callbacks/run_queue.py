@@ -28,7 +28,7 @@ class RunSlot:
         events: Its events that were not handed over yet.
         ended: Whether the run has put its last event.
         following: The slot of the run that began after it.
-        failure: What `on_event` raised for one of its events. The run must raise it.
+        failure: The exception of `on_event` for one of its events. The run must raise it.
         broken: Whether `on_event` has failed: no more of the run's events are handed over.
     """
 
@@ -62,12 +62,12 @@ class RunSerializer:
         return slot
 
     def flush(self, own: RunSlot) -> None:
-        """Hand over what is ready. One thread at a time does so, also for events that others add
-        meanwhile.
+        """Hand over the events that are ready. One thread at a time does so, also for events that
+        others add meanwhile.
 
         Args:
-            own: The run that the caller belongs to. What `on_event` raised for its events is raised
-                here.
+            own: The run that the caller belongs to. An exception of `on_event` for its events is
+                raised here.
         """
         while (
             (slot := self._first).events or (slot.ended and slot.following)

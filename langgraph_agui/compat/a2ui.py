@@ -84,7 +84,7 @@ class _Surface:
         runtime: The tool's runtime.
         intent: `create` or `update`.
         target_surface_id: The surface to update.
-        changes: What to change of it.
+        changes: The changes to it.
     """
 
     def __init__(

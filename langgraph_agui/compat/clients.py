@@ -1,4 +1,4 @@
-"""What a client gets: an input and the agent's options enter, the form of the events leaves."""
+"""The form of a client's events: its input and the agent's options enter, the form leaves."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -17,7 +17,7 @@ class ClientForm:
 
     Attributes:
         is_old: Whether it is served as a client of before AG-UI 1.0.
-        subagents: What it sees of subagents.
+        subagents: How it sees subagents.
         takes_subagents: Whether it is known to take `SUBAGENT_*` events and `subagentRunId`.
         approvals_as_calls: Whether it is asked for approvals by calls of `request_approval`.
         ask_by: How it is asked otherwise.

@@ -156,7 +156,7 @@ def _reads_runtime_context(graph: GraphAdapter) -> bool:
 def _copilotkit_values(
     run_input: RunAgentInput, tools: list[object], own: object
 ) -> dict[str, object]:
-    """Return the value of `copilotkit`, with what is under that key already."""
+    """Return the value of `copilotkit`, with the values under that key already."""
     values = dict(own) if isinstance(own, Mapping) else {}
     values["actions"] = tools
     values["context"] = [item.model_dump() for item in run_input.context or ()]
@@ -179,8 +179,8 @@ def _merged(sent: Iterable[object], stored: object) -> list[object]:
 
 
 def _agui_values(run_input: RunAgentInput, tools: list[object]) -> dict[str, object]:
-    """Return the value of `ag-ui`, with what `@ag-ui/a2ui-middleware` sends for pages that render
-    surfaces.
+    """Return the value of `ag-ui`, with the context that `@ag-ui/a2ui-middleware` sends for pages
+    that render surfaces.
     """
     context: list[Context] = []
     values: dict[str, object] = {"tools": tools, "context": context}

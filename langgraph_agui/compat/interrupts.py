@@ -26,7 +26,7 @@ from langgraph_agui.readers.sinks import Sink
 
 ON_INTERRUPT: Final = "on_interrupt"
 
-# Key in the value of what is asked again: its id.
+# Key in the value of a question that is asked again: its id.
 _NEW_ID: Final = "interruptId"
 
 # How the id of a question begins; LangGraph takes an object with such keys for answers by id too.

@@ -31,7 +31,7 @@ class OldClientSink:
       reasoning a second time. After a tool loop that ends with text it is sent: assistant-ui has
       put what comes before the text into the message before, and needs it to set that right. Of
       such a snapshot it shows nothing twice.
-    - Unless `shows_subagents`, what subagents emit looks like the agent's own: clients up to 0.0.58
+    - Unless `shows_subagents`, events of subagents look like the agent's own: clients up to 0.0.58
       fail otherwise.
 
     Args:
@@ -48,7 +48,7 @@ class OldClientSink:
         self._begin(run_input.messages)
 
     def _begin(self, messages: Sequence[Message]) -> None:
-        """Note what the client sent, or got in a snapshot."""
+        """Note messages that the client sent, or got in a snapshot."""
         self._known = {message.id for message in messages}
         self._answer: str | None = None
         # Whether the last message began with text, behind another one of this run.

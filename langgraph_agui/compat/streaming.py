@@ -34,7 +34,7 @@ class StateStreamingMiddleware(AgentMiddleware[Any, Any]):
     """Predicts state from tool calls, but not again for the answer to such a call.
 
     Args:
-        items: What to predict.
+        items: The values to predict.
     """
 
     def __init__(self, *items: StateItem) -> None:

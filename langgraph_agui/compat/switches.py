@@ -31,10 +31,10 @@ SUBAGENT_VISIBILITY_ATTRIBUTED: Final = "attributed"
 SUBAGENT_VISIBILITY_INLINE: Final = "inline"
 SUBAGENT_VISIBILITY_HIDDEN: Final = "hidden"
 
-# What `ag-ui-langgraph` calls this function.
+# The name of this function in `ag-ui-langgraph`.
 make_json_safe = to_jsonable
 
-# The methods that its subclasses override and that nothing calls here, by what to do instead.
+# The methods that its subclasses override and that nothing calls here, by the remedy.
 _HOOKS: Final = {
     "override run() and change the events that it yields": "_dispatch_event _handle_single_event "
     "_handle_stream_events "
@@ -123,7 +123,7 @@ _FLAT: Final = {
     "state_schema": Renamed("schema", group="state"),
 }
 
-# What to write in place of those that are in no group.
+# The spelling in place of those that are in no group.
 _GONE: Final = {
     "emit_raw": "emit_raw_events=...",
     "merge_fragments": "nothing: fragments that wait together always leave as one event",

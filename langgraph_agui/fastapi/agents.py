@@ -1,4 +1,4 @@
-"""Agents that are not, or not only, a `LangGraphAgent`: what routes need of them.
+"""Agents of any class, as routes need them.
 
 An object with `run(input)` enters; a stream of SSE frames leaves. A subclass may override `run`. A
 foreign agent may keep the state of a run in itself: each request gets a clone of it.
@@ -65,17 +65,17 @@ def accepted(method: Callable[..., object], **options: object) -> dict[str, obje
 
 
 def opener(agent: RunsInputs, method: str, **factories: object) -> Callable[..., "AgentEvents"]:
-    """Return what opens the events of a method of an agent for a `CleanInput`; of a clone, if the
-    agent makes clones.
+    """Return the function that opens the events of a method of an agent for a `CleanInput`; of a
+    clone, if the agent makes clones.
 
     Args:
         agent: The agent.
         method: `run` or `connect`.
-        factories: What makes the options that the method is called with; None for those that it is
-            not.
+        factories: The makers of the options that the method is called with; None for those that it
+            is not.
 
     Raises:
-        TypeError: The method does not take what a factory makes.
+        TypeError: The method does not take the value of a factory.
     """
     accepted(getattr(agent, method), **factories)
     return lambda clean, **options: AgentEvents(_events(agent, method, clean.input, options))

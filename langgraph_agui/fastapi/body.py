@@ -1,4 +1,4 @@
-"""The body of a request. Bytes enter `read_input`, a clean input leaves; what is wrong is a 4xx."""
+"""The body of a request. Bytes enter `read_input`, a clean input leaves; a fault is a 4xx."""
 
 import re
 from typing import Final

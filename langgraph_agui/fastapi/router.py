@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 # after 60.
 KEEP_ALIVE = 15.0
 
-# The statuses of refusals; the others are conflicts with what goes on in the thread.
+# The statuses of refusals; the others are conflicts within the thread.
 _STATUSES = {
     ErrorCode.RUN_UNKNOWN: 404,
     ErrorCode.TOO_MANY_RUNS: 429,
@@ -84,7 +84,7 @@ def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptio
             is read.
         keep_alive: Seconds without an event after which an SSE comment is sent; None for never. 15
             by default.
-        limits: The most that a request may hold; what is more is answered with 413 or 422, and the
+        limits: The most that a request may hold; a larger one is answered with 413 or 422, and the
             limit's name. A `LangGraphAgent` has `RunLimits(input=...)` for it.
         name: The name of the route that runs the agent, for FastAPI, "run" by default; so are the
             next three.
@@ -93,8 +93,8 @@ def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptio
         include_in_schema: Whether it is in that schema.
 
     Raises:
-        TypeError: `agent` is no agent, its `run` does not take what a factory makes, or there is no
-            such option.
+        TypeError: `agent` is no agent, its `run` does not take the value of a factory, or there is
+            no such option.
     """
     return _router(agent, path, options)
 
@@ -190,7 +190,7 @@ class _Routes:
         return _refusal(RunInputError(ErrorCode.RUN_UNKNOWN))
 
     async def capabilities(self) -> JSONResponse:
-        """Return what the agent can do."""
+        """Return the agent's capabilities."""
         return JSONResponse(await published(self._agent))
 
     async def health(self) -> dict[str, object]:
