@@ -105,7 +105,7 @@ def session(url: str) -> Iterator[Session]:
 
 def test_words(chat: Chat, peculiar: Peculiar) -> None:
     chat.say("hello")
-    assert chat.pieces == ["Hel", "lo, ", "world."]
+    assert "".join(chat.pieces) == "Hello, world."
     assert bool(chat.tokens) == peculiar.usage
 
 
