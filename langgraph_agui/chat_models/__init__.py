@@ -1,4 +1,4 @@
-"""Chat models: which a graph has, what they can do with reasoning, and classes that send it back.
+"""The chat models of a graph, their reasoning, and classes that send it back.
 
 The classes need the packages of their providers. Each is imported when its class is first used.
 """

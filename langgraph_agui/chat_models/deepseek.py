@@ -14,7 +14,7 @@ class ReasoningChatDeepSeek(ReplayingChatOpenAI, ChatDeepSeek):
 
     Documented ("Thinking Mode", api-docs.deepseek.com): where tools are called, `reasoning_content`
     must be passed back in all subsequent requests, those of later turns included, else the API
-    answers 400; where none are, what is passed back is ignored. So by default all of it goes back.
+    answers 400; where none are, it ignores reasoning. So by default all of it goes back.
 
     Inferred from reports of users: the field must be there even if the model did not think or
     another model answered. In requests with tools such messages get an empty one, unless thinking

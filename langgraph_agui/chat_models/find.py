@@ -65,7 +65,7 @@ _ITEMS: Final = 200
 _AUXILIARY: Final = frozenset(
     {"SummarizationMiddleware", "LLMToolSelectorMiddleware", "LLMToolEmulator"}
 )
-# What `init_chat_model` makes of a model that the configuration of a run may replace.
+# The class by which `init_chat_model` wraps a model that a run's configuration may replace.
 _CONFIGURABLE: Final = "_ConfigurableModel"
 
 

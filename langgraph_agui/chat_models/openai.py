@@ -58,7 +58,7 @@ class ReplayingChatOpenAI(BaseChatOpenAI):
         return result
 
     def _field(self, payload: Mapping[str, Any]) -> tuple[str, str | None]:
-        """Return the field for reasoning, and what stands in it in messages without reasoning; None
+        """Return the field for reasoning, and its value in messages without reasoning; None
         for no field.
         """
         return KEPT, None
@@ -79,7 +79,8 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
     ("Reasoning Outputs", "Interleaved Thinking"); DeepSeek's and Qwen's services call it
     `reasoning_content`. In tool loops it belongs into the history (vLLM, DeepSeek, GLM "Thinking
     Mode"), with some models in later turns, too (DeepSeek, GLM). Inferred: sending all of it is
-    right for the others as well, since a chat template leaves out what its model should not see.
+    right for the others as well, since a chat template leaves out parts that its model should not
+    see.
     """
 
     # The field in which reasoning is sent back. None means the field in which the server last sent

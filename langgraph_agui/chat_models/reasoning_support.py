@@ -23,7 +23,7 @@ Judgement: TypeAlias = tuple[bool | None, bool | None, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is known of how a model handles reasoning.
+    """Facts about a model's handling of reasoning.
 
     Attributes:
         model: The model.
@@ -52,7 +52,7 @@ class Finding:
 
 
 def check_reasoning(model: BaseChatModel, *, splits: bool = False) -> Finding:
-    """Return what is known of how `model` handles reasoning.
+    """Return the facts about reasoning in `model`.
 
     Args:
         model: The model, as its graph has it.
@@ -137,7 +137,9 @@ def _xai(model: BaseChatModel) -> Judgement:
 
 
 def _responses(model: BaseChatModel, *, out: bool | None) -> Judgement:
-    """The Responses API: summaries come if asked for; what is not stored must travel encrypted."""
+    """The Responses API: summaries come if asked for; reasoning that is not stored must travel
+    encrypted.
+    """
     included = getattr(model, "include", None) or ()
     back = getattr(model, "store", None) is not False or "reasoning.encrypted_content" in included
     return out, back, (*([_SUMMARY] if out is False else []), *([] if back else [_ENCRYPTED]))

@@ -73,7 +73,7 @@ class Rule(NamedTuple):
     tool: str
     words: tuple[str, ...]
     arguments: str
-    # What the user wants, in the words of the reasoning.
+    # The user's wish, in the words of the reasoning.
     aim: str
     # How the answer states the result.
     answer: str

@@ -1,1 +1,1 @@
-"""Shared state: what of a graph's state its client sees, and what the client may change of it."""
+"""Shared state: the keys that a client sees, and those that it may change."""

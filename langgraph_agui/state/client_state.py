@@ -1,4 +1,4 @@
-"""What a client has changed of a thread's state.
+"""The changes of a client to a thread's state.
 
 `RunAgentInput.state` and the thread's checkpoints enter, the values to write to the graph's
 channels leave. A client sends its whole state with every input, and a value that differs from the
@@ -40,15 +40,15 @@ _STOPPED: Final = (repr(CancelledError()), repr(RunStopped()))
 
 @dataclass(frozen=True, slots=True)
 class ClientState:
-    """The state that a client sent, and what of it is a change.
+    """The state that a client sent, and its changes.
 
     Attributes:
         graph: The graph.
-        run_input: What the client sent.
+        run_input: The client's input.
         config: The run's configuration, with the thread.
         messages_key: The channel of the messages.
-        contract: What the client may change.
-        call: Calls what may take long because of the input.
+        contract: The keys that the client may change.
+        call: Calls functions that may take long because of the input.
     """
 
     graph: GraphAdapter
@@ -70,7 +70,7 @@ class ClientState:
         base: StateSnapshot | None = None,
         superstep: Mapping[str, object] | None = None,
     ) -> dict[str, object]:
-        """Return what the client has changed, by channel. Values overwrite: reducers do not run
+        """Return the client's changes, by channel. Values overwrite: reducers do not run
         again.
 
         Args:
@@ -92,7 +92,7 @@ class ClientState:
         sent: object = self.run_input.state
         if behind and isinstance(sent, Mapping):
             sent = {key: sent[key] for key in sent if not self.contract.may_be_previewed(key)}
-        # A run that has failed did not emit what finished tasks of its last superstep have written.
+        # A run that has failed did not emit the writes of the finished tasks of its last superstep.
         written_by_others = thread.state.created_at is not None and thread.metadata(RUN) is None
         older: list[Mapping[str, object]] = []
         if behind or unfinished or written_by_others:
@@ -108,8 +108,8 @@ class ClientState:
         }
 
     def input_at(self, base: StateSnapshot) -> dict[str, object]:
-        """Return what the input at checkpoint `base` wrote beside messages: a run from there writes
-        it again.
+        """Return the values that the input at checkpoint `base` wrote beside messages: a run from
+        there writes it again.
         """
         written = [as_mapping(task.result) or {} for task in base.tasks if task.name == START]
         return {

@@ -1,4 +1,4 @@
-"""The contract between a graph and its clients: which of the state clients see, and what they may
+"""The contract between a graph and its clients: the keys that clients see, and those that they may
 change.
 
 The graph's schemas and the agent's options enter once. Later the state that a client sends enters,
@@ -27,14 +27,14 @@ _MAX_PREVIEWED: Final = 1_000
 
 
 class StateContract:
-    """What of a graph's state clients see, and what they may change. One per agent, shared by all
-    runs.
+    """The keys of a graph's state that clients see, and those that they may change. One per agent,
+    shared by all runs.
 
     Args:
         graph: The graph.
-        options: What the agent's author decides.
+        options: The decisions of the agent's author.
         messages_key: The channel of the messages, which are no state.
-        show: Makes JSON data of a graph's value, without what clients do not see.
+        show: Makes JSON data of a graph's value, without hidden parts.
         hidden: Keys that the adapter fills in: clients do not see them, unless the options include
             them.
 
@@ -154,7 +154,7 @@ class StateContract:
         )
 
     def client_only(self, state: object) -> dict[str, object]:
-        """Return what in a client's state is its own: no key of the graph's, and no preview."""
+        """Return the client's own part of its state: no key of the graph's, and no preview."""
         if not isinstance(state, Mapping):
             return {}
         return {
@@ -178,7 +178,7 @@ class StateContract:
             )
 
     def _misfits(self, key: str, value: object) -> list[Problem]:
-        """Return what of a value does not fit the agent's schema."""
+        """Return the problems of a value with the agent's schema."""
         return self._described[key].load(key, value)[1] if key in self._described else []
 
     # -- in ---------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ class StateContract:
     def changed(
         self, sent: object, stored: Mapping[str, object] | None, *older: Mapping[str, object]
     ) -> dict[str, object]:
-        """Return what the client has changed, as the Python values that the graph's nodes get.
+        """Return the client's changes, as the Python values that the graph's nodes get.
 
         A key is written if the client may change it, and sends another value than the thread holds
         or, in `older`, has held. None is no change for a key that holds nothing, unless the key's
@@ -294,8 +294,8 @@ class StateContract:
         count_dropped("client_state", len(keys))
 
     def _load(self, taken: Mapping[str, object]) -> tuple[dict[str, object], list[Problem]]:
-        """Return the Python values of what the graph takes, and what of it does not fit the graph's
-        types.
+        """Return the Python values of the keys that the graph takes, and their problems with the
+        graph's types.
         """
         values: dict[str, object] = {}
         problems: list[Problem] = []
@@ -328,7 +328,7 @@ class StateContract:
     def _schema_problems(
         self, state: Mapping[str, object], excluded: Collection[str]
     ) -> list[Problem]:
-        """Return what of the client's state does not fit the agent's schema, at other keys than
+        """Return the problems of the client's state with the agent's schema, at other keys than
         `excluded`.
 
         Excluded keys that the client sees are still validated with the rest, for validators of the
@@ -387,7 +387,7 @@ def _check_options(
         ("predict", predicted),
     ):
         unknown = sorted(set(names).difference(graph.channels)) if graph.is_state_graph else []
-        if unknown:  # a misspelt key in `exclude` would show what is to be hidden
+        if unknown:  # a misspelt key in `exclude` would show a hidden one
             known = sorted({key for key, _ in hints})
             raise ValueError(
                 f"StateOptions.{option} names what the graph's state does not have: "

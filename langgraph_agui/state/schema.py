@@ -193,8 +193,8 @@ def types_of(schema: object) -> "dict[str, KeyType]":
 
 
 def _annotated(bare: object, metadata: Iterable[object]) -> object:
-    """Return `bare` with metadata. Pydantic ignores what it does not know: reducers, channels and
-    markers.
+    """Return `bare` with metadata. Pydantic ignores metadata that it does not know: reducers,
+    channels and markers.
     """
     kept: list[object] = []
     for item in metadata:
@@ -239,8 +239,8 @@ class KeyType:
         self._plain = not metadata and _is_plain(bare)
 
     def load(self, key: str, value: object) -> tuple[object, list[Problem]]:
-        """Return the Python value of a JSON value at `key`, such as a date, and what of it does not
-        fit.
+        """Return the Python value of a JSON value at `key`, such as a date, and the problems if it
+        does not fit.
 
         The value is returned as it is if pydantic does not understand the type.
         """
@@ -337,7 +337,7 @@ def state_json_schema(
     """Return the JSON schema of a state that `schema` describes, without the keys that `shows`
     refuses.
 
-    It is the schema of what the model takes, by alias: output is checked by the same rules as
+    It is the schema of the model's input, by alias: output is checked by the same rules as
     input, and a key with a default may be absent.
 
     Raises:

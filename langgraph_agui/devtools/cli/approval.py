@@ -48,7 +48,7 @@ LEAVING: Final = ("quit", "exit")
 _QUIET_SECONDS: Final = 0.02
 # How many arguments a table has; more are JSON.
 _MAX_ARGUMENTS: Final = 50
-# What an interrupt of `LangGraphAgent` repeats of the value that the graph has interrupted with.
+# Keys that an interrupt of `LangGraphAgent` repeats of the graph's own value.
 _REPEATED: Final = ("message", "reason", "responseSchema", "expiresAt")
 
 
@@ -265,7 +265,7 @@ def is_person() -> bool:
 
 
 def discard_typed() -> None:
-    """Discard what a person has typed so far: it was not meant for the next question.
+    """Discard typed characters: it was not meant for the next question.
 
     `input` and `readline` read only one line from the terminal, so no input is buffered in this
     process. Input from a file or a pipe stays.

@@ -38,7 +38,7 @@ _TYPES: Final = {
 
 
 class Verb(Enum):
-    """What a word does that stands for no fixed payload. A text can follow it."""
+    """The effect of a word that stands for no fixed payload. A text can follow it."""
 
     EDIT = "edit"
     RESPOND = "respond"
@@ -55,7 +55,7 @@ class Choices:
     words: "dict[str, JsonValue | Verb]" = field(default_factory=dict)
     # Whether any other line is an answer as it is.
     text: bool = False
-    # What is to be typed as JSON; "" where a line that is JSON is a text too.
+    # The name of the JSON to type; "" where a line that is JSON is a text too.
     json: str = "any value"
 
     def __post_init__(self) -> None:

@@ -72,7 +72,7 @@ def _examine(target: object, name: str, spec: str, heading: str) -> ExitCode:
 
 
 def _agent_of(target: object, name: str, spec: str) -> tuple[LangGraphAgent, str | None]:
-    """Return the agent of a graph, and what is wrong with the checkpointer of the graph."""
+    """Return the agent of a graph, and the fault of the graph's checkpointer."""
     if isinstance(target, Pregel) and _checkpointer(target) is not None:
         try:
             return LangGraphAgent(target, name), None

@@ -46,12 +46,12 @@ _TIMEOUT: Final = httpx2.Timeout(10, read=600)
 
 @dataclass(slots=True)
 class Stream:
-    """What one request brought.
+    """The stream of one request.
 
     Attributes:
-        input: What was asked for, if that is known.
+        input: The input of the request, if that is known.
         events: The events as they came, each behind the milliseconds at which it did.
-        fault: What ended the stream before its end: a frame that holds no event.
+        fault: The frame without an event that ended the stream before its end.
     """
 
     input: agui.RunAgentInput | None = None

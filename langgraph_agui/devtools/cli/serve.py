@@ -46,17 +46,17 @@ _SHUTDOWN_SECONDS: Final = 2
 
 @dataclass(frozen=True)
 class Site:
-    """What to serve, to whom, and how.
+    """The server: its agents, its clients, its storage.
 
     Attributes:
         load: Returns graphs or agents by name; see `load_targets`.
-        spec: What the user named, for errors.
+        spec: The name that the user gave, for errors.
         heading: Printed above the URLs.
         host: The address to listen on.
         port: The port; 0 picks a free one.
         open_browser: Whether to open the page.
         origins: Web sites whose pages may call the agents.
-        api_key: What each request has to bring; None for nothing.
+        api_key: The key that each request has to bring; None for none.
         checkpointer: A file, `memory` or `none`; None keeps a graph's own.
         expose_errors: Whether clients see texts of exceptions; None shows them on this machine
             only.

@@ -27,7 +27,7 @@ from langgraph_agui.devtools.cli.formatting import (
     shorten,
 )
 
-# What streams on the wire, item by item.
+# The items that stream on the wire.
 ItemKind: TypeAlias = Literal["text", "reasoning", "call"]
 
 _REDRAWS_PER_SECOND: Final = 12
@@ -44,9 +44,9 @@ class Item:
     """Something that streams: a text, a reasoning, or a tool call with its result."""
 
     kind: ItemKind
-    # What stands before its text, such as the name of its subagent.
+    # The prefix of its text, such as the name of its subagent.
     prefix: str
-    # What stands before each further line.
+    # The prefix of each further line.
     indent: str = ""
     # The name of the tool.
     name: str = ""
@@ -109,7 +109,7 @@ class View:
         """Show how a call has ended."""
 
     def finish(self, status: str = "not finished") -> None:
-        """Complete what is still open, with a note why: no more events come for now."""
+        """Complete the open items, with a note why: no more events come for now."""
         for item in self._items.values():
             item.status = item.status if item.final else status
             item.end()
@@ -336,19 +336,19 @@ class LiveView(View):
         self._update()
 
     def finish(self, status: str = "not finished") -> None:
-        """Print what is still open as it is, and release the terminal."""
+        """Print the open items as they are, and release the terminal."""
         super().finish(status)
         if self._live is not None:
             live, self._live = self._live, None
             live.stop()
 
     def show(self, what: RenderableType) -> None:
-        """Print something above what is still open, never while the thread of rich redraws that."""
+        """Print something above the open items, never while the thread of rich redraws them."""
         with self._live._lock if self._live else nullcontext():
             self.console.print(what)
 
     def line(self, text: str, style: str = "note", indent: str = "") -> None:
-        """Print `text` above what is still open."""
+        """Print `text` above the open items."""
         self.show(safe(text.replace("\n", f"\n{indent}"), style))
 
     def page(self, what: RenderableType) -> None:
@@ -419,8 +419,8 @@ class LiveView(View):
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw the end of what is open, as much as the screen has room for. A thread of rich calls
-        this too.
+        """Draw the end of the open items, as much as the screen has room for. A thread of rich
+        calls this too.
         """
         lines: list[list[Segment]] = []
         for item in list(self._items.values()):
