@@ -28,9 +28,8 @@ class ClientLimits:
         max_event: The longest event, in characters; 10 Mi by default, as in the reference client. A
             longer one is an `EventTooLargeError`.
         max_bytes: The longest stream of one run, in bytes after unpacking; 256 MiB by default.
-        max_weight: How heavy patches may make the state or one activity, and how much one run may
-            copy by patches; 32 Mi by default. Each JSON value weighs 16, and one for each character
-            of its text and keys.
+        max_weight: How large patches may make the state or one activity, and how much one run may
+            copy by patches, in bytes of JSON; 32 MiB by default.
         max_tool_rounds: How often an agent may call local tools in one turn; 50 by default.
         run_timeout: How long one run may take, from its request to its end, in seconds or as a
             `timedelta`; None, the default, for no limit. Reading with `for` notices it when bytes

@@ -24,7 +24,7 @@ from langgraph_agui.client.event_stream import EventStream
 from langgraph_agui.client.resume import resume_entries
 from langgraph_agui.client.tools import LocalTool, LocalTools, interrupted
 from langgraph_agui.client.typed_state import StateT, TypedState
-from langgraph_agui.protocol.json import to_jsonable
+from langgraph_agui.protocol.json import dump_json
 from langgraph_agui.protocol.message_store import joined, open_tool_calls
 
 _MESSAGE_TYPES: Final = get_args(get_args(Message)[0])
@@ -287,7 +287,7 @@ class AGUISession(Generic[StateT]):
             interrupts=self.interrupts,
             open_tool_call_ids=self._open_calls,
         )
-        return json.dumps(to_jsonable(saved), ensure_ascii=False)
+        return dump_json(saved)
 
     @classmethod
     def from_json(cls, text: str, agent: AGUIClient | str, **options: Any) -> Self:

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypeVar
 
 from langgraph_agui.kernel.quoting import printable
-from langgraph_agui.protocol.json import JsonValue, same_for_clients, to_jsonable
+from langgraph_agui.protocol.json import JsonValue, dump_json, same_for_clients, to_jsonable
 
 logger = logging.getLogger(__name__)
 
@@ -183,7 +183,7 @@ class TypedState(Generic[StateT]):
         if self._adapter is None:
             return cast("StateT", to_jsonable(state))
         # From JSON text, because strict types have other rules for JSON than for Python values.
-        return self._adapter.validate_json(json.dumps(to_jsonable(state)))
+        return self._adapter.validate_json(dump_json(state))
 
     def _dump(self, value: StateT, by_alias: bool = True) -> JsonValue:
         if self._adapter is not None:

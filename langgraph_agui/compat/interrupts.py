@@ -6,7 +6,6 @@ enters `command_answers` (`forwardedProps.command.resume`) and `with_message`; a
 leave, which are checked as any other.
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -19,7 +18,7 @@ from langgraph_agui.interrupts.answers import CommandAnswers
 from langgraph_agui.interrupts.pauses import VALUE, InterruptRequest, PendingInterrupts, value_of
 from langgraph_agui.interrupts.used_answers import fingerprint, first_id, graph_id
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
-from langgraph_agui.protocol.json import clean_json, parse_json, to_jsonable
+from langgraph_agui.protocol.json import clean_json, dump_json, parse_json, to_jsonable
 from langgraph_agui.protocol.response_schema import InvalidAnswer
 from langgraph_agui.protocol.wire import ProtocolError
 from langgraph_agui.readers.sinks import Sink
@@ -130,7 +129,7 @@ def _on_interrupt_event(asked: Sequence[Interrupt]) -> agui.CustomEvent:
         value = {**value, _NEW_ID: first.id}
     return agui.CustomEvent(
         name=ON_INTERRUPT,
-        value=value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),
+        value=value if isinstance(value, str) else dump_json(value),
         raw_event={"id": first.id},
         subagent_run_id=first.subagent_run_id,
     )

@@ -37,8 +37,8 @@ class Fold:
     Args:
         messages: The messages that the client held before the stream.
         state: The state that it held.
-        max_weight: How heavy patches may make the state, or the content of an activity, and how
-            much they may copy.
+        max_weight: Bytes of JSON that patches may make of the state, or of the content of an
+            activity, and that they may copy in all.
 
     Attributes:
         conversation: The live messages behind `messages`.

@@ -35,7 +35,7 @@ from langgraph_agui.protocol.wire import ProtocolError, wire_fields
 # What `json.loads` can return.
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
 
-# How deep values are followed that are no plain JSON data.
+# How many levels are followed that are no plain JSON data.
 MAX_DEPTH = 200
 
 # Python refuses to print longer integers (`sys.get_int_max_str_digits`).
@@ -117,8 +117,10 @@ def _opened(value: object) -> object:
     match value:
         case Enum():
             return _opened(value.value)
-        case str() | PurePath():
-            return clean_text(str.__str__(value) if isinstance(value, str) else str(value))
+        case str():
+            return clean_text(str.__str__(value))
+        case PurePath():
+            return clean_text(str(value))
         case int() if value.bit_length() >= _MAX_BITS:
             return {"__type__": "truncated"}
         case bytes() | bytearray() | memoryview():
@@ -201,11 +203,10 @@ def same(data: Any, value: Any) -> bool:
         value: Any value.
     """
     try:
-        # `==` takes 1 for True, but makes sure that the value has no more in it than the data.
-        # `marshal` must not get other data first: where a value contains itself twice, it never
-        # ends. Its version 2 writes equal bytes for equal data.
+        # `==` takes 1 for True; version 2 of `marshal` writes equal bytes for equal data only. On
+        # a value that contains itself twice, `marshal` would never end: `==` goes first.
         return bool(data == value) and marshal.dumps(data, 2) == marshal.dumps(value, 2)
-    except Exception:  # of a class of the application's
+    except Exception:  # raised by a class of the application
         return False
 
 
@@ -246,7 +247,7 @@ def canonical_json(text: str) -> str:
     `same_for_clients`. No arguments are an empty object, and text that is no JSON stays as it is.
     """
     try:
-        value = json.loads(text or "{}", parse_int=float, parse_float=float)
+        value = json.loads(text or "{}", parse_int=float)
         return json.dumps(value, sort_keys=True, separators=(",", ":"))
     except (RecursionError, ValueError):
         return text
@@ -261,18 +262,18 @@ def same_arguments(one: str, other: str) -> bool:
 
 
 def size(value: object) -> int:
-    """Return how many bytes a value takes as JSON text without spaces. Never raises."""
+    """Return how many bytes a value takes as JSON text. Never raises."""
     try:
         return len(to_json(value, inf_nan_mode="null", fallback=_placeholder))
-    except ValueError:  # a cycle, half of a surrogate pair, or more levels than pydantic takes
-        return len(_COMPACT.encode(to_jsonable(value)).encode())
+    except Exception:  # a cycle, half of a surrogate pair, or more levels than pydantic takes
+        return len(dump_json(value).encode())
 
 
 def is_larger(data: JsonValue, limit: int) -> bool:
-    """Return whether the `size` of JSON data is above `limit`. Stops where it is, so that a small
-    limit costs little.
+    """Return whether the `size` of JSON data is above `limit`, without measuring more than that of
+    it. Escaped characters count as one.
     """
-    left: int = limit
+    left = limit
     pending: list[JsonValue] = [data]
     while pending and left >= 0:
         part = pending.pop()

@@ -51,7 +51,7 @@ from langgraph_agui.client.limits import DEFAULT_LIMITS, ClientLimits
 from langgraph_agui.client.resume import resume_entries
 from langgraph_agui.client.tools import agui_tool
 from langgraph_agui.kernel.telemetry import run_logger
-from langgraph_agui.protocol.json import to_jsonable
+from langgraph_agui.protocol.json import dump_json, to_jsonable
 
 logger = run_logger(__name__)
 
@@ -336,7 +336,7 @@ class _Answer:
         if not self._may_run(call, edited):
             return []
         if edited is not None:
-            arguments = json.dumps(edited, ensure_ascii=False)
+            arguments = dump_json(edited)
             function = agui.FunctionCall(name=call.function.name, arguments=arguments)
             call = call.model_copy(update={"function": function})
         return [self._builder.repeat_call(call)]

@@ -22,7 +22,6 @@ history, here the caller runs it.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,6 +47,7 @@ from langgraph_agui.messages.content import (
     role_of,
     text_of,
 )
+from langgraph_agui.protocol.json import dump_json
 from langgraph_agui.protocol.message_store import MessageStore, StoredMessage
 
 logger = run_logger(__name__)
@@ -306,8 +306,10 @@ class _AIMessageReader:
             args = parsed["args"]
             name = name if parsed["name"] == block["name"] else parsed["name"]
         known = args if isinstance(args, dict) else None
-        if arguments is None or (known is not None and normalized_args(arguments) != _dump(known)):
-            arguments = _dump(known or {})
+        if arguments is None or (
+            known is not None and normalized_args(arguments) != dump_json(known)
+        ):
+            arguments = dump_json(known or {})
         holder = self._assistant(details.get("message_id") or self._message_id)
         call = self._store.add_call(holder, call_id, name)
         call.append(arguments)
@@ -336,13 +338,9 @@ def normalized_args(arguments: str) -> str | None:
     """
     try:
         value = parse_partial_json(arguments) if arguments else {}
-        return _dump(value) if isinstance(value, dict) else None
+        return dump_json(value) if isinstance(value, dict) else None
     except (ValueError, RecursionError):
         return None
-
-
-def _dump(arguments: Mapping[str, Any]) -> str:
-    return json.dumps(arguments, ensure_ascii=False)
 
 
 def _opaque_fields(details: Mapping[str, Any]) -> dict[str, Any]:
