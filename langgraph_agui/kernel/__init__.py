@@ -1,1 +1,1 @@
-"""What every room may import: it knows neither AG-UI nor graphs."""
+"""For every room to import: it knows neither AG-UI nor graphs."""

@@ -22,7 +22,7 @@ P = ParamSpec("P")
 # A time: seconds, or a `timedelta`.
 Duration: TypeAlias = float | timedelta
 
-# A value, or what gives it when it is awaited.
+# A value, or an awaitable of it.
 Maybe: TypeAlias = T | Awaitable[T]
 
 # For large inputs. Tools that hang may fill the event loop's own executor.
@@ -41,7 +41,7 @@ def seconds(duration: Duration | None) -> float | None:
 
 
 async def awaited(value: Maybe[T]) -> T:
-    """Return `value`; if it is awaitable, what it gives. For functions that may be async or not."""
+    """Return `value`; if it is awaitable, its result. For functions that may be async or not."""
     return await value if inspect.isawaitable(value) else value
 
 
@@ -98,11 +98,11 @@ class Caller(Protocol):
     """Calls a function, here or in a thread: `run_here` and `run_in_thread`."""
 
     async def __call__(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call the function and return what it returns."""
+        """Call the function and return its result."""
 
 
 async def run_in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function in a thread of ours and return what it returns: the event loop serves others
+    """Call a function in a thread of ours and return its result: the event loop serves others
     meanwhile.
     """
     call = partial(copy_context().run, function, *args, **kwargs)
@@ -113,7 +113,7 @@ class RunInLoop(Protocol):
     """Runs a coroutine in an event loop, for synchronous code in another thread."""
 
     def __call__(self, work: Coroutine[None, None, T]) -> T:
-        """Block until the coroutine has ended; return what it gives."""
+        """Block until the coroutine has ended; return its result."""
 
 
 async def run_in_thread_with_loop(function: Callable[[RunInLoop], R]) -> R:

@@ -1,4 +1,4 @@
-"""What can go wrong in a run, as codes that a client can act on. Exceptions enter
+"""The failures of a run, as codes that a client can act on. Exceptions enter
 `ErrorClassifier`, codes leave.
 """
 
@@ -84,7 +84,7 @@ class ErrorCode(StrEnum):
     STATE_INVALID = "state_invalid", "The state does not fit its schema."
     # The run, or its silence, took longer than the agent allows.
     RUN_TIMEOUT = "run_timeout", "The agent took too long and was stopped."
-    # The client did not read what the run sent. The run goes on, or not, as `on_disconnect`
+    # The client did not read the run's events. The run goes on, or not, as `on_disconnect`
     # decides.
     READER_TOO_SLOW = (
         "reader_too_slow",

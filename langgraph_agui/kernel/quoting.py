@@ -10,13 +10,13 @@ _MOST = 80
 
 
 def printable(text: str, most: int = 300) -> str:
-    """Return a text with escapes for what is not printable, and cut behind `most` characters."""
+    """Return a text with escapes for unprintable characters, and cut behind `most` characters."""
     cut = _cut(text, most)
     return cut if cut.isprintable() else repr(cut)[1:-1]
 
 
 def quoted(text: object, most: int = _MOST) -> str:
-    """Return a text in quotes, with escapes for what is not printable, and cut behind `most`
+    """Return a text in quotes, with escapes for unprintable characters, and cut behind `most`
     characters.
     """
     return repr(_cut(str(text), most))

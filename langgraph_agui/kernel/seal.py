@@ -36,7 +36,7 @@ class RejectReason(StrEnum):
 
 
 class InvalidEnvelope(Exception):  # noqa: N818  # a state of the data, not a fault of the program
-    """A sealed value does not open, or an envelope does not fit what the client sent with it;
+    """A sealed value does not open, or an envelope does not fit the message that came with it;
     `reason` is why.
 
     It holds nothing of the data or the keys.
@@ -112,7 +112,7 @@ class ReasoningSeal:
         return header + nonce + cipher.encrypt(nonce, data, header + context)
 
     def open(self, data: bytes, context: bytes) -> bytes:
-        """Return what was sealed as `data` with this `context`.
+        """Return the text that was sealed as `data` with this `context`.
 
         Raises:
             InvalidEnvelope: It cannot be opened; `reason` is why.

@@ -38,7 +38,7 @@ try:
 except ImportError:
     context = metrics = trace = _Nothing()  # type: ignore[assignment]
 
-# What may be left out.
+# Kinds of values that may be left out.
 ValueKind: TypeAlias = Literal[
     "client_state",
     "content",
@@ -226,7 +226,7 @@ class RunWatch:
         run_input: The client's input.
 
     Attributes:
-        context: What the code of the run runs in: log records get the ids of the run, spans become
+        context: The context of the run's code: log records get the ids of the run, spans become
             children of its own.
     """
 

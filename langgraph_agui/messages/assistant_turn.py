@@ -62,7 +62,7 @@ class Block:
         return "".join(self.pieces)
 
     def grow(self, text: str) -> str:
-        """Append `text` and return what to show of it now.
+        """Append `text` and return the part to show now.
 
         Half of a surrogate pair waits for its other half. If that never comes, `end` shows U+FFFD.
         """
@@ -76,7 +76,7 @@ class Block:
         return text
 
     def end(self) -> str:
-        """Return what is left to show when nothing more will come: a replacement for half a
+        """Return the rest to show when nothing more will come: a replacement for half a
         pair.
         """
         rest, self.half = "\ufffd" if self.half else "", b""
@@ -97,7 +97,7 @@ class AssistantTurn:
         public_call: Returns the client's id for a call, from the model's id.
         provider: Who made the message, by LangChain's name.
         model: The name of the model.
-        hidden: What of the message clients do not see.
+        hidden: The hidden parts of the message.
     """
 
     def __init__(
@@ -213,7 +213,7 @@ class AssistantTurn:
         return self._last_call in self._hidden_calls
 
     def flush(self) -> list[BlockDelta]:
-        """Return what the splitter still buffers when the message has ended."""
+        """Return the splitter's buffer when the message has ended."""
         return [*filter(self._emits, self.splitter.end())] if self.splitter is not None else []
 
     def rename(self, message_id: str) -> None:
@@ -337,7 +337,7 @@ class AssistantTurn:
     def _envelopes(self, message: AIMessage) -> Iterator[tuple[Holder, Block | None, Envelope]]:
         options = self._values.options
         if options.seal is None and self._hidden != NOTHING:
-            return  # what is silenced looks like what a client has made up
+            return  # hidden words look like words that a client has made up
         if options.seal is None and hides_reasoning(message, options):
             warn_reasoning_dropped()
             return

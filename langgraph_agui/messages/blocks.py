@@ -185,7 +185,7 @@ def _text(value: object) -> str:
 
 
 def _key(index: object, fallback: Hashable) -> Hashable:
-    """Return what identifies a block: its index, if it has one as packages give them."""
+    """Return the identity of a block: its index, if it has one as packages give them."""
     return index if isinstance(index, int | str) else fallback
 
 

@@ -1,4 +1,4 @@
-"""The media of a client's messages: what of them a graph gets, and what is refused before anything
+"""The media of a client's messages: those that a graph gets, and those refused before anything
 runs.
 
 A client's message enters `ClientMedia.admit`, and leaves with inline data that we have decoded and
@@ -82,7 +82,7 @@ class ClientMedia:
         return message.model_copy(update={"content": parts})
 
     def check(self, messages: Iterable[BaseMessage]) -> None:
-        """Check the media in what the graph gets, in any package's form: a client may have made
+        """Check the media that the graph gets, in any package's form: a client may have made
         opaque values itself.
 
         Raises:
@@ -195,7 +195,7 @@ class ClientMedia:
 
 
 def _decoded(text: str) -> bytes | None:
-    """Return what base64 holds; None if it is none. It may have line breaks, lack its padding, or
+    """Return the bytes of base64; None if it is none. It may have line breaks, lack its padding, or
     be made for URLs.
     """
     try:

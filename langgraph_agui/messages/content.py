@@ -65,7 +65,7 @@ _UNANSWERED: Final = ":unanswered"
 # each message.
 SettlingResult: TypeAlias = Callable[[str, str | None, str], ToolMessage]
 
-# What a browser or an upload calls bytes that it does not know: as good as no mime type.
+# The mime types of browsers and uploads for unknown bytes: as good as no mime type.
 OCTETS: Final = "application/octet-stream"
 
 _PARTS: Final[Mapping[Kind, type[MediaPart]]] = {
@@ -125,7 +125,7 @@ _ABOUT: Final = (*_FILENAMES, "detail", "context")
 
 
 def text_of(content: Content) -> str:
-    """Return the text of what a client sees, without its media."""
+    """Return the visible text, without media."""
     if isinstance(content, str):
         return content
     return "".join(part.text for part in content if isinstance(part, agui.TextPart))
@@ -141,7 +141,7 @@ def role_of(message: BaseMessage) -> str:
 
 
 def as_content(content: object) -> str | Sequence[str | ContentBlock]:
-    """Return the content of a message, typed as what its package puts there."""
+    """Return the content of a message, typed as its package's blocks."""
     return cast("str | Sequence[str | ContentBlock]", content)
 
 

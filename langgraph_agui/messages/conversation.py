@@ -18,7 +18,7 @@ class Conversation:
     """An ordered set of messages, each under one id.
 
     Args:
-        held: What the client holds already.
+        held: The messages that the client holds already.
 
     Attributes:
         ids: The ids of all messages.

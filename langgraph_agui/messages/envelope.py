@@ -1,4 +1,4 @@
-"""What a LangChain assistant message holds besides what the client sees of it, as envelopes.
+"""Envelopes: the parts of a LangChain assistant message that its client does not see.
 
 A message and its visible part enter `EnvelopeEncoder`. Envelopes leave: one for each reasoning
 block, one for each signed call, and one for the assistant message with all else. `decode_envelope`
@@ -75,7 +75,7 @@ def to_langchain_calls(calls: Iterable[AGUIToolCall]) -> Calls:
 
 
 def _sent_calls(calls: Calls) -> list[tuple[object, ...]]:
-    """Return what a provider is sent of these calls, to compare."""
+    """Return these calls as a provider gets them, to compare."""
     valid, invalid = calls
     return [
         *((call["id"], call["name"], call["args"], None) for call in valid),
@@ -84,18 +84,18 @@ def _sent_calls(calls: Calls) -> list[tuple[object, ...]]:
 
 
 def visible_text(message: AssistantMessage, thoughts: Iterable[ReasoningMessage]) -> VisibleText:
-    """Return what a client sees of an assistant message and of its reasoning messages."""
+    """Return the visible part of an assistant message and of its reasoning messages."""
     arguments = [call.function.arguments for call in message.tool_calls or ()]
     return VisibleText(message.content or "", [thought.content for thought in thoughts], arguments)
 
 
 class EnvelopeEncoder:
-    """Encodes what is to be kept of one message besides what is visible. A streamed message is the
+    """Encodes the hidden parts of one message. A streamed message is the
     sum of its chunks.
 
     Args:
         message: The message.
-        visible: What the client sees of it.
+        visible: Its visible part.
         thoughts: The reasoning messages that the client sees before it.
         sealed: Whether nobody but the server can read the envelopes.
     """
@@ -281,13 +281,13 @@ def decode_envelope(
 
     Args:
         envelope: The envelope of the message.
-        visible: What the client sees.
+        visible: The visible part.
         text: The visible text.
         sealed: Whether nobody but the server can have made the envelope. If not, only those
             `additional_kwargs` come back that providers' packages read.
 
     Raises:
-        InvalidEnvelope: The envelope is of another message, or what is visible has changed.
+        InvalidEnvelope: The envelope is of another message, or the visible part has changed.
     """
     check_visible(envelope, text, visible_calls_digest(visible))
     provider = envelope.get("p")

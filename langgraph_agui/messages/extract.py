@@ -1,5 +1,5 @@
-"""LangChain messages in other data: in what graphs and nodes take and return, and in the JSON of a
-LangGraph server.
+"""LangChain messages in other data: in the input and output of graphs and nodes, and in the JSON of
+a LangGraph server.
 
 `extract_messages` and `find_messages` take any value and return the messages in it.
 `MessageDecoder` makes messages of the JSON that a server sends, and `encode_for_server` does the
@@ -67,7 +67,7 @@ def extract_removals(value: object, key: str) -> list[str]:
 
 
 def extract_all(value: object, key: str) -> list[BaseMessage]:
-    """Return what both `extract_messages` and `extract_other_messages` find."""
+    """Return the results of both `extract_messages` and `extract_other_messages`."""
     return [*extract_messages(value, key), *extract_other_messages(value, key)]
 
 
@@ -86,7 +86,7 @@ def extract_other_messages(value: object, key: str) -> list[BaseMessage]:
 
 
 def _parts(value: object) -> Iterator[object]:
-    """Yield the states, updates and messages in what a node takes or returns."""
+    """Yield the states, updates and messages in the input or output of a node."""
     if isinstance(value, Command):
         yield from _parts(value.update)
     elif not isinstance(value, Sequence) or isinstance(value, str | bytes):

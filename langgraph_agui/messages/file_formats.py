@@ -1,4 +1,4 @@
-"""What a file is, as its bytes show.
+"""The format of a file, as its bytes show.
 
 Bytes enter `recognise`, a `Format` leaves. The table has what browsers upload and models take; a
 file that is none of these has no format. Base64 may be a path: `//var` is that of the first bytes
@@ -17,7 +17,7 @@ class Format(NamedTuple):
     """A format of files.
 
     Attributes:
-        kinds: What a file of it can be.
+        kinds: The kinds of media that a file of it can be.
         mimes: Its media types, the usual ones first.
         is_open: Whether it has more types than these, as ZIP and text do.
     """

@@ -1,5 +1,5 @@
-"""What of a message its graph's author has silenced: clients do not see it, the model still gets it
-back.
+"""The parts of a message that the graph's author hides: clients do not see them, the model still
+gets them back.
 
 It stays with the message in `response_metadata`, and so in the checkpoint: the next run hides it
 too, also in another process. No provider is sent it.
@@ -18,7 +18,7 @@ HIDDEN: Final = "agui_hidden"
 
 
 class Hidden(NamedTuple):
-    """What clients do not see of a message.
+    """The parts of a message that clients do not see.
 
     Attributes:
         text: Whether its text is hidden.
@@ -38,7 +38,7 @@ class Hidden(NamedTuple):
         return self.shown_tools is not None and tool not in self.shown_tools
 
     def for_message(self, message: BaseMessage) -> "Hidden":
-        """Return what is hidden of a message: all of it, if nothing would be left to see."""
+        """Return the hidden parts of a message: all, if nothing would be left to see."""
         if self == NOTHING or any(self._shows(delta) for delta in read_blocks(message, whole=True)):
             return self
         return EVERYTHING
@@ -52,7 +52,7 @@ class Hidden(NamedTuple):
         return True
 
     def marked(self, message: Message) -> Message:
-        """Return the message with the mark of what is hidden: a copy, if its mark is another.
+        """Return the message with the mark of its hidden parts: a copy, if its mark is another.
         Caches share messages.
         """
         copy = message if hidden_in(message) == self else message.model_copy()
@@ -60,7 +60,7 @@ class Hidden(NamedTuple):
         return copy
 
     def mark(self, message: BaseMessage) -> None:
-        """Put the mark of what is hidden into a message."""
+        """Put the mark of the hidden parts into a message."""
         if hidden_in(message) == self:
             return
         metadata = {key: value for key, value in message.response_metadata.items() if key != HIDDEN}
@@ -77,7 +77,7 @@ EVERYTHING: Final = Hidden(text=True, shown_tools=())
 
 
 def hidden_in(message: BaseMessage) -> "Hidden":
-    """Return what is hidden of a message."""
+    """Return the hidden parts of a message."""
     match message.response_metadata.get(HIDDEN):
         case None:
             return NOTHING
@@ -87,8 +87,8 @@ def hidden_in(message: BaseMessage) -> "Hidden":
 
 
 def hidden_of(text: bool, calls: object) -> "Hidden":
-    """Return what is hidden if `text` is, and calls are shown as `calls` sets: not (False), of
-    these tools, or all.
+    """Return the hidden parts if `text` is hidden, and calls are shown as `calls` sets: not
+    (False), of these tools, or all.
     """
     match calls:
         case False:

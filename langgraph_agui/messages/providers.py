@@ -1,4 +1,4 @@
-"""What is known of providers by their names: who made a message, and whose reasoning is a
+"""Facts about providers, by their names: who made a message, and whose reasoning is a
 summary.
 """
 

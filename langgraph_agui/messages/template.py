@@ -1,4 +1,4 @@
-"""Templates: a provider's own data as JSON with holes for what the client holds anyway.
+"""Templates: a provider's own data as JSON with holes for words that the client holds anyway.
 
 Content and kwargs of a message enter `VisibleText.to_template`. From the AG-UI message that the
 client sends back, `VisibleText.from_template` fills the holes again. A hole is a list that begins
@@ -33,7 +33,7 @@ _REPEATS = 8
 
 @dataclass(slots=True)
 class VisibleText:
-    """What a client sees of one message: the text that holes stand for. It fills the templates of
+    """The visible text of one message, which holes stand for. It fills the templates of
     that message once.
 
     Attributes:
@@ -41,8 +41,8 @@ class VisibleText:
         reasoning: The texts of its reasoning messages.
         arguments: The raw arguments of its calls.
         media: The values of its media sources.
-        blocks: What the envelopes of reasoning messages held, by number.
-        signatures: What the envelopes of calls held, by number.
+        blocks: The content of the envelopes of reasoning messages, by number.
+        signatures: The content of the envelopes of calls, by number.
     """
 
     text: str = ""
@@ -73,7 +73,7 @@ class VisibleText:
         )
 
     def to_template(self, value: object) -> object:
-        """Return `value` as a template. What is not JSON comes as near as JSON can."""
+        """Return `value` as a template. Other values become JSON as near as possible."""
         if isinstance(value, str):
             hole = self._hole(value) if len(value) >= _WORTH else None
             return hole if hole is not None and self._draw(value) else value

@@ -49,10 +49,10 @@ class TagSplitter:
         return "".join(delta.text for delta in deltas if delta.kind == "text")
 
     def feed(self, text: str) -> list[BlockDelta]:
-        """Return what is certain after this much more text: one delta for each stretch, none of
+        """Return the certain part after this much more text: one delta for each stretch, none of
         them empty.
 
-        The splitter buffers what may be the beginning of a tag, and whitespace that may belong to
+        The splitter buffers a possible beginning of a tag, and whitespace that may belong to
         one.
         """
         text = self._buffer + text
@@ -77,7 +77,7 @@ class TagSplitter:
         return deltas + self._deltas(words)
 
     def end(self) -> list[BlockDelta]:
-        """Return what is buffered, now that the message is over: at most one delta."""
+        """Return the buffer, now that the message is over: at most one delta."""
         rest, self._buffer = self._buffer, ""
         return self._deltas(rest.rstrip() if self._reasoning else rest)
 

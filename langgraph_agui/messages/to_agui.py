@@ -81,7 +81,7 @@ def langchain_messages_to_agui(
 
     System messages and messages of unknown kinds are left out; a message without an id gets a
     random one. Reasoning becomes messages of its own before the assistant message that it led to.
-    `encryptedValue` holds what the client does not see but the provider needs:
+    `encryptedValue` holds the hidden parts that the provider needs:
     `agui_messages_to_langchain` makes the same messages again.
 
     Args:
@@ -212,7 +212,7 @@ def _encode_content(
     source: MessageSource,
     call_id: str | None = None,
 ) -> tuple[Content, str | None]:
-    """Return what a client sees of a message's content, and the opaque value with all else; most
+    """Return the visible part of a message's content, and the opaque value with all else; most
     messages need none.
 
     Args:
@@ -283,7 +283,7 @@ def user_or_tool_message(
     Args:
         message: The client's.
         name: Its name by default.
-        envelope: What the message holds besides.
+        envelope: The other parts of the message.
         sealed: Whether nobody but the server can have made the envelope. If not, a model gets
             nothing but what the client sees: the envelope only holds how that is cut into blocks,
             that a result has no name, which call it answers, and what a remote agent calls it.
@@ -361,8 +361,8 @@ def _joined(content: object) -> object:
 
 
 def tool_content(message: agui.ToolMessage) -> Content:
-    """Return what the model reads of a tool's result: the content, and `error` if the content does
-    not hold it.
+    """Return the text of a tool's result for the model: the content, and `error` if the content
+    does not hold it.
     """
     content, error = message.content, message.error
     if not error or error == FAILED_WITHOUT_TEXT or (isinstance(content, str) and error in content):

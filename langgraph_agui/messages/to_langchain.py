@@ -128,7 +128,7 @@ def _portable(message: BaseMessage, providers: Sequence[str]) -> BaseMessage:
 
 
 class ProviderFilter:
-    """Keeps what other providers' models made from those of one graph.
+    """Keeps values of other providers' models from the models of one graph.
 
     Args:
         names: The providers (`model_provider`) of the graph's models; none if they are not known.
@@ -168,7 +168,7 @@ class HistoryConverter:
         thread_id: The thread; sealed values are bound to it.
         reasoning: Who sees reasoning, and how opaque values travel.
         instructions: Whether system and developer messages of the client are converted.
-        providers: What may be sent to the graph's models.
+        providers: The values that may be sent to the graph's models.
     """
 
     thread_id: str = ""
@@ -445,7 +445,7 @@ class _History:
     def _members(
         self, name: str, entities: Sequence[agui.ReasoningMessage | agui.ToolCall]
     ) -> dict[int, object]:
-        """Return what the envelopes of a message's reasoning or calls hold under `name`, by
+        """Return the members `name` in the envelopes of a message's reasoning or calls, by
         number.
         """
         found: dict[int, object] = {}

@@ -262,7 +262,7 @@ _ITEMS: Final[Mapping[EventType, tuple[ItemKind, str]]] = {
 
 
 def item_of(event: Opening | Growing | Closing) -> tuple[ItemKind, str]:
-    """Return what kind of item a streaming event belongs to, and its id."""
+    """Return the kind and the id of a streaming event's item."""
     kind, id_field = _ITEMS[event.type]
     return kind, getattr(event, id_field)
 
@@ -280,8 +280,8 @@ _Chunk: TypeAlias = (
 
 
 class _Kind(NamedTuple):
-    """What chunks of one type stand for; `details` are the fields that only the first chunk needs
-    to have.
+    """The items that chunks of one type stand for; `details` are the fields that only the first
+    chunk needs to have.
     """
 
     name: str
@@ -336,8 +336,8 @@ class ChunkExpander:
         self._open: dict[str | None, _Item] = {}  # by subagent run id; None is the parent agent
 
     def feed(self, event: Event) -> list[Event]:
-        """Return what `event` stands for: a chunk's expansion, or itself after the ends of what it
-        closes.
+        """Return the events that `event` stands for: a chunk's expansion, or itself after the ends
+        of what it closes.
 
         Raises:
             ProtocolError: A chunk opens an item without naming it (`chunk-without-id`), contradicts

@@ -1,4 +1,4 @@
-"""What a client holds after a stream: its messages and state (AG-UI 1.0, client apply step).
+"""The messages and state of a client after a stream (AG-UI 1.0, client apply step).
 
 Events enter, one by one; messages and state can be read at any time.
 """
@@ -42,7 +42,7 @@ class Fold:
 
     Attributes:
         conversation: The live messages behind `messages`.
-        warnings: What the client would complain about on its console while applying the events.
+        warnings: The client's complaints on its console while it applies the events.
     """
 
     def __init__(

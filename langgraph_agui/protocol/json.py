@@ -32,7 +32,7 @@ from pydantic_core import to_json, to_jsonable_python
 from langgraph_agui.protocol.limits import InputLimits
 from langgraph_agui.protocol.wire import ProtocolError, wire_fields
 
-# What `json.loads` can return.
+# The types that `json.loads` returns.
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
 
 # How many levels are followed that are no plain JSON data.
@@ -352,7 +352,7 @@ def check_json(text: bytes, limits: InputLimits, what: str = "The input", before
 
 
 def _outside_strings(text: bytes) -> Iterator[bytes]:
-    """Yield what stands outside of strings, piece by piece."""
+    """Yield the text outside of strings, piece by piece."""
     plain = text.replace(b"\\\\", b"").replace(b'\\"', b"")
     inside = False
     for start in range(0, len(plain), _CHUNK):
@@ -362,7 +362,7 @@ def _outside_strings(text: bytes) -> Iterator[bytes]:
 
 
 def too_large(found: str, limit: int, name: str) -> ProtocolError:
-    """Return the error for what is beyond the limit `name`."""
+    """Return the error for a value beyond the limit `name`."""
     return ProtocolError("too-large", f"{found}; at most {limit} are allowed ({name}).")
 
 

@@ -18,7 +18,7 @@ class _Stored(Generic[_Model]):
     __slots__ = ("_pieces", "model")
 
     def __init__(self, model: _Model) -> None:
-        # The message or call without what came since the last `view`.
+        # The message or call as of the last `view`.
         self.model = model
         self._pieces: list[str] = []
 
@@ -130,7 +130,7 @@ class MessageStore:
     def find_entity(
         self, event: agui.ReasoningEncryptedValueEvent
     ) -> StoredMessage | StoredToolCall | None:
-        """Return what an encrypted value belongs to. Activities take none."""
+        """Return the owner of an encrypted value. Activities take none."""
         if event.subtype == "tool-call":
             return self.find_call(event.entity_id)
         stored = self.find(event.entity_id)

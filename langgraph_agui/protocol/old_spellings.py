@@ -1,4 +1,4 @@
-"""Spellings from before AG-UI 1.0, and what they are in 1.0.
+"""Spellings from before AG-UI 1.0, and those of 1.0.
 
 Wire objects enter and leave; the argument stays as it is. Each spelling that is replaced is named
 in the notes. The reference client reads the same, but for two that it refuses: reasoning in the
@@ -123,7 +123,7 @@ def _source(part: Wire) -> str | None:
 
 
 def _forms(part: object) -> list[str]:
-    """Return what identifies a media part: its file with the file's name, if it has one, and
+    """Return the identity of a media part: its file with the file's name, if it has one, and
     without.
     """
     source = part.get("source") if isinstance(part, Mapping) else None

@@ -50,7 +50,7 @@ def apply_patch(document: object, operations: Iterable[Mapping[str, object]]) ->
 
 
 class Allowance:
-    """What a series of patches may cost.
+    """The budget of a series of patches.
 
     Args:
         max_weight: Bytes of JSON that each document may have, and that they may copy in all. Copies
@@ -63,7 +63,7 @@ class Allowance:
         self.max_weight = self._left = max_weight
 
     def spend(self, cost: int) -> None:
-        """Count what is copied. Raises `TooHeavyError` if it is too much."""
+        """Count a copy. Raises `TooHeavyError` if it is too much."""
         self._left -= cost
         if self._left < 0:
             raise TooHeavyError("too much was copied")
@@ -77,7 +77,7 @@ class Document:
 
     Args:
         value: JSON data.
-        allowance: What the patches may cost, also those of other documents.
+        allowance: The budget of the patches, also of other documents.
 
     Attributes:
         value: The data now. It is replaced, never changed.
@@ -114,7 +114,7 @@ class _Patched:
 
     Args:
         document: JSON data.
-        allowance: What the patch may do.
+        allowance: The budget of the patch.
 
     Attributes:
         written: The bytes of JSON that were written.

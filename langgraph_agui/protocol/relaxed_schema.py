@@ -9,7 +9,7 @@ agent checks its answers against all of its schema.
 from collections.abc import Mapping
 from typing import Final
 
-# How many schemas are kept, and how deep; what is beyond takes any value.
+# How many schemas are kept, and how deep; deeper ones take any value.
 MAX_SCHEMAS: Final = 1000
 MAX_DEPTH: Final = 32
 
@@ -78,7 +78,7 @@ class _Relaxation:
         return {**kept, "allOf": every} if every else kept
 
     def _find(self, reference: str) -> object:
-        """Return what a reference within the document names; True, which takes anything, if it
+        """Return the target of a reference within the document; True, which takes anything, if it
         names nothing.
         """
         start, *steps = reference.split("/")

@@ -95,7 +95,7 @@ def _plain_event(wire: Wire, model: type[GeneratedBaseModel]) -> Event | None:
 
 
 def parse_input(value: Wire, notes: list[str] | None = None) -> agui.RunAgentInput:
-    """Return what a client sends as a `RunAgentInput`, as a producer must read it (AG-UI 1.0, run
+    """Return a client's input as a `RunAgentInput`, as a producer must read it (AG-UI 1.0, run
     input).
 
     Absent lists and objects count as empty. Unknown members, roles and content parts are removed
@@ -188,7 +188,7 @@ def log_notes(notes: Sequence[str]) -> None:
 
 
 def summary(notes: Sequence[str]) -> str:
-    """Return the first warnings about what a client has sent, in one line."""
+    """Return the first warnings about a client's input, in one line."""
     first = "; ".join(map(printable, notes[:_SHOWN]))
     return f"{first}; … ({len(notes)} in all)" if len(notes) > _SHOWN else first
 
@@ -232,7 +232,7 @@ class _Object(NamedTuple):
     fields: dict[str, _Field]
     open: bool
     required: frozenset[str]
-    plain: frozenset[str]  # what pydantic judges alone, if it is not null
+    plain: frozenset[str]  # fields that pydantic judges alone, if not null
 
 
 class _Field(NamedTuple):
@@ -256,7 +256,7 @@ class _Union(NamedTuple):
     members: dict[str, _Object]
 
 
-# What of a value pydantic does not judge alone; None if there is nothing.
+# The parts of a value that pydantic does not judge alone; None if there are none.
 _Shape: TypeAlias = _Object | _List | _Union | type[int] | None
 
 # Stands for a value of an unknown kind, which goes as a whole.
@@ -273,7 +273,7 @@ class _Walk:
         self.errors: list[str] = []
 
     def cut(self, value: object, shape: _Shape, path: str) -> object:
-        """Return `value` without what `shape` does not describe.
+        """Return `value` without fields that `shape` does not describe.
 
         `_DROP` stands for a member of a union that is not known: its list loses the element, an
         optional property goes, a required one takes its object along. A value of a wrong type is
@@ -296,7 +296,7 @@ class _Walk:
             member = cast("_Object", shape)
         removed, errors = len(self.removed), len(self.errors)
         kept = _DROP if member is None else self._object(fields, member, path)
-        if kept is _DROP:  # what was found inside is gone
+        if kept is _DROP:  # the values inside are gone
             del self.removed[removed:], self.errors[errors:]
         return kept
 

@@ -45,7 +45,7 @@ class Verifier:
         self._strict = _ProducerRules(input) if strict else None
 
     def feed(self, event: _Wire) -> list[Event]:
-        """Judge the next event, an SDK event or a wire object, and return what it expands to.
+        """Judge the next event, an SDK event or a wire object, and return its expansion.
 
         Raises:
             ProtocolError: The event breaks a rule; the stream is over then.
@@ -109,8 +109,8 @@ async def _verify_async(events: AsyncIterable[_Wire], verifier: Verifier) -> lis
 class _ProducerRules:
     """Checks one stream, known to be in order, by the rules for producers.
 
-    A `Fold` that starts from `input` follows what the client holds. Without `input`, ids are
-    compared within the stream only, no tool is a frontend tool, and no message is history.
+    A `Fold` that starts from `input` follows the client's messages and state. Without `input`, ids
+    are compared within the stream only, no tool is a frontend tool, and no message is history.
     """
 
     def __init__(self, input: RunAgentInput | None) -> None:  # noqa: A002

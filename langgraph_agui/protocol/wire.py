@@ -1,4 +1,4 @@
-"""The wire form of SDK models, and what the rest of the package shares about it."""
+"""The wire form of SDK models."""
 
 from __future__ import annotations
 

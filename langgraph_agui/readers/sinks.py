@@ -41,17 +41,17 @@ class Sink(Protocol):
         """Receive a whole event."""
 
     def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
-        """Return what receives the fragments of a block."""
+        """Return the writer of a block's fragments."""
 
 
 class Outlet(Protocol[T_contra]):
-    """Takes what a sink makes of events."""
+    """Takes the items that a sink makes of events."""
 
     def put(self, item: T_contra, /) -> object:
         """Take an item."""
 
     def writer(self, make: Callable[[str], T_contra], /) -> Writer:
-        """Return what receives the fragments of a block. `make` makes an item of one fragment, or
+        """Return the writer of a block's fragments. `make` makes an item of one fragment, or
         of several.
         """
 
@@ -67,7 +67,7 @@ class Unmerged(Generic[T]):
         self.put = put
 
     def writer(self, make: Callable[[str], T]) -> Writer:
-        """Return what makes an item of each fragment."""
+        """Return a writer that makes an item of each fragment."""
         put = self.put
         return lambda text: put(make(text))
 
@@ -95,7 +95,7 @@ class EventSink:
         self._outlet.put(event)
 
     def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
-        """Return what puts the content events of a block."""
+        """Return the writer that puts the content events of a block."""
         template: (
             agui.TextMessageContentEvent
             | agui.ReasoningMessageContentEvent
@@ -153,7 +153,7 @@ class SSESink:
         self._outlet.put(frame)
 
     def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
-        """Return what puts the frames of a block's fragments."""
+        """Return the writer that puts the frames of a block's fragments."""
         return self._outlet.writer(DeltaFrame(_DELTA_TYPES[kind], block_id, subagent_run_id).encode)
 
 
@@ -170,7 +170,7 @@ class Broadcaster:
         self._watch = watch
 
     def add(self, sink: Sink) -> None:
-        """Add a reader: it receives what comes from now on."""
+        """Add a reader: it receives all later events."""
         self._sinks.append(sink)
 
     def remove(self, sink: Sink) -> None:
@@ -185,7 +185,7 @@ class Broadcaster:
         self._watch(event)
 
     def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
-        """Return what passes fragments on to the present readers. With one reader it is that
+        """Return the writer to the present readers. With one reader it is that
         reader's own writer.
         """
         writers = [sink.writer(kind, block_id, subagent_run_id) for sink in self._sinks]
@@ -222,7 +222,7 @@ class IdleTimer:
     def writer(
         self, _kind: BlockKind, _block_id: str, _subagent_run_id: str | None = None
     ) -> Writer:
-        """Return what notes that a fragment has come."""
+        """Return a writer that notes each fragment."""
         return lambda _text: setattr(self, "_last", self._loop.time())
 
     def _check(self) -> None:

@@ -112,7 +112,7 @@ class Subscription(Generic[T]):
         self._add(item)
 
     def writer(self, make: Callable[[str], T]) -> Writer:
-        """Return what adds the fragments of a block; `make` makes an item of one, or of several
+        """Return the writer of a block's fragments; `make` makes an item of one, or of several
         that wait together.
         """
         own: _Fragments[T] | None = None
@@ -208,7 +208,7 @@ class Subscription(Generic[T]):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Leave: what still comes is dropped."""
+        """Leave: later items are dropped."""
         self._abandoned = True
         self._items.clear()
         self._last = None

@@ -1,3 +1,3 @@
-"""From what a graph does to AG-UI events: sources, items, steps, state, usage, and the run that
+"""From a graph's run to AG-UI events: sources, items, steps, state, usage, and the run that
 joins them.
 """

@@ -237,7 +237,7 @@ class MessageEmitter:
     # -- readers that join ------------------------------------------------------------------------
 
     def without_unfinished(self, messages: Iterable[Message]) -> list[Message]:
-        """Return `messages` without what is unfinished, which `replay` emits."""
+        """Return `messages` without the unfinished ones, which `replay` emits."""
         unfinished = {
             block for live in self._messages.values() for block in live.unfinished(self._answered)
         }
@@ -263,11 +263,11 @@ class MessageEmitter:
         return result
 
     def replay(self, sink: Sink) -> None:
-        """Emit what is unfinished to a new reader."""
+        """Emit unfinished messages to a new reader."""
         for live in self._messages.values():
             live.replay(sink, self._answered)
 
     def refresh_writers(self) -> None:
-        """Make what is open write to the present readers."""
+        """Make open blocks write to the present readers."""
         for live in self._messages.values():
             live.refresh_writers()

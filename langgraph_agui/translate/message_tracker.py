@@ -70,7 +70,7 @@ class ModelCall:
         nostream: Whether the graph's author has hidden the call.
         structured: Whether the answer is data for the program (`with_structured_output`).
         in_tool: Whether a tool of the same agent calls the model.
-        hidden: What of its message clients do not see.
+        hidden: The hidden parts of its message.
         run_id: The LangChain run.
         source: Which agent the client sees as the message's author.
         live: The message that the call streams.
@@ -114,12 +114,12 @@ class MessageTracker:
     Args:
         emitter: Emits the messages.
         state: The messages of the root graph's state.
-        subagents: Decides what the client sees of subagents.
+        subagents: Decides how the client sees subagents.
         keeps_messages: Whether the graph keeps a conversation. Then the client loses a message of
             the main agent that is not returned by the node that made it.
 
     Attributes:
-        copies: Finds what nodes return once more.
+        copies: Finds messages that nodes return once more.
         keeps_messages: As given.
     """
 
@@ -140,7 +140,7 @@ class MessageTracker:
         self._source_of: dict[str, str | None] = {}
         self._streamed: dict[str, list[tuple[BaseMessage, str]]] = {}
         self.keeps_messages = keeps_messages
-        # What models made in each task of the main agent, by the checkpoint namespace.
+        # The messages made in each task of the main agent, by the checkpoint namespace.
         self._made_in: defaultdict[str, list[StreamingMessage]] = defaultdict(list)
         # Those of them that nodes have put into other channels than the conversation, where results
         # may follow.
@@ -328,7 +328,7 @@ class MessageTracker:
         if subagent is None:
             self._withdraw_unkept(output, namespace)
 
-    # -- what no node keeps -----------------------------------------------------------------------
+    # -- messages that no node keeps --------------------------------------------------------------
 
     def _record_made(self, call: ModelCall, live: StreamingMessage) -> None:
         if call.source.subagent_run_id is None and self.keeps_messages():
@@ -363,8 +363,8 @@ class MessageTracker:
         return streamed | {self._state.public_id(message.id) for message in messages}
 
     def withdraw_kept_elsewhere(self, answer: SettlingResult = not_kept) -> None:
-        """Take back what stands only in other channels, because the run ends; `answer` settles its
-        open calls.
+        """Take back messages that stand only in other channels, because the run ends; `answer`
+        settles its open calls.
         """
         gone, self._kept_elsewhere = self._kept_elsewhere, []
         for live in gone:
@@ -378,7 +378,7 @@ class MessageTracker:
     def withdraw(
         self, namespace: str, kept: Collection[str] = (), *, only_failed: bool = False
     ) -> None:
-        """Take back what models made in a task, and in the tasks inside it.
+        """Take back the messages of models in a task, and in the tasks inside it.
 
         Args:
             namespace: The checkpoint namespace of the task.
@@ -448,7 +448,7 @@ class MessageTracker:
     # -- the end ----------------------------------------------------------------------------------
 
     def close(self, subagent_run_id: str | None = None) -> None:
-        """Close what a subagent has left open, or (None) everything. Later chunks are ignored."""
+        """Close the open messages of a subagent, or (None) all. Later chunks are ignored."""
         for call in list(self._calls):
             if subagent_run_id is None or call.source.visible_id == subagent_run_id:
                 self._end(call)
@@ -473,7 +473,7 @@ class RepeatedMessages:
         self._lock = Lock()
 
     def add(self, namespace: str, message: BaseMessage, subagent: SubagentRun | None) -> None:
-        """Note what a model of this subagent generated in the task with this checkpoint
+        """Note a message that a model of this subagent generated in the task with this checkpoint
         namespace.
         """
         if isinstance(message, AIMessage) and message.id is not None:
@@ -485,10 +485,10 @@ class RepeatedMessages:
     def read_output(
         self, value: object, key: str, namespace: str, subagent: SubagentRun | None
     ) -> NodeOutput:
-        """Return the messages in what a task returns.
+        """Return the messages in the output of a task.
 
         Args:
-            value: What it returns.
+            value: The output.
             key: The channel of the conversation.
             namespace: The checkpoint namespace of the task.
             subagent: The subagent that the task belongs to.
@@ -540,6 +540,6 @@ def _around(namespace: str) -> Iterable[str]:
 
 
 def _content(message: BaseMessage) -> tuple[object, ...]:
-    """What distinguishes two messages with the same id."""
+    """Return the words and calls that distinguish two messages with the same id."""
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     return message.text, [(call["id"], call["name"], call["args"]) for call in calls]

@@ -1,4 +1,4 @@
-"""What nodes and tools emit besides messages and state: custom events, activities, tool output, the
+"""Output of nodes and tools besides messages and state: custom events, activities, tool output, the
 run's result.
 
 It enters as method calls, with the subagent that it is from; events leave through the sink.
@@ -30,13 +30,13 @@ _ActivityEvent: TypeAlias = agui.ActivitySnapshotEvent | agui.ActivityDeltaEvent
 
 @dataclass(eq=False)
 class CustomOutput:
-    """What nodes and tools of one run emit besides messages and state.
+    """The output of a run's nodes and tools besides messages and state.
 
     Attributes:
         sink: Receives the events.
         messages: Receives the messages of remote agents.
         state: Receives the state that nodes write to the custom stream.
-        subagents: Decides what the client sees of subagents.
+        subagents: Decides how the client sees subagents.
         redact: Removes reasoning that the client must not see.
         result: The result of the run, if there is one besides messages.
     """
@@ -122,7 +122,7 @@ class CustomOutput:
         return self.subagents.call_ids.find(subagent.id if subagent is not None else None, call_id)
 
     def emit_written(self, value: object, subagent: SubagentRun | None = None) -> None:
-        """Emit what a node has written to the custom stream: a result, an activity, state, or a
+        """Emit a part of the custom stream: a result, an activity, state, or a
         custom event.
         """
         if self.subagents.hides(subagent):
@@ -138,8 +138,8 @@ class CustomOutput:
     def receive_event(
         self, name: str, value: object, subagent: SubagentRun | None = None, namespace: str = ""
     ) -> Callable[[], None]:
-        """Receive a custom event of the graph, in any thread; return what emits it, to be called in
-        order.
+        """Receive a custom event of the graph, in any thread; return the function that emits it, to
+        be called in order.
 
         It is emitted as it is, with the message or state that it asks to show. That of a remote
         agent stands for the message or activity that it carries.

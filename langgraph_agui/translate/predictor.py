@@ -60,7 +60,7 @@ class Predictor:
                 self._state.owner_ends(call_id, failed=failed)
 
     def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
-        """Return what receives the fragments of a block."""
+        """Return the writer of a block's fragments."""
         write = self._sink.writer(kind, block_id, subagent_run_id)
         if kind != "call" or not self._state.expected:
             return write

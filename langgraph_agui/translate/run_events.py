@@ -58,7 +58,7 @@ class RunEvents:
         sink: Receives the events.
         state: The graph's state as the client sees it; None if clients see nothing of it.
         reasoning: Who sees reasoning, and how it travels.
-        subagents: What clients see of subagents.
+        subagents: How clients see subagents.
         keeps_messages: Whether the graph keeps a conversation: then a message that no node returns
             is withdrawn.
         may_remove_messages: Whether the graph may remove messages by `RemoveMessage`.
@@ -72,12 +72,12 @@ class RunEvents:
         messages: Receives the chunks of model calls and whole messages. Sources call it directly:
             they do so for every token.
         state: The graph's state as the client sees it.
-        subagents: Decides what the client sees of subagents.
+        subagents: Decides how the client sees subagents.
         steps: The steps of the nodes that run.
         errors: Knows which part of the graph raised which error: it names the code if the run fails
             with it.
         usage: Counts the tokens that models report.
-        output: Receives what nodes and tools emit besides messages and state.
+        output: Receives the output of nodes and tools besides messages and state.
         providers: The providers whose models were called.
         paused: Whether the graph has paused; the owner of the run resets it.
         finished: Whether the terminal event was emitted.
@@ -135,7 +135,7 @@ class RunEvents:
     # -- the run ----------------------------------------------------------------------------------
 
     def replay(self, sink: JoinedSink, run_input: RunAgentInput) -> None:
-        """Bring a client that joins up to date: by snapshots, and by what is still open, from its
+        """Bring a client that joins up to date: by snapshots, and by the open items, from their
         beginning.
         """
         sink.event(run_started(run_input))
@@ -236,7 +236,7 @@ class RunEvents:
         self._sink.event(event)
 
     def use_state_as_result(self) -> None:
-        """Make what clients see of the graph's values the result, unless there is one: no message
+        """Make the visible values of the graph the result, unless there is one: no message
         shows its output.
         """
         if self.output.result is None:
@@ -313,7 +313,7 @@ class RunEvents:
         self.state.drop_previews(self.messages.fail_model_call(call))
 
     def remember_model_message(self, call: ModelCall, message: BaseMessage) -> None:
-        """Note what a model call has returned, for `RepeatedMessages`. Any thread may call this."""
+        """Note the message of a model call, for `RepeatedMessages`. Any thread may call this."""
         if not call.is_hidden and not self.subagents.hides(call.subagent):
             self.messages.copies.add(namespace_of(call.metadata), message, call.subagent)
 

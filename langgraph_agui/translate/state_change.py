@@ -54,8 +54,8 @@ def step_to_json(before: Maybe, after: Maybe, key: str) -> Step:
 def step_to_value(
     before: Maybe, value: object, key: str, show: Callable[[object], JsonValue] = to_jsonable
 ) -> Step:
-    """Return the step from `before` to what `show` makes of a graph's value, which may be changed
-    in place later.
+    """Return the step from `before` to the result of `show` for a graph's value, which may be
+    changed in place later.
     """
     if key == "__proto__":  # no patch may name it, so there is nothing to compare with
         before = NOTHING
@@ -65,7 +65,7 @@ def step_to_value(
 
 
 class StateChange:
-    """Collects what changes of the client's state.
+    """Collects the changes of the client's state.
 
     Args:
         before: The client's state. It is never changed itself.
@@ -118,7 +118,7 @@ class StateChange:
         """Return the events that bring the client there.
 
         Args:
-            patchable: Whether what the client holds can be patched: it is an object.
+            patchable: Whether the client's state is an object, so that patches apply.
             deltas: Whether patches are wanted.
             subagent_run_id: The subagent that has changed the state.
         """

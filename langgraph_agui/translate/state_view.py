@@ -39,12 +39,12 @@ class StateView:
     """The client's copy of the state in one run.
 
     Args:
-        client_state: What the client holds when the run begins: `RunAgentInput.state`.
-        contract: What clients may see, and how; None if they see nothing.
+        client_state: The client's state when the run begins: `RunAgentInput.state`.
+        contract: The keys that clients may see, and how; None if they see nothing.
         emit: Receives the events.
 
     Attributes:
-        copy: What the client holds now. It is replaced, never changed.
+        copy: The client's state now. It is replaced, never changed.
         expected: The predictions for each tool.
     """
 
@@ -107,7 +107,7 @@ class StateView:
         return change.events(patchable=False, deltas=self._deltas, subagent_run_id=None)
 
     def client_only(self, state: object) -> dict[str, object]:
-        """Return what in a client's state is its own: no key of the graph's, and no preview."""
+        """Return the client's own part of its state: no key of the graph's, and no preview."""
         if self._contract is not None:
             return self._contract.client_only(state)
         return dict(state) if isinstance(state, Mapping) else {}
@@ -122,7 +122,7 @@ class StateView:
             self._update(self._release(self._ended_owners), {})
 
     def task_end(self, namespace: Namespace, task: str, result: object) -> None:
-        """A task has ended; `result` is what it has written, by channel."""
+        """A task has ended; `result` has its writes, by channel."""
         keys = [str(key) for key in result] if isinstance(result, Mapping) else []
         self._written.setdefault(namespace, set()).update(keys)
         if not namespace:
@@ -227,7 +227,7 @@ class StateView:
     # -- previews ---------------------------------------------------------------------------------
 
     def custom(self, data: object, subagent_run_id: str | None = None) -> bool:
-        """Take what a node has written to the custom stream; return whether it is about state."""
+        """Take a part of the custom stream; return whether it is about state."""
         if (predictions := predictions_in(data)) is not None:
             self.expect(predictions)
             return True
@@ -277,7 +277,7 @@ class StateView:
     def _preview_patch(
         self, owner: str, operations: Sequence[Mapping[str, object]], subagent_run_id: str | None
     ) -> set[str]:
-        """Preview what a patch makes of the client's copy."""
+        """Preview a patch of the client's copy."""
         try:
             result = apply_patch(self.copy, operations)
             if not isinstance(result, dict):
@@ -341,7 +341,7 @@ class StateView:
     # -- the client's copy ------------------------------------------------------------------------
 
     def visible(self, values: Mapping[str, object]) -> dict[str, object]:
-        """Return what clients may see of values of the state; all, if it is nobody's contract."""
+        """Return the visible values of the state; all, if there is no contract."""
         contract = self._contract
         return {
             key: value
@@ -353,7 +353,7 @@ class StateView:
         return self._contract is not None and self._contract.shows(key)
 
     def _target(self, key: str) -> Maybe:
-        """Return what the client should see of a key: the last preview, or else the value without
+        """Return the value of a key for the client: the last preview, or else the value without
         previews.
         """
         previews = (value for (_, name), value in reversed(self._previews.items()) if name == key)

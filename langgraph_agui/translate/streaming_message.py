@@ -26,7 +26,7 @@ class StreamingMessage:
 
     Args:
         turn: The message as a document. This class grows it.
-        conversation: What the client holds.
+        conversation: The client's messages.
         sink: Receives the events.
         streamed: Whether the message arrives in pieces. Only then is the time of its reasoning
             known.
@@ -67,7 +67,7 @@ class StreamingMessage:
                 if block.kind == "call" and not (block.name and block.provider_id):
                     continue
                 if block.kind != "call" and not text and known == len(self.turn.blocks):
-                    continue  # what a late chunk adds without words goes into the encrypted values
+                    continue  # additions of a late chunk without words go into the encrypted values
                 self._open(block)
                 text = block.text if block.kind == "call" else text
             # A splitter must see every text, so its messages do not take the short way.

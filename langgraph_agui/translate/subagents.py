@@ -1,4 +1,4 @@
-"""Subagents: the runs of graphs inside a run, and what a client sees of them (AG-UI 1.0,
+"""Subagents: the runs of graphs inside a run, and how a client sees them (AG-UI 1.0,
 subagents).
 
 Each call of the translation names the subagent run it belongs to. `SUBAGENT_*` events leave here,
@@ -31,7 +31,7 @@ class SubagentRun:
     Attributes:
         id: Its `subagentRunId`.
         name: The graph's own name, or that of the tool or node that runs it.
-        description: What it was asked to do, or what the tool is for.
+        description: Its task, or the purpose of the tool.
         call_id: The tool call that runs it.
         parent: The subagent that started it; None is the main agent.
     """
@@ -56,12 +56,12 @@ class SubagentSink:
         self._sink.event(event)
 
     def writer(self, kind: BlockKind, item_id: str, subagent_run_id: str | None = None) -> Writer:
-        """Return what receives the fragments of a block."""
+        """Return the writer of a block's fragments."""
         return self._sink.writer(kind, item_id, subagent_run_id or self._id)
 
 
 def subagent_sink(sink: Sink, subagent_run_id: str | None) -> Sink:
-    """Return a sink for what is emitted under this `subagentRunId`."""
+    """Return a sink for events under this `subagentRunId`."""
     return sink if subagent_run_id is None else SubagentSink(sink, subagent_run_id)
 
 
@@ -73,7 +73,7 @@ class PublicCallIds:
     tool calls).
 
     Args:
-        conversation: What the client holds. It is an attribute too.
+        conversation: The client's messages. It is an attribute too.
     """
 
     def __init__(self, conversation: Conversation) -> None:
@@ -131,7 +131,7 @@ class SubagentTracker:
 
     Args:
         sink: Receives the events.
-        mode: What clients see of subagents.
+        mode: How clients see subagents.
         call_ids: Finds the tool calls that start subagents.
         close: Closes the open messages and steps of a subagent, by its id.
 

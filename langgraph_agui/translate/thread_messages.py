@@ -86,7 +86,7 @@ class ThreadMessages:
         self._named.update(message_ids)
 
     def find_gone(self, past: PastMessages) -> None:
-        """Find what the client holds of messages that the thread has had and has no more."""
+        """Find messages that the client holds and the thread has no more."""
         self._past = past
         self._gone.update(self.gone_from(self._conversation.messages()))
 

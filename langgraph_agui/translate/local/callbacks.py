@@ -110,7 +110,7 @@ class CallbackSource(BaseCallbackHandler):
         # By `run_id.int`: the hash of a UUID is a function in Python, and this is read for every
         # token.
         self._calls: dict[int, ModelCall] = {}
-        # What is silenced of the messages of this run's models, by id.
+        # The hidden parts of the messages of this run's models, by id.
         self._hidden_messages: dict[str, Hidden] = {}
         self._outputs = ToolOutputs()
         self.runs = RunTree()

@@ -25,7 +25,7 @@ _UNNAMED: Final = "LangGraph"
 
 @dataclass(frozen=True, slots=True)
 class ToolRun:
-    """A run of a tool: the call that it answers, its name, and what it is for."""
+    """A run of a tool: the call that it answers, its name and its purpose."""
 
     call_id: str | None
     name: str

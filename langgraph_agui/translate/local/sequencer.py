@@ -72,9 +72,9 @@ class StreamSequencer:
     def put(self, position: StreamPosition | None, call: Callable[[], None]) -> None:
         """Run `call` when all calls before it have run and the stream has passed `position`.
 
-        A start that the stream has passed overtakes the ends of other tasks, because what its task
-        writes comes next. It does not overtake a failed try: the next try of the same node must
-        come behind that.
+        A start that the stream has passed overtakes the ends of other tasks, because the output of
+        its task writes comes next. It does not overtake a failed try: the next try of the same node
+        must come behind that.
         """
         passed = position is None or position in self._passed
         if passed and (

@@ -36,7 +36,7 @@ class GraphRunner:
     a server.
 
     Args:
-        run_events: Receives what happens.
+        run_events: Receives all reports.
         fail: Receives an exception of the translation itself.
     """
 
@@ -46,7 +46,9 @@ class GraphRunner:
         self._fail = fail
 
     def stop(self) -> None:
-        """Report nothing more, and end what cancelling the task of `run` does not reach."""
+        """Report nothing more, and end the threads that cancelling the task of `run` does not
+        reach.
+        """
         raise NotImplementedError
 
     async def run(
@@ -56,7 +58,7 @@ class GraphRunner:
         context: Any,
         graph: CompiledGraph | None = None,
     ) -> None:
-        """Run the graph to its end. Raises what the graph raises.
+        """Run the graph to its end. Raises the graph's exceptions.
 
         Args:
             graph_input: Its input.

@@ -1,4 +1,4 @@
-"""What the stream of a graph on a LangGraph server reports: tasks, subagents, errors and model
+"""The stream of a graph on a LangGraph server: tasks, subagents, errors and model
 calls.
 
 Parts of the stream enter, in the server's order: a task starts before the graphs that it runs, and
@@ -132,7 +132,7 @@ class RemoteTasks:
             yield ended.run, ended.error or (GeneratorExit() if cancelled else too_many_steps)
 
     def end(self, namespace: Namespace, task: Task) -> Task | None:
-        """A task has ended. Return what was reported of its start; None if it ran before this
+        """A task has ended. Return the report of its start; None if it ran before this
         run.
         """
         _, started = self._running.pop(own_namespace(namespace, task), (namespace, None))
