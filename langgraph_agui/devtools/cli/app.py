@@ -206,8 +206,6 @@ def validate_stream(
     return recording.validate(source, question, header or ())
 
 
-# The command was `replay` before 0.3.
-@app.command("replay", hidden=True, deprecated=True)
 @app.command(
     "play",
     epilog="Exit codes: 0 shown, 1 the stream breaks a rule that ends it, 2 the file cannot be "
