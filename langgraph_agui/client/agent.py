@@ -1,7 +1,7 @@
 """`AGUIClient`: a remote AG-UI agent over HTTP, and `RemoteRun`: one run of it.
 
 In: the agent's address, and inputs of runs. Out: the verified events of each run as they come, and
-what they add up to; the agent's capabilities.
+the messages and state that they make; the agent's capabilities.
 """
 
 import json
@@ -29,8 +29,7 @@ Outcome: TypeAlias = Literal["success", "interrupt", "cancelled", "error"]
 
 
 class AGUIClient:
-    """Any agent that speaks AG-UI 1.0 over HTTP. It keeps no conversation, and may serve many at
-    once.
+    """Any agent that speaks AG-UI 1.0 over HTTP. A client keeps no conversation, and serves many.
 
     ```python
     client = AGUIClient("http://127.0.0.1:8000/agent", headers={"Authorization": f"Bearer {token}"})
@@ -54,7 +53,7 @@ class AGUIClient:
         retries: How often a request is repeated before the first byte of its stream has come: when
             the connection fails, the answer is HTTP 429, 502 or 503, or the thread is busy. Later,
             nothing is repeated.
-        limits: What a run may cost here: bytes, time, rounds of local tools.
+        limits: Limits of a run here: bytes, time, rounds of local tools.
 
     Raises:
         ValueError: `url` is no HTTP address, or HTTP cannot carry one of the `headers`.
@@ -116,7 +115,7 @@ class AGUIClient:
         return RemoteRun(self._endpoint, "/connect", run_input, self.limits)
 
     async def capabilities(self) -> agui.AgentCapabilities:
-        """Return what the agent states that it can do, from `GET <url>/capabilities`.
+        """Return the capabilities that the agent states, from `GET <url>/capabilities`.
 
         AG-UI 1.0 defines the form of capabilities but no route for them.
 
@@ -152,7 +151,7 @@ class RemoteRun(EventStream):
     """A run that starts when you iterate it, once, with `async for` or `for`.
 
     `messages`, `state`, `outcome`, `interrupts`, `pending_tool_call_ids`, `usage` and `result`
-    describe the run as far as it has come; `input` is what is sent. A stream may hold several runs,
+    describe the run as far as it has come; `input` is its request. A stream may hold several runs,
     as a recording does; then they describe the last of them. It raises the errors of
     `langgraph_agui.client.errors`, each after the events that came before it, `RUN_ERROR` included.
 
@@ -198,42 +197,34 @@ class RemoteRun(EventStream):
     @property
     def usage(self) -> list[agui.TokenUsage]:
         """The tokens of the run, one entry for each provider and model; known at its end."""
-        return (self._end.usage if self._end is not None else None) or []
+        return getattr(self._end, "usage", None) or []
 
     @property
     def result(self) -> object:
-        """What the run returned, if it was a success."""
+        """The return value of the run, if it was a success."""
         return getattr(self._end, "result", None) if self.outcome == "success" else None
 
     @property
     def interrupts(self) -> list[agui.Interrupt]:
-        """What the run waits for, if it has paused."""
-        outcome = self._end.outcome if isinstance(self._end, agui.RunFinishedEvent) else None
-        return (
-            list(outcome.interrupts)
-            if isinstance(outcome, agui.RunFinishedInterruptOutcome)
-            else []
-        )
+        """The interrupts that the run waits for, if it has paused."""
+        outcome = getattr(self._end, "outcome", None)
+        if isinstance(outcome, agui.RunFinishedInterruptOutcome):
+            return list(outcome.interrupts)
+        return []
 
     @property
     def pending_tool_call_ids(self) -> list[str]:
-        """The calls that the run left without a result: those it names, else those it started and
-        did not answer.
-        """
+        """The calls that the run left without a result: those it names, else those it started."""
         if self.outcome not in ("success", "interrupt"):
             return []
-        outcome = self._end.outcome if isinstance(self._end, agui.RunFinishedEvent) else None
-        named = (
-            outcome.pending_tool_call_ids
-            if isinstance(outcome, agui.RunFinishedSuccessOutcome)
-            else None
-        )
-        return named or [call_id for call_id, answered in self._calls.items() if not answered]
+        outcome = getattr(self._end, "outcome", None)
+        if isinstance(outcome, agui.RunFinishedSuccessOutcome) and outcome.pending_tool_call_ids:
+            return outcome.pending_tool_call_ids
+        return [call_id for call_id, answered in self._calls.items() if not answered]
 
     @property
     def open_call_ids(self) -> list[str]:
-        """The calls that the run left open, and those of the last assistant message, which it may
-        have inherited.
+        """The calls that the run left open, and those of the last assistant message.
 
         A run that follows an approval, or only reads the thread, does not name calls that it did
         not start.
@@ -265,12 +256,9 @@ class RemoteRun(EventStream):
         except ProtocolError as error:
             if error.code == "document-too-heavy":
                 raise errors.RunLimitError("max_weight", str(error)) from error
-            kind = (
-                errors.EventTooLargeError
-                if error.code == "frame-too-large"
-                else errors.StreamInvalidError
-            )
-            raise kind(error) from error
+            if error.code == "frame-too-large":
+                raise errors.EventTooLargeError(error) from error
+            raise errors.StreamInvalidError(error) from error
 
     def _check_end(self) -> None:
         """Judge the run at the end of the body.
@@ -335,9 +323,6 @@ class RemoteRun(EventStream):
 def _sent(run_input: agui.RunAgentInput) -> bytes:
     """Return a run's input as it is sent: see `AGUIClient.run`."""
     messages = [one for one in run_input.messages if not isinstance(one, agui.ActivityMessage)]
-    sent = run_input.model_copy(
-        update={"messages": messages, "protocol_version": agui.PROTOCOL_VERSION}
-    )
-    return json.dumps(
-        to_jsonable(sent), ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    ).encode()
+    update = {"messages": messages, "protocol_version": agui.PROTOCOL_VERSION}
+    sent = to_jsonable(run_input.model_copy(update=update))
+    return json.dumps(sent, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()

@@ -1,8 +1,7 @@
-"""How to reach an agent over HTTP (AG-UI 1.0, HTTP transport): one code for clients that block and
-that await.
+"""Requests to an agent over HTTP (AG-UI 1.0, HTTP transport), for clients that block or await.
 
 In: an address and headers; the bodies of requests. Out: the bodies of responses, in chunks, and
-errors. Here it is decided when a request is repeated.
+errors. `retry_delay` decides when a request is repeated.
 """
 
 import asyncio
@@ -50,7 +49,7 @@ _HEADER_VALUE: Final = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
 class Endpoint:
     """An agent's address, and how requests are sent there.
 
-    It takes what `AGUIClient` takes.
+    See `AGUIClient` for the arguments.
 
     Attributes:
         url: The address as it was given.
@@ -106,16 +105,18 @@ class Endpoint:
                 yield deadline.each(chunks)
             except httpx2.RequestError as error:
                 deadline.left()
-                what = "fell silent" if isinstance(error, httpx2.ReadTimeout) else "broke off"
+                end = "fell silent" if isinstance(error, httpx2.ReadTimeout) else "broke off"
                 raise errors.StreamTruncatedError(
-                    f"The stream {what} before its run had ended."
+                    f"The stream {end} before its run had ended."
                 ) from error
 
     async def ask(
         self, method: str, path: str, content: object, deadline: Deadline, limit: int
     ) -> tuple[str, bytes]:
-        """Ask one of the agent's routes; return the public URL that has answered, and the body of
-        its answer, cut after `limit` bytes.
+        """Ask one of the agent's routes.
+
+        Returns:
+            The public URL that has answered, and the answer's body, cut after `limit` bytes.
 
         Raises:
             AgentUnreachableError: Nobody answers.
@@ -151,9 +152,7 @@ class Endpoint:
     async def _open(
         self, http: HTTPClient, path: str, content: bytes, deadline: Deadline
     ) -> httpx2.Response:
-        """Send a request, again where it may be repeated; return the response once it is an event
-        stream.
-        """
+        """Return the response that is an event stream; repeat the request where that is allowed."""
         blocking, url = deadline.blocking, self._route(path)
         sleep: Callable[[float], Awaitable[None] | None] = time.sleep if blocking else asyncio.sleep
         headers = self._headers.copy()
@@ -175,9 +174,8 @@ class Endpoint:
                 if is_event_stream(response):
                     return response
                 limit = 0 if response.is_success else MAX_BODY
-                fault = response_error(
-                    response, await read_body(response, limit, blocking=blocking)
-                )
+                body = await read_body(response, limit, blocking=blocking)
+                fault = response_error(response, body)
                 retry_after = response.headers.get("retry-after", "")
             delay = retry_delay(attempt, cause or fault, retry_after)
             if delay is None or attempt >= self._retries:
@@ -205,8 +203,7 @@ class Endpoint:
 
 
 async def send(http: HTTPClient, request: httpx2.Request) -> httpx2.Response:
-    """Send a request; return the response, its body unread. Redirects are followed within the
-    origin.
+    """Send a request, following redirects within its origin; return the response, body unread.
 
     Raises:
         RedirectError: A redirect leads elsewhere, or is one too many.
@@ -218,10 +215,8 @@ async def send(http: HTTPClient, request: httpx2.Request) -> httpx2.Response:
             return response
         await close(response, blocking=isinstance(http, httpx2.Client))
         if following.url.origin != request.url.origin:
-            fault = (
-                f"a redirect to {public(following.url)}, which is another origin. Nothing was "
-                "sent there."
-            )
+            target = public(following.url)
+            fault = f"a redirect to {target}, which is another origin. Nothing was sent there."
             break
         request = following
     else:
@@ -256,9 +251,7 @@ async def _as_async(chunks: Iterator[bytes]) -> AsyncGenerator[bytes]:
 
 
 async def read_body(response: httpx2.Response, limit: int, *, blocking: bool) -> bytes:
-    """Return a response's body, cut after about `limit` bytes and where it breaks off, and close
-    the response.
-    """
+    """Close a response; return its body, cut after about `limit` bytes or where it breaks off."""
     body = bytearray()
     async with body_of(response, blocking=blocking) as chunks:
         with suppress(httpx2.RequestError):
@@ -279,15 +272,12 @@ def retry_delay(attempt: int, error: Exception, retry_after: str = "") -> float 
         retry_after: The `Retry-After` header of the response.
     """
     if isinstance(error, errors.AgentStatusError):
-        may_retry = error.status in _RETRY_STATUSES or (error.status, error.code) == (
-            409,
-            "thread_busy",
-        )
+        is_thread_busy = (error.status, error.code) == (409, "thread_busy")
+        may_retry = is_thread_busy or error.status in _RETRY_STATUSES
+    elif isinstance(error, httpx2.RemoteProtocolError):
+        may_retry = "without sending a response" in str(error)
     else:
-        no_response = isinstance(
-            error, httpx2.RemoteProtocolError
-        ) and "without sending a response" in str(error)
-        may_retry = no_response or isinstance(error, _RETRY_ERRORS)
+        may_retry = isinstance(error, _RETRY_ERRORS)
     if may_retry and retry_after.isdecimal():
         return min(float(retry_after), _MAX_WAIT)
     # Chance only spreads the clients.
@@ -303,9 +293,7 @@ def connection_error(url: httpx2.URL, error: Exception) -> errors.AgentError:
 
 
 def response_error(response: httpx2.Response, body: bytes) -> errors.AgentError:
-    """Return the error for a response that is no event stream; `body` is as much of its body as was
-    read.
-    """
+    """Return the error for a response that is no event stream; `body` may be cut."""
     where, content_type = public(response.request.url), response.headers.get("content-type", "")
     if response.is_success:
         return errors.NotAnEventStreamError(
@@ -344,8 +332,7 @@ def parsed_url(url: str) -> httpx2.URL:
 
 
 def checked_headers(headers: Mapping[str, str], url: httpx2.URL) -> httpx2.Headers:
-    """Return the headers to send to `url`, with its user and password as `Authorization` unless
-    they have one.
+    """Return the headers for `url`, its user and password as `Authorization` unless they have one.
 
     Raises:
         ValueError: HTTP cannot carry a header. The error names the header and does not show its
@@ -355,7 +342,7 @@ def checked_headers(headers: Mapping[str, str], url: httpx2.URL) -> httpx2.Heade
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
             raise ValueError(
                 f"HTTP cannot carry the header {name!r}: look for line ends and characters beyond "
-                f"ASCII."
+                "ASCII."
             )
     checked = httpx2.Headers(dict(headers))
     if url.userinfo and "Authorization" not in checked:

@@ -21,8 +21,7 @@ class AgentError(Exception):
     """A run of a remote agent did not come to its end. The base of all errors here.
 
     Attributes:
-        messages: The conversation as far as it was received, with what was sent; empty if no run
-            was asked for.
+        messages: The messages sent, and those received so far; empty if no run was asked for.
         state: The shared state as far as it was received.
     """
 
@@ -32,21 +31,16 @@ class AgentError(Exception):
     def __reduce__(
         self,
     ) -> tuple[Callable[..., "AgentError"], tuple[object, ...], dict[str, object]]:
-        """Support pickling with all attributes, which by default calls the constructor with the
-        message alone.
-        """
+        """Pickle all attributes: the default passes only the message to the constructor."""
         return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
 class AgentUnreachableError(AgentError):
-    """Nobody answers at the URL: there is no connection, or it breaks before the first byte of an
-    answer.
-    """
+    """Nobody answers at the URL: no connection, or it breaks before an answer's first byte."""
 
 
 class AgentStatusError(AgentError):
-    """The answer is an HTTP error (AG-UI 1.0, HTTP transport: bad input is refused before the
-    stream).
+    """The answer is an HTTP error, as for bad input (AG-UI 1.0, HTTP transport).
 
     Attributes:
         status: The HTTP status.
@@ -64,9 +58,7 @@ class AgentStatusError(AgentError):
 
 
 class RedirectError(AgentStatusError):
-    """The answer is a redirect that is not followed: it leaves the origin of the URL, or is one too
-    many.
-    """
+    """The answer is a redirect that leaves the origin of the URL, or one redirect too many."""
 
 
 class NotAnEventStreamError(AgentError):
@@ -74,9 +66,7 @@ class NotAnEventStreamError(AgentError):
 
 
 class StreamTruncatedError(AgentError):
-    """The stream ended, broke off or fell silent before its run did: that is no success (AG-UI 1.0,
-    runs).
-    """
+    """The stream ended, broke off or fell silent before its run had ended (AG-UI 1.0, runs)."""
 
 
 class StreamInvalidError(AgentError):
@@ -93,9 +83,7 @@ class StreamInvalidError(AgentError):
 
 
 class EventTooLargeError(StreamInvalidError):
-    """An event is longer than the client accepts (10 MiB of characters, AG-UI 1.0, HTTP
-    transport).
-    """
+    """An event is longer than the client accepts: 10 Mi characters by default (AG-UI 1.0)."""
 
 
 class RunLimitError(AgentError):
@@ -130,9 +118,7 @@ class RunFailedError(AgentError):
 
 
 class ToolNotCalledError(AgentError):
-    """The agent called none of the tools that `tool_choice` asks for. AG-UI has no way to force a
-    call.
-    """
+    """The agent called no tool that `tool_choice` asks for. AG-UI cannot force a call."""
 
 
 class ResumeError(AgentError):

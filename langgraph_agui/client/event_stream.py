@@ -24,7 +24,7 @@ class EventStream(ABC):
 
     def __init__(self) -> None:
         self._started = False
-        # What `async with` closes.
+        # The generator that `async with` closes.
         self._entered: AsyncGenerator[agui.Event] | None = None
         # A weak reference: only the loop holds the generator, so leaving the loop ends it.
         self._reading: Callable[[], AsyncGenerator[agui.Event] | Generator[agui.Event] | None] = (
@@ -51,9 +51,7 @@ class EventStream(ABC):
         return events
 
     def __iter__(self) -> Iterator[agui.Event]:
-        """Start; yields events as they come, and blocks in between. Raises `RuntimeError` the
-        second time.
-        """
+        """Start; blocks until each event comes. Raises `RuntimeError` the second time."""
         self._start()
         events = _iterate(self.read(blocking=True))
         self._reading = ref(events)
@@ -80,12 +78,12 @@ class EventStream(ABC):
         return self
 
     async def aclose(self) -> None:
-        """Stop what `async for` reads; nothing happens if it has ended."""
+        """Stop an `async for` over the stream; nothing happens if it has ended."""
         if isinstance(events := self._reading(), AsyncGenerator):
             await events.aclose()
 
     def close(self) -> None:
-        """Stop what `for` reads; nothing happens if it has ended."""
+        """Stop a `for` over the stream; nothing happens if it has ended."""
         if isinstance(events := self._reading(), Generator):
             events.close()
 

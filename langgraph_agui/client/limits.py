@@ -1,4 +1,4 @@
-"""What a remote agent may cost its client.
+"""The limits of a remote run at its client.
 
 In: options. Out: `RunLimitError` for a run that goes beyond one of them.
 """
@@ -7,7 +7,7 @@ import asyncio
 import math
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final, TypeVar
 
 import httpx2
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientLimits:
-    """What a remote agent may cost its client. Beyond a limit, the run ends with a `RunLimitError`.
+    """The limits of a remote run. A run that goes beyond one ends with a `RunLimitError`.
 
     Attributes:
         max_event: The longest event, in characters; 10 Mi by default, as in the reference client. A
@@ -47,10 +47,12 @@ class ClientLimits:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        for name in ("max_event", "max_bytes", "max_weight", "max_tool_rounds", "run_timeout"):
-            value = getattr(self, name)
+        for field in fields(self):
+            value = getattr(self, field.name)
             if (limit := seconds(value)) is not None and limit <= 0:
-                raise ValueError(f"ClientLimits({name}=...) must be above zero, not {value!r}.")
+                raise ValueError(
+                    f"ClientLimits({field.name}=...) must be above zero, not {value!r}."
+                )
 
     def check_bytes(self, received: int) -> None:
         """Raise `RunLimitError` if a run has sent too many bytes."""
@@ -58,9 +60,7 @@ class ClientLimits:
             raise RunLimitError("max_bytes", f"The run sent more than {self.max_bytes:,} bytes.")
 
     def check_tool_rounds(self, rounds: int) -> None:
-        """Raise `RunLimitError` if an agent that has called local tools in so many runs may not run
-        again.
-        """
+        """Raise `RunLimitError` if the agent called local tools in too many runs of one turn."""
         if rounds >= self.max_tool_rounds:
             raise RunLimitError(
                 "max_tool_rounds", f"The agent called local tools in {rounds} runs of one turn."
@@ -84,15 +84,13 @@ class Deadline:
         self.blocking = blocking
 
     def left(self) -> float:
-        """Return the seconds that are left, maybe infinitely many. Raises `RunLimitError` if there
-        are none.
-        """
+        """Return the seconds left, `inf` without a limit. Raises `RunLimitError` if none are."""
         if (left := self._end - time.monotonic()) <= 0:
             raise RunLimitError("run_timeout", f"The run took longer than {self._seconds:g} s.")
         return left
 
     def cap(self, timeout: httpx2.Timeout) -> httpx2.Timeout:
-        """Return the timeouts of a request, none of them longer than what is left."""
+        """Return the timeouts of a request, none longer than the time that is left."""
         if (left := self.left()) == math.inf:
             return timeout
         values = timeout.as_dict().items()

@@ -36,11 +36,7 @@ def resume_entries(
         raise ResumeError(
             "interrupt_unanswered", missing, f"Open and not answered: {_listed(missing)}."
         )
-    if late := [
-        interrupt.id
-        for interrupt in interrupts
-        if interrupt.id in answers and has_expired(interrupt)
-    ]:
+    if late := [one.id for one in interrupts if one.id in answers and has_expired(one)]:
         raise ResumeError(
             "interrupt_expired", late, f"Expired, so they can only be cancelled: {_listed(late)}."
         )

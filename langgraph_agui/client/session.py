@@ -1,7 +1,7 @@
 """`AGUISession`: one conversation with a remote agent, and its `Turn`.
 
-In: what the user sends, answers and changes. Out: the events of the runs, and what the next run is
-sent: the messages, the state and the open interrupts.
+In: the user's messages, answers and changes. Out: the events of the runs, and the messages, state
+and open interrupts for the next run.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ _MESSAGE_TYPES: Final = get_args(get_args(Message)[0])
 
 
 class Turn(EventStream):
-    """One turn of a conversation: a run, and further runs as long as local tools answer all of its
-    calls.
+    """One turn of a conversation: a run, and another one each time local tools answer all calls.
 
     ```python
     async for event in session.send("Hello"):  # or `for event in ...`
@@ -41,14 +40,14 @@ class Turn(EventStream):
     print(turn.text)
     ```
 
-    It raises what its runs raise (`langgraph_agui.client.errors`). When you stop reading, the
-    connection closes, and the session keeps what it has received.
+    It raises the errors of its runs (`langgraph_agui.client.errors`). When you stop reading, the
+    connection closes, and the session keeps all that it has received.
     """
 
     def __init__(self, run_all: Callable[[Turn, bool], AsyncGenerator[agui.Event]]) -> None:
         super().__init__()
         self._run_all = run_all
-        # Those that have begun.
+        # The runs that have begun.
         self.runs: list[RemoteRun] = []
         # The text of each message of the agent itself, in pieces.
         self._texts: dict[str, list[str]] = {}
@@ -60,12 +59,12 @@ class Turn(EventStream):
 
     @property
     def interrupts(self) -> list[agui.Interrupt]:
-        """What the agent waits for."""
+        """The interrupts that the agent waits for."""
         return self.runs[-1].interrupts if self.runs else []
 
     @property
     def result(self) -> object:
-        """What the last run returned, if it was a success."""
+        """The return value of the last run, if it was a success."""
         return self.runs[-1].result if self.runs else None
 
     @property
@@ -75,9 +74,7 @@ class Turn(EventStream):
 
     @property
     def text(self) -> str:
-        """The text of the agent so far, without that of its subagents; a blank line between two
-        messages.
-        """
+        """The agent's text so far without that of subagents, a blank line between messages."""
         return "\n\n".join(text for pieces in self._texts.values() if (text := joined(pieces)))
 
     def read(self, blocking: bool) -> AsyncGenerator[agui.Event]:
@@ -102,14 +99,13 @@ class _SavedSession(BaseModel):
     thread_id: str
     messages: list[Message]
     state: Any
-    typed_state: Any = None  # if it is not what `state` parses to
+    typed_state: Any = None  # if `state` parses to another value
     interrupts: list[agui.Interrupt]
     open_tool_call_ids: list[str]
 
 
 class AGUISession(Generic[StateT]):
-    """Keeps a conversation as the reference client does, and sends all of it with each run (AG-UI
-    1.0, client).
+    """Keeps a conversation and sends it with each run, as in AG-UI 1.0 (client).
 
     ```python
     session = AGUISession[Recipe]("http://127.0.0.1:8000/agent")
@@ -118,9 +114,9 @@ class AGUISession(Generic[StateT]):
     session.state.servings = 6  # sent with the next run
     ```
 
-    Reasoning and encrypted values are kept and returned untouched. A run that fails keeps what it
-    has delivered, and leaves the interrupts open. A run that the agent never started leaves the
-    session as it was. One run at a time.
+    Reasoning and encrypted values are kept and returned untouched. The session keeps all that a
+    failed run has delivered, and the interrupts stay open. A run that the agent never started
+    leaves the session as it was. One run at a time.
 
     `AGUISession[Recipe]` reads the state as `Recipe`, or as any other type that pydantic validates;
     without a type it is JSON data. A state that the agent sends replaces changes that you make
@@ -134,8 +130,8 @@ class AGUISession(Generic[StateT]):
         tools: Tools that run here. The agent may call them; a turn runs on until none of their
             calls is open.
         context: Context for the agent, sent with each run.
-        forwarded_props: What else is sent with each run; its meaning is between application and
-            agent.
+        forwarded_props: Sent with each run as they are; application and agent agree on their
+            meaning.
         on_invalid_state: Is called with the error of a state that the agent sent and that does not
             fit the type; the keys that do not fit keep their values. Without it, the error is
             logged. States are read when you look at `state`, and at the end of each run; one that
@@ -164,7 +160,7 @@ class AGUISession(Generic[StateT]):
     ) -> None:
         self.client = AGUIClient(agent) if isinstance(agent, str) else agent
         self.thread_id = thread_id or str(uuid4())
-        # What the thread waits for: nothing else can be sent before it is answered.
+        # The thread waits for them: nothing else can be sent before they are answered.
         self.interrupts: list[agui.Interrupt] = []
         self.context = list(context)
         self.forwarded_props = dict(forwarded_props or {})
@@ -198,9 +194,7 @@ class AGUISession(Generic[StateT]):
 
     @property
     def pending_tool_calls(self) -> list[agui.ToolCall]:
-        """The calls that the agent left to its client, and that have neither a result nor an
-        interrupt about them.
-        """
+        """The calls that the agent left to its client, without a result or an interrupt."""
         offered = {tool.name for tool in self.tools.offered}
         waiting = set(self._open_calls).difference(
             interrupt.tool_call_id for interrupt in self.interrupts
@@ -261,10 +255,10 @@ class AGUISession(Generic[StateT]):
         )
 
     def connect(self) -> Turn:
-        """Read the thread as the agent has it, from `POST <url>/connect`, which a `LangGraphAgent`
-        serves.
+        """Read the thread as the agent has it, from `POST <url>/connect`.
 
-        No local tool runs: `pending_tool_calls` lists the open calls afterwards.
+        A `LangGraphAgent` serves this route. No local tool runs: `pending_tool_calls` lists the
+        open calls afterwards.
         """
         return Turn(partial(self._run_all, self._start_connect, run_tools=False))
 
@@ -276,9 +270,7 @@ class AGUISession(Generic[StateT]):
         self._state.restore({})
 
     def to_json(self) -> str:
-        """Return the conversation as JSON for `from_json`: thread, messages, state and what is
-        open, nothing else.
-        """
+        """Return thread, messages, state, and open interrupts and calls as JSON for `from_json`."""
         saved = _SavedSession(
             thread_id=self.thread_id,
             messages=self.messages,
@@ -291,8 +283,7 @@ class AGUISession(Generic[StateT]):
 
     @classmethod
     def from_json(cls, text: str, agent: AGUIClient | str, **options: Any) -> Self:
-        """Return a conversation that `to_json` has saved; `options` are further arguments of the
-        class.
+        """Return the conversation that `to_json` saved; `options` are for the constructor.
 
         Raises `ValueError` if `text` is no saved conversation.
         """
@@ -369,9 +360,7 @@ class AGUISession(Generic[StateT]):
     def _start_run(
         self, messages: Sequence[Message] = (), resume: Sequence[agui.ResumeEntry] = ()
     ) -> RemoteRun:
-        """Return the next run. If there are new messages, they come after errors for the calls of
-        stopped tools.
-        """
+        """Return the next run. New messages come after errors for the calls of stopped tools."""
         answered = {
             message.tool_call_id for message in messages if isinstance(message, agui.ToolMessage)
         }
@@ -400,7 +389,7 @@ class AGUISession(Generic[StateT]):
         )
 
     def _receive(self, run: RemoteRun, event: agui.Event) -> None:
-        """Take what an event of `run` changes besides the messages."""
+        """Take the state, interrupts and open calls from an event of `run`."""
         if isinstance(event, agui.StateSnapshotEvent | agui.StateDeltaEvent):
             self._state.receive(run.state)
         elif isinstance(event, agui.RunFinishedEvent):
@@ -408,9 +397,7 @@ class AGUISession(Generic[StateT]):
             self._open_calls = run.open_call_ids
 
     def _require_idle(self) -> None:
-        """Raise `RuntimeError` if a turn is going on. An abandoned one is over, though it may not
-        be finalized.
-        """
+        """Raise `RuntimeError` if a turn is going on. An abandoned one is over."""
         if self._turn is None:
             return
         if not self._turn.abandoned:
@@ -420,7 +407,7 @@ class AGUISession(Generic[StateT]):
             self._keep(self._run)
 
     def _keep(self, run: RemoteRun) -> None:
-        """Keep what a run has delivered that is over, unless that is done."""
+        """Keep the messages and state of a run that is over, unless that is done."""
         if self._run is run:
             self._run = None
             if run.begun:

@@ -56,8 +56,7 @@ class LocalTools:
         self.names = set(self._tools)
 
     async def run(self, call: ToolCall, *, blocking: bool = False) -> ToolMessage:
-        """Run the tool of a call; return its result, or its error. If `blocking`, there is no event
-        loop.
+        """Run the tool of a call; return its result or error. `blocking`: without an event loop.
 
         Raises:
             KeyError: No tool of this name runs here.
@@ -111,8 +110,9 @@ def agui_tool(tool: Mapping[str, Any] | type | Callable[..., object] | BaseTool)
 
 
 def _request(call: ToolCall, tool: BaseTool) -> dict[str, object]:
-    """Return a call as `tool` takes it, with only the arguments that the tool offers: others may be
-    injected ones.
+    """Return a call as `tool` takes it, without arguments that the tool does not offer.
+
+    Those may be injected ones, which are not the agent's to give.
 
     Raises:
         ToolException: The arguments are no JSON object.
@@ -127,25 +127,20 @@ def _request(call: ToolCall, tool: BaseTool) -> dict[str, object]:
     schema = agui_tool(tool).parameters or {}
     names = set(schema.get("properties", ()))
     if schema.get("additionalProperties"):
-        functions = [
-            function for name in ("func", "coroutine") if (function := getattr(tool, name, None))
-        ]
-        specs = [getfullargspec(function) for function in functions or [tool._run]]
-        names |= arguments.keys() - {
-            name for spec in specs for name in [*spec.args, *spec.kwonlyargs]
-        }
+        functions = [getattr(tool, name, None) for name in ("func", "coroutine")]
+        specs = [getfullargspec(one) for one in functions if one] or [getfullargspec(tool._run)]
+        parameters = {name for spec in specs for name in [*spec.args, *spec.kwonlyargs]}
+        names |= arguments.keys() - parameters
     allowed = {name: value for name, value in arguments.items() if name in names}
     return {"type": "tool_call", "id": call.id, "name": call.function.name, "args": allowed}
 
 
 def _error_text(call: ToolCall, error: Exception) -> str:
-    """Return what the agent may know of an error."""
+    """Return the text of an error for the agent, which may not see all."""
     if isinstance(error, ToolException):
         return str(error) or _FAILED
     if isinstance(error, ValidationError):
-        places = "; ".join(
-            f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
-        )
-        return f"The arguments do not fit: {places}"
+        places = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+        return f"The arguments do not fit: {'; '.join(places)}"
     logger.error("The tool %.80r failed", call.function.name, exc_info=error)
     return _FAILED

@@ -32,9 +32,8 @@ class _Unset:
 class TypedState(Generic[StateT]):
     """Keeps both forms of the state.
 
-    Data that the type does not know stays in what is sent, by `three_way_merge`. A `SecretStr` is
-    sent as pydantic writes it, as stars, so changes to it are lost, unless a serializer writes its
-    value.
+    Data that the type does not know is still sent, by `three_way_merge`. A `SecretStr` is sent as
+    pydantic writes it, as stars, so changes to it are lost, unless a serializer writes its value.
 
     A state from the agent is parsed when somebody reads `value`, and by `read`: to parse the state
     after each delta would cost more than everything else. So an invalid state is not reported if
@@ -59,7 +58,7 @@ class TypedState(Generic[StateT]):
         self._received: object = state
         self._unread: deque[object] = deque(maxlen=_MAX_UNREAD)
         self._value: StateT | _Unset = _Unset()
-        # `_value` as JSON data when it was parsed: what differs now are the user's changes.
+        # `_value` as JSON data when it was parsed: differences are the user's changes.
         self._base: JsonValue = {}
         self._reported: object = None
         with suppress(ValidationError):
@@ -76,16 +75,15 @@ class TypedState(Generic[StateT]):
         return self._load(self._received) if isinstance(self._value, _Unset) else self._value
 
     def set(self, value: StateT) -> None:
-        """Replace the state; it is sent with the next run. Raises `ValidationError` if it does not
-        fit.
-        """
+        """Replace the state for the next run. Raises `ValidationError` if it does not fit."""
         self.read()
-        self._value = (
-            self._parse(value) if self._adapter is None else self._adapter.validate_python(value)
-        )
+        if self._adapter is None:
+            self._value = self._parse(value)
+        else:
+            self._value = self._adapter.validate_python(value)
 
     def receive(self, state: object) -> None:
-        """Take a state from the agent. It replaces what the user has changed until now."""
+        """Take a state from the agent. It replaces the user's changes until now."""
         self._received = state
         self._unread.append(state)
 
@@ -110,9 +108,7 @@ class TypedState(Generic[StateT]):
             self._repair(to_jsonable(last), error)
 
     def _repair(self, state: JsonValue, error: ValidationError) -> None:
-        """Take the keys of `state` that fit. The others keep their values, which are sent in their
-        place.
-        """
+        """Take the keys of `state` that fit. The others keep their old values, which are sent."""
         errors = error.errors(include_url=False, include_context=False)
         is_new = errors != self._reported
         unfit = {str(one["loc"][0]) for one in errors if one["loc"]}
@@ -135,22 +131,20 @@ class TypedState(Generic[StateT]):
             self._on_invalid(error)
 
     def to_json(self) -> JsonValue:
-        """Return the state as JSON data: what the agent sent, with the user's changes."""
+        """Return the agent's state as JSON data, with the user's changes."""
         self.read()
         if isinstance(self._value, _Unset):
             return to_jsonable(self._received)
         value = self._dump(self._value)
-        return (
-            value
-            if self._adapter is None
-            else three_way_merge(to_jsonable(self._received), self._base, value)
-        )
+        if self._adapter is None:
+            return value
+        return three_way_merge(to_jsonable(self._received), self._base, value)
 
     def commit(self) -> JsonValue:
-        """Return the same for a run that starts now: then the agent has it.
+        """Return `to_json` for a run that starts now: then the agent has the user's changes.
 
         Raises:
-            ValidationError: What the user has changed does not fit.
+            ValidationError: A change of the user's does not fit.
         """
         state = self.to_json()
         if not isinstance(self._value, _Unset):
@@ -161,8 +155,9 @@ class TypedState(Generic[StateT]):
         return state
 
     def saved_value(self) -> JsonValue:
-        """Return the typed state as JSON data if `to_json` does not give it, because the agent's
-        last did not fit.
+        """Return the typed state as JSON data if it is not in `to_json`, else None.
+
+        It is not if the agent's last state did not fit.
         """
         state = self.to_json()
         if isinstance(self._value, _Unset):

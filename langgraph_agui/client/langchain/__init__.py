@@ -1,3 +1,1 @@
-"""A remote agent as LangChain has models and graphs: a chat model, a node, and the messages that
-both speak in.
-"""
+"""A remote agent as a LangChain chat model and as a node, and the messages of both."""

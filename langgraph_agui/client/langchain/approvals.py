@@ -1,4 +1,4 @@
-"""What a remote agent asks (AG-UI 1.0, interrupts), and which calls the answers let run here.
+"""Questions of a remote agent (AG-UI 1.0, interrupts), and the calls that answers let run here.
 
 In: the agent's interrupts, and the answers to them. Out: questions by LangGraph's `interrupt()`;
 whether a call may run. The agent decides what approves a call, and its payload may be anything, so
@@ -37,9 +37,8 @@ def ask(interrupt: Interrupt, error: str | None = None) -> object:
         value["responseSchema"] = relax_schema(interrupt.response_schema)
     while True:
         # Each pass makes the same calls first, so LangGraph finds the earlier answers for them.
-        payload: object = langgraph_interrupt(
-            {**value, **({"error": error} if error else {}), CANCELLED: True}
-        )
+        question = {**value, "error": error} if error else value
+        payload: object = langgraph_interrupt({**question, CANCELLED: True})
         if payload == _CANCEL or has_expired(interrupt):
             return payload
         checked = _with_approved(payload) if interrupt.reason == "tool_call" else payload
@@ -50,9 +49,7 @@ def ask(interrupt: Interrupt, error: str | None = None) -> object:
 
 
 def _with_approved(payload: object) -> object:
-    """Return the answer to an approval in the form that schemas ask for: not a bare bool, nor only
-    LangChain's.
-    """
+    """Return the answer to an approval with `approved`, as schemas ask for it."""
     if isinstance(payload, bool):
         return {"approved": payload}
     if isinstance(payload, Mapping) and "type" in payload:
@@ -63,9 +60,7 @@ def _with_approved(payload: object) -> object:
 def valid_answers(
     interrupts: Sequence[Interrupt], answers: Mapping[str, object]
 ) -> tuple[dict[str, object], list[str]]:
-    """Return the answers that `ask` got and that still count, and the ids of the other interrupts,
-    to be cancelled.
-    """
+    """Return the answers of `ask` that still count, and the ids of the interrupts to cancel."""
     cancelled = [
         one.id for one in interrupts if answers.get(one.id, _CANCEL) == _CANCEL or has_expired(one)
     ]
@@ -91,9 +86,7 @@ class Approvals:
         return bool(self._about(call_id, name))
 
     def approve(self, call: ToolCall) -> bool:
-        """Return whether each interrupt that asks about a call has an answer that lets it run with
-        its arguments.
-        """
+        """Return whether interrupts ask about a call, and all answers let it run as it is."""
         about = self._about(call["id"], call["name"])
         return bool(about) and all(self._is_approved_by(one, call) for one in about)
 
@@ -135,9 +128,7 @@ def _asks_about(interrupt: Interrupt, call_id: str | None, name: str | None) -> 
 
 
 def _approves(payload: object, call: ToolCall) -> bool:
-    """Understand AG-UI's payload, `{approved, editedArgs?}`, and LangChain's decisions, one or a
-    batch.
-    """
+    """Read AG-UI's payload, `{approved, editedArgs?}`, or LangChain's decisions, one or a batch."""
     if not isinstance(payload, Mapping):
         return payload is True
     batch = payload.get("decisions")
@@ -153,6 +144,5 @@ def _approves(payload: object, call: ToolCall) -> bool:
 
 def _mentions(metadata: Mapping[str, object] | None, word: str | None) -> bool:
     """Return whether the metadata contain `word` as a string, also in JSON within a string."""
-    return bool(word) and f'"{word}"' in json.dumps(
-        metadata or {}, ensure_ascii=False, default=str
-    ).replace("\\", "")
+    text = json.dumps(metadata or {}, ensure_ascii=False, default=str).replace("\\", "")
+    return bool(word) and f'"{word}"' in text

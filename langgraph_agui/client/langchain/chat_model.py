@@ -1,7 +1,7 @@
 """`AGUIChatModel`: a remote AG-UI agent as a LangChain chat model.
 
-In: LangChain messages, and what is bound or passed with the call. Out: the chunks of one message,
-made of the events of one run. The last chunk has how the run ended, its usage, and what ties the
+In: LangChain messages, and the options of the call. Out: the chunks of one message, made of the
+events of one run. The last chunk has the run's outcome, its usage, and the details that tie the
 message to the agent (`langgraph_agui.client.langchain.to_agui_request`).
 """
 
@@ -85,8 +85,8 @@ class AGUIChatModel(BaseChatModel):
     tool that the agent answers itself, because it has one of that name, is among
     `invalid_tool_calls`, so that it does not run twice. `usage_metadata` counts the whole run;
     `finish_reason` is `stop`, `tool_calls`, `interrupt` or `cancelled`. The next call gives the
-    agent its messages back exactly as it sent them. What AG-UI has no place for (`stop`, model
-    settings) is left out with a warning.
+    agent its messages back exactly as it sent them. Options without a place in AG-UI (`stop`, model
+    settings) are left out with a warning.
 
     The conversation's thread is that of the agent's last message in it, so nobody needs to name it.
     A conversation without one begins a new thread.
@@ -114,7 +114,7 @@ class AGUIChatModel(BaseChatModel):
         limits: See `AGUIClient`. Rounds of local tools are counted since the last message of the
             user.
         thread_id: The agent's thread; None finds it in the messages.
-        context: What the agent should know about the application.
+        context: Context for the agent, sent with each run.
         forwarded_props: Sent to the agent as they are.
         cache: Off: an agent has effects, so each call must reach it.
     """
@@ -235,20 +235,14 @@ class AGUIChatModel(BaseChatModel):
         http: HTTPClient | None,
     ) -> _Answer:
         """Return the answer to `messages`, of a run that has not started."""
-        if unknown := [
-            *(name for name in kwargs if name not in _CALL_ARGUMENTS),
-            *(["stop"] if stop else []),
-        ]:
-            logger.warning(
-                "AG-UI has no place for %s, which was left out.", ", ".join(sorted(unknown))
-            )
-        request = to_agui_request(
-            messages, agent_key(self.url), kwargs.get("thread_id") or self.thread_id
-        )
+        given = {*kwargs, "stop"} if stop else {*kwargs}
+        if unknown := sorted(given - _CALL_ARGUMENTS):
+            logger.warning("AG-UI has no place for %s, which was left out.", ", ".join(unknown))
+        thread_id = kwargs.get("thread_id") or self.thread_id
+        request = to_agui_request(messages, agent_key(self.url), thread_id)
         self.limits.check_tool_rounds(request.tool_rounds)
-        resume = resume_entries(
-            request.interrupts, kwargs.get("resume") or {}, kwargs.get("cancel") or ()
-        )
+        answers, cancel = kwargs.get("resume") or {}, kwargs.get("cancel") or ()
+        resume = resume_entries(request.interrupts, answers, cancel)
         run_input = agui.RunAgentInput(
             thread_id=request.thread_id,
             run_id=str(uuid4()),
@@ -270,7 +264,7 @@ class _Answer:
 
     Args:
         run: The run. It has applied each event that comes here.
-        request: What the agent was sent.
+        request: The request to the agent.
         options: The keyword arguments of the call. `on_event` gets each event; the agent must call
             one of the tools that `wanted` names.
     """
@@ -283,23 +277,20 @@ class _Answer:
         self._builder = ChunkBuilder(self._history, self._tools, joins=options.get("joins", False))
 
     def feed(self, event: agui.Event) -> list[ChatGenerationChunk]:
-        """Return what `event` adds; at the run's end also what only a snapshot contains."""
+        """Return the chunks of `event`; at the run's end also those of a snapshot's messages."""
         if (on_event := self._options.get("on_event")) is not None:
             on_event(event)
-        return self._generations(
-            chunk for one in self._history.receive(event) for chunk in self._builder.feed(one)
-        )
+        events = self._history.receive(event)
+        return self._generations(chunk for one in events for chunk in self._builder.feed(one))
 
     def finish(self) -> list[ChatGenerationChunk]:
-        """Return what completes the message after a run without an error.
+        """Return the chunks that complete the message after a run without an error.
 
         Raises:
             ToolNotCalledError: The run was a success, but without a call of a `wanted` tool.
         """
-        run, asked = (
-            self.run,
-            [one for one in self._history.open_calls if one in self._request.asked_calls],
-        )
+        run, open_calls = self.run, self._history.open_calls
+        asked = [one for one in open_calls if one in self._request.asked_calls]
         settled = [chunk for call_id in asked for chunk in self._settle(call_id)]
         leaves_calls, wanted = self._builder.leaves_calls, self._options.get("wanted")
         if wanted and run.outcome == "success" and not leaves_calls:
@@ -309,20 +300,19 @@ class _Answer:
             agent=self._request.agent, thread=run.input.thread_id, **details
         )
         reason = "tool_calls" if leaves_calls else "stop"
-        last.response_metadata["finish_reason"] = (
-            run.outcome if run.outcome in ("interrupt", "cancelled") else reason
-        )
+        if run.outcome in ("interrupt", "cancelled"):
+            reason = run.outcome
+        last.response_metadata["finish_reason"] = reason
         if models := {entry.model for entry in run.usage if entry.model}:
             last.response_metadata["model_name"] = ", ".join(sorted(models))
         last.usage_metadata = usage_metadata(run.usage)
         return self._generations([*settled, *chunks, last])
 
     def _settle(self, call_id: str) -> list[AIMessageChunk]:
-        """Return the chunks after which the caller can run a call that the agent has asked about,
-        or cannot.
+        """Return the chunks that allow or forbid the caller a call that the agent asked about.
 
-        It can if it has approved the call and the agent has left it open. If the agent has
-        announced the call again, it counts with its arguments there.
+        The caller may run the call if it has approved the call and the agent has left it open. If
+        the agent has announced the call again, its arguments there count.
         """
         repeated = self._builder.repeated_call(call_id)
         if repeated is not None:
@@ -342,8 +332,9 @@ class _Answer:
         return [self._builder.repeat_call(call)]
 
     def _may_run(self, call: agui.ToolCall, edited: dict[str, Any] | None = None) -> bool:
-        """Return whether the run leaves a call to the caller, and the answers of the request
-        approve it with its arguments, or with `edited` ones.
+        """Return whether the run leaves a call to the caller, and the request's answers approve it.
+
+        `edited` arguments replace those of the call.
         """
         run, name = self.run, call.function.name
         arguments = normalized_args(call.function.arguments)
@@ -378,7 +369,8 @@ def usage_metadata(usage: Sequence[agui.TokenUsage]) -> UsageMetadata | None:
             "cache_read": entry.cached_input_tokens,
             "cache_creation": entry.cache_write_input_tokens,
         }
-        for key, details in (("input", inputs), ("output", {"reasoning": entry.reasoning_tokens})):
+        outputs = {"reasoning": entry.reasoning_tokens}
+        for key, details in (("input", inputs), ("output", outputs)):
             if known := {name: tokens for name, tokens in details.items() if tokens is not None}:
                 counted[f"{key}_token_details"] = known
         found = add_usage(found, cast("UsageMetadata", counted))

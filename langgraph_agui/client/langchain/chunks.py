@@ -19,10 +19,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 
 from langgraph_agui.client.langchain.approvals import Approvals
 from langgraph_agui.client.langchain.event_history import EventHistory, results_in
-from langgraph_agui.client.langchain.to_agui_request import (
-    PROVIDER,
-    normalized_args,
-)
+from langgraph_agui.client.langchain.to_agui_request import PROVIDER, normalized_args
 from langgraph_agui.messages.content import REMOTE_KWARG
 from langgraph_agui.protocol.event_order import (
     ChunkExpander,
@@ -63,14 +60,13 @@ class MessageChunks:
     the message that it leads to, whose id is not known yet: its chunks have no id and belong to the
     next chunk that has one. The sum has the id of the run's first assistant message.
 
-    What a later event may overwrite (encrypted values, metadata) comes with the last chunk, from
-    `finish`: adding chunks joins strings. Messages of subagents (`subagentRunId`) and of other
+    Values that a later event may overwrite (encrypted values, metadata) come with the last chunk,
+    from `finish`: adding chunks joins strings. Messages of subagents (`subagentRunId`) and of other
     roles than assistant are not part of the message. State, steps, snapshots and the like give no
     chunks; the caller judges how the run ended.
 
-    The message contains what `fold` makes of the stream if no two messages share an
-    id, as AG-UI 1.0 asks of producers. Reasoning and text under one id, which a client would join,
-    stay apart here.
+    The message contains the same messages as `fold` if no two of them share an id, as AG-UI 1.0
+    asks of producers. Reasoning and text under one id, which a client would join, stay apart here.
 
     Args:
         tools: The names of the tools that the caller runs. Calls of any other tool run on the
@@ -80,9 +76,9 @@ class MessageChunks:
             `invalid_tool_calls`, so that it does not run twice. So does one that the run's outcome
             asks about, so that it does not run before there is an answer. None: every call is a
             tool call, and results give no chunks.
-        history: The messages that the agent was sent. What it adds to one of another role, or of a
-            subagent, gives no chunks; nor does a call of the agent's own that is open in them, if
-            it announces the call again. A result that comes only now for a call in them gives one.
+        history: The messages that the agent was sent. Text that it adds to one of another role, or
+            of a subagent, gives no chunks; nor does a call of the agent's own that is open in them,
+            if it announces the call again. A result that comes now for a call in them gives one.
             An open call of the caller's becomes a tool call again, under another id, but
             `agui_messages_of` leaves it out.
 
@@ -140,11 +136,11 @@ class _Block:
     """One content block that grows.
 
     Attributes:
-        kind: What the agent has begun.
+        kind: The kind of item that the agent has begun.
         type: The type of the content block.
         index: Its place in the message.
         id: The id of the text or reasoning message, or of the call.
-        stored: What the reducer holds of it.
+        stored: The message or call of the reducer.
         message_id: The assistant message of a text or call.
         name: The tool of a call.
         is_invalid: The arguments cannot be parsed, so that nobody can run the call.
@@ -188,7 +184,7 @@ class _Block:
         return text
 
     def close(self) -> str:
-        """Return the text that no other half of a surrogate pair has come for."""
+        """Return the text for the first half of a surrogate pair whose other half never came."""
         self.pieces.append(text := clean_text(self.half))
         return "" if self.is_invalid else text
 
@@ -205,31 +201,28 @@ class _Block:
         return deepest > _MAX_DEPTH
 
     def invalidate(self, sent: str) -> str:
-        """Return what makes the arguments unparseable, of which chunks have contained `sent`."""
+        """Return an ending that makes the arguments unparseable; chunks have contained `sent`."""
         self.is_invalid = True
         return next(ending for ending in _INVALID_ENDINGS if normalized_args(sent + ending) is None)
 
     def chunk(self, text: str, *, is_opening: bool = False) -> AIMessageChunk:
         """Return the chunk with `text`; one that opens a call has its id and name."""
         if self.kind != "tool call":
-            return _chunk(
-                self.message_id,
-                {"type": self.type, self.type: text, "id": self.id, "index": self.index},
-            )
+            content = {"type": self.type, self.type: text, "id": self.id, "index": self.index}
+            return _chunk(self.message_id, content)
         call_id, name = (self.id, self.name) if is_opening else (None, None)
         block = {"type": self.type, "id": call_id, "name": name, "args": text, "index": self.index}
         if self.type == "tool_call_chunk":
             return _chunk(self.message_id, block, tool_call_chunks=[block])
-        return _chunk(
-            self.message_id, {key: value for key, value in block.items() if value is not None}
-        )
+        known = {key: value for key, value in block.items() if value is not None}
+        return _chunk(self.message_id, known)
 
 
 class ChunkBuilder:
     """Makes the chunks of one message, of events that are expanded and checked.
 
     Args:
-        history: What the run has emitted so far. It observes each event before `feed` gets it.
+        history: The messages and calls of the run. It observes each event before `feed` gets it.
         tools: The names of the tools that the caller runs; see `MessageChunks`.
         joins: Whether to join the fragments of each block, until anything else comes. The sum is
             the same.
@@ -250,11 +243,9 @@ class ChunkBuilder:
 
     def feed(self, event: Event) -> list[AIMessageChunk]:
         """Return the chunks of the next event."""
-        return (
-            self._append(event)
-            if isinstance(event, Growing)
-            else [*self._joined(), *self._feed(event)]
-        )
+        if isinstance(event, Growing):
+            return self._append(event)
+        return [*self._joined(), *self._feed(event)]
 
     def _feed(self, event: Event) -> list[AIMessageChunk]:
         match event:
@@ -265,11 +256,8 @@ class ChunkBuilder:
             case agui.ToolCallResultEvent():
                 return self._add_result(event)
             case agui.MessagesSnapshotEvent():
-                return [
-                    chunk
-                    for result in results_in(event.messages)
-                    for chunk in self._add_result(result)
-                ]
+                results = results_in(event.messages)
+                return [chunk for result in results for chunk in self._add_result(result)]
             case agui.RunFinishedEvent(outcome=agui.RunFinishedInterruptOutcome(interrupts=asked)):
                 approvals, calls = Approvals(asked), self._calls.items()
                 waiting = [key for key, call in calls if approvals.ask_about(key, call.name)]
@@ -279,26 +267,25 @@ class ChunkBuilder:
     @property
     def _calls(self) -> dict[str, _Block]:
         """The calls by the ids that the agent gave them."""
-        return {
-            item_id: block for (kind, item_id), block in self._blocks.items() if kind == "tool call"
-        }
+        blocks = self._blocks.items()
+        return {item_id: block for (kind, item_id), block in blocks if kind == "tool call"}
 
     def finish(self, **details: object) -> list[AIMessageChunk]:
-        """Return the chunks that complete the message. The last one has `details` and what may
-        change until the end.
+        """Return the chunks that complete the message.
+
+        The last one has `details` and the values that may change until the end.
         """
         chunks = self._joined()
         chunks += [block.chunk(text) for block in self._blocks.values() if (text := block.close())]
         details = {**self._details(), **details}
         kwargs = {REMOTE_KWARG: details} if details else {}
-        return [
-            *chunks,
-            _chunk(None, *self._extras(), additional_kwargs=kwargs, chunk_position="last"),
-        ]
+        last = _chunk(None, *self._extras(), additional_kwargs=kwargs, chunk_position="last")
+        return [*chunks, last]
 
     def update(self, message: AIMessage) -> AIMessage:
-        """Return the sum of the chunks with what has changed since `finish`."""
-        extras, content = {block["index"]: block for block in self._extras()}, message.content
+        """Return the sum of the chunks with the values that have changed since `finish`."""
+        extras = {block["index"]: block for block in self._extras()}
+        content = message.content
         if isinstance(content, list):
             content = [
                 {**one, **extras.get(one.get("index"), {})} if isinstance(one, dict) else one
@@ -314,26 +301,23 @@ class ChunkBuilder:
         return any(block.is_runnable for block in self._blocks.values())
 
     def repeat_call(self, call: agui.ToolCall) -> AIMessageChunk:
-        """Return the chunk that makes a call which the agent was sent the caller's to run."""
-        block = self._add(
-            ("tool call", call.id), self._history.calls[call.id], name=call.function.name
-        )
+        """Return the chunk that gives the caller a call to run, which the agent was sent."""
+        key: _Key = ("tool call", call.id)
+        block = self._add(key, self._history.calls[call.id], name=call.function.name)
         return block.chunk(block.append(call.function.arguments), is_opening=True)
 
     def repeated_call(self, call_id: str) -> agui.ToolCall | None:
-        """Return a call that the agent was sent as the agent has announced it again; None if it has
-        not.
-        """
+        """Return a call that the agent was sent and has announced again, as it stands there."""
         block = self._blocks.get(("tool call", call_id))
         if block is None or block.id == call_id:
             return None
-        return agui.ToolCall(
-            id=call_id, function=agui.FunctionCall(name=block.name or "", arguments=block.text)
-        )
+        function = agui.FunctionCall(name=block.name or "", arguments=block.text)
+        return agui.ToolCall(id=call_id, function=function)
 
     def withhold(self, call_id: str) -> list[AIMessageChunk]:
-        """Return the chunk that makes a call of the caller's unparseable: nothing else takes back
-        what was sent.
+        """Return the chunk that makes a call of the caller's unparseable.
+
+        Nothing else takes back a call that chunks contain.
         """
         call = self._blocks.get(("tool call", call_id))
         if self._tools is None or call is None or not call.is_runnable:
@@ -343,8 +327,9 @@ class ChunkBuilder:
     def _begin_message(
         self, event: agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent
     ) -> list[AIMessageChunk]:
-        """Open the block of a message. One that is opened again continues; one that a call began
-        waits for content.
+        """Open the block of a message.
+
+        A message that is opened again continues; one that a call began waits for content.
         """
         key, message = item_of(event), self._history.own_message(event.message_id)
         message_id = event.message_id if isinstance(event, agui.TextMessageStartEvent) else None
@@ -367,10 +352,8 @@ class ChunkBuilder:
         # share an id.
         if call_id in history.sent_calls or event.parent_message_id in self._messages:
             message_id = event.parent_message_id or call_id
-        stored = history.store.find(message_id) or StoredMessage(
-            agui.AssistantMessage(id=message_id)
-        )
-        self._messages.setdefault(message_id, stored)
+        new = StoredMessage(agui.AssistantMessage(id=message_id))
+        self._messages.setdefault(message_id, history.store.find(message_id) or new)
         block = self._add(key, history.calls[call_id], message_id, event.tool_call_name)
         return [block.chunk("", is_opening=True)]
 
@@ -384,9 +367,8 @@ class ChunkBuilder:
             type_ = "server_tool_call_chunk" if is_agents else "tool_call_chunk"
             if own_id in self._history.open_calls:
                 own_id += ":approved"  # an earlier message has the call under its own id
-        self._blocks[key] = _Block(
-            kind, type_, next(self._indices), own_id, stored, message_id, name
-        )
+        index = next(self._indices)
+        self._blocks[key] = _Block(kind, type_, index, own_id, stored, message_id, name)
         return self._blocks[key]
 
     def _append(self, event: Growing) -> list[AIMessageChunk]:
@@ -405,22 +387,16 @@ class ChunkBuilder:
     def _joined(self) -> list[AIMessageChunk]:
         """Return the chunks of the text that waits."""
         waiting, self._waiting = self._waiting, defaultdict(list)
-        return [
-            self._blocks[key].chunk(text)
-            for key, texts in waiting.items()
-            if (text := "".join(texts))
-        ]
+        texts = {key: "".join(pieces) for key, pieces in waiting.items()}
+        return [self._blocks[key].chunk(text) for key, text in texts.items() if text]
 
     def _add_result(self, event: agui.ToolCallResultEvent) -> list[AIMessageChunk]:
         """Add a result, one for each call. The caller cannot run a call that has one."""
-        call_id, call = event.tool_call_id, self._blocks.get(("tool call", event.tool_call_id))
-        if (
-            self._tools is None
-            or not self._history.is_own(event.subagent_run_id)
-            or call_id in self._answered
-        ):
-            return []
-        if call is None and call_id not in self._history.open_calls:
+        call_id, content = event.tool_call_id, event.content
+        call = self._blocks.get(("tool call", call_id))
+        is_known = call is not None or call_id in self._history.open_calls
+        is_own = self._history.is_own(event.subagent_run_id)
+        if self._tools is None or call_id in self._answered or not (is_known and is_own):
             return []
         self._answered.add(call_id)
         block = {
@@ -428,27 +404,21 @@ class ChunkBuilder:
             "id": event.message_id,
             "tool_call_id": call_id,
             "status": "error" if self._history.has_failed(event) else "success",
-            "output": event.content
-            if isinstance(event.content, str)
-            else to_jsonable(event.content),
+            "output": content if isinstance(content, str) else to_jsonable(content),
             **({} if event.metadata is None else {"extras": {"metadata": event.metadata}}),
             "index": next(self._indices),
         }
-        return [
-            _chunk(call.message_id if call is not None else None, block),
-            *self.withhold(call_id),
-        ]
+        message_id = None if call is None else call.message_id
+        return [_chunk(message_id, block), *self.withhold(call_id)]
 
     def _details(self) -> dict[str, object]:
-        """Return what the blocks have no place for, as `to_agui_request` describes it."""
+        """Return the details that blocks have no place for; `to_agui_request` describes them."""
         messages = {key: self._history.details(stored) for key, stored in self._messages.items()}
+        calls = {block.id: self._call_details(key, block) for key, block in self._calls.items()}
         results = self._history.result_details()
         details = {
             "messages": {key: value for key, value in messages.items() if value},
-            "calls": {
-                block.id: self._call_details(call_id, block)
-                for call_id, block in self._calls.items()
-            },
+            "calls": calls,
             "results": {key: value for key, value in results.items() if key in self._answered},
         }
         return {key: value for key, value in details.items() if value}

@@ -1,8 +1,8 @@
-"""What one run of a remote agent has emitted so far.
+"""The history of one run of a remote agent.
 
 In: the run's events, after the reducer has applied them. Out: the messages and calls that the
-reducer holds, also those that a snapshot has dropped or renamed; events for what only a snapshot
-contains.
+reducer holds, also those that a snapshot has dropped or renamed; events for those that only a
+snapshot contains.
 """
 
 from collections.abc import Iterable
@@ -71,34 +71,25 @@ class EventHistory:
             self.calls.setdefault(call_id, stored)
 
     def _add_result(self, result: agui.ToolCallResultEvent) -> None:
-        stored = self.store.find(result.message_id)
-        if (
-            stored is not None
-            and result.tool_call_id in self.calls
-            and self.is_own(result.subagent_run_id)
-        ):
+        stored, is_own = self.store.find(result.message_id), self.is_own(result.subagent_run_id)
+        if stored is not None and is_own and result.tool_call_id in self.calls:
             self.results.setdefault(result.tool_call_id, stored)
 
     def _find_open_calls(self) -> dict[str, agui.ToolCall]:
-        calls = open_tool_calls(self.store.views())
-        return {
-            call_id: call for call_id, call in calls.items() if self.own_holder(call_id) is not None
-        }
+        calls = open_tool_calls(self.store.views()).items()
+        return {key: call for key, call in calls if self.own_holder(key) is not None}
 
     def receive(self, event: agui.Event) -> list[agui.Event]:
-        """Observe an event and return it. If it ends the run, events for what only a snapshot
-        contains come first.
+        """Observe an event and return it.
+
+        If it ends the run, events for messages and calls that only a snapshot contains come first.
         """
         events = [event]
         if isinstance(event, Growing):
             return events
         if self._snapshot and isinstance(event, agui.RunFinishedEvent):
-            expander = ChunkExpander()
-            events = [
-                one
-                for missing in (*self._missing_events(), event)
-                for one in expander.feed(missing)
-            ]
+            expander, missing = ChunkExpander(), self._missing_events()
+            events = [one for chunk in [*missing, event] for one in expander.feed(chunk)]
         for one in events:
             self.observe(one)
         return events
@@ -119,9 +110,7 @@ class EventHistory:
                     self._add_result(result)
             case agui.RunStartedEvent() if event.input is not None:
                 self.open_calls = self._find_open_calls()
-            case agui.SubagentStartedEvent() if (
-                self._joins_subagents and event.parent_tool_call_id is None
-            ):
+            case agui.SubagentStartedEvent(parent_tool_call_id=None) if self._joins_subagents:
                 if event.parent_subagent_run_id in self._own_runs:
                     self._own_runs.add(event.subagent_run_id)
 
@@ -145,28 +134,23 @@ class EventHistory:
     def has_failed(self, result: agui.ToolCallResultEvent) -> bool:
         """Return whether the tool has failed, by the event's metadata or a snapshot."""
         stored = self.store.find(result.message_id)
-        error = getattr(stored.model, "error", None) if stored is not None else None
-        return error is not None or (result.metadata or {}).get("status") == "error"
+        has_error = stored is not None and getattr(stored.model, "error", None) is not None
+        return has_error or (result.metadata or {}).get("status") == "error"
 
     def details(self, stored: StoredMessage | StoredToolCall) -> dict[str, Any]:
-        """Return what may change after a message or call has ended: `name`, `encrypted_value` and
-        `metadata`.
+        """Return the `name`, `encrypted_value` and `metadata` of a message or call as last known.
 
-        If a later snapshot leaves one of them out, it is the last that was known.
+        They may change after its end. One that a later snapshot leaves out stays.
         """
         model, names = stored.view(), ("name", "encrypted_value", "metadata")
-        now = (
-            self.store.find_call(model.id)
-            if isinstance(stored, StoredToolCall)
-            else self.store.find(model.id)
-        )
+        is_call = isinstance(stored, StoredToolCall)
+        now = self.store.find_call(model.id) if is_call else self.store.find(model.id)
         return fields_of(model, *names) | fields_of((now or stored).view(), *names)
 
     def result_details(self) -> dict[str, dict[str, Any]]:
-        """Return by call what was not known when its result came.
+        """Return, by call, the details that may become known after its result.
 
-        This is the `error` and `encrypted_value` of the result, and its `id` if a snapshot has
-        another one.
+        They are the result's `error` and `encrypted_value`, and its `id` if a snapshot has another.
         """
         messages = reversed(self.store.views())  # of two results of one call, the first counts
         by_call = {
@@ -182,48 +166,36 @@ class EventHistory:
         return {call_id: details for call_id, details in found.items() if details}
 
     def _missing_events(self) -> list[agui.Event]:
-        """Return events for what only a snapshot contains, from the last user message on.
+        """Return events for messages that only a snapshot has, from the last user message on.
 
         A server may give a message another id in a snapshot, so one with the same text is the same
         message. This ignores messages before the last user message: an answer may repeat an earlier
         one.
         """
         messages = [message for message in self._snapshot if message.subagent_run_id is None]
-        users = [
-            place for place, message in enumerate(messages) if isinstance(message, agui.UserMessage)
-        ]
-        earlier = self._earlier if users else ()
-        messages = messages[users[-1] + 1 :] if users else messages
-        texts = {
-            stored.view().content
-            for message_id, stored in self._messages.items()
-            if message_id not in earlier
-        }
+        users = [place for place, one in enumerate(messages) if isinstance(one, agui.UserMessage)]
+        known = {*self._messages}
+        if users:
+            messages = messages[users[-1] + 1 :]
+            known -= self._earlier
+        texts = {self._messages[message_id].view().content for message_id in known}
         waiting = self.calls.keys() - self.answered
-        events: list[agui.Event] = [
-            result for result in results_in(messages) if result.tool_call_id in waiting
-        ]
+        results = results_in(messages)
+        events: list[agui.Event] = [one for one in results if one.tool_call_id in waiting]
         # A result may have been streamed after the snapshot that introduced its call.
         by_call = {result.tool_call_id: result for result in results_in(self.store.views())}
         for message in messages:
-            if message.id in self._messages or not isinstance(
-                message, agui.AssistantMessage | agui.ReasoningMessage
-            ):
+            if message.id in self._messages:
                 continue
-            if message.content and message.content not in texts:
-                kind = (
-                    agui.TextMessageChunkEvent
-                    if message.role == "assistant"
-                    else agui.ReasoningMessageChunkEvent
-                )
-                events.append(
-                    kind(message_id=message.id, delta=message.content, metadata=message.metadata)
-                )
-            calls = [
-                call
-                for call in getattr(message, "tool_calls", None) or ()
-                if call.id not in self.calls
-            ]
+            if not isinstance(message, agui.AssistantMessage | agui.ReasoningMessage):
+                continue
+            text, metadata = message.content, message.metadata
+            if text and text not in texts:
+                is_answer = message.role == "assistant"
+                kind = agui.TextMessageChunkEvent if is_answer else agui.ReasoningMessageChunkEvent
+                events.append(kind(message_id=message.id, delta=text, metadata=metadata))
+            held = getattr(message, "tool_calls", None) or ()
+            calls = [call for call in held if call.id not in self.calls]
             events += [
                 agui.ToolCallChunkEvent(
                     tool_call_id=call.id,

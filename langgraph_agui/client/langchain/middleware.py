@@ -1,4 +1,4 @@
-"""`RemoteInterrupts`: an agent whose model is a remote agent asks what that one waits for.
+"""`RemoteInterrupts`: questions of the remote agent that is the model of a `create_agent` agent.
 
 In: the answers of `AGUIChatModel`. Out: LangGraph's interrupts, and their answers for the model's
 next call.
@@ -37,9 +37,7 @@ class RemoteInterrupts(AgentMiddleware[_State, Any]):
     state_schema = _State
 
     def before_agent(self, state: _State, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Forget the answers of an earlier turn: if its agent did not accept them, it never
-        will.
-        """
+        """Forget the answers of an earlier turn: its agent will not accept them any more."""
         return {"agui_answers": {}} if state.get("agui_answers") else None
 
     @hook_config(can_jump_to=["model"])
@@ -58,11 +56,8 @@ class RemoteInterrupts(AgentMiddleware[_State, Any]):
             ToolMessage(WITHHELD, tool_call_id=call["id"] or "", name=call["name"])
             for call in withheld_calls(last)
         ]
-        return {
-            "agui_answers": answers,
-            "messages": results,
-            **({} if last.tool_calls else {"jump_to": "model"}),
-        }
+        update = {"agui_answers": answers, "messages": results}
+        return update if last.tool_calls else {**update, "jump_to": "model"}
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -80,16 +75,11 @@ class RemoteInterrupts(AgentMiddleware[_State, Any]):
 
 
 def _with_answers(request: ModelRequest[Any]) -> ModelRequest[Any]:
-    interrupts = next(
-        (open_interrupts(one) for one in reversed(request.messages) if isinstance(one, AIMessage)),
-        [],
-    )
-    if not interrupts:
+    last = next((one for one in reversed(request.messages) if isinstance(one, AIMessage)), None)
+    if last is None or not (interrupts := open_interrupts(last)):
         return request
     # An interrupt without an answer will get none: a new turn has begun instead.
-    answers, cancel = valid_answers(
-        interrupts, cast("dict[str, Any]", request.state.get("agui_answers") or {})
-    )
-    return request.override(
-        model_settings={**request.model_settings, "resume": answers, "cancel": cancel}
-    )
+    given = cast("dict[str, Any]", request.state.get("agui_answers") or {})
+    answers, cancel = valid_answers(interrupts, given)
+    settings = {**request.model_settings, "resume": answers, "cancel": cancel}
+    return request.override(model_settings=settings)

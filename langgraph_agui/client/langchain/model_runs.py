@@ -53,7 +53,7 @@ class ModelRuns:
         self._new_results: list[ToolMessage] = []
 
     async def messages(self, given: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """Read the run to its end and return its messages. `given` is what the agent was sent.
+        """Read the run to its end and return its messages. `given` was sent to the agent.
 
         Raises the errors of `langgraph_agui.client.errors`.
         """
@@ -61,12 +61,11 @@ class ModelRuns:
         reported = 0
         while (event := await self._peek()) is not None:
             if self._opens_item(event):
-                # Only what is new since the last model run: callbacks format all of it.
+                # Only the messages since the last model run: callbacks format all of them.
                 prompt = messages[reported:] if self._builders else [*given, *messages]
                 reported = len(messages)
-                messages.append(
-                    await RemoteModel(runs=self, cache=False).ainvoke(prompt, self._config)
-                )
+                model = RemoteModel(runs=self, cache=False)
+                messages.append(await model.ainvoke(prompt, self._config))
             else:
                 self._queue.popleft()
                 await self._forward(event)
@@ -89,21 +88,20 @@ class ModelRuns:
         local_tools = {tool.name for tool in self._run.input.tools or ()}
         open_items, text_ids = set[tuple[ItemKind, str]](), set[str]()
         waits_for_tools, results_before = False, self._result_count
-        while (event := await self._peek()) is not None and not isinstance(
-            event, agui.RunFinishedEvent
-        ):
+        while (event := await self._peek()) is not None:
+            if isinstance(event, agui.RunFinishedEvent):
+                break
             if isinstance(event, Opening) and self._opens_item(event):
-                is_other_text = isinstance(event, agui.TextMessageStartEvent) and bool(
-                    text_ids - {event.message_id}
-                )
+                kind, item_id = item = item_of(event)
+                is_other_text = kind == "text message" and bool(text_ids - {item_id})
                 has_results = self._result_count > results_before
                 if not open_items and (has_results or (is_other_text and not waits_for_tools)):
                     break
-                open_items.add(item_of(event))
-                if isinstance(event, agui.TextMessageStartEvent):
-                    text_ids.add(event.message_id)
+                open_items.add(item)
+                if kind == "text message":
+                    text_ids.add(item_id)
                 elif isinstance(event, agui.ToolCallStartEvent):
-                    waits_for_tools = waits_for_tools or event.tool_call_name in local_tools
+                    waits_for_tools |= event.tool_call_name in local_tools
             elif isinstance(event, Closing):
                 open_items.discard(item_of(event))
             self._queue.popleft()
@@ -119,27 +117,23 @@ class ModelRuns:
             yield chunk
 
     async def _peek(self) -> agui.Event | None:
-        """Return the next event without consuming it; before the end, those for what only a
-        snapshot contains.
-        """
+        """Return the next event of `EventHistory.receive`, without consuming it."""
         if not self._queue and (event := await anext(self._events, None)) is not None:
             self._queue.extend(self._history.receive(event))
         return self._queue[0] if self._queue else None
 
     def _opens_item(self, event: agui.Event) -> bool:
-        """Return whether an event opens something of the agent itself that was not sent already."""
+        """Return whether an event opens a new item of the agent itself."""
         match event:
-            case agui.ToolCallStartEvent():
-                is_sent = event.tool_call_id in self._history.open_calls
-                return not is_sent and self._history.own_holder(event.tool_call_id) is not None
+            case agui.ToolCallStartEvent(tool_call_id=call_id):
+                is_sent = call_id in self._history.open_calls
+                return not is_sent and self._history.own_holder(call_id) is not None
             case agui.TextMessageStartEvent() | agui.ReasoningMessageStartEvent():
                 return self._history.own_message(event.message_id) is not None
         return False
 
     async def _forward(self, event: agui.Event) -> None:
-        """Pass on what is not part of a message. What comes from subagents that tools have called
-        stays there.
-        """
+        """Pass on an event that is no part of a message, but no result from a tool's subagent."""
         match event:
             # The conversation has no place for results of unknown calls.
             case agui.ToolCallResultEvent() if event.tool_call_id in self._history.calls:
@@ -177,7 +171,7 @@ class ModelRuns:
     def _completed(
         self, message: BaseMessage, results: Mapping[str, Mapping[str, Any]]
     ) -> BaseMessage:
-        """Return a message with what the run has added or renamed since it ended."""
+        """Return a message with the details that the run has changed since its end."""
         if isinstance(message, AIMessage):
             return self._builders[message.id].update(message)
         details = {

@@ -51,7 +51,7 @@ def _merge_answers(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str,
 
 
 class _State(TypedDict, total=False):
-    """What the small graph keeps between two runs of the agent, besides its messages.
+    """The state of the small graph between two runs of the agent, besides its messages.
 
     Attributes:
         given: The messages of the graph around it.
@@ -90,8 +90,9 @@ _FRESH: Final[_State] = {
 
 
 def _state_schema(messages_key: str) -> type[_State]:
-    """Return `_State` with a channel for messages, named as in the graph around it: tools write to
-    it.
+    """Return `_State` with a channel for messages, named as in the graph around it.
+
+    Tools write to this channel.
     """
     channels = get_type_hints(_State, include_extras=True)
     annotations = {**channels, messages_key: Annotated[list[AnyMessage], add_messages]}
@@ -110,7 +111,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
     builder.add_node("chef", chef)
     ```
 
-    It takes a state with messages and returns what is new: `{"messages": [...], "recipe": ...}`.
+    It takes a state with messages and returns the changes: `{"messages": [...], "recipe": ...}`.
     Each turn of the agent's model is an `AIMessage`, each result of its tools a `ToolMessage`:
     those tools ran on its side. All of it streams while it comes. A `LangGraphAgent` shows the
     agent as a subagent, with tool results, activities, custom events and state. Agents that are
@@ -137,7 +138,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
             there}`. The agent's values replace those of the graph, so give these keys no reducer.
         tools: Tools that run here, offered to the agent.
         messages_key: The state channel that holds the conversation.
-        context: What the agent should know about the application.
+        context: Context for the agent, sent with each run.
         forwarded_props: Sent to the agent as they are.
         checkpointer: Only for a RemoteAgent outside of graphs whose agent has interrupts.
 
@@ -188,10 +189,12 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """Run the agent until it has answered, or waits. `input` is a state, or a
-        `Command(resume=...)`.
+        """Run the agent until it has answered or waits.
+
+        `input` is a state, or a `Command(resume=...)`.
         """
-        return self._output(_values(input), self._graph.invoke(self._input(input, config), config))
+        result = self._graph.invoke(self._input(input, config), config)
+        return self._output(_values(input), result)
 
     async def ainvoke(
         self,
@@ -200,49 +203,39 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         **kwargs: Any,
     ) -> dict[str, Any]:
         """See `invoke`."""
-        return self._output(
-            _values(input), await self._graph.ainvoke(self._input(input, config), config)
-        )
+        result = await self._graph.ainvoke(self._input(input, config), config)
+        return self._output(_values(input), result)
 
     def _input(self, given: Any, config: RunnableConfig | None) -> Any:
         if isinstance(given, Command):
             return given
-        values = _values(given)
+        values, keys = _values(given), self._state_keys.items()
+        metadata = ensure_config(config).get("metadata") or {}
         return {
             **_FRESH,
             # With a thread of its own, the graph may still contain the messages of an earlier call.
             self._messages_key: Overwrite([]),
             "given": _messages(values[self._messages_key]),
-            "shared": {
-                there: to_jsonable(values[here])
-                for there, here in self._state_keys.items()
-                if here in values
-            },
+            "shared": {there: to_jsonable(values[here]) for there, here in keys if here in values},
             # A `Send` began the task that calls, as LangGraph's metadata show.
-            "branch": "__pregel_push"
-            in (ensure_config(config).get("metadata") or {}).get("langgraph_triggers", ()),
+            "branch": "__pregel_push" in metadata.get("langgraph_triggers", ()),
         }
 
     def _output(self, given: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
-        messages, state = (
-            list(result.get(self._messages_key, ())),
-            local_state(result.get("shared"), self._state_keys),
-        )
+        messages = list(result.get(self._messages_key, ()))
         output: dict[str, Any] = {self._messages_key: messages}
-        changed = [
-            key
-            for key in state
-            if key not in given or not same_for_clients(state[key], to_jsonable(given[key]))
-        ]
-        output |= {key: state[key] for key in changed}
+        output |= {
+            key: value
+            for key, value in local_state(result.get("shared"), self._state_keys).items()
+            if key not in given or not same_for_clients(value, to_jsonable(given[key]))
+        }
         if "__interrupt__" in result:
             return {**output, "__interrupt__": result["__interrupt__"]}
         for call in _open_calls(messages):
             make_result = cancelled if call["id"] in result.get("refused", ()) else interrupted
             call_id = call["id"] or ""
-            insert_result(
-                messages, make_result(call_id, call["name"], caller_id(messages, call_id))
-            )
+            closing = make_result(call_id, call["name"], caller_id(messages, call_id))
+            insert_result(messages, closing)
         return output
 
     def _run_sync(self, state: _State, config: RunnableConfig) -> _State:
@@ -251,16 +244,15 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
 
     async def _run(self, state: _State, config: RunnableConfig) -> _State:
         """Run the agent once."""
-        self._client.limits.check_tool_rounds(state.get("rounds", 0))
-        request = to_agui_request(
-            [*state["given"], *self._messages(state)], self._agent, state.get("thread")
-        )
+        self._client.limits.check_tool_rounds(state["rounds"])
+        messages = [*state["given"], *self._messages(state)]
+        request = to_agui_request(messages, self._agent, state["thread"])
         with self._thread(request.thread_id, state) as thread_id:
             run_input = agui.RunAgentInput(
                 thread_id=thread_id,
                 run_id=str(uuid4()),
                 messages=request.messages,
-                state=state.get("shared", {}),
+                state=state["shared"],
                 tools=self._tools.offered,
                 context=self._context,
                 forwarded_props=self._props,
@@ -278,27 +270,22 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
                 # The graph here has abandoned a pause, and does not know its interrupts any more.
                 async with self._client.connect(run_input) as thread:
                     await thread
-                cancelled_entries = resume_entries(
-                    thread.interrupts, {}, {one.id for one in thread.interrupts}
-                )
-                again = run_input.model_copy(
-                    update={"run_id": str(uuid4()), "resume": cancelled_entries}
-                )
-                return await self._run_agent(again, state, config)
+                open_ids = [one.id for one in thread.interrupts]
+                resume = resume_entries(thread.interrupts, {}, cancel=open_ids)
+                update = {"run_id": str(uuid4()), "resume": resume}
+                return await self._run_agent(run_input.model_copy(update=update), state, config)
 
     @contextmanager
     def _thread(self, thread_id: str, state: _State) -> Iterator[str]:
-        """Give the thread for one run. Of several branches with the same one, all but the first get
-        new ones.
-        """
-        if not state.get("branch"):
+        """Give the thread for one run. Of branches that share it, all but one get new ones."""
+        if not state["branch"]:
             yield thread_id
             return
         branch = object()
         # atomic: branches may be OS threads
         is_first = self._busy_threads.setdefault(thread_id, branch) is branch
         try:
-            yield thread_id if is_first or state.get("thread") else str(uuid4())
+            yield thread_id if is_first or state["thread"] else str(uuid4())
         finally:
             if is_first:
                 del self._busy_threads[thread_id]
@@ -306,7 +293,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
     async def _run_agent(
         self, run_input: agui.RunAgentInput, state: _State, config: RunnableConfig
     ) -> _State:
-        """Run the agent and return what the run changes in the small graph's state."""
+        """Run the agent and return the run's changes to the small graph's state."""
         before = self._messages(state)
         async with self._client.run(run_input) as run:
             model_runs = ModelRuns(run, self._agent, self._state_keys, config)
@@ -317,7 +304,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         answered = Approvals(_interrupts(state), run_input.resume or ())
         asked = Approvals(run.interrupts)
         refused = [call["id"] or "" for call in earlier if answered.refuse(call)]
-        refused = [*state.get("refused", ()), *refused]
+        refused = [*state["refused"], *refused]
         waiting = [call["id"] for call in calls if asked.ask_about(call["id"], call["name"])]
         next_calls = [call for call in calls if call["id"] not in {*waiting, *refused}]
         update: _State = {
@@ -326,40 +313,35 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
             "open": [one.model_dump(mode="json", by_alias=True) for one in run.interrupts],
             "answers": {},
             "calls": next_calls,
-            "rounds": state.get("rounds", 0) + bool(next_calls),
+            "rounds": state["rounds"] + bool(next_calls),
             "refused": refused,
             "fault": None,
         }
         return cast("_State", {**update, self._messages_key: messages})
 
     def _messages(self, state: Mapping[str, Any]) -> list[AnyMessage]:
-        return cast("list[AnyMessage]", state.get(self._messages_key, []))
+        return cast("list[AnyMessage]", state[self._messages_key])
 
     def _route(self, state: Mapping[str, Any]) -> list[Send] | str:
-        questions = [{"open": [one], "fault": state.get("fault")} for one in state["open"]]
+        sends = [Send("ask", {"open": [one], "fault": state["fault"]}) for one in state["open"]]
         values = local_state(state["shared"], self._state_keys)
         values[self._messages_key] = [*state["given"], *self._messages(state)]
-        calls = [
-            ToolCallWithContext(__type="tool_call_with_context", tool_call=one, state=values)
-            for one in state["calls"]
-        ]
-        return [
-            *(Send("ask", one) for one in questions),
-            *(Send("tools", one) for one in calls),
-        ] or END
+        for one in state["calls"]:
+            call = ToolCallWithContext(__type="tool_call_with_context", tool_call=one, state=values)
+            sends.append(Send("tools", call))
+        return sends or END
 
 
 def _values(given: Any) -> Mapping[str, Any]:
     """Return the values of a graph's state; of a resume, none."""
-    return (None if isinstance(given, Command) else as_mapping(given)) or {}
+    return {} if isinstance(given, Command) else as_mapping(given) or {}
 
 
 def _messages(given: Any) -> list[BaseMessage]:
     """Convert one message or many, in all forms that LangGraph's `add_messages` accepts."""
     is_pair = isinstance(given, tuple) and isinstance(next(iter(given), None), str)
-    return convert_to_messages(
-        [given] if is_pair or isinstance(given, str | Mapping | BaseMessage) else given
-    )
+    is_one = is_pair or isinstance(given, str | Mapping | BaseMessage)
+    return convert_to_messages([given] if is_one else given)
 
 
 def _ask(state: _State) -> _State:
@@ -368,23 +350,17 @@ def _ask(state: _State) -> _State:
 
 
 def _resume(state: _State) -> list[agui.ResumeEntry]:
-    """Return the answers to the open interrupts; those that have expired meanwhile are
-    cancelled.
-    """
+    """Return the answers to the open interrupts; those that have expired are cancelled."""
     interrupts = _interrupts(state)
-    return resume_entries(interrupts, *valid_answers(interrupts, state.get("answers", {})))
+    return resume_entries(interrupts, *valid_answers(interrupts, state["answers"]))
 
 
 def _interrupts(state: _State) -> list[agui.Interrupt]:
-    return [agui.Interrupt.model_validate(one) for one in state.get("open", ())]
+    return [agui.Interrupt.model_validate(one) for one in state["open"]]
 
 
 def _open_calls(messages: Sequence[BaseMessage]) -> list[ToolCall]:
     answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-    calls = [
-        call
-        for message in messages
-        if isinstance(message, AIMessage)
-        for call in message.tool_calls
-    ]
+    answers = [message for message in messages if isinstance(message, AIMessage)]
+    calls = [call for message in answers for call in message.tool_calls]
     return [call for call in calls if call["id"] not in answered]

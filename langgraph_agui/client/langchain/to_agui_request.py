@@ -1,14 +1,14 @@
 """A LangChain conversation as the AG-UI request of a remote agent.
 
-In: the messages that a chat model is called with. Out: AG-UI messages, the thread's id, and what
-the thread waits for.
+In: the messages that a chat model is called with. Out: AG-UI messages, the thread's id, and the
+interrupts that the thread waits for.
 
 An agent gets its own messages back exactly as it sent them, with their reasoning and encrypted
 values. It gets only text and calls of messages by others.
 
-A conversation needs no other memory: `additional_kwargs["agui"]` of a message by an agent has what
-blocks cannot hold. LangChain keeps that key on every way from chunks to a message, and drops the
-`extras` of tool calls on some.
+A conversation needs no other memory: `additional_kwargs["agui"]` of a message by an agent has the
+details that blocks cannot hold. LangChain keeps that key on every way from chunks to a message, and
+drops the `extras` of tool calls on some.
 
     {"agent": <agent key>, "thread": <thread id>, "interrupts": [<those that the run ended with>],
      "messages": {<message id>: {"name", "encrypted_value", "metadata"}},
@@ -66,13 +66,13 @@ _MESSAGE: Final[TypeAdapter[Message]] = TypeAdapter(Message)
 
 @dataclass
 class AGUIRequest:
-    """What a call of the chat model sends to the agent.
+    """The request that a call of the chat model sends to the agent.
 
     Attributes:
         agent: The `agent_key` of the agent.
         thread_id: Its thread.
         messages: The conversation.
-        interrupts: What the thread waits for.
+        interrupts: The interrupts that the thread waits for.
         asked_calls: The calls of local tools that the interrupts ask about.
         tool_rounds: How often the agent has called local tools since the last message of the user.
     """
@@ -86,7 +86,7 @@ class AGUIRequest:
 
 
 def agent_key(url: str, name: str = "") -> str:
-    """Return what identifies an agent in its messages: a digest of its URL without credentials.
+    """Return the key of an agent in its messages: a digest of its URL without credentials.
 
     Agents that share a URL, each with threads of its own, have names.
     """
@@ -118,9 +118,8 @@ def to_agui_request(
             continue
         call_id = known_ids.get(call_id, call_id)
         content = f"{message.type}:{message.content!r}:{call_id}"
-        repeats[content] += (
-            1  # also with an id: in an earlier call the same message may have had none
-        )
+        # Also with an id: in an earlier call the same message may have had none.
+        repeats[content] += 1
         message_id = message.id or str(uuid5(_ID_NAMESPACE, f"{repeats[content]}:{content}"))
         details = message.additional_kwargs.get(REMOTE_KWARG)
         if not isinstance(details, Mapping) or details.get("agent") != agent:
@@ -128,28 +127,22 @@ def to_agui_request(
         elif thread_id is None:
             request.thread_id = details.get("thread") or request.thread_id
         if isinstance(message, AIMessage):
-            converted = _AIMessageReader(
-                message, message_id, details or {}, is_agents=details is not None
-            ).read()
-            if details is None and not converted:
+            is_agents = details is not None
+            reader = _AIMessageReader(message, message_id, details or {}, is_agents=is_agents)
+            converted, repeated = reader.read(), repeated_calls(message)
+            if not is_agents and not converted:
                 converted = [agui.AssistantMessage(id=message_id, content=message.text)]
             closed = {one.tool_call_id for one in converted if isinstance(one, agui.ToolMessage)}
-            if details is not None:
-                request.interrupts, repeated = open_interrupts(message), repeated_calls(message)
-                asked = {
-                    repeated.get(call["id"] or "", call["id"] or "")
-                    for call in withheld_calls(message)
-                }
-                request.asked_calls = asked | {
-                    one.tool_call_id for one in request.interrupts if one.tool_call_id
-                }
+            if is_agents:
+                request.interrupts = open_interrupts(message)
+                withheld = [call["id"] or "" for call in withheld_calls(message)]
+                named = {one.tool_call_id for one in request.interrupts if one.tool_call_id}
+                request.asked_calls = named | {repeated.get(one, one) for one in withheld}
                 closed |= request.asked_calls
                 request.tool_rounds += bool(message.tool_calls)
-            known_ids |= repeated_calls(message)
+            known_ids |= repeated
             settled -= {call["id"] for call in message.tool_calls}
-            settled |= {
-                call["id"] for call in message.invalid_tool_calls if call["id"] in known_ids
-            }
+            settled |= {call["id"] for call in message.invalid_tool_calls} & known_ids.keys()
             settled |= closed | {own for own, agents in known_ids.items() if agents in closed}
             request.messages += converted
         elif isinstance(message, ToolMessage):
@@ -162,8 +155,9 @@ def to_agui_request(
 
 
 def open_interrupts(message: BaseMessage) -> list[Interrupt]:
-    """Return what the agent waits for after this answer of an `AGUIChatModel`; nothing for any
-    other message.
+    """Return the interrupts that the agent waits for after this answer of an `AGUIChatModel`.
+
+    Other messages have none.
     """
     details = message.additional_kwargs.get(REMOTE_KWARG)
     found = details.get("interrupts", ()) if isinstance(details, Mapping) else ()
@@ -171,8 +165,7 @@ def open_interrupts(message: BaseMessage) -> list[Interrupt]:
 
 
 def withheld_calls(message: AIMessage) -> list[ToolCall]:
-    """Return the calls in an answer of an `AGUIChatModel` that the caller may not run before they
-    are approved.
+    """Return the calls in an answer of an `AGUIChatModel` that may not run before an approval.
 
     They have no arguments here.
     """
@@ -185,9 +178,7 @@ def withheld_calls(message: AIMessage) -> list[ToolCall]:
 
 
 def repeated_calls(message: AIMessage) -> dict[str, str]:
-    """Return the calls of `message` that an earlier one has too, by their ids here, each with the
-    agent's id.
-    """
+    """Return the agent's ids of calls that an earlier message has too, by the ids in `message`."""
     calls = message.additional_kwargs.get(REMOTE_KWARG, {}).get("calls", {})
     return {call_id: call["again"] for call_id, call in calls.items() if "again" in call}
 
@@ -200,20 +191,21 @@ def _message(message: BaseMessage, message_id: str) -> list[Message]:
     if role in ("user", "assistant", "system", "developer"):
         fields = {"id": message_id, "role": role, "content": message.text, "name": message.name}
         return [_MESSAGE.validate_python(fields)]
-    what = f"the role {quoted(role)}" if message.type == "chat" else f"type {quoted(message.type)}"
-    logger.warning("A message of %s has no AG-UI role and was left out.", what)
+    kind = f"the role {quoted(role)}" if message.type == "chat" else f"type {quoted(message.type)}"
+    logger.warning("A message of %s has no AG-UI role and was left out.", kind)
     return []
 
 
 def _tool_message(
     message: ToolMessage, message_id: str, call_id: str, details: Mapping[str, Any]
 ) -> agui.ToolMessage:
-    content, failed = content_parts(as_content(message.content)), message.status == "error"
+    content = content_parts(as_content(message.content))
+    error = text_of(content) or FAILED_WITHOUT_TEXT
     return agui.ToolMessage(
         id=details.get("id", message_id),
         tool_call_id=call_id,
         content=content,
-        error=(text_of(content) or FAILED_WITHOUT_TEXT) if failed else None,
+        error=error if message.status == "error" else None,
         **_opaque_fields(details),
     )
 
@@ -221,11 +213,11 @@ def _tool_message(
 def agui_messages_of(message: AIMessage) -> list[Message]:
     """Return the AG-UI messages of `message`, in the order in which the agent began them.
 
-    For the sum of the chunks of a run these are the reasoning and assistant messages that
-    `fold` finds in the run, and the results of the agent's own tools if the sum
-    contains them. Ids, encrypted values and the spelling of arguments are the agent's, so that it
-    can be sent them back (AG-UI 1.0, history). A call whose name or arguments were changed in
-    `tool_calls` since comes out changed.
+    For the sum of the chunks of a run these are the reasoning and assistant messages that `fold`
+    finds in the run, and the results of the agent's own tools if the sum contains them. Ids,
+    encrypted values and the spelling of arguments are the agent's, so that it can be sent them back
+    (AG-UI 1.0, history). A call whose name or arguments were changed in `tool_calls` since comes
+    out changed.
 
     Of a message by another model, or one that somebody rewrote, only the text and the calls come
     out: this agent has no use for the reasoning and opaque values of others, nor for calls that
@@ -237,19 +229,21 @@ def agui_messages_of(message: AIMessage) -> list[Message]:
 
 
 class _AIMessageReader:
-    """Reads one message, block by block. `is_agents`: an AG-UI agent made it, and keeps `details`
-    under `REMOTE_KWARG`.
+    """Reads one message, block by block.
+
+    Args:
+        message: The message.
+        message_id: Its id, or the one that `to_agui_request` gives it.
+        details: Its value of `REMOTE_KWARG`.
+        is_agents: Whether an AG-UI agent made it.
     """
 
     def __init__(
         self, message: AIMessage, message_id: str, details: Mapping[str, Any], *, is_agents: bool
     ) -> None:
-        self._message, self._message_id, self._details, self._is_agents = (
-            message,
-            message_id,
-            details,
-            is_agents,
-        )
+        self._message, self._message_id = message, message_id
+        self._details, self._is_agents = details, is_agents
+        self._call_types = _CALLS + _AGENT_CALLS if is_agents else _CALLS
         self._parsed = {call["id"]: call for call in message.tool_calls}
         self._store = MessageStore([])
         self._assistants: dict[str, StoredMessage] = {}
@@ -268,22 +262,16 @@ class _AIMessageReader:
     def _read_block(self, block: Mapping[str, Any]) -> None:
         match block.get("type"):
             case "text" if block.get("text") or (self._is_agents and "id" in block):
-                message_id = (
-                    block.get("id", self._message_id) if self._is_agents else self._message_id
-                )
+                message_id = self._message_id
+                if self._is_agents:
+                    message_id = block.get("id", message_id)
                 self._assistant(message_id).append(block.get("text", ""))
             case "reasoning" if self._is_agents and "id" in block:
-                fields = _opaque_fields(block.get("extras", {}))
-                self._store.add(
-                    agui.ReasoningMessage(
-                        id=block["id"], content=block.get("reasoning", ""), **fields
-                    )
-                )
+                text, fields = block.get("reasoning", ""), _opaque_fields(block.get("extras", {}))
+                self._store.add(agui.ReasoningMessage(id=block["id"], content=text, **fields))
             case "server_tool_result" if self._is_agents:
                 self._read_result(block)
-            case kind if block.get("id") and (
-                kind in _CALLS or (self._is_agents and kind in _AGENT_CALLS)
-            ):
+            case kind if kind in self._call_types and block.get("id"):
                 self._read_call(block)
 
     def _assistant(self, message_id: str) -> StoredMessage:
@@ -297,12 +285,12 @@ class _AIMessageReader:
 
     def _read_call(self, block: Mapping[str, Any]) -> None:
         call_id, args = block["id"], block.get("args")
-        details, parsed = self._details.get("calls", {}).get(call_id, {}), self._parsed.get(call_id)
+        details = self._details.get("calls", {}).get(call_id, {})
         if details.get("again"):
             return
         arguments = details.get("arguments", args if isinstance(args, str) else None)
         name = details.get("name", block["name"])
-        if parsed is not None:
+        if (parsed := self._parsed.get(call_id)) is not None:
             args = parsed["args"]
             name = name if parsed["name"] == block["name"] else parsed["name"]
         known = args if isinstance(args, dict) else None
@@ -333,9 +321,7 @@ class _AIMessageReader:
 
 
 def normalized_args(arguments: str) -> str | None:
-    """Return `arguments` parsed as LangChain does and dumped again; None if they are no JSON
-    object.
-    """
+    """Return `arguments` parsed by LangChain and dumped again; None if they are no JSON object."""
     try:
         value = parse_partial_json(arguments) if arguments else {}
         return dump_json(value) if isinstance(value, dict) else None
