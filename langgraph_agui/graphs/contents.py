@@ -1,4 +1,4 @@
-"""What is in a graph, as far as a search finds it without running anything.
+"""The contents of a graph, as far as a search finds them without running anything.
 
 A compiled graph enters; its models, tools, middleware and subagents leave. A tool or model that a
 function makes or gets when it runs is not found.
@@ -26,18 +26,16 @@ _STRUCTURED: Final = frozenset({"AutoStrategy", "ToolStrategy", "ProviderStrateg
 
 @dataclass(frozen=True, slots=True)
 class GraphContents:
-    """What is in a graph.
+    """The contents of a graph.
 
     Attributes:
         models: The models that write the assistant's messages, those of subagents included.
-        providers: The providers of these models; none if one is unknown, or chosen when the graph
-            runs.
+        providers: The providers of these models; empty if one is unknown until the graph runs.
         tools: The tools of the graph itself, by name.
         tool_names: The names of all tools that its models may call, those of subagents included.
-        subagents: The graphs inside it, by name, with what they are for if a tool of their own runs
-            them.
+        subagents: The graphs inside it: names, and descriptions of those with a tool of their own.
         middleware: The names of the classes of its own middleware.
-        inner_middleware: The same of its subagents.
+        inner_middleware: The names of the classes of its subagents' middleware.
         structured_output: Whether an agent of its own answers in a schema.
     """
 
@@ -52,7 +50,7 @@ class GraphContents:
 
 
 def contents_of(graph: object) -> GraphContents:
-    """Return what is in `graph`."""
+    """Return the contents of a graph."""
     places = [*walk(graph)]
     tools = {tool.name: (tool, place) for tool, place in reversed([*of_kind(BaseTool, places)])}  # type: ignore[type-abstract]
     graphs = {
@@ -82,9 +80,7 @@ def contents_of(graph: object) -> GraphContents:
 
 
 def _bound_tools(places: Iterable[Place]) -> frozenset[str]:
-    """Return the names of the tools that models are bound to: an agent may end by a call that no
-    tool answers.
-    """
+    """Return the names of tools that models are bound to, also of tools that nothing runs."""
     bindings = [binding.kwargs.get("tools") for binding, _ in of_kind(RunnableBinding, places)]
     return frozenset(
         name_of(tool) for bound in bindings if isinstance(bound, list) for tool in bound
@@ -101,5 +97,5 @@ def _classes(place: Place) -> frozenset[str]:
 
 
 def _middleware(objects: Iterable[frozenset[str]]) -> frozenset[str]:
-    """Return the classes of the middleware among objects, given the classes of each."""
+    """Return the classes of those objects that are middleware, given the classes of each."""
     return frozenset[str]().union(*(classes for classes in objects if _MIDDLEWARE in classes))
