@@ -75,6 +75,12 @@ class Thread(NamedTuple):
         """Whether the graph has come to its end, so that nothing of the thread is left to run."""
         return self.state.created_at is not None and not (self.state.next or self.state.tasks)
 
+    @property
+    def was_stopped(self) -> bool:
+        """Whether the last run has failed, or was stopped, between two supersteps."""
+        state = self.state
+        return bool(state.next) and len(state.next) == len(state.tasks) and not state.interrupts
+
     def metadata(self, key: str) -> object:
         """Return the value of `key` in the checkpoint's metadata."""
         return (self.state.metadata or {}).get(key)

@@ -4,6 +4,7 @@ A compiled graph enters; its models, tools, middleware and subagents leave. A to
 function makes or gets when it runs is not found.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -53,12 +54,14 @@ def contents_of(graph: object) -> GraphContents:
     """Return the contents of a graph."""
     places = [*walk(graph)]
     tools = {tool.name: (tool, place) for tool, place in reversed([*of_kind(BaseTool, places)])}  # type: ignore[type-abstract]
-    graphs = {
-        _name_of(inner, place): place.where
+    ran_by = {
+        _name_of(inner, place): place.where[-1]
         for inner, place in of_kind(Pregel, places)
         if place.graphs
     }
-    ran_by = [where[-1] for where in graphs.values()]
+    runs = Counter(ran_by.values())
+    # A tool that runs several graphs describes none of them.
+    texts = {name: tool.description for name, (tool, _) in tools.items() if runs[name] == 1}
     own = [_classes(place) for place in places if place.graphs <= 1]
     inner = [_classes(place) for place in places if place.graphs > 1]
     return GraphContents(
@@ -66,13 +69,7 @@ def contents_of(graph: object) -> GraphContents:
         providers=providers_in(places),
         tools={name: tool for name, (tool, place) in reversed(tools.items()) if place.graphs <= 1},
         tool_names=frozenset(tools) | _bound_tools(places),
-        # A tool that runs several graphs describes none of them.
-        subagents={
-            name: tools[where[-1]][0].description
-            if where[-1] in tools and ran_by.count(where[-1]) == 1
-            else None
-            for name, where in graphs.items()
-        },
+        subagents={name: texts.get(runner) for name, runner in ran_by.items()},
         middleware=_middleware(own),
         inner_middleware=_middleware(inner),
         structured_output=any(classes & _STRUCTURED for classes in own),

@@ -439,7 +439,7 @@ class RunPlanner:
             return Execute(None, thread, config)
         last = history.last_asked(self._input.messages)
         # The stopped run has removed its question, or replaced it. Its client asks it once more.
-        if last is not None and _is_stopped(thread) and thread.past.was_taken(last.id):
+        if last is not None and thread.was_stopped and thread.past.was_taken(last.id):
             return Execute(None, thread, config)
         return Show(self._shown(thread), thread.state.values)
 
@@ -508,10 +508,4 @@ def _failed_after_tools(thread: Thread) -> bool:
     """
     messages = thread.messages
     ends_with_results = bool(messages) and isinstance(messages[-1], ToolMessage)
-    return _is_stopped(thread) and ends_with_results and not open_tool_calls(messages, at_end=True)
-
-
-def _is_stopped(thread: Thread) -> bool:
-    """Return whether the thread's last run has failed or was stopped between two supersteps."""
-    stored = thread.state
-    return bool(stored.next) and len(stored.next) == len(stored.tasks) and not stored.interrupts
+    return thread.was_stopped and ends_with_results and not open_tool_calls(messages, at_end=True)
