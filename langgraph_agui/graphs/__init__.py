@@ -1,6 +1,4 @@
-"""Graphs as the rest of the package sees them: one interface for a compiled graph and for a
-`RemoteGraph`.
-"""
+"""Graphs for the rest of the package: one interface for a compiled graph and a `RemoteGraph`."""
 
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
@@ -23,8 +21,7 @@ __all__ = [
 
 
 def adapt_graph(graph: object) -> GraphAdapter:
-    """Return the adapter of `graph`. The only place that distinguishes a local graph from a remote
-    one.
+    """Return the adapter of a graph. Only this function distinguishes local and remote graphs.
 
     Raises:
         TypeError: It is no graph that can run.

@@ -1,7 +1,6 @@
-"""`GraphAdapter`: the questions that a run asks about its graph, and the state of the graph's
-threads.
+"""`GraphAdapter`: a graph enters; its schemas, and the states of its threads, leave.
 
-`local.py` answers them for a compiled graph, `remote.py` for a graph on a LangGraph server.
+`local.py` adapts a compiled graph, `server.py` a graph on a LangGraph server.
 """
 
 from abc import ABC, abstractmethod
@@ -24,15 +23,13 @@ CompiledGraph: TypeAlias = Pregel[Any, Any, Any, Any]
 # A compiled graph of any state, context, input and output type, or one on a LangGraph server.
 Graph: TypeAlias = CompiledGraph | RemoteGraph
 
-# What a graph takes as input: a mapping of keys, a list of messages, or the user's text (functional
-# API).
+# The input of a graph: a mapping of keys, a list of messages, or the user's text (functional API).
 InputForm: TypeAlias = Literal["keys", "messages", "text"]
 
 # The only channel of a graph whose state is a list of messages and not a mapping.
 ROOT_CHANNEL = "__root__"
 
-# How many states that no run of ours wrote are passed on the way to one that remembers past
-# messages.
+# How many states are read in search of one that remembers past messages: runs of ours write those.
 _MAX_ANCESTORS = 10
 
 
@@ -78,16 +75,21 @@ class Thread(NamedTuple):
         """Whether the graph has come to its end, so that nothing of the thread is left to run."""
         return self.state.created_at is not None and not (self.state.next or self.state.tasks)
 
+    @property
+    def was_stopped(self) -> bool:
+        """Whether the last run has failed, or was stopped, between two supersteps."""
+        state = self.state
+        return bool(state.next) and len(state.next) == len(state.tasks) and not state.interrupts
+
     def metadata(self, key: str) -> object:
-        """Return what the checkpoint's metadata has under `key`."""
+        """Return the value of `key` in the checkpoint's metadata."""
         return (self.state.metadata or {}).get(key)
 
 
 class GraphAdapter(ABC):
-    """What a run needs to know of its graph. Every method that takes a `config` reads `thread_id`
-    from it.
+    """The graph of a run. Every method that takes a `config` reads `thread_id` from it.
 
-    By default, the methods here answer for a graph that publishes nothing of itself.
+    The defaults are for a graph that publishes nothing of itself.
     """
 
     # -- schema -----------------------------------------------------------------------------------
@@ -100,9 +102,7 @@ class GraphAdapter(ABC):
     @property
     @abstractmethod
     def lock_owner(self) -> object:
-        """The object that thread locks belong to: graphs with the same owner share their
-        threads.
-        """
+        """The object that thread locks belong to: graphs with one owner share their threads."""
 
     @property
     def store(self) -> object:
@@ -110,9 +110,7 @@ class GraphAdapter(ABC):
         return self.lock_owner
 
     def checkpointer_problem(self) -> str | None:
-        """Return why runs must fail, or pauses, with the checkpointer that the graph has, and what
-        to do.
-        """
+        """Return why runs or pauses fail with the graph's checkpointer, and the remedy, as text."""
         return None
 
     # Whether the graph is a compiled `StateGraph`, which knows all of its keys.
@@ -121,7 +119,7 @@ class GraphAdapter(ABC):
     # Whether the graph is a functional-API entrypoint, whose input is not its state.
     is_function = False
 
-    # What a run's input looks like.
+    # The form of a run's input.
     input_form: InputForm = "keys"
 
     # The keys of the input schema; None if the input has no keys or the schema is unknown.
@@ -144,37 +142,35 @@ class GraphAdapter(ABC):
 
     @property
     def contents(self) -> GraphContents | None:
-        """What is in the graph; None if it is out of reach."""
+        """The contents of the graph; None if they are out of reach."""
         return None
 
     @property
     def tool_names(self) -> frozenset[str]:
-        """The names of the tools that models of the graph may call; none if it is out of reach."""
+        """The names of the tools that models of the graph may call, as far as known."""
         return self.contents.tool_names if self.contents is not None else frozenset()
 
     def outputs(self, name: str) -> bool:
-        """Return whether the graph's output may have this key. True for names that are no
-        channel.
-        """
+        """Return whether the graph's output may have this key. True for a name of no channel."""
         return self.output_names is None or name in self.output_names or name not in self.channels
 
     def keeps_messages(self, messages_key: str) -> bool:
-        """Return whether the graph keeps a conversation: only then a message that no node returns
-        is none of it.
+        """Return whether the graph keeps a conversation.
+
+        Only then a message that no node returns is none of the conversation.
         """
         return messages_key in self.channels or self.takes_message_list
 
     def subgraphs_at(self, namespace: Sequence[str]) -> "list[GraphAdapter]":
         """Return the subgraphs on the way to `namespace`, outermost first.
 
-        Empty unless each of them is a node of the graph around it: what becomes of the state of a
-        graph that a node or tool calls is up to that caller.
+        Empty unless each of them is a node of the graph around it: a node or tool that calls a
+        graph decides by itself what it does with the graph's state.
         """
         return []
 
     def needs_overwrite(self, channel: str, present: bool) -> bool:
-        """Return whether a value must be written to `channel` as `Overwrite`, because a reducer
-        would merge it.
+        """Return whether a value must be written as `Overwrite`, because a reducer would merge it.
 
         Args:
             channel: The channel.
@@ -184,15 +180,11 @@ class GraphAdapter(ABC):
         return False
 
     def removes_messages(self, messages_key: str) -> bool:
-        """Return whether the messages channel understands `RemoveMessage`, as `add_messages`
-        does.
-        """
+        """Return whether the messages channel takes `RemoveMessage`, as `add_messages` does."""
         return False
 
     def may_remove_messages(self, messages_key: str) -> bool:
-        """Return whether the graph may remove messages by `RemoveMessage`. Nobody knows that of a
-        graph on a server.
-        """
+        """Return whether the graph may remove messages; true for a graph on a server."""
         return True
 
     @property
@@ -214,9 +206,7 @@ class GraphAdapter(ABC):
     def load_history(
         self, config: RunnableConfig, metadata: Mapping[str, object] | None = None
     ) -> AsyncIterator[StateSnapshot]:
-        """Yield the thread's states, newest first; only those with `metadata` in theirs, if
-        given.
-        """
+        """Yield the thread's states, newest first; if given, only those with this `metadata`."""
 
     @abstractmethod
     async def update_state(
@@ -225,9 +215,7 @@ class GraphAdapter(ABC):
         """Write `values` into the thread's state as the node `as_node` would."""
 
     def node_without_branches(self, fallback: str) -> str:
-        """Return a node as which the state can be updated without running the graph's own routers,
-        else `fallback`.
-        """
+        """Return a node whose updates of the state run no routers of the graph, else `fallback`."""
         return fallback
 
     async def load_thread(self, config: RunnableConfig, messages_key: str) -> Thread:
@@ -246,9 +234,7 @@ class GraphAdapter(ABC):
     async def _past(
         self, config: RunnableConfig, thread: Thread, messages_key: str
     ) -> PastMessages:
-        """Return the past of a thread. A state that the application wrote, and no run of ours,
-        remembers none.
-        """
+        """Return the past of a thread. A state that the application wrote remembers none."""
         stored, past = thread.state, PastMessages.of(thread.state, thread.messages)
         for _ in range(_MAX_ANCESTORS if self.may_remove_messages(messages_key) else 0):
             if stored.parent_config is None or PAST in (stored.metadata or {}):
@@ -270,8 +256,7 @@ class GraphAdapter(ABC):
             config: Names the thread.
             message_id: The message.
             messages_key: The channel of the messages.
-            is_gone: Whether the thread has the message no more, so that its newest states lack it
-                too.
+            is_gone: Whether the thread has lost the message, so that its newest states lack it too.
 
         Raises:
             RunInputError: The thread has no such checkpoint any more.
@@ -280,11 +265,11 @@ class GraphAdapter(ABC):
         for metadata in ({"source": "input"}, None):
             was_there = not is_gone
             async for stored in self.load_history(config, metadata):
-                messages = self.thread_messages(stored, messages_key)
-                if any(message.id == message_id for message in messages):
+                thread = Thread(stored, self.thread_messages(stored, messages_key))
+                if thread.has(message_id):
                     was_there = True
                 elif was_there:
-                    return Thread(stored, messages)
+                    return thread
         raise RunInputError(
             ErrorCode.INVALID_INPUT, "The thread cannot be run again from this message."
         )
@@ -292,22 +277,19 @@ class GraphAdapter(ABC):
     async def load_thread_with(
         self, config: RunnableConfig, message_id: str, messages_key: str
     ) -> tuple[Thread, bool] | None:
-        """Read the thread as it was when it last had a message that it has no more; None if it
-        never had it.
+        """Read the thread as it was when it last had a message that it has lost.
 
         Returns:
-            The thread, and whether the graph has trimmed the message: one that stood behind it
-            stayed.
+            The thread, and whether the graph has trimmed the message: a later one stayed. None if
+            the thread never had it.
         """
         later: list[BaseMessage] = []
         async for stored in self.load_history(config):
-            messages = self.thread_messages(stored, messages_key)
-            if any(message.id == message_id for message in messages):
-                removed = removed_from_end(messages, later)
-                return Thread(stored, messages), all(
-                    message.id != message_id for message in removed
-                )
-            later = messages
+            thread = Thread(stored, self.thread_messages(stored, messages_key))
+            if thread.has(message_id):
+                removed = removed_from_end(thread.messages, later)
+                return thread, all(message.id != message_id for message in removed)
+            later = thread.messages
         return None
 
     def thread_messages(self, stored: StateSnapshot, messages_key: str) -> list[BaseMessage]:
@@ -319,17 +301,13 @@ class GraphAdapter(ABC):
 
     @abstractmethod
     async def stopped_before(self, stored: StateSnapshot) -> tuple[str, ...]:
-        """Return the nodes before which the thread waits at a static breakpoint; empty if it waits
-        at none.
-        """
+        """Return the nodes before which the thread waits at a static breakpoint; maybe none."""
 
     @abstractmethod
     async def find_holders(
         self, config: RunnableConfig, interrupt_ids: Collection[str]
     ) -> dict[str, InterruptHolder]:
-        """Return, by interrupt id, the innermost checkpoint of the thread that holds each
-        interrupt.
-        """
+        """Return the innermost checkpoint that holds each interrupt, by interrupt id."""
 
     @abstractmethod
     async def load_records(self, pause: StateSnapshot) -> list[Mapping[str, object]]:
@@ -343,12 +321,11 @@ class GraphAdapter(ABC):
 
         Args:
             pause: The state with the checkpoint.
-            number: How many records are there already.
+            number: The number of records that are there already.
             record: JSON data; its `id` is the record's own.
 
         Raises:
-            RunInputError: The record cannot be stored as data, or another run has stored one of
-                that number.
+            RunInputError: The record cannot be stored as data, or another run was faster.
             StateError: The record is not there when it is read again.
         """
 

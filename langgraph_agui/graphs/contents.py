@@ -1,9 +1,10 @@
-"""What is in a graph, as far as a search finds it without running anything.
+"""The contents of a graph, as far as a search finds them without running anything.
 
 A compiled graph enters; its models, tools, middleware and subagents leave. A tool or model that a
 function makes or gets when it runs is not found.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,18 +27,16 @@ _STRUCTURED: Final = frozenset({"AutoStrategy", "ToolStrategy", "ProviderStrateg
 
 @dataclass(frozen=True, slots=True)
 class GraphContents:
-    """What is in a graph.
+    """The contents of a graph.
 
     Attributes:
         models: The models that write the assistant's messages, those of subagents included.
-        providers: The providers of these models; none if one is unknown, or chosen when the graph
-            runs.
+        providers: The providers of these models; empty if one is unknown until the graph runs.
         tools: The tools of the graph itself, by name.
         tool_names: The names of all tools that its models may call, those of subagents included.
-        subagents: The graphs inside it, by name, with what they are for if a tool of their own runs
-            them.
+        subagents: The graphs inside it: names, and descriptions of those with a tool of their own.
         middleware: The names of the classes of its own middleware.
-        inner_middleware: The same of its subagents.
+        inner_middleware: The names of the classes of its subagents' middleware.
         structured_output: Whether an agent of its own answers in a schema.
     """
 
@@ -52,15 +51,17 @@ class GraphContents:
 
 
 def contents_of(graph: object) -> GraphContents:
-    """Return what is in `graph`."""
+    """Return the contents of a graph."""
     places = [*walk(graph)]
     tools = {tool.name: (tool, place) for tool, place in reversed([*of_kind(BaseTool, places)])}  # type: ignore[type-abstract]
-    graphs = {
-        _name_of(inner, place): place.where
+    ran_by = {
+        _name_of(inner, place): place.where[-1]
         for inner, place in of_kind(Pregel, places)
         if place.graphs
     }
-    ran_by = [where[-1] for where in graphs.values()]
+    runs = Counter(ran_by.values())
+    # A tool that runs several graphs describes none of them.
+    texts = {name: tool.description for name, (tool, _) in tools.items() if runs[name] == 1}
     own = [_classes(place) for place in places if place.graphs <= 1]
     inner = [_classes(place) for place in places if place.graphs > 1]
     return GraphContents(
@@ -68,13 +69,7 @@ def contents_of(graph: object) -> GraphContents:
         providers=providers_in(places),
         tools={name: tool for name, (tool, place) in reversed(tools.items()) if place.graphs <= 1},
         tool_names=frozenset(tools) | _bound_tools(places),
-        # A tool that runs several graphs describes none of them.
-        subagents={
-            name: tools[where[-1]][0].description
-            if where[-1] in tools and ran_by.count(where[-1]) == 1
-            else None
-            for name, where in graphs.items()
-        },
+        subagents={name: texts.get(runner) for name, runner in ran_by.items()},
         middleware=_middleware(own),
         inner_middleware=_middleware(inner),
         structured_output=any(classes & _STRUCTURED for classes in own),
@@ -82,9 +77,7 @@ def contents_of(graph: object) -> GraphContents:
 
 
 def _bound_tools(places: Iterable[Place]) -> frozenset[str]:
-    """Return the names of the tools that models are bound to: an agent may end by a call that no
-    tool answers.
-    """
+    """Return the names of tools that models are bound to, also of tools that nothing runs."""
     bindings = [binding.kwargs.get("tools") for binding, _ in of_kind(RunnableBinding, places)]
     return frozenset(
         name_of(tool) for bound in bindings if isinstance(bound, list) for tool in bound
@@ -101,5 +94,5 @@ def _classes(place: Place) -> frozenset[str]:
 
 
 def _middleware(objects: Iterable[frozenset[str]]) -> frozenset[str]:
-    """Return the classes of the middleware among objects, given the classes of each."""
+    """Return the classes of those objects that are middleware, given the classes of each."""
     return frozenset[str]().union(*(classes for classes in objects if _MIDDLEWARE in classes))

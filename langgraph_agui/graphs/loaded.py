@@ -11,11 +11,11 @@ FRESH: Final = 0.05
 
 
 class LoadedCheckpointer(BaseCheckpointSaver[str]):
-    """Loads the last checkpoint of a thread once for its first two readers, the plan and the graph.
-    All else is the `saver`'s.
+    """Loads a thread's last checkpoint once for its first two readers, the plan and the graph.
 
-    A graph that comes late loads it again, so that writes from outside the run count. So does one
-    with pending writes, which LangGraph applies to the object that it gets.
+    A graph that comes late loads it again, so that writes from outside the run count. A checkpoint
+    with pending writes is loaded again too: LangGraph applies them to the object that it gets. All
+    other methods are the `saver`'s.
     """
 
     def __init__(self, saver: BaseCheckpointSaver[str]) -> None:

@@ -1,6 +1,4 @@
-"""A compiled graph in this process: its channels and schemas, its checkpointer, and where its
-threads wait.
-"""
+"""A compiled graph in this process: its channels and schemas, its threads and their pauses."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -81,9 +79,7 @@ class LocalGraphAdapter(GraphAdapter):
 
     @property
     def has_checkpointer(self) -> bool:
-        """See `GraphAdapter`. True inherits a checkpointer from a parent graph, which a root graph
-        does not have.
-        """
+        """See `GraphAdapter`. True would inherit a checkpointer, but a root graph has no parent."""
         return self.graph.checkpointer not in (None, False, True)
 
     @property
@@ -103,18 +99,18 @@ class LocalGraphAdapter(GraphAdapter):
         )
 
     def _pauses_by(self) -> str | None:
-        """Return what certainly pauses the graph; a node that calls `interrupt` looks like any
-        other.
+        """Return the name of an option or middleware that certainly pauses the graph.
+
+        A node that calls `interrupt` looks like any other.
         """
         if self.graph.interrupt_before_nodes or self.graph.interrupt_after_nodes:
             return "interrupt_before or interrupt_after"
         for node in self.graph.nodes.values():
             hooks = [getattr(node.bound, name, None) for name in ("func", "afunc")]
             owners = {getattr(hook, "__qualname__", "").partition(".")[0] for hook in hooks}
+            middleware = getattr(hooks[0], "__self__", None)
             # A subclass that overrides them may decide by itself.
-            if owners == {_APPROVALS} and getattr(
-                getattr(hooks[0], "__self__", None), "interrupt_on", True
-            ):
+            if owners == {_APPROVALS} and getattr(middleware, "interrupt_on", True):
                 return _APPROVALS
         return None
 
@@ -122,6 +118,9 @@ class LocalGraphAdapter(GraphAdapter):
     def _saver(self) -> BaseCheckpointSaver[str] | None:
         saver = self.graph.checkpointer
         return saver if isinstance(saver, BaseCheckpointSaver) else None
+
+    async def _saved(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return await self._saver.aget_tuple(config) if self._saver is not None else None
 
     # -- schema -----------------------------------------------------------------------------------
 
@@ -158,10 +157,8 @@ class LocalGraphAdapter(GraphAdapter):
     def removes_messages(self, messages_key: str) -> bool:
         """See `GraphAdapter`."""
         channels = self.graph.channels
-        return (
-            getattr(channels.get(messages_key, channels.get(ROOT_CHANNEL)), "operator", None)
-            is add_messages
-        )
+        channel = channels.get(messages_key, channels.get(ROOT_CHANNEL))
+        return getattr(channel, "operator", None) is add_messages
 
     def may_remove_messages(self, messages_key: str) -> bool:
         """See `GraphAdapter`."""
@@ -184,20 +181,17 @@ class LocalGraphAdapter(GraphAdapter):
     async def _load_state(
         self, graph: CompiledGraph, config: RunnableConfig, subgraphs: bool = False
     ) -> StateSnapshot:
-        """Load a state. Leave out the pending writes of a step that cannot be applied, with a
-        warning.
-        """
+        """Load a state. Leave out conflicting pending writes of the last step, with a warning."""
         try:
             return await graph.aget_state(config, subgraphs=subgraphs)
         except Exception as error:
             if as_state_error(error, self.store) is not error:
                 raise
-            saved = await self._saver.aget_tuple(config) if self._saver is not None else None
+            saved = await self._saved(config)
             if saved is None or "checkpoint_id" in config["configurable"]:
                 raise
-            stored = await graph.aget_state(
-                merge_run_configs(config, saved.config), subgraphs=subgraphs
-            )
+            config = merge_run_configs(config, saved.config)
+            stored = await graph.aget_state(config, subgraphs=subgraphs)
             logger.warning(
                 "The pending writes of the thread's last step conflict and were left out.",
                 exc_info=True,
@@ -227,33 +221,27 @@ class LocalGraphAdapter(GraphAdapter):
     # -- pauses -----------------------------------------------------------------------------------
 
     async def stopped_before(self, stored: StateSnapshot) -> tuple[str, ...]:
-        """See `GraphAdapter`. A checkpoint does not hold why its graph has stopped: the breakpoints
-        decide.
-        """
+        """See `GraphAdapter`. Breakpoints say why a graph has stopped: its checkpoint does not."""
         if not stored.next or any(task.error is not None for task in stored.tasks):
             return ()
         before, after = self.graph.interrupt_before_nodes, self.graph.interrupt_after_nodes
-        if _matches(stored.next, before) or not self._nodes_with_inner_breakpoints().isdisjoint(
-            stored.next
-        ):
+        if _matches(stored.next, before) or self._stops_inside(stored.next):
             return stored.next
         if after and stored.parent_config is not None:
             parent = await self.graph.aget_state(stored.parent_config)
-            return (
-                stored.next
-                if _matches([node for node in parent.next if node != START], after)
-                else ()
-            )
+            if _matches([node for node in parent.next if node != START], after):
+                return stored.next
         return ()
 
-    def _nodes_with_inner_breakpoints(self) -> set[str]:
-        """Return the nodes that are, or contain, subgraphs with static breakpoints."""
-        return {
-            name.partition("|")[0]
-            for name, inner in self.graph.get_subgraphs(recurse=True)
-            if isinstance(inner, Pregel)
-            and (inner.interrupt_before_nodes or inner.interrupt_after_nodes)
-        }
+    def _stops_inside(self, nodes: Collection[str]) -> bool:
+        """Return whether a node is, or contains, a subgraph with static breakpoints."""
+        inner = self.graph.get_subgraphs(recurse=True)
+        graphs = [graph for name, graph in inner if name.partition("|")[0] in nodes]
+        return any(
+            graph.interrupt_before_nodes or graph.interrupt_after_nodes
+            for graph in graphs
+            if isinstance(graph, Pregel)
+        )
 
     async def find_holders(
         self, config: RunnableConfig, interrupt_ids: Collection[str]
@@ -263,10 +251,8 @@ class LocalGraphAdapter(GraphAdapter):
         newest: dict[str, CheckpointTuple] = {}
         async for saved in self._current_checkpoints(config):
             namespace = str(saved.config["configurable"].get("checkpoint_ns", ""))
-            if (
-                namespace not in newest
-                or saved.checkpoint["id"] > newest[namespace].checkpoint["id"]
-            ):
+            last = newest.setdefault(namespace, saved)
+            if saved.checkpoint["id"] > last.checkpoint["id"]:
                 newest[namespace] = saved
             for interrupt_id in _asked(saved).intersection(interrupt_ids):
                 known = found.get(interrupt_id)
@@ -281,10 +267,8 @@ class LocalGraphAdapter(GraphAdapter):
         }
 
     async def load_records(self, pause: StateSnapshot) -> list[Mapping[str, object]]:
-        """See `GraphAdapter`. A record is a pending write of a task and to a channel that no graph
-        has.
-        """
-        saved = await self._saver.aget_tuple(_place(pause)) if self._saver is not None else None
+        """See `GraphAdapter`. A record is a pending write to a channel that no graph has."""
+        saved = await self._saved(_place(pause))
         writes = saved.pending_writes or () if saved is not None else ()
         return [
             value
@@ -295,9 +279,7 @@ class LocalGraphAdapter(GraphAdapter):
     async def store_record(
         self, pause: StateSnapshot, number: int, record: Mapping[str, object]
     ) -> None:
-        """See `GraphAdapter`. Savers keep the first write of a task: of two processes, one has its
-        record stored.
-        """
+        """See `GraphAdapter`. Savers keep a task's first write: of two processes one succeeds."""
         saver, place = self._saver, _place(pause)
         if saver is None:
             raise StateError
@@ -306,10 +288,8 @@ class LocalGraphAdapter(GraphAdapter):
         except Exception as error:  # the serializer is the application's
             message = "The answer cannot be stored: it is nested too deeply, or no JSON."
             raise RunInputError(ErrorCode.INTERRUPT_INVALID, message) from error
-        task_id = str(
-            uuid5(NAMESPACE_OID, f"{_RECORD} {place['configurable']['checkpoint_id']} {number}")
-        )
-        await saver.aput_writes(place, [(_RECORD, record)], task_id)
+        name = f"{_RECORD} {place['configurable']['checkpoint_id']} {number}"
+        await saver.aput_writes(place, [(_RECORD, record)], str(uuid5(NAMESPACE_OID, name)))
         stored = await self.load_records(pause)
         if all(one.get("id") != record["id"] for one in stored):
             raise RunInputError(ErrorCode.THREAD_BUSY) if len(stored) > number else StateError
@@ -321,25 +301,19 @@ class LocalGraphAdapter(GraphAdapter):
         is answered. The id of an interrupt contains how many were answered before it, which
         distinguishes the two.
         """
-        saved = (
-            await self._saver.aget_tuple(_thread_config(config))
-            if self._saver is not None
-            else None
-        )
+        saved = await self._saved(_thread_config(config))
         if saved is None:
             return set()
-        answered = {
-            write[0]: len(write[2]) for write in saved.pending_writes or () if write[1] == RESUME
-        }
-        namespaces = {
-            task.id: f"{task.name}:{task.id}" for task in stored.tasks if task.error is not None
-        }
-        return {
-            Interrupt.from_ns(
-                None, f"{namespace}|{answered[task_id]}" if answered.get(task_id) else namespace
-            ).id
-            for task_id, namespace in namespaces.items()
-        }
+        writes = saved.pending_writes or ()
+        answers = {task_id: len(value) for task_id, channel, value in writes if channel == RESUME}
+        found: set[str] = set()
+        for task in stored.tasks:
+            if task.error is not None:
+                namespace = f"{task.name}:{task.id}"
+                if answered := answers.get(task.id):
+                    namespace = f"{namespace}|{answered}"
+                found.add(Interrupt.from_ns(None, namespace).id)
+        return found
 
     async def _current_checkpoints(self, config: RunnableConfig) -> AsyncIterator[CheckpointTuple]:
         """Yield the thread's last root checkpoint, and those that its subgraphs have made since."""
@@ -354,9 +328,9 @@ class LocalGraphAdapter(GraphAdapter):
 
 
 def _sync_problem(saver: BaseCheckpointSaver[str]) -> str | None:
-    """Return what to use instead of a checkpointer that is for synchronous graphs only.
+    """Return a remedy, as text, for a checkpointer that is for synchronous graphs only.
 
-    Its asynchronous methods are not missing: they do nothing but raise `NotImplementedError`.
+    It has asynchronous methods too, but they only raise `NotImplementedError`.
     """
     code = getattr(saver.aget_tuple, "__code__", None)
     if code is None or code.co_names[:1] != ("NotImplementedError",):
@@ -372,9 +346,7 @@ def _sync_problem(saver: BaseCheckpointSaver[str]) -> str | None:
 
 
 def _first_parameter(graph: CompiledGraph) -> object:
-    """Return the type of an entrypoint's first parameter; None if the annotation cannot be
-    resolved.
-    """
+    """Return the type of an entrypoint's first parameter; None if it cannot be resolved."""
     bound = next(iter(graph.nodes.values())).bound
     try:
         hints = get_type_hints(getattr(bound, "func", None) or getattr(bound, "afunc", None))
@@ -392,27 +364,22 @@ def _thread_config(config: RunnableConfig) -> RunnableConfig:
 
 
 def _place(stored: StateSnapshot) -> RunnableConfig:
-    """Return what names the checkpoint of a state."""
+    """Return the configuration that names the checkpoint of a state."""
     point = stored.config["configurable"]
-    return {
-        "configurable": {
-            key: point.get(key, "") for key in ("thread_id", "checkpoint_ns", "checkpoint_id")
-        }
-    }
+    keys = ("thread_id", "checkpoint_ns", "checkpoint_id")
+    return {"configurable": {key: point.get(key, "") for key in keys}}
 
 
 def _asked(saved: CheckpointTuple, *, waiting: bool = False) -> set[str]:
-    """Return the ids of the interrupts of a checkpoint's tasks; if `waiting`, only of those that
-    have not ended.
+    """Return the ids of the interrupts of a checkpoint's tasks.
+
+    If `waiting`, tasks that have ended are left out.
     """
     writes = saved.pending_writes or ()
-    ended = (
-        {task_id for task_id, channel, _ in writes if channel not in _CONTROL} if waiting else ()
-    )
-    raised = [
-        value for task_id, channel, value in writes if channel == INTERRUPT and task_id not in ended
-    ]
-    listed = [
-        one for value in raised for one in (value if isinstance(value, Sequence) else [value])
-    ]
-    return {str(getattr(one, "id", "")) for one in listed}
+    ended = {task_id for task_id, channel, _ in writes if channel not in _CONTROL}
+    ids: set[str] = set()
+    for task_id, channel, value in writes:
+        if channel == INTERRUPT and not (waiting and task_id in ended):
+            raised = value if isinstance(value, Sequence) else [value]
+            ids.update(str(getattr(one, "id", "")) for one in raised)
+    return ids

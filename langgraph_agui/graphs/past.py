@@ -44,7 +44,7 @@ class PastMessages:
 
     @classmethod
     def of(cls, state: StateSnapshot, messages: Sequence[BaseMessage]) -> PastMessages:
-        """Return what a state of a thread remembers.
+        """Return the past that a state of a thread remembers.
 
         Args:
             state: The state.
@@ -77,9 +77,7 @@ class PastMessages:
         return replace(self, had={one: None for one in self.had if one != digest})
 
     def before(self, taken: Sequence[BaseMessage]) -> PastMessages:
-        """Return the past of a run that takes these messages, maybe once more: they are not part of
-        what it had.
-        """
+        """Return the past of a run that takes these messages, maybe once more, without them."""
         again = _digests(taken)
         return PastMessages({digest: None for digest in self.had if digest not in again}, again)
 
@@ -91,11 +89,10 @@ class PastMessages:
 def removed_from_end(
     before: Sequence[BaseMessage], after: Sequence[BaseMessage]
 ) -> list[BaseMessage]:
-    """Return the messages that a graph has removed behind the last one that it kept; all, if it
-    kept none.
+    """Return the messages that a graph has removed behind the last one that it kept.
 
-    Messages before one that stays were trimmed, which shortens what the model reads and not the
-    conversation.
+    All messages, if it kept none. Messages before one that stays were trimmed, which shortens the
+    model's input and not the conversation.
 
     Args:
         before: The thread's messages.
@@ -108,8 +105,7 @@ def removed_from_end(
 
 
 def is_replaced(before: Sequence[BaseMessage], after: Sequence[BaseMessage]) -> bool:
-    """Return whether a graph has put something in the place of messages that it removed, or removed
-    all of them.
+    """Return whether a graph has replaced messages that it removed, or removed all messages.
 
     Then it may have summed them up, or moved them elsewhere.
     """
@@ -131,6 +127,5 @@ def _digests(messages: Sequence[BaseMessage]) -> list[str]:
 
 
 def _digest(message_id: str) -> str:
-    return blake2b(
-        message_id.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES
-    ).hexdigest()
+    data = message_id.encode("utf-8", "surrogatepass")
+    return blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()

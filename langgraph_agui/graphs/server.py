@@ -1,6 +1,4 @@
-"""A graph on a LangGraph server (`RemoteGraph`): its threads and states, and the schemas that the
-server publishes.
-"""
+"""A graph on a LangGraph server (`RemoteGraph`): its threads, and its published schemas."""
 
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import suppress
@@ -21,8 +19,7 @@ from langgraph_agui.protocol.json import to_jsonable
 
 logger = run_logger(__name__)
 
-# Namespace of the thread ids that are made for threads of a client. Never to be changed: threads
-# would be lost.
+# Namespace of thread ids for threads of a client. Never to be changed: threads would be lost.
 _THREADS = UUID("b4f0c1d2-6a57-5e0e-9d53-0a2f7c1e8b36")
 
 # Key in a thread's metadata: the records beside its last checkpoint, and the id of that.
@@ -39,8 +36,7 @@ _INTERRUPTS_PER_TASK = 32
 
 
 def server_config(config: RunnableConfig, context: object = None) -> RunnableConfig:
-    """Return `config` with a thread id that a LangGraph server takes: servers take UUIDs only,
-    AG-UI any string.
+    """Return `config` for a LangGraph server: its thread id is a UUID, and AG-UI's any string.
 
     The runtime context is in it too: a server refuses to take both, and builds the context from
     `configurable`.
@@ -54,9 +50,7 @@ def server_config(config: RunnableConfig, context: object = None) -> RunnableCon
 
 
 class RemoteGraphAdapter(GraphAdapter):
-    """Adapts a `RemoteGraph`. Schemas are unknown until `load_schema`, which `load_state` calls
-    first.
-    """
+    """Adapts a `RemoteGraph`. Schemas are unknown until `load_state` has called `load_schema`."""
 
     def __init__(self, graph: RemoteGraph) -> None:
         self.graph = graph
@@ -87,20 +81,16 @@ class RemoteGraphAdapter(GraphAdapter):
         try:
             assistant = self.graph.assistant_id
             if not _is_uuid(assistant):  # the name of a graph
-                assistant = (await assistants.search(graph_id=assistant, limit=1))[0][
-                    "assistant_id"
-                ]
+                found = await assistants.search(graph_id=assistant, limit=1)
+                assistant = found[0]["assistant_id"]
             schemas = await assistants.get_schemas(assistant)
             properties = {name: _properties(schema) for name, schema in schemas.items()}
             self.channels = properties.get("state_schema", {})
             # Where the server names no output, the input decides.
-            self.output_names = properties.get("output_schema") or properties.get(
-                "input_schema", {}
-            )
+            inputs = properties.get("input_schema", {})
+            self.output_names = properties.get("output_schema") or inputs
             input_schema = schemas.get("input_schema") or {}
-            self.input_names = (
-                list(properties["input_schema"]) if "properties" in input_schema else None
-            )
+            self.input_names = list(inputs) if "properties" in input_schema else None
             forms: Mapping[object, InputForm] = {"array": "messages", "string": "text"}
             self.input_form = forms.get(input_schema.get("type"), "keys")
         except (APIStatusError, IndexError):
@@ -132,9 +122,7 @@ class RemoteGraphAdapter(GraphAdapter):
         return _decoded(stored, MessageDecoder())
 
     async def _has_checkpoint(self, config: RunnableConfig) -> bool:
-        """Return whether the thread has a state. `RemoteGraph` raises for a thread that was created
-        and never run.
-        """
+        """Return whether the thread has a state: `RemoteGraph` raises for one without."""
         try:
             stored = await self._client.threads.get_state(config["configurable"]["thread_id"])
         except NotFoundError:
@@ -142,8 +130,7 @@ class RemoteGraphAdapter(GraphAdapter):
         return bool(stored.get("checkpoint"))
 
     async def load_subgraph(self, config: RunnableConfig, namespace: str) -> StateSnapshot | None:
-        """Return the state of a graph inside the thread's own, also of one that a tool or node
-        calls; None if absent.
+        """Return the state of a graph inside the root graph, or one that it calls; None if absent.
 
         The server reads it as if it were the root graph's, so it shows only channels and tasks that
         the root has too.
@@ -176,9 +163,7 @@ class RemoteGraphAdapter(GraphAdapter):
     # -- pauses -----------------------------------------------------------------------------------
 
     async def stopped_before(self, stored: StateSnapshot) -> tuple[str, ...]:
-        """See `GraphAdapter`. A server does not publish breakpoints: every stop without an error
-        counts as one.
-        """
+        """See `GraphAdapter`. Servers hide breakpoints: a stop without error counts as one."""
         if not stored.next or any(task.error is not None for task in stored.tasks):
             return ()
         thread = await self._client.threads.get(stored.config["configurable"]["thread_id"])
@@ -189,18 +174,15 @@ class RemoteGraphAdapter(GraphAdapter):
     ) -> dict[str, InterruptHolder]:
         """See `GraphAdapter`. Looks only into graphs inside the root graph."""
         root = await self.load_state(config, subgraphs=True)
-        found = {
-            interrupt_id: await self._find_holder(config, root, interrupt_id)
-            for interrupt_id in interrupt_ids
-        }
-        return {
-            interrupt_id: holder for interrupt_id, holder in found.items() if holder is not None
-        }
+        found: dict[str, InterruptHolder] = {}
+        for interrupt_id in interrupt_ids:
+            holder = await self._find_holder(config, root, interrupt_id)
+            if holder is not None:
+                found[interrupt_id] = holder
+        return found
 
     async def load_records(self, pause: StateSnapshot) -> list[Mapping[str, object]]:
-        """See `GraphAdapter`. A server takes no writes beside a checkpoint: the thread's metadata
-        has the records.
-        """
+        """See `GraphAdapter`. The thread's metadata has the records: no checkpoint has room."""
         point = pause.config["configurable"]
         thread = await self._client.threads.get(point["thread_id"])
         kept = (thread["metadata"] or {}).get(_RECORDS)
@@ -213,21 +195,17 @@ class RemoteGraphAdapter(GraphAdapter):
     ) -> None:
         """See `GraphAdapter`. The server stores the values itself, as JSON."""
         point = pause.config["configurable"]
-        records = [
-            *await self.load_records(pause),
-            {key: record[key] for key in record if key != "values"},
-        ]
+        added = {key: record[key] for key in record if key != "values"}
+        records = [*await self.load_records(pause), added]
         kept = {"checkpoint_id": point.get("checkpoint_id"), "records": records}
         await self._client.threads.update(point["thread_id"], metadata={_RECORDS: kept})
 
     async def _find_holder(
         self, config: RunnableConfig, root: StateSnapshot, interrupt_id: str
     ) -> InterruptHolder | None:
-        """Follow the tasks that hold an interrupt, from the root graph down to the task that raised
-        it.
+        """Follow the tasks that hold an interrupt, from the root graph to the task that raised it.
 
-        A server returns declared subgraphs with the root's state, and any other graph when asked
-        for it.
+        A server returns declared subgraphs with the root's state, and other graphs on request.
         """
         around: StateSnapshot | None = root
         namespace, holder = "", None
@@ -245,8 +223,7 @@ class RemoteGraphAdapter(GraphAdapter):
     async def _graph_of_task(
         self, config: RunnableConfig, task: str, interrupt_id: str
     ) -> StateSnapshot | None:
-        """Return the state of the graph that a task runs and that holds the interrupt; None if that
-        is unclear.
+        """Return the state of the task's graph that holds the interrupt; None if that is unclear.
 
         `task` is the task's namespace, and that of the first graph that it runs; LangGraph numbers
         the others. If the server hides the tasks of the only graph, that graph is taken.
@@ -294,8 +271,6 @@ def _task_with(stored: StateSnapshot, interrupt_id: str) -> PregelTask | None:
 
 
 def _raised_by(task: str, interrupt_id: str) -> bool:
-    """Return whether the task with this namespace raised the interrupt itself: the id is a digest
-    of the namespace.
-    """
+    """Return whether a task raised an interrupt: the id is a digest of the task's namespace."""
     namespaces = (task, *(f"{task}|{answered}" for answered in range(1, _INTERRUPTS_PER_TASK)))
     return any(Interrupt.from_ns(None, namespace).id == interrupt_id for namespace in namespaces)

@@ -1,3 +1,1 @@
-"""What a paused graph asks and what a client answers: LangGraph interrupts as AG-UI interrupts, and
-back.
-"""
+"""Questions of a paused graph, answers of a client: LangGraph's interrupts as AG-UI's, and back."""

@@ -1,5 +1,4 @@
-"""Answers checked before anything runs: what a client sends enters, what the graph is resumed with
-leaves.
+"""Answers, checked before anything runs: those of a client enter, those for the graph leave.
 
 An answer counts only for a request that the thread's checkpoint holds open. The ids of requests are
 LangGraph's, which name one pause of one task, so an answer is for exactly the call and the
@@ -28,12 +27,12 @@ logger = run_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What a set of answers means.
+    """The meaning of a set of answers.
 
     Attributes:
-        values: What each LangGraph interrupt is resumed with, by its id; nothing for a breakpoint.
+        values: The values to resume with, by id of the LangGraph interrupt; none for a breakpoint.
         abandoned: Whether the pause is abandoned: nothing of it runs.
-        decisions: What was decided about each request, in order.
+        decisions: The decision about each request, in order.
     """
 
     values: dict[str, object] = field(default_factory=dict)
@@ -50,7 +49,7 @@ class Resolution:
         """Call `on_answer` for each answer, before the graph resumes; without it, each is logged.
 
         Raises:
-            CodedError: It has raised: the answer is not accepted (`approval_refused`).
+            CodedError: `on_answer` has raised: the answer is not accepted (`approval_refused`).
         """
         for request, entry, decision in self.decisions:
             action = request.action
@@ -75,10 +74,10 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class CommandAnswers:
-    """Answers that come without the ids of what they answer.
+    """Answers that come without the ids of their questions.
 
     Attributes:
-        entries: The same as entries of `resume`, for what is open now.
+        entries: The same as entries of `resume`, for the open questions.
         fingerprint: Distinguishes the same input, sent again, from another with the same content.
     """
 
@@ -87,15 +86,15 @@ class CommandAnswers:
 
 
 def resolve(entries: Sequence[ResumeEntry], pending: PendingInterrupts) -> Resolution:
-    """Check the answers to a pause and return what they mean.
+    """Check the answers to a pause and return their meaning.
 
     A `cancelled` approval is a rejection, where the graph takes rejections. A `cancelled` request
     of a remote agent is passed on to it. Any other cancelled request abandons the whole pause: then
     no other answer may let anything run.
 
     Raises:
-        RunInputError: A request is answered twice, unknown, left out, expired, or answered with
-            what does not fit.
+        RunInputError: A request is answered twice, unknown, left out or expired, or its answer does
+            not fit.
     """
     answers = _by_request(entries, pending)
     decisions = [
@@ -113,17 +112,15 @@ def resolve(entries: Sequence[ResumeEntry], pending: PendingInterrupts) -> Resol
             )
             raise RunInputError(ErrorCode.INTERRUPT_INVALID, message)
         return Resolution(abandoned=True, decisions=decisions)
-    values = {
-        request.graph_id: decision.value
-        for request, _, decision in decisions
-        if request.batch is None
-    }
-    for batch in {request.batch for request in pending.requests if request.batch is not None}:
-        values[batch] = {
-            "decisions": [
-                decision.value for request, _, decision in decisions if request.batch == batch
-            ]
-        }
+    values: dict[str, object] = {}
+    batches: dict[str, list[object]] = {}
+    for request, _, decision in decisions:
+        if request.batch is None:
+            values[request.graph_id] = decision.value
+        else:
+            batches.setdefault(request.batch, []).append(decision.value)
+    for batch, in_order in batches.items():
+        values[batch] = {"decisions": in_order}
     return Resolution(values, decisions=decisions)
 
 
@@ -169,15 +166,15 @@ def unused(
 ) -> list[ResumeEntry] | None:
     """Return the answers that have not had their effect yet; None if they all had it before.
 
-    A client answers all that it knows of, also what is not open any more: after a failed run it has
-    no other way (AG-UI 1.0, resume). The same answers again, and cancelling what is closed, change
+    A client answers all questions that it knows, also closed ones: after a failed run it has no
+    other way (AG-UI 1.0, resume). The same answers again, and cancelling closed questions, change
     nothing.
 
     Args:
         entries: The answers.
         mark: The mark of the input that brings them.
-        last_mark: That of the last input with answers after which the graph has gone on.
-        pending: What the thread waits for.
+        last_mark: The mark of the last input with answers after which the graph has gone on.
+        pending: The interrupts that the thread waits for.
     """
     if last_mark == mark or pending.used.has_input(mark):
         return None

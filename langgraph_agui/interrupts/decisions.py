@@ -1,5 +1,4 @@
-"""Answers to one interrupt: a client's payload enters, a LangChain decision leaves, or the payload
-is refused.
+"""Answers to one interrupt: a client's payload enters, a LangChain decision leaves.
 
 Deny by default: only a strict `true`, or the decision `approve` or `edit`, lets a call run.
 """
@@ -49,9 +48,7 @@ class _EditedAction(_Form):
 
 
 class _LangChainDecision(_Form):
-    """A decision as LangChain has it. It may also hold what the schema asks for: whether the call
-    may run.
-    """
+    """A decision as LangChain has it, maybe with the field that our schema asks for."""
 
     approved: StrictBool | None = None
 
@@ -82,7 +79,7 @@ _LANGCHAIN_DECISION = TypeAdapter[_Approve | _Edit | _Reject | _Respond](
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What an approval is about.
+    """The action that an approval is for.
 
     Attributes:
         name: The tool, or the nodes that a breakpoint stands before.
@@ -99,12 +96,12 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided about an action.
+    """The decision about an action.
 
     Attributes:
         type: One of LangChain's decisions; `answer` for a payload that goes to the graph as it is,
             or `cancel`.
-        value: What the graph gets: the decision as `HumanInTheLoopMiddleware` takes it, or the
+        value: The graph's value: the decision as `HumanInTheLoopMiddleware` takes it, or the
             payload.
         edited_args: The arguments to run with instead, for an edit.
     """
@@ -115,8 +112,9 @@ class Decision:
 
 
 def read_decision(payload: object, action: Action) -> Decision:
-    """Read a payload: `{approved, editedArgs?, message?}`, `true` or `false`, or a LangChain
-    decision.
+    """Read a payload about an action.
+
+    The payload is `{approved, editedArgs?, message?}`, `true` or `false`, or a LangChain decision.
 
     Raises:
         InvalidAnswer: The payload is none of these, or the action does not allow that decision.
@@ -166,16 +164,14 @@ def _decision_in(
 
 
 def _edit(action: Action, args: Mapping[str, object]) -> Decision:
-    return Decision(
-        "edit", {"type": "edit", "edited_action": {"name": action.name, "args": dict(args)}}, args
-    )
+    edited = {"name": action.name, "args": dict(args)}
+    return Decision("edit", {"type": "edit", "edited_action": edited}, args)
 
 
 def rejection(message: str | None = None) -> Decision:
     """Return the decision against an action."""
-    return Decision(
-        "reject", {"type": "reject", "message": message} if message else {"type": "reject"}
-    )
+    why = {"message": message} if message else {}
+    return Decision("reject", {"type": "reject", **why})
 
 
 def answer_schema(
@@ -200,9 +196,7 @@ def answer_schema(
             "required": ["type", "message"],
         }
     approved: dict[str, object] = {"type": "boolean", "description": "Only true lets the call run."}
-    properties["approved"] = (
-        approved if {"reject", "respond"} & {*allowed} else {**approved, "const": True}
-    )
+    properties["approved"] = approved
     if "edit" in allowed:
         edited = args_schema or {"type": "object"}
         properties["editedArgs"] = edited
@@ -213,10 +207,12 @@ def answer_schema(
         }
     if "reject" in allowed or "respond" in allowed:
         properties["message"] = text
+    else:
+        approved["const"] = True
     return {"type": "object", "properties": properties, "required": ["approved"]}
 
 
-# -- who approved what ---------------------------------------------------------------------------
+# -- the log -------------------------------------------------------------------------------------
 
 
 def log_approval(approval: Approval) -> None:

@@ -1,8 +1,8 @@
-"""What a paused thread waits for, as the interrupts that a client sees (AG-UI 1.0, interrupts).
+"""The interrupts that a thread waits for, as a client sees them (AG-UI 1.0, interrupts).
 
 The state of a thread enters `PendingInterruptReader.read`, `PendingInterrupts` leave. The end of a
-run, `connect` and the check of a resume all read it here, so what a client was shown and what it
-may answer cannot differ.
+run, `connect` and the check of a resume all read it here, so a client can answer all questions that
+it was shown, and no others.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ from langgraph_agui.nodes import CANCELLED
 from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.protocol.response_schema import check_schema
 
-# Makes of a graph's value what a client may see of it, as JSON data.
+# Returns the part of a graph's value that a client may see, as JSON data.
 Redact: TypeAlias = Callable[[object], object]
 
 # Key in the metadata of an interrupt: the graph's value.
@@ -59,8 +59,7 @@ class InterruptRequest:
         action: The call to be approved; None where the answer goes to the graph as it is.
         schema: The JSON Schema under which LangGraph takes the answer, if it publishes one.
         if_cancelled: The decision if the client cancels, where the graph asked to be resumed then.
-        batch: The LangGraph interrupt that takes the answers to several requests together, if it is
-            one of these.
+        batch: The id of the LangGraph interrupt, if that takes the answers to several requests.
     """
 
     interrupt: Interrupt
@@ -80,9 +79,7 @@ class InterruptRequest:
         return graph_id(self.id)
 
     def read(self, payload: object) -> Decision:
-        """Return the decision in a payload. Raises `InvalidAnswer` if it does not answer the
-        request.
-        """
+        """Return the decision in a payload. Raises `InvalidAnswer` if the payload does not fit."""
         if self.action is None:
             check_schema(payload, self.schema, self.interrupt.message or self.id)
             return Decision("answer", payload)
@@ -96,9 +93,8 @@ class PendingInterrupts:
     """All that a thread waits for; false, if it waits for nothing.
 
     Attributes:
-        requests: What the client has to answer, in the order in which it was raised.
-        at_breakpoint: Whether it waits at a static breakpoint. That is the one request, without a
-            LangGraph interrupt.
+        requests: The open requests, in the order in which they were raised.
+        at_breakpoint: Whether the only request is a static breakpoint: no LangGraph interrupt.
         used: The answers that were used since it was paused.
     """
 
@@ -112,12 +108,12 @@ class PendingInterrupts:
 
 @dataclass(frozen=True, slots=True)
 class PendingInterruptReader:
-    """Reads what threads wait for.
+    """Reads the interrupts that threads wait for.
 
     Attributes:
         graph: The graph.
         messages_key: The state channel that holds the conversation.
-        redact: Makes of values what a client may see of them.
+        redact: Returns the part of a value that a client may see.
         timeout: For how long a request may be answered; None for ever. A request with an expiry of
             its own keeps it.
     """
@@ -128,12 +124,13 @@ class PendingInterruptReader:
     timeout: Duration | None = None
 
     async def read(self, stored: StateSnapshot, config: RunnableConfig) -> PendingInterrupts:
-        """Return what a thread waits for, by its checkpoint."""
+        """Return the interrupts that a thread waits for, by its checkpoint."""
         if not stored.tasks:
             return PendingInterrupts()
         used = UsedAnswers(await self.graph.load_records(stored))
         if any(_has_used_approval(task, stored) for task in stored.tasks if task.error is not None):
-            return PendingInterrupts(used=used)  # LangGraph would run it again beside what is open
+            # LangGraph would run the failed task again, beside the open ones
+            return PendingInterrupts(used=used)
         failed = {
             interrupt.id
             for task in stored.tasks
@@ -148,7 +145,7 @@ class PendingInterruptReader:
         messages = self.graph.thread_messages(stored, self.messages_key)
         holders = await self.graph.find_holders(config, [interrupt.id for interrupt in waiting])
         if not all(holder.is_open for holder in holders.values()):
-            # to go on would be to run again, with old answers, what was killed
+            # to go on would be to run a killed task again, with old answers
             return PendingInterrupts(used=used)
         pending: list[InterruptRequest] = []
         for interrupt in waiting:
@@ -183,14 +180,14 @@ class PendingInterruptReader:
     def _set_expiry(self, interrupt: Interrupt, since: str | None) -> None:
         timeout = seconds(self.timeout)
         if timeout is not None and interrupt.expires_at is None and since is not None:
-            interrupt.expires_at = (
-                datetime.fromisoformat(since) + timedelta(seconds=timeout)
-            ).isoformat()
+            end = datetime.fromisoformat(since) + timedelta(seconds=timeout)
+            interrupt.expires_at = end.isoformat()
 
 
 def _has_used_approval(failed: PregelTask, stored: StateSnapshot) -> bool:
-    """Return whether a failed task may have done what was approved, in its own question or before
-    the superstep.
+    """Return whether a failed task may have run an approved call.
+
+    The approval was asked for by the task itself, or was given before the superstep.
     """
     if not failed.interrupts:
         return ANSWERED in (stored.metadata or {})
@@ -218,7 +215,7 @@ def interrupt_requests(
             `HumanInTheLoopMiddleware`.
         calls: The open calls of the graph that paused: a batched approval does not name the calls
             that it is about.
-        redact: Makes of values what a client may see of them.
+        redact: Returns the part of a value that a client may see.
     """
     value = redact(interrupt.value)
     approval = _approval_in(interrupt.value)
@@ -235,10 +232,9 @@ def interrupt_requests(
 
 
 def value_of(asked: Sequence[Interrupt]) -> object:
-    """Return the value of the LangGraph interrupt that was shown as these; for a breakpoint its
-    message.
+    """Return the value of the LangGraph interrupt shown as these; of a breakpoint, its message.
 
-    The interrupts for what `HumanInTheLoopMiddleware` asks hold all of its value in parts.
+    The interrupts for approvals of `HumanInTheLoopMiddleware` hold its whole value in parts.
     """
     first = asked[0].metadata or {}
     if VALUE in first:
@@ -287,15 +283,13 @@ class _BatchedApproval(BaseModel):
     review_configs: list[_Review]
 
 
-_MIDDLEWAREVALUE = TypeAdapter[_ToolApproval | _BatchedApproval](_ToolApproval | _BatchedApproval)
+_APPROVAL = TypeAdapter[_ToolApproval | _BatchedApproval](_ToolApproval | _BatchedApproval)
 
 
 def _approval_in(value: object) -> _ToolApproval | _BatchedApproval | None:
-    """Return the approval in the value of an interrupt; None if it is a graph's own, which may have
-    the same keys.
-    """
+    """Return the approval in the value of an interrupt; None for a question of the graph's own."""
     try:
-        return _MIDDLEWAREVALUE.validate_python(value)
+        return _APPROVAL.validate_python(value)
     except ValidationError:
         return None
 
@@ -317,8 +311,7 @@ def _batched(
 def _match_calls(
     actions: Sequence[tuple[str, object]], calls: Sequence[ToolCall]
 ) -> list[str | None]:
-    """Return the ids of the calls that a batched approval is about, which names them only by tool
-    and arguments.
+    """Return the ids of the calls that a batched approval names by tool and arguments.
 
     None where several calls look the same and not all of them need approval.
     """
@@ -387,14 +380,14 @@ def _approval(
 
 def _plain(interrupt: GraphInterrupt, value: object) -> InterruptRequest:
     fields: Mapping[str, object] = value if isinstance(value, Mapping) else {}
-    reason = _text(fields, "reason")
+    reason = _text(fields, "reason") or ""
+    if ":" not in reason and reason not in _AGUI_REASONS:
+        reason = "input_required"
     schema = _schema_of(interrupt, fields)
     metadata = fields.get("metadata")
     shown = Interrupt(
         id=interrupt.id,
-        reason=reason
-        if reason and (reason in _AGUI_REASONS or ":" in reason)
-        else "input_required",
+        reason=reason,
         message=value if isinstance(value, str) else _text(fields, *_MESSAGE_KEYS),
         tool_call_id=_text(fields, "toolCallId", "tool_call_id"),
         response_schema=dict(schema) if schema is not None else None,
@@ -408,9 +401,7 @@ def _plain(interrupt: GraphInterrupt, value: object) -> InterruptRequest:
 def _schema_of(
     interrupt: GraphInterrupt, value: Mapping[str, object]
 ) -> Mapping[str, object] | None:
-    """Return the schema that `interrupt(value, response_schema=...)` was given, else one in the
-    value itself.
-    """
+    """Return the `response_schema` of `interrupt(...)`, else a schema in the value itself."""
     given = (interrupt.response_schema, value.get("responseSchema"), value.get("response_schema"))
     return next((schema for schema in given if isinstance(schema, Mapping)), None)
 

@@ -1,8 +1,7 @@
-"""Which answers a pause has been resumed with: each use is recorded beside the pause before the
-graph goes on.
+"""Used answers: each use is recorded beside the pause, before the graph goes on.
 
 A graph that is killed, or whose checkpoints cannot be written, leaves its pause open though a tool
-may have run. The records show: an answer in them counts no more, and what is still open is asked
+may have run. So an answer in the records counts no more, and a question that is still open is asked
 again, under another id.
 """
 
@@ -17,11 +16,11 @@ from langgraph.types import StateSnapshot
 
 from langgraph_agui.graphs.adapter import GraphAdapter, Thread
 
-# Key in the metadata of checkpoints: the mark of the input with answers that the run before them
-# brought.
+# Key in the metadata of checkpoints: the mark of the last input with answers.
 ANSWERED = "agui_resume"
 
-# What stands between the id of a question that is asked again and what nobody can know before.
+# Stands in the id of a question that is asked again: before it the first id, behind it a part that
+# nobody can know before.
 _AGAIN = "~"
 
 
@@ -38,12 +37,11 @@ def first_id(request_id: str) -> str:
 async def used_since_tools(graph: GraphAdapter, thread: Thread, messages_key: str) -> bool:
     """Return whether an answer was used after the result of a tool with which a thread ends.
 
-    To continue such a thread as it is would let what was approved happen again.
+    If such a thread went on as it is, an approved call could run again.
     """
     stored, messages = thread.state, thread.messages
-    while messages and getattr(messages[-1], "tool_call_id", None) == getattr(
-        thread.messages[-1], "tool_call_id", ""
-    ):
+    call_id = getattr(messages[-1], "tool_call_id", "")
+    while messages and getattr(messages[-1], "tool_call_id", None) == call_id:
         if await graph.load_records(stored):
             return True
         if stored.parent_config is None:
@@ -68,7 +66,7 @@ class UsedAnswers:
     """The answers that a pause has been resumed with.
 
     Attributes:
-        records: One for each time: the `mark` of the input, and what was `given`, as fingerprints
+        records: One for each use: the `mark` of the input, and fingerprints of the answers `given`,
             by request id.
     """
 
@@ -86,21 +84,19 @@ class UsedAnswers:
         )
 
     def next_id(self, request_id: str) -> str:
-        """Return the id under which a request is asked now: its own, until an answer to it was
-        used.
+        """Return the id under which a request is asked now: its own, until an answer was used.
 
-        No client can know the next one: it follows from the ids of the records.
+        No client can know the next id: it follows from the ids of the records.
         """
         uses = sorted(
             str(record.get("id"))
             for record in self.records
             if request_id in map(first_id, _given(record))
         )
-        return (
-            f"{request_id}{_AGAIN}{hashlib.sha256(' '.join(uses).encode()).hexdigest()[:8]}"
-            if uses
-            else request_id
-        )
+        if not uses:
+            return request_id
+        digest = hashlib.sha256(" ".join(uses).encode()).hexdigest()
+        return f"{request_id}{_AGAIN}{digest[:8]}"
 
 
 def _given(record: Mapping[str, object]) -> Mapping[str, object]:
@@ -114,10 +110,10 @@ class AnswerUse:
 
     Attributes:
         pause: The state of the paused thread.
-        used: What was used of the pause's answers before.
+        used: The answers to the pause that were used before.
         entries: The answers.
         mark: Identifies the input that brings them.
-        values: What the graph is resumed with, by the ids of its interrupts.
+        values: The values to resume with, by the ids of the graph's interrupts.
     """
 
     pause: StateSnapshot
@@ -127,7 +123,7 @@ class AnswerUse:
     values: Mapping[str, object]
 
     async def record(self, graph: GraphAdapter) -> None:
-        """Record the use, once and for all. Raises what `GraphAdapter.store_record` raises."""
+        """Record the use, once and for all. Raises as `GraphAdapter.store_record` does."""
         given = {entry.interrupt_id: fingerprint([entry]) for entry in self.entries}
         # The id distinguishes this record from one that another process writes in its place.
         record = {

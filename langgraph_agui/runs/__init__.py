@@ -1,3 +1,1 @@
-"""How a run works: from a `RunAgentInput` and a checkpoint to a plan, and from the plan to a
-finished run.
-"""
+"""How a run works: an input and a checkpoint make a plan, and the plan makes a finished run."""

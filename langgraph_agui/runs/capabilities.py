@@ -1,4 +1,4 @@
-"""What an agent can do: the contents of its graph enter, `AgentCapabilities` leave."""
+"""Capabilities of an agent: the contents of its graph enter, `AgentCapabilities` leave."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,13 +15,12 @@ from langgraph_agui.runs.context import AgentContext
 def capabilities_of(
     agent: AgentContext, name: str | None, description: str | None
 ) -> AgentCapabilities:
-    """Return what an agent can do (AG-UI 1.0, capabilities); None in a field means that it is not
-    known.
+    """Return the capabilities of an agent (AG-UI 1.0); None in a field means: not known.
 
     Args:
-        agent: What the agent shares with its runs.
+        agent: The context that all runs of the agent share.
         name: The agent's name.
-        description: What the agent is for.
+        description: The agent's purpose.
     """
     contract, contents, stored = agent.contract, agent.graph.contents, agent.graph.has_checkpointer
     reasoning, client_tools = agent.reasoning.visibility != "off", agent.client_tools.provided
@@ -41,13 +40,13 @@ def capabilities_of(
         ),
         "custom": {key: value for key, value in custom.items() if value is not None} or None,
     }
-    return AgentCapabilities.model_validate(
-        found if contents is None else {**found, **_found_in(contents, client_tools)}
-    )
+    if contents is not None:
+        found |= _found_in(contents, client_tools)
+    return AgentCapabilities.model_validate(found)
 
 
 def _found_in(contents: GraphContents, client_tools: bool | None) -> dict[str, object]:
-    """Return the sections about what is in a graph."""
+    """Return the sections about the contents of a graph."""
     tools = [item for tool in contents.tools.values() if (item := _tool_item(tool)) is not None]
     has_tools = True if tools else client_tools
     has_subagents = bool(contents.subagents)
@@ -70,8 +69,9 @@ def _found_in(contents: GraphContents, client_tools: bool | None) -> dict[str, o
 
 
 def _tool_item(tool: BaseTool) -> dict[str, object] | None:
-    """Return a tool as clients see it, without the parameters that the graph fills in; None if it
-    has no schema.
+    """Return a tool as clients see it; None if it has no schema.
+
+    Parameters that the graph fills in are left out.
     """
     try:
         function = convert_to_openai_tool(tool)["function"]
@@ -89,25 +89,18 @@ def _without_defaults(schema: object) -> object:
         return [_without_defaults(one) for one in schema]
     if not isinstance(schema, Mapping):
         return schema
-    fields = {key: value for key, value in schema.items() if key != "default"}
-    named = fields.get("properties")
-    properties = (
-        {name: _without_defaults(one) for name, one in named.items()}
-        if isinstance(named, Mapping)
-        else named
-    )
-    rest = {key: _without_defaults(value) for key, value in fields.items() if key != "properties"}
-    return {**rest, "properties": properties} if "properties" in fields else rest
+    fields = {key: _without_defaults(value) for key, value in schema.items() if key != "default"}
+    named = schema.get("properties")
+    if isinstance(named, Mapping):  # a property may have the name `default`
+        fields["properties"] = {name: _without_defaults(one) for name, one in named.items()}
+    return fields
 
 
 def _multimodal(models: Sequence[BaseChatModel]) -> dict[str, object] | None:
-    """Return what all models take and make, by their profiles; None if one has none."""
-    profiles = [
-        profile
-        for model in models
-        if isinstance(profile := getattr(model, "profile", None), Mapping)
-    ]
-    if not profiles or len(profiles) < len(models):
+    """Return the media that all models take and make; None if a model has no profile."""
+    found = [getattr(model, "profile", None) for model in models]
+    profiles = [profile for profile in found if isinstance(profile, Mapping)]
+    if not profiles or len(profiles) < len(found):
         return None
 
     def all_have(kind: str) -> bool | None:

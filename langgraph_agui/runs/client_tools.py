@@ -44,10 +44,11 @@ class ClientTools:
         self.provided = True
 
     def report_unasked(self, sent: Iterable[Tool]) -> None:
-        """Learn that a run has ended and nobody has asked for the tools that its client sent. Warn
-        once.
+        """Learn that no node has asked for the tools that a client sent. Warn once.
+
+        To be called when the run has ended.
         """
-        # What a page gives a tool for, a model of the graph may call by a tool of its own.
+        # The graph may have a tool of the same name for its models.
         names = [tool.name for tool in sent if tool.name not in self._own]
         if names and self.provided is None:
             self.provided = False

@@ -1,4 +1,4 @@
-"""What the runs of one agent share: its graph and its options, and what is made of them."""
+"""The context that all runs of an agent share: its graph, its options, and parts made of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OFFERED: Final = "agui_offered"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentContext:
-    """What the runs of one agent share.
+    """The context that all runs of an agent share.
 
     Attributes:
         name: The agent's name.
@@ -42,16 +42,15 @@ class AgentContext:
         messages_key: The state channel that holds the conversation.
         reasoning: An option of the agent, as are the next five.
         approvals: How clients are asked.
-        clients: What clients get.
+        clients: The form of the events.
         limits: How much a run may take.
-        trust: What is believed of a client's input.
-        on_disconnect: What happens to a run when its client leaves.
+        trust: Which parts of a client's input are believed.
+        on_disconnect: Whether a run stops when its client leaves.
         expose_errors: Whether clients get the texts of exceptions.
         emit_raw: Whether the parts of the graph's stream are sent too.
-        contract: What clients see and may change of the state.
+        contract: Which keys of the state clients see and may change.
         filled: The keys of the state that are filled with the client's tools and context.
-        providers: Keeps what other providers' models made from the graph's models. Learns from each
-            run.
+        providers: Keeps messages of other providers from the graph's models. Learns from each run.
         client_tools: Knows whether the client's tools reach the graph's models. Learns from each
             run.
     """
@@ -93,19 +92,18 @@ class AgentContext:
         run, and may not offer it when it only looks at the thread.
 
         Args:
-            run_input: What the client sent.
+            run_input: The client's input.
             thread: The thread, whose last run may have offered tools too.
         """
         offered = self.offered_tools(run_input)
-        earlier = thread.metadata(OFFERED) if thread is not None else None
-        return self.graph.tool_names.difference(
-            offered, json.loads(earlier) if isinstance(earlier, str) else ()
-        )
+        stored = thread.metadata(OFFERED) if thread is not None else None
+        earlier = json.loads(stored) if isinstance(stored, str) else ()
+        return self.graph.tool_names.difference(offered, earlier)
 
     def offered_tools(self, run_input: RunAgentInput) -> frozenset[str]:
         """Return the graph's tools that a client offers to run."""
         return self.graph.tool_names.intersection(tool.name for tool in run_input.tools or ())
 
     def converter(self, thread_id: str) -> HistoryConverter:
-        """Return what converts the messages of a thread."""
+        """Return a converter for the messages of a thread."""
         return HistoryConverter(thread_id, self.reasoning, self.trust.instructions, self.providers)

@@ -1,9 +1,9 @@
-"""What a client's messages mean for a thread that the server owns, and conversations without gaps.
+"""New messages of a client for a thread that the server owns, and conversations without gaps.
 
 A client's messages are understood by their ids, never by counts.
 
-The client's list and the thread's messages enter; what is new leaves, or from where the thread is
-to run again. A message with an id that the thread does not know is new if it is a user message, or
+The client's list and the thread's messages enter; the new messages leave, or the place to run again
+from. A message with an id that the thread does not know is new if it is a user message, or
 the result of a call that the thread holds open. A list that ends with a known user message, without
 the answer to it, means "run again from there", with other content "edit and fork". Everything else
 is known already, was removed by the graph, or is forged.
@@ -35,13 +35,12 @@ logger = run_logger(__name__)
 
 
 def last_asked(client: Sequence[agui.Message]) -> agui.UserMessage | None:
-    """Return the user message that a client's list ends with; None if an answer of the agent's
-    follows, or a result.
+    """Return the user message at the end of a client's list; None if an answer or result follows.
 
     Only such a list can ask for a run from a message that the thread has had. An earlier message
     that differs was not edited by the user: the client has missed a change of the graph's (a
-    redaction, a summary) or dropped what it no longer shows. Reasoning, activities and what
-    subagents said may remain of an answer that the client has taken away.
+    redaction, a summary) or shows the message no longer. Reasoning, activities and messages of
+    subagents may remain of an answer that the client has taken away.
     """
     hidden = agui.ActivityMessage | agui.ReasoningMessage
     said = (
@@ -56,13 +55,10 @@ def last_asked(client: Sequence[agui.Message]) -> agui.UserMessage | None:
 def visible_in(
     thread: Sequence[BaseMessage],
 ) -> list[agui.UserMessage | agui.AssistantMessage | agui.ToolMessage]:
-    """Return what a client sees as said in messages of the thread: no reasoning, and no answer that
-    is empty.
-    """
-    messages = langchain_messages_to_agui(thread)
+    """Return the messages of a thread that clients show: no reasoning, no empty answer."""
     said = [
         one
-        for one in messages
+        for one in langchain_messages_to_agui(thread)
         if isinstance(one, agui.UserMessage | agui.AssistantMessage | agui.ToolMessage)
     ]
     return [
@@ -82,19 +78,15 @@ def has_seen(
 ) -> bool:
     """Return whether a client's messages reach up to the thread's last one, and show these calls.
 
-    If not, it may have sent the answer to an earlier question again. A client that sends nothing of
-    the agent's shows nothing of what it has seen.
+    If not, it may have sent the answer to an earlier question again. True if the client sends none
+    of the agent's messages.
 
     Args:
         client: The client's messages.
         thread: The thread's messages.
         calls: The ids of calls that wait for an approval, the main agent's or a subagent's.
     """
-    held = [
-        message
-        for message in client
-        if isinstance(message, agui.AssistantMessage | agui.ToolMessage)
-    ]
+    held = [one for one in client if isinstance(one, agui.AssistantMessage | agui.ToolMessage)]
     if not held:
         return True
     turn = last_turn(thread)
@@ -105,42 +97,40 @@ def has_seen(
     results = [
         one for one in seen if isinstance(one, agui.ToolMessage) and one.tool_call_id not in hidden
     ]
-    for last in (answers[-1:], results[-1:]):
-        if last and not holds(held, last[0]):
-            return False
+    newest: list[agui.Message] = [*answers[-1:], *results[-1:]]
+    if not all(holds(held, one) for one in newest):
+        return False
     known = {call for message in held for call in _call_ids(message)}
     # Where two agents use one id, the client has a longer one.
-    return {*known, *(call.rpartition(":")[2] for call in known)}.issuperset(set(calls) - hidden)
+    known |= {call.rpartition(":")[2] for call in known}
+    return known.issuperset(set(calls) - hidden)
 
 
 def _is_same(one: agui.Message, other: agui.Message) -> bool:
-    """Return whether a client's message is one of the thread's; nodes may return what was shown
-    under another id.
+    """Return whether a client's message is this one of the thread, maybe under another id.
+
+    Nodes may return a message under another id than the one that was shown.
     """
     if one.id == other.id:
         return True
     if isinstance(one, agui.ToolMessage) and isinstance(other, agui.ToolMessage):
         return one.tool_call_id == other.tool_call_id
     if isinstance(one, agui.AssistantMessage) and isinstance(other, agui.AssistantMessage):
-        # first: each message is asked
+        # compared first, because it is cheap
         same_size = len(one.tool_calls or ()) == len(other.tool_calls or ())
         return same_size and (one.content, _call_ids(one)) == (other.content, _call_ids(other))
     return False
 
 
 def _call_ids(message: agui.Message) -> list[str]:
-    return (
-        [call.id for call in message.tool_calls or ()]
-        if isinstance(message, agui.AssistantMessage)
-        else []
-    )
+    calls = message.tool_calls if isinstance(message, agui.AssistantMessage) else None
+    return [call.id for call in calls or ()]
 
 
 def last_turn(thread: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
     """Return the messages of a thread from its last user message on; all, if it has none."""
-    return thread[
-        max((index for index, message in enumerate(thread) if message.type == "human"), default=0) :
-    ]
+    asked = [index for index, message in enumerate(thread) if message.type == "human"]
+    return thread[asked[-1] :] if asked else thread
 
 
 def calls_in(messages: Sequence[BaseMessage]) -> list[ToolCall]:
@@ -188,11 +178,11 @@ def new_messages(
     past: PastMessages | None,
     postponed: Collection[str] = (),
 ) -> list[agui.Message]:
-    """Return what is to be appended to the thread, in the client's order.
+    """Return the messages to append to the thread, in the client's order.
 
     A user message is new if no run of the thread has taken it, nothing behind it answers it, and
-    the thread knows no message behind it. So what the graph has removed stays removed, whether or
-    not its client knows that.
+    the thread knows no message behind it. So a message that the graph has removed stays removed,
+    whether or not its client knows that.
 
     Args:
         client: The client's messages.
@@ -253,8 +243,8 @@ def close_gaps(
     """Return a conversation with its gaps closed.
 
     A call that is unanswered though the conversation has gone on gets a result; a result that came
-    too late goes behind its call; a result that answers nothing, or what is answered already, is
-    left out. The calls at the end may still be answered.
+    too late goes behind its call; a result without an open call is left out. The calls at the end
+    may still be answered.
 
     Args:
         messages: The conversation.
@@ -284,12 +274,9 @@ def close_gaps(
             continue
         result += [messages[place] for place in found[index]]
         if index < last:
-            open_ = [
-                call
-                for call in _without_result(message, messages, found[index])
-                if call["id"] not in answered
-            ]
-            result += [answer(call["id"] or "", call["name"], message.id or "") for call in open_]
+            for call in _without_result(message, messages, found[index]):
+                if call["id"] not in answered:
+                    result.append(answer(call["id"] or "", call["name"], message.id or ""))
     if left_out:
         logger.warning("Results that answer no open call were left out: %s.", quoted_list(left_out))
         count_dropped("tool_result", len(left_out))
@@ -297,18 +284,15 @@ def close_gaps(
 
 
 def results_elsewhere(thread: Thread, key: str) -> dict[str, ToolMessage]:
-    """Return the results that a thread keeps in other channels than that of its messages, by the
-    ids of their calls.
-    """
+    """Return results in other channels of a thread than that of its messages, by call id."""
     others = extract_other_messages(thread.state.values, key)
     return {message.tool_call_id: message for message in others if isinstance(message, ToolMessage)}
 
 
 def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread:
-    """Return a thread with the messages that its runs have shown: if it has ended, each call has a
-    result.
+    """Return a thread with the messages that its runs have shown.
 
-    Only the calls at the end may still be answered, if they are for the client.
+    If the thread has ended, each call has a result, but those at the end that are for the client.
 
     Args:
         thread: The thread.
@@ -318,10 +302,8 @@ def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread
     messages = thread.messages
     if not thread.has_ended or not calls_in(messages):
         return thread
-    found, left = (
-        _find_results(messages),
-        {call["id"] for call in open_tool_calls(messages, at_end=True)},
-    )
+    found = _find_results(messages)
+    left = {call["id"] for call in open_tool_calls(messages, at_end=True)}
     results = results_elsewhere(thread, key)
     shown: list[BaseMessage] = []
     waiting: list[BaseMessage] = []
@@ -330,11 +312,9 @@ def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread
             shown += waiting
             waiting = []
         shown.append(message)
-        for call in (
-            _without_result(message, messages, found[index])
-            if isinstance(message, AIMessage)
-            else ()
-        ):
+        if not isinstance(message, AIMessage):
+            continue
+        for call in _without_result(message, messages, found[index]):
             call_id, name = call["id"] or "", call["name"]
             if call_id in results:
                 waiting.append(results[call_id])
@@ -346,9 +326,7 @@ def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread
 def _without_result(
     message: AIMessage, messages: Sequence[BaseMessage], results: Iterable[int]
 ) -> list[ToolCall]:
-    """Return the calls of a message that have none of the results at these places; of calls with
-    one id, the first.
-    """
+    """Return the calls of a message without a result at these places; of one id, the first."""
     answered = {cast("ToolMessage", messages[place]).tool_call_id for place in results}
     first: dict[str | None, ToolCall] = {}
     for call in message.tool_calls:
@@ -386,8 +364,8 @@ def append_update(
     """Return the update that turns a stored thread into the conversation `whole`.
 
     Args:
-        thread: What is stored.
-        whole: What it is to become.
+        thread: The stored messages.
+        whole: The messages afterwards.
         removes: Whether the channel can remove messages; if not, a gap inside the thread stays.
     """
     if list(whole[: len(thread)]) == list(thread):

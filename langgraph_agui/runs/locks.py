@@ -13,8 +13,7 @@ from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 
 
 class ThreadLease:
-    """The right to run in a thread, until it is released; before that, a place in the queue of the
-    thread.
+    """The right to run in a thread, or a place in the queue for it.
 
     Args:
         thread_id: The thread.
@@ -46,8 +45,9 @@ class ThreadLease:
 
 
 class ThreadLocks:
-    """Locks by thread id. Each thread that has a run has a queue of leases: the first one is that
-    of the run.
+    """Locks by thread id.
+
+    Each thread with a run has a queue of leases, and the first one is the run's.
     """
 
     def __init__(self) -> None:
@@ -94,8 +94,6 @@ class ThreadLocks:
                     queue[0].loop.call_soon_threadsafe(queue[0].granted.set)
 
     def _queue(self, thread_id: str) -> list[ThreadLease]:
-        """Return the queue of a thread, without leases of closed event loops: no code releases
-        those.
-        """
+        """Return the queue of a thread, without leases of closed event loops: they stay."""
         queue = self._queues.get(thread_id, ())
         return [lease for lease in queue if not lease.loop.is_closed()]

@@ -1,4 +1,4 @@
-"""One run of a graph: its task, its translation, and those who read it.
+"""One run of a graph: its task, its events, and their readers.
 
 `RunAgentInput` enters `Run`; its events leave through the subscriptions to it.
 """
@@ -18,10 +18,11 @@ from langgraph.errors import GraphDrained
 from langgraph.graph import END
 
 from langgraph_agui.compat.approval_tool import REQUEST_APPROVAL, split_approvals
+from langgraph_agui.compat.clients import ClientForm
 from langgraph_agui.compat.inputs import warn_of_node
 from langgraph_agui.graphs import Thread
 from langgraph_agui.interrupts.pauses import PendingInterrupts
-from langgraph_agui.kernel.aio import keep_alive, run_here, run_in_thread, seconds
+from langgraph_agui.kernel.aio import Caller, keep_alive, run_here, run_in_thread, seconds
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import (
     CodedError,
@@ -33,13 +34,13 @@ from langgraph_agui.kernel.errors import (
 from langgraph_agui.kernel.telemetry import RunWatch, count_dropped, run_logger
 from langgraph_agui.messages.content import caller_id, cancelled, open_tool_calls
 from langgraph_agui.nodes import ASKED, frontend_config
-from langgraph_agui.options import ApprovalOptions
 from langgraph_agui.protocol.input import CleanInput
 from langgraph_agui.readers.sinks import Broadcaster, IdleTimer, JoinedSink, Sink
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import OFFERED, AgentContext
 from langgraph_agui.runs.locks import ThreadLease, ThreadLocks
-from langgraph_agui.runs.plan import Abandon, Execute, Resume, RunPlan, RunPlanner, Show
+from langgraph_agui.runs.plan import Abandon, Execute, Resume, RunPlan, Show
+from langgraph_agui.runs.planner import RunPlanner
 from langgraph_agui.state.client_state import RUN
 from langgraph_agui.translate.run_events import RunEvents
 from langgraph_agui.translate.server.stream import graph_runner_for
@@ -63,8 +64,8 @@ _BATCH = 500
 _CANCEL_INTERVAL = 0.4
 
 
-def start_translation(agent: AgentContext, run_input: RunAgentInput, sink: Sink) -> RunEvents:
-    """Return the translation of a run into `sink`, which has emitted `RUN_STARTED`."""
+def start_events(agent: AgentContext, run_input: RunAgentInput, sink: Sink) -> RunEvents:
+    """Return the events of a run, sent to `sink`, after `RUN_STARTED` was emitted."""
     return RunEvents(
         run_input,
         sink,
@@ -81,45 +82,38 @@ def start_translation(agent: AgentContext, run_input: RunAgentInput, sink: Sink)
 
 
 def emit_pending(
-    agent: AgentContext, pending: PendingInterrupts, run_events: RunEvents
+    form: ClientForm, pending: PendingInterrupts, run_events: RunEvents
 ) -> list[Interrupt]:
-    """Emit approvals as tool calls, if the agent decides so; return the interrupts for the run's
-    outcome.
-    """
-    if agent.approvals.ask_by != "tool_call":
-        return run_events.subagents.attribute_interrupts(
-            [request.interrupt for request in pending.requests]
-        )
-    calls, interrupts = split_approvals(pending)
-    if calls:
-        run_events.messages.emit_approval_calls(AIMessage("", tool_calls=calls))
+    """Emit approvals as tool calls, if the client is asked so; return the other interrupts."""
+    interrupts = [request.interrupt for request in pending.requests]
+    if form.approvals_as_calls:
+        calls, interrupts = split_approvals(pending)
+        if calls:
+            run_events.messages.emit_approval_calls(AIMessage("", tool_calls=calls))
     return run_events.subagents.attribute_interrupts(interrupts)
 
 
 class _PauseAbandoned(Exception):  # noqa: N818  # not an error: the client's wish
-    """The client has cancelled the pause of the thread and asks for nothing else: the run ends as
-    cancelled.
-    """
+    """The client has cancelled the pause and asks for nothing else: the run ends as cancelled."""
 
 
 class Run:
     """A run. It starts when it is made: `RUN_STARTED` is emitted before the thread is loaded.
 
     Args:
-        agent: What it shares with the agent's other runs.
-        clean: What the client sent.
+        agent: The context that all runs of the agent share.
+        clean: The client's input.
         config: The run's configuration.
         context: The graph's runtime context.
         reader: The first reader. When it leaves, the run goes on or stops as the agent decides.
         lease: The right to run in the thread. The run releases it before its terminal event.
-        locks: Where the run waits for that right if it has no lease; None if the graph keeps no
-            threads.
+        locks: Give that right to a run without a lease; None if the graph keeps no threads.
 
     Attributes:
-        input: What the client sent.
+        input: The client's input.
         task: Done when the graph has stopped, for whatever reason.
         entered: Done when the run has its thread, or has ended.
-        run_ids: Its id, and those by which clients know it that have joined.
+        run_ids: Its id, and its ids for clients that have joined.
     """
 
     def __init__(
@@ -136,7 +130,8 @@ class Run:
         self._graph = agent.graph
         self.input = run_input = clean.input
         self.run_ids = {run_input.run_id}
-        self._for_nodes = _for_nodes(run_input, agent.approvals)
+        self._form = agent.client_form(run_input)
+        self._for_nodes = _for_nodes(run_input, self._form)
         self._asked: set[str] = set()
         metadata: dict[str, object] = {RUN: run_input.run_id}
         if offered := agent.offered_tools(run_input):
@@ -156,12 +151,11 @@ class Run:
         self._timers: list[asyncio.TimerHandle | IdleTimer] = []
         reader.on_leave = self._first_reader_left
         self._run_events = self._watch.context.run(
-            start_translation, agent, run_input, self._broadcaster
+            start_events, agent, run_input, self._broadcaster
         )
-        self._planner = RunPlanner(
-            agent, run_input, self._config, run_in_thread if clean.cost > _LARGE else run_here
-        )
-        self._runner = graph_runner_for(self._graph, self._run_events, self._translation_failed)
+        call: Caller = run_in_thread if clean.cost > _LARGE else run_here
+        self._planner = RunPlanner(agent, run_input, self._config, call)
+        self._runner = graph_runner_for(self._graph, self._run_events, self._events_failed)
         self.entered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         name = f"agui-run-{run_input.run_id}"
         self.task = asyncio.create_task(self._work(), name=name, context=self._watch.start())
@@ -189,9 +183,7 @@ class Run:
         return True
 
     def join(self, reader: Subscription[T], run_input: RunAgentInput) -> None:
-        """Add a reader: it gets what there is so far, then the rest. The run goes on when it
-        leaves.
-        """
+        """Add a reader, which gets the events so far and all later ones."""
         self.run_ids.add(run_input.run_id)
         sink = JoinedSink(reader.sink, run_input)
         self._run_events.replay(sink, run_input)
@@ -213,10 +205,9 @@ class Run:
         self.task.get_loop().call_soon_threadsafe(self._stop)
 
     async def end(self, code: ErrorCode, grace: float = 0) -> None:
-        """End the run with an error if it has not ended within `grace` seconds; wait until its
-        readers have it.
+        """End the run with an error, unless it ends by itself within `grace` seconds.
 
-        They are given a short time. It must run in the event loop of the run.
+        Wait a short time until its readers have the end. To be called in the run's event loop.
         """
         await asyncio.wait({self.task}, timeout=grace)
         self._end(code)
@@ -249,8 +240,8 @@ class Run:
         else:
             keep_alive(self.task)
 
-    def _translation_failed(self, error: Exception) -> None:
-        """End the run, rather than emit half of it."""
+    def _events_failed(self, error: Exception) -> None:
+        """End the run: an event could not be made, and half of a run is not emitted."""
         self._run_events.fail_run(error, ErrorCode.INTERNAL)
         self._stop()
 
@@ -307,11 +298,13 @@ class Run:
             self._run_events.fail_run(as_state_error(failure, self._graph.store))
 
     async def _run(self) -> list[Interrupt] | None:
-        """Carry out the plan for the input; return the interrupts at the end, None if the graph
-        keeps no threads.
+        """Carry out the plan for the input, and return the interrupts at the end.
+
+        Returns:
+            The interrupts; None if the graph keeps no threads.
 
         Raises:
-            _PauseAbandoned: The input cancels the pause of the thread, and brings nothing else.
+            _PauseAbandoned: The input cancels the thread's pause, and brings nothing else.
         """
         if self._lease is None and self._locks is not None:
             self._lease = await self._locks.acquire(
@@ -329,7 +322,7 @@ class Run:
                 raise _PauseAbandoned
             pending = await self._carry_out(followup)
         interrupts = (
-            None if pending is None else emit_pending(self._agent, pending, self._run_events)
+            None if pending is None else emit_pending(self._form, pending, self._run_events)
         )
         if not pending:
             self._run_events.settle_calls(self._agent.own_tools(self.input))
@@ -339,9 +332,7 @@ class Run:
         return interrupts
 
     async def _carry_out(self, plan: RunPlan) -> PendingInterrupts | None:
-        """Carry out a plan; return what the thread waits for then, None if the graph keeps no
-        threads.
-        """
+        """Carry out a plan; return the open interrupts then, None if the graph keeps no threads."""
         if isinstance(plan, Resume | Abandon):
             await plan.resolution.report(
                 self._agent.approvals.on_answer, self.input, self._config, self._context
@@ -396,7 +387,7 @@ class Run:
     async def _run_graph(
         self, graph_input: object, config: RunnableConfig | None, thread: Thread | None = None
     ) -> PendingInterrupts | None:
-        """Run the graph; `thread` is what it goes on from, if nothing was written into it since."""
+        """Run the graph, from `thread` if that was loaded and nothing was written into it since."""
         config = merge_run_configs(self._config, config)
         context = self._agent.filled.runtime_context(self._context, self.input)
         graph = thread.graph if thread is not None else None
@@ -413,15 +404,15 @@ class Run:
             raise CodedError(ErrorCode.NO_CHECKPOINTER, remedy)
         self._run_events.paused = False
         stored = await self._graph.load_state(self._config)
-        # with what the finished tasks have written
+        # with the values that finished tasks have written
         self._run_events.state.values((), stored.values)
         return await self._agent.pending_interrupts(stored, self._config)
 
     def _report_unasked(self) -> None:
-        """Warn of what the client sent and no node has asked for. Nobody knows that of a graph on a
-        server.
+        """Warn of the client's tools and properties that no node has asked for.
 
-        A graph that was only resumed is not judged: it may have asked before its pause.
+        Nobody knows that of a graph on a server. A graph that was only resumed is not judged: it
+        may have asked before its pause.
         """
         if self._graph.contents is None:
             return
@@ -440,9 +431,10 @@ class Run:
         calls = [
             (call["id"] or "", call["name"]) for call in open_tool_calls(messages, at_end=True)
         ]
-        if results := [
+        results = [
             cancelled(call_id, name, caller_id(messages, call_id)) for call_id, name in calls
-        ]:
+        ]
+        if results:
             try:
                 await self._graph.update_state(config, {self._agent.messages_key: results}, node)
             except Exception:
@@ -454,11 +446,9 @@ class Run:
         await self._graph.update_state(config, None, END)
 
 
-def _for_nodes(run_input: RunAgentInput, approvals: ApprovalOptions) -> RunAgentInput:
-    """Return what the client brings to the nodes. A tool that only stands for approvals is none of
-    the model's.
-    """
-    if approvals.ask_by != "tool_call":
+def _for_nodes(run_input: RunAgentInput, form: ClientForm) -> RunAgentInput:
+    """Return the input for nodes: without the tool that only stands for approvals."""
+    if not form.approvals_as_calls:
         return run_input
     tools = [tool for tool in run_input.tools or [] if tool.name != REQUEST_APPROVAL]
     return run_input.model_copy(update={"tools": tools})

@@ -1,6 +1,4 @@
-"""`connect` where no run is going on: a thread as it stands enters, the events that show it
-leave.
-"""
+"""`connect` without a running run: a thread as it stands enters, the events that show it leave."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from langgraph_agui.kernel.telemetry import run_context
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.history import shown_thread
-from langgraph_agui.runs.run import emit_pending, start_translation
+from langgraph_agui.runs.run import emit_pending, start_events
 
 T = TypeVar("T")
 
@@ -27,8 +25,8 @@ class ShownThread:
     """Emits a thread's messages, state and open interrupts, as a run that runs nothing.
 
     Args:
-        agent: What the runs of the agent share.
-        run_input: The thread, and what the client holds of it.
+        agent: The context that all runs of the agent share.
+        run_input: The client's input: it names the thread, and has the client's copy of it.
         config: Configuration for reading the thread.
         reader: Receives the events.
 
@@ -53,14 +51,15 @@ class ShownThread:
         self._reader = reader
         self._input = run_input
         self._context = run_context(agent.name, run_input)
-        self._run_events = self._context.run(start_translation, agent, run_input, reader.sink)
+        self._run_events = self._context.run(start_events, agent, run_input, reader.sink)
         name = f"agui-connect-{run_input.thread_id}"
         self.task = asyncio.create_task(self._work(), name=name, context=self._context)
         reader.on_leave = self._leave
 
     async def end(self, code: ErrorCode, grace: float = 0) -> None:
-        """End it with an error if it has not ended within `grace` seconds, in its own event
-        loop.
+        """End it with an error, unless it ends by itself within `grace` seconds.
+
+        To be called in its own event loop.
         """
         await asyncio.wait({self.task}, timeout=grace)
         if self.task.cancel():
@@ -79,7 +78,8 @@ class ShownThread:
                 )
             # before approval calls: clients keep the order of arrival
             self._run_events.emit_messages_snapshot()
-            self._run_events.finish_run(emit_pending(self._agent, pending, self._run_events))
+            form = self._agent.client_form(self._input)
+            self._run_events.finish_run(emit_pending(form, pending, self._run_events))
         except TimeoutError:
             self._run_events.fail_run(CodedError(ErrorCode.RUN_TIMEOUT))
         except Exception as error:
