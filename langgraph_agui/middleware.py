@@ -17,7 +17,7 @@ from pydantic_core import to_jsonable_python
 
 from langgraph_agui.chat_models.find import provider_of
 from langgraph_agui.kernel.extras import named_extras
-from langgraph_agui.messages.content import open_tool_calls
+from langgraph_agui.messages.content import unanswered_calls
 from langgraph_agui.messages.to_langchain import for_provider
 from langgraph_agui.nodes import (
     PredictState,
@@ -96,7 +96,7 @@ class AGUIMiddleware(AgentMiddleware):
         """
         if self._predict:
             emit_predictions(runtime.stream_writer, self._predict)
-        return {"jump_to": "end"} if is_root() and open_tool_calls(state["messages"]) else None
+        return {"jump_to": "end"} if is_root() and unanswered_calls(state["messages"]) else None
 
     @hook_config(can_jump_to=["end"])
     async def abefore_model(
@@ -226,7 +226,7 @@ def _leave_open(request: ToolCallRequest) -> ToolMessage | Command[Any] | None:
     call = request.tool_call
     if request.tool is not None or not is_root() or not is_frontend_call(call):
         return None
-    open_calls = open_tool_calls(request.state["messages"])
+    open_calls = unanswered_calls(request.state["messages"])
     made = next((open_call for open_call in open_calls if open_call["id"] == call["id"]), call)
     if made["args"] == call["args"] and made["name"] == call["name"]:
         return Command()

@@ -22,7 +22,7 @@ from langgraph_agui.client.agent import AGUIClient, Outcome, RemoteRun
 from langgraph_agui.client.errors import AgentError, ResumeError
 from langgraph_agui.client.event_stream import EventStream
 from langgraph_agui.client.resume import resume_entries
-from langgraph_agui.client.tools import LocalTool, LocalTools, interrupted
+from langgraph_agui.client.tools import LocalTool, LocalTools, interrupted_result
 from langgraph_agui.client.typed_state import StateT, TypedState
 from langgraph_agui.protocol.json import dump_json
 from langgraph_agui.protocol.message_store import joined, open_tool_calls
@@ -364,7 +364,9 @@ class AGUISession(Generic[StateT]):
         answered = {
             message.tool_call_id for message in messages if isinstance(message, agui.ToolMessage)
         }
-        stopped = [interrupted(call) for call in self._local_calls(answered)] if messages else []
+        stopped = (
+            [interrupted_result(call) for call in self._local_calls(answered)] if messages else []
+        )
         return self.client.run(self._input([*stopped, *messages], resume))
 
     def _start_connect(self) -> RemoteRun:

@@ -86,7 +86,7 @@ class LocalTools:
         )
 
 
-def interrupted(call: ToolCall) -> ToolMessage:
+def interrupted_result(call: ToolCall) -> ToolMessage:
     """Return the result of a call whose tool was stopped."""
     return ToolMessage(
         id=str(uuid4()), tool_call_id=call.id, content=_INTERRUPTED, error=_INTERRUPTED

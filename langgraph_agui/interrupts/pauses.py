@@ -29,7 +29,7 @@ from langgraph_agui.interrupts.decisions import (
 from langgraph_agui.interrupts.used_answers import ANSWERED, UsedAnswers, graph_id
 from langgraph_agui.kernel.aio import Duration, seconds
 from langgraph_agui.kernel.configs import subagent_run_id
-from langgraph_agui.messages.content import open_tool_calls
+from langgraph_agui.messages.content import unanswered_calls
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.nodes import CANCELLED
 from langgraph_agui.protocol.json import to_jsonable
@@ -153,7 +153,7 @@ class PendingInterruptReader:
             inner = (
                 extract_messages(holder.values, self.messages_key) if holder.namespace else messages
             )
-            for request in interrupt_requests(interrupt, open_tool_calls(inner), self.redact):
+            for request in interrupt_requests(interrupt, unanswered_calls(inner), self.redact):
                 request.interrupt.id = used.next_id(request.id)
                 request.interrupt.subagent_run_id = _subagent_at(holder.namespace, stored)
                 self._set_expiry(request.interrupt, holder.created_at)

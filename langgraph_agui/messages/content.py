@@ -470,7 +470,7 @@ def warn_left_out(kind: str) -> None:
 # -- calls, and results that no tool gives -------------------------------------------------------
 
 
-def open_tool_calls(messages: Sequence[BaseMessage], *, at_end: bool = False) -> list[ToolCall]:
+def unanswered_calls(messages: Sequence[BaseMessage], *, at_end: bool = False) -> list[ToolCall]:
     """Return the calls of the last assistant message that have no result yet.
 
     Args:

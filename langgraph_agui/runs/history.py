@@ -25,8 +25,8 @@ from langgraph_agui.messages.content import (
     SettlingResult,
     interrupted,
     is_unanswered,
-    open_tool_calls,
     unanswered,
+    unanswered_calls,
 )
 from langgraph_agui.messages.extract import extract_other_messages
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui
@@ -303,7 +303,7 @@ def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread
     if not thread.has_ended or not calls_in(messages):
         return thread
     found = _find_results(messages)
-    left = {call["id"] for call in open_tool_calls(messages, at_end=True)}
+    left = {call["id"] for call in unanswered_calls(messages, at_end=True)}
     results = results_elsewhere(thread, key)
     shown: list[BaseMessage] = []
     waiting: list[BaseMessage] = []

@@ -31,7 +31,7 @@ from langgraph_agui.kernel.aio import Caller
 from langgraph_agui.kernel.configs import as_mapping
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 from langgraph_agui.messages.client_media import ClientMedia
-from langgraph_agui.messages.content import interrupted, open_tool_calls, unanswered
+from langgraph_agui.messages.content import interrupted, unanswered, unanswered_calls
 from langgraph_agui.runs import history
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.plan import Abandon, Execute, Resume, RunPlan, Show
@@ -251,7 +251,7 @@ class RunPlanner:
         These are the calls at the end, and in the last turn all calls of tools that the client
         offered earlier, by the state: a graph may go on though the client has not answered.
         """
-        calls = open_tool_calls(thread.messages, at_end=True)
+        calls = unanswered_calls(thread.messages, at_end=True)
         offered = self._agent.filled.offered_tools(as_mapping(thread.state.values) or {})
         turn = history.last_turn(thread.messages)
         answered = {message.tool_call_id for message in turn if isinstance(message, ToolMessage)}
@@ -402,7 +402,7 @@ class RunPlanner:
         imported = stored.created_at is None and self._agent.trust.history == "import"
         new = self._input.messages if imported else self._new_messages(thread)
         only_results = all(message.role == "tool" for message in new)
-        if only_results and len(open_tool_calls(thread.messages, at_end=True)) > len(new) > 0:
+        if only_results and len(unanswered_calls(thread.messages, at_end=True)) > len(new) > 0:
             return Show(self._shown(thread))  # the client has yet to answer the other calls
         converted = await self._call(self._converted, new)
         if imported and _ends_with_answer(converted):
@@ -508,4 +508,4 @@ def _failed_after_tools(thread: Thread) -> bool:
     """
     messages = thread.messages
     ends_with_results = bool(messages) and isinstance(messages[-1], ToolMessage)
-    return thread.was_stopped and ends_with_results and not open_tool_calls(messages, at_end=True)
+    return thread.was_stopped and ends_with_results and not unanswered_calls(messages, at_end=True)

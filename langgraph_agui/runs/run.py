@@ -32,7 +32,7 @@ from langgraph_agui.kernel.errors import (
     is_data_refused,
 )
 from langgraph_agui.kernel.telemetry import RunWatch, count_dropped, run_logger
-from langgraph_agui.messages.content import caller_id, cancelled, open_tool_calls
+from langgraph_agui.messages.content import caller_id, cancelled, unanswered_calls
 from langgraph_agui.nodes import ASKED, frontend_config
 from langgraph_agui.protocol.input import CleanInput
 from langgraph_agui.readers.sinks import Broadcaster, IdleTimer, JoinedSink, Sink
@@ -429,7 +429,7 @@ class Run:
             await self._graph.update_state(config, dict(plan.writes), node)
         messages = plan.thread.messages
         calls = [
-            (call["id"] or "", call["name"]) for call in open_tool_calls(messages, at_end=True)
+            (call["id"] or "", call["name"]) for call in unanswered_calls(messages, at_end=True)
         ]
         results = [
             cancelled(call_id, name, caller_id(messages, call_id)) for call_id, name in calls

@@ -23,7 +23,7 @@ from langgraph_agui.interrupts.pauses import interrupt_requests
 from langgraph_agui.kernel.configs import as_mapping, namespace_of
 from langgraph_agui.kernel.errors import ErrorClassifier, ErrorCode, RunStopped
 from langgraph_agui.kernel.telemetry import log_fields, run_logger
-from langgraph_agui.messages.content import interrupted, open_tool_calls
+from langgraph_agui.messages.content import interrupted, unanswered_calls
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
 from langgraph_agui.messages.extract import extract_messages
@@ -191,7 +191,7 @@ class RunEvents:
             return
         self._settle()
         if interrupts is None:
-            calls = open_tool_calls(self._stored.now)
+            calls = unanswered_calls(self._stored.now)
             requests = [
                 request
                 for raised in self.subagents.raised_interrupts

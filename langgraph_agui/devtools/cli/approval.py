@@ -22,7 +22,7 @@ from langgraph_agui.devtools.cli.choices import (
     Choices,
     Verb,
     choices_of,
-    fields_of,
+    form_fields,
     mismatch,
     read_value,
     wanted,
@@ -153,7 +153,7 @@ class InterruptPrompt:
         field out.
         """
         answer: dict[str, JsonValue] = {}
-        for name, (field, optional) in fields_of(schema).items():
+        for name, (field, optional) in form_fields(schema).items():
             about = one_line(str(field.get("description") or field.get("title") or ""), 300)
             self._view.line(f"{about} ({wanted(field)}{', optional' * optional})".lstrip())
             default = f" [{json_text(field['default'])}]" if "default" in field else ""

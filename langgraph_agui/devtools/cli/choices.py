@@ -129,7 +129,7 @@ def choices_of(interrupt: Interrupt) -> Choices:
         return Choices(text=True, json="")
     if decisions := _approval_words(schema.get("properties")):
         return Choices(decisions, json=json_text({"approved": "approve" in decisions}))
-    return Choices({"fill": Verb.FILL} if fields_of(schema) else {}, json=expected)
+    return Choices({"fill": Verb.FILL} if form_fields(schema) else {}, json=expected)
 
 
 def _approval_words(properties: object) -> "dict[str, JsonValue | Verb]":
@@ -154,7 +154,7 @@ def _approval_words(properties: object) -> "dict[str, JsonValue | Verb]":
 Field: TypeAlias = tuple[dict[str, object], bool]
 
 
-def fields_of(schema: Mapping[str, object]) -> dict[str, Field]:
+def form_fields(schema: Mapping[str, object]) -> dict[str, Field]:
     """Return the fields of an object by name; none if it has no fields that a form can show."""
     plain = relax_schema(schema)  # without references
     found, needed = plain.get("properties"), _list(plain.get("required"))
@@ -176,7 +176,7 @@ def wanted(schema: Mapping[str, object], *, whole: bool = True) -> str:
     kinds = [one.get("type") for one in (*branches, schema)]
     types = [_TYPES[one] for one in kinds if isinstance(one, str) and one in _TYPES]
     text = " or ".join(types or ["a value"])
-    if whole and (fields := fields_of(schema)):
+    if whole and (fields := form_fields(schema)):
         named = [f"{name} ({_about(field)})" for name, field in fields.items()]
         text = f"{text} with {', '.join(named)}"
     return one_line(text, _MAX_EXPECTED)
