@@ -21,6 +21,7 @@ from langgraph_agui.options import (
     StateOptions,
     ThinkTags,
     TrustOptions,
+    check_type,
 )
 from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.protocol.limits import InputLimits
@@ -153,9 +154,9 @@ def read_switches(
         groups = _set(groups, now.group, now.name, now.value(value))
     for name in given.keys() & _GONE.keys():
         _warn(name, _GONE[name])
-    groups = replace(
-        groups, emit_raw=bool(given.get("emit_raw_events", given.get("emit_raw", False)))
-    )
+    emit_raw = given.get("emit_raw_events", given.get("emit_raw", False))
+    check_type("emit_raw_events", emit_raw, bool)
+    groups = replace(groups, emit_raw=emit_raw is True)
     if (switched := _ask_by(given)) is not None:
         groups = _set(groups, "approvals", "ask_by", switched)
     if ask_by == "tool_call":  # which no switch and no flat option has ever changed

@@ -238,6 +238,12 @@ def test_those_that_contradict_each_other() -> None:
         )
 
 
+def test_a_switch_of_a_wrong_type() -> None:
+    graph = chain_of(talker(Scripted(["hi"])))
+    with pytest.raises(TypeError, match="emit_raw_events must be bool, not str"):
+        LangGraphAgent(graph, emit_raw_events="no")  # type: ignore[arg-type]
+
+
 def test_those_that_are_none() -> None:
     graph = chain_of(talker(Scripted(["hi"])))
     with pytest.raises(TypeError, match="takes no option 'emit_raws'"):
