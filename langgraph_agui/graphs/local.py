@@ -172,7 +172,8 @@ class LocalGraphAdapter(GraphAdapter):
 
     async def load_once(self, config: RunnableConfig) -> tuple[StateSnapshot, CompiledGraph | None]:
         """See `GraphAdapter`."""
-        if self._saver is None:
+        # A subclass may keep state of its own in the graph, which a copy would lose.
+        if self._saver is None or type(self.graph) not in (Pregel, CompiledStateGraph):
             return await self.load_state(config), None
         graph = copy(self.graph)  # its own method `copy` loses the state's type
         graph.checkpointer = LoadedCheckpointer(self._saver)

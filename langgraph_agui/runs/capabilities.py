@@ -27,7 +27,7 @@ def capabilities_of(
     custom = {
         "stateSchema": contract.json_schema,
         "writableState": contract.writable_keys(),
-        "warnings": [UNASKED] if client_tools is False else None,
+        "warnings": [UNASKED] if agent.client_tools.unasked else None,
     }
     found: dict[str, object] = {
         "identity": {"name": name, "type": "langgraph", "description": description},

@@ -1,7 +1,7 @@
 """Whether the tools that clients bring reach the models of a graph."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Literal
 
 from ag_ui.core import Tool
 
@@ -15,9 +15,8 @@ logger = run_logger(__name__)
 _MIDDLEWARE: Final = "AGUIMiddleware"
 
 UNASKED: Final = (
-    "Nothing in the graph has asked for the client's tools, so no model can call them: add "
-    "AGUIMiddleware() to create_agent, or bind frontend_tools(config) in the node that calls the "
-    "model."
+    "No node has asked for the client's tools in a run that brought some. If a model is to call "
+    "them, add AGUIMiddleware() to create_agent, or bind frontend_tools(config) in its node."
 )
 
 
@@ -30,18 +29,20 @@ class ClientTools:
             them.
 
     Attributes:
-        provided: Whether the graph takes them. False after a run that brought some and in which
-            nobody asked, until somebody does; None if that is not known.
+        provided: True if the graph takes them; None if that is not known.
+        unasked: Whether a run brought some and nobody has asked for them so far.
     """
 
     def __init__(self, graph: GraphAdapter, by_convention: bool) -> None:
         self._own = graph.tool_names
         binds = graph.contents is not None and _MIDDLEWARE in graph.contents.middleware
-        self.provided: bool | None = binds or by_convention or None
+        self.provided: Literal[True] | None = True if binds or by_convention else None
+        self.unasked = False
 
     def report_asked(self) -> None:
         """Learn that a node has asked for the client's tools."""
         self.provided = True
+        self.unasked = False
 
     def report_unasked(self, sent: Iterable[Tool]) -> None:
         """Learn that no node has asked for the tools that a client sent. Warn once.
@@ -50,6 +51,6 @@ class ClientTools:
         """
         # The graph may have a tool of the same name for its models.
         names = [tool.name for tool in sent if tool.name not in self._own]
-        if names and self.provided is None:
-            self.provided = False
+        if names and not self.provided and not self.unasked:
+            self.unasked = True
             logger.warning("%s The client sent %s.", UNASKED, quoted_list(names))

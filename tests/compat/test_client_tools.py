@@ -61,11 +61,11 @@ class Own(AGUIMiddleware):
     """A subclass, as users write them."""
 
 
-GRAPHS: dict[str, tuple[Any, bool | None, bool]] = {
+GRAPHS: dict[str, tuple[Any, bool | None, bool | None]] = {
     # the graph, whether the client's tools reach its models, before and after a run with some
-    "node": (chain_of(answer), None, False),
-    "agent": (agent_with(), None, False),
-    "context": (chain_of(with_context), None, False),
+    "node": (chain_of(answer), None, None),
+    "agent": (agent_with(), None, None),
+    "context": (chain_of(with_context), None, None),
     "tools": (chain_of(with_tools), None, True),
     "current configuration": (chain_of(by_current_config), None, True),
     "middleware": (agent_with(AGUIMiddleware()), True, True),
@@ -171,7 +171,7 @@ async def test_a_graph_that_asks_sometimes(caplog: pytest.LogCaptureFixture) -> 
         return await answer(state)
 
     agent = LangGraphAgent(chain_of(sometimes))
-    for text, provided in (("skip", False), ("skip", False), ("ask", True), ("skip", True)):
+    for text, provided in (("skip", None), ("skip", None), ("ask", True), ("skip", True)):
         await record_run(agent, run_input(text, tools=[PAINT]))
         assert len(warnings(caplog)) == 1
         found, notes = known(agent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from ag_ui.core import ResumeEntry
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent
@@ -136,3 +138,23 @@ async def test_what_others_write_after_the_plan_counts(monkeypatch: pytest.Monke
         "go on",
         "two",
     ]
+
+
+class Counted(CompiledStateGraph[Any, Any, Any, Any]):
+    """A graph that counts its runs in itself."""
+
+    runs = 0
+
+    async def astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:  # type: ignore[override]
+        self.runs += 1
+        async for part in super().astream(*args, **kwargs):
+            yield part
+
+
+async def test_a_graph_of_a_class_of_its_own_runs_itself() -> None:
+    graph = chain_of(talker(Scripted(["one"], ["two"])), checkpointer=InMemorySaver())
+    graph.__class__ = Counted
+    agent = LangGraphAgent(graph)
+    for text in ("hi", "go on"):
+        await record_run(agent, run_input(text, thread="t"))
+    assert graph.runs == 2
