@@ -7,8 +7,8 @@ converts the rest: objects become what pydantic makes of them, or a *placeholder
 
 - `bytes`, `bytearray`, `memoryview`: `{"__type__": "bytes", "base64": "..."}`;
 - an object that contains itself: `{"__type__": "cycle"}`, at the back-reference only;
-- a value with more levels than Python follows, or under more than `MAX_DEPTH` that are no JSON, or
-  an integer that Python refuses to print: `{"__type__": "truncated"}`;
+- in a value that is not all JSON data, or has more levels than Python follows, what is deeper than
+  `MAX_DEPTH` levels, and an integer that Python refuses to print: `{"__type__": "truncated"}`;
 - anything else: `{"__type__": "object", "class": "module.Name"}`.
 
 A placeholder never shows an object's contents or `repr`, which may contain secrets.
@@ -18,7 +18,7 @@ import dataclasses
 import json
 import marshal
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from itertools import accumulate
 from math import isinf
@@ -35,7 +35,7 @@ from langgraph_agui.protocol.wire import ProtocolError, wire_fields
 # The types that `json.loads` returns.
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
 
-# How many levels are followed that are no plain JSON data.
+# How many levels of a value are followed that is not all JSON data.
 MAX_DEPTH = 200
 
 # Python refuses to print longer integers (`sys.get_int_max_str_digits`).
@@ -57,7 +57,10 @@ def to_jsonable(value: object) -> JsonValue:
     become `None`, keys become strings, and unpaired surrogates become U+FFFD (a pair split in two
     is joined).
     """
-    return _converted(value, ())
+    try:
+        return copy_json(value)
+    except Exception:
+        return _walked(value)
 
 
 def dump_json(value: object) -> str:
@@ -74,12 +77,11 @@ def copy_json(value: Any) -> JsonValue:
     `value`.
     """
     kind = type(value)
-    if (
-        value is None
-        or kind is bool
-        or (kind is int and -(2**63) <= value < 2**63)
-        or (kind is str and value.isascii())
-    ):
+    if value is None or kind is bool or (kind is int and -(2**63) <= value < 2**63):
+        return cast("JsonValue", value)
+    if kind is str:
+        if not value.isascii():
+            value.encode()  # which raises for half of a surrogate pair
         return cast("JsonValue", value)
     text = _COMPACT.encode(value)
     if not text.isascii():
@@ -88,26 +90,75 @@ def copy_json(value: Any) -> JsonValue:
     return copy
 
 
-def _converted(value: object, around: tuple[int, ...]) -> JsonValue:
-    """Return a value as JSON data; `around` has the ids of the values that contain it."""
+@dataclasses.dataclass(slots=True)
+class _Level:
+    """A dict or list on the way to JSON data.
+
+    Attributes:
+        value: The value that is converted. While it is held, no other object has its id.
+        names: The names of its items; None if it is a list.
+        rest: The items that are not converted yet.
+        done: The other items, converted.
+    """
+
+    value: object
+    names: list[str] | None
+    rest: Iterator[object]
+    done: list[JsonValue] = dataclasses.field(default_factory=list)
+
+    def result(self) -> JsonValue:
+        if self.names is not None:
+            return dict(zip(self.names, self.done, strict=True))
+        if isinstance(self.value, Set):
+            return sorted(self.done, key=_COMPACT.encode)
+        return self.done
+
+
+def _walked(value: object) -> JsonValue:
+    """Return a value that JSON does not have as JSON data. It is followed without recursion: how
+    deep must not depend on the stack of the caller.
+    """
+    levels = [_Level(None, None, iter([value]))]
+    around: set[int] = set()  # the ids of the values that contain the item
+    while True:
+        level = levels[-1]
+        for item in level.rest:
+            converted = _entered(item, around)
+            if isinstance(converted, _Level):
+                levels.append(converted)
+                around.add(id(item))
+                break
+            level.done.append(converted)
+        else:
+            levels.pop()
+            if not levels:
+                return level.done[0]
+            around.remove(id(level.value))
+            levels[-1].done.append(level.result())
+
+
+def _entered(value: object, around: Collection[int]) -> "JsonValue | _Level":
+    """Return a value without parts as JSON data, or the level that any other value opens."""
+    if issubclass(type(value), dict | list | tuple):
+        return _opened_level(value, around)
     try:
         return copy_json(value)
-    except RecursionError:
-        return {"__type__": "truncated"}
     except Exception:
-        if id(value) in around:
-            return {"__type__": "cycle"}
+        return _opened_level(value, around)
+
+
+def _opened_level(value: object, around: Collection[int]) -> "JsonValue | _Level":
+    if id(value) in around:
+        return {"__type__": "cycle"}
     if len(around) >= MAX_DEPTH:
         return {"__type__": "truncated"}
-    around = (*around, id(value))
     try:
         opened = _opened(value)
         if isinstance(opened, dict):
-            return _object(opened, around)
-        if not isinstance(opened, list):
-            return copy_json(opened)
-        items = [_converted(item, around) for item in opened]
-        return sorted(items, key=_COMPACT.encode) if isinstance(value, Set) else items
+            return _Level(value, _names(opened), iter(opened.values()))
+        return _Level(value, None, iter(opened)) if isinstance(opened, list) else copy_json(opened)
+    except RecursionError:
+        return {"__type__": "truncated"}
     except Exception:  # of user code: a property, a serializer, an iterator
         return _placeholder(value)
 
@@ -132,7 +183,7 @@ def _opened(value: object) -> object:
         case GeneratedBaseModel():
             return wire_fields(value)
         case BaseModel():
-            return value.model_dump(by_alias=True, warnings=False)
+            return _model_fields(value)
         case Iterator():  # pydantic would consume it
             return _placeholder(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -141,14 +192,31 @@ def _opened(value: object) -> object:
     return to_jsonable_python(value, inf_nan_mode="null", fallback=_placeholder)
 
 
-def _object(items: Mapping[object, object], around: tuple[int, ...]) -> JsonValue:
-    result: dict[str, JsonValue] = {}
-    for key, item in items.items():
+def _model_fields(model: BaseModel) -> dict[str, object]:
+    try:
+        return model.model_dump(by_alias=True, warnings=False)
+    except Exception:  # a cycle, or a serializer that fails: take the fields as they stand
+        fields = {
+            field.serialization_alias or name: model.__dict__[name]
+            for name, field in type(model).model_fields.items()
+            if not field.exclude and name in model.__dict__
+        }
+        return fields | (model.model_extra or {})
+
+
+def _names(keys: Iterable[object]) -> list[str]:
+    """Return the names that JSON has for the keys of a dict.
+
+    It has one name for 1 and "1": the later key gets another. (Where JSON has all of a value,
+    `copy_json` keeps only the later item.)
+    """
+    names: dict[str, None] = {}
+    for key in keys:
         name = clean_text(json_key(key))
-        while name in result:  # 1 and "1" are one key in JSON: lose neither
+        while name in names:
             name += "'"
-        result[name] = _converted(item, around)
-    return result
+        names[name] = None
+    return list(names)
 
 
 def json_key(key: object) -> str:
@@ -270,8 +338,13 @@ def size(value: object) -> int:
 
 
 def is_larger(data: JsonValue, limit: int) -> bool:
-    """Return whether the `size` of JSON data is above `limit`, without measuring more than that of
-    it. Escaped characters count as one.
+    """Return whether the `size_up_to` of JSON data is above `limit`."""
+    return size_up_to(data, limit) > limit
+
+
+def size_up_to(data: JsonValue, limit: int) -> int:
+    """Return the `size` of JSON data of any depth; some number above `limit` if it is larger,
+    without measuring more than that of it. Escaped characters count as one.
     """
     left = limit
     pending: list[JsonValue] = [data]
@@ -280,7 +353,7 @@ def is_larger(data: JsonValue, limit: int) -> bool:
         if isinstance(part, dict | list):
             left -= 1 + max(len(part), 1)  # brackets and commas
             if left < len(part):
-                return True
+                return limit + 1
             pending += part
             if isinstance(part, dict):
                 left -= len(part)  # colons
@@ -288,8 +361,8 @@ def is_larger(data: JsonValue, limit: int) -> bool:
         elif isinstance(part, str) and (part.isascii() or left < len(part)):
             left -= 2 + len(part)
         else:
-            left -= len(to_json(part))
-    return left < 0
+            left -= size(part)
+    return limit - left
 
 
 # -- JSON text from elsewhere --------------------------------------------------------------------

@@ -12,10 +12,12 @@ reader would pay for. An `Allowance` bounds that: patches may write much only if
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
+
+from pydantic_core import to_json
 
 from langgraph_agui.protocol.diff import is_refused
-from langgraph_agui.protocol.json import same_for_clients, size
+from langgraph_agui.protocol.json import JsonValue, same_for_clients, size_up_to
 
 # Bytes of JSON that a document may have after a patch, and that patches may copy in all.
 MAX_WEIGHT: Final = 32 * 1024 * 1024
@@ -102,7 +104,7 @@ class Document:
             patched.apply(operation)
         written = self._written + patched.written
         if written > self._allowance.max_weight:
-            if size(patched.root) > self._allowance.max_weight:
+            if _size(patched.root, self._allowance) > self._allowance.max_weight:
                 raise TooHeavyError("it is too heavy")
             written = 0
         self.value, self._written = patched.root, written
@@ -142,7 +144,7 @@ class _Patched:
                 self._transfer(_tokens(operation["from"]), path, keep=name == "copy")
 
     def _counted(self, value: object) -> object:
-        self.written += size(value)
+        self.written += _size(value, self._allowance)
         return value
 
     def _transfer(self, source: list[str], path: list[str], *, keep: bool) -> None:
@@ -152,7 +154,7 @@ class _Patched:
         if path:
             self._parent(path, exact=False)
         if keep:
-            copied = size(value)
+            copied = _size(value, self._allowance)
             self.written += copied
             # The value now stands in two places, and neither may be written to in place: what was
             # copied to be written to is copied again.
@@ -213,6 +215,16 @@ class _Patched:
             del container[key]
         else:
             container[key] = value
+
+
+def _size(value: object, allowance: Allowance) -> int:
+    """Return how many bytes a value takes as JSON text: all its levels count, as patches move parts
+    up again.
+    """
+    try:
+        return len(to_json(value, inf_nan_mode="null"))
+    except Exception:  # more levels than pydantic takes, or half of a surrogate pair
+        return size_up_to(cast("JsonValue", value), allowance.max_weight)
 
 
 def _key(node: object, token: str, path: list[str], *, exact: bool) -> Any:

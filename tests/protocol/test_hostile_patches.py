@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pydantic_core import to_json
 
 from langgraph_agui.protocol import ProtocolError, fold
 from langgraph_agui.protocol.fold import Fold
@@ -201,12 +202,41 @@ def test_a_patched_activity_can_be_replaced_and_patched_again() -> None:
 def test_a_large_state_is_not_measured_for_each_delta(monkeypatch: pytest.MonkeyPatch) -> None:
     state = {"rows": [{"name": "x" * 20} for _ in range(2000)]}
     measured: list[int] = []
-    monkeypatch.setattr(
-        "langgraph_agui.protocol.patch.size",
-        lambda value: measured.append(size(value)) or measured[-1],
-    )
+
+    def measuring(value: object, **options: Any) -> bytes:
+        measured.append(size(value))
+        return to_json(value, **options)
+
+    monkeypatch.setattr("langgraph_agui.protocol.patch.to_json", measuring)
     made = Fold(state=state)
     for n in range(500):
         made.feed(state_delta({"op": "replace", "path": f"/rows/{n}/name", "value": "y"}))
     assert len(measured) == 500
     assert sum(measured) < size(state)
+
+
+def moved_down(name: str, levels: int) -> list[Wire]:
+    """Operations that put more levels around a value of the document."""
+    one: list[Wire] = [
+        {"op": "add", "path": "/t", "value": {}},
+        {"op": "move", "from": f"/{name}", "path": "/t/a"},
+        {"op": "move", "from": "/t", "path": f"/{name}"},
+    ]
+    return one * levels
+
+
+@pytest.mark.parametrize("levels", [0, 100, 300, 1500])
+def test_copies_cost_the_same_however_deep_they_are(levels: int) -> None:
+    document = Document({"deep": "x" * 1000}, Allowance(LIMIT))
+    document.patch(moved_down("deep", levels))
+    copies = LIMIT // (1002 + levels * len('{"a":}'))
+    for n in range(copies - 1):
+        document.patch(copied(("/deep", f"/k{n}")))
+    with pytest.raises(TooHeavyError):
+        document.patch(copied(("/deep", "/k"), ("/deep", "/k")))
+
+
+def test_copies_of_what_is_not_unicode_cost_something() -> None:
+    document = Document({"a": "\ud800" * 1000}, Allowance(LIMIT))
+    with pytest.raises(TooHeavyError):
+        document.patch(copied(*(("/a", f"/k{n}") for n in range(20))))

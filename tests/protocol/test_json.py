@@ -20,6 +20,7 @@ from langgraph_agui.protocol.json import (
     same_arguments,
     same_for_clients,
     size,
+    size_up_to,
 )
 from tests.protocol.test_diff import Documents, nested
 from tests.protocol.test_jsonable import JSON, Holder
@@ -47,10 +48,11 @@ def test_whatever_a_value_is_it_has_a_size() -> None:
     loop += [loop, loop]
     for value in (loop, Holder(b"\xff"), {1: object()}, "a\ud800", float("nan"), nested(300)):
         assert 3 < size(value) < 3000
-    assert size(nested(100_000)) < 100
+    assert size(nested(100_000)) < 3000
 
 
 def test_measuring_stops_early_and_goes_deep() -> None:
+    assert size_up_to(nested(3000), 100_000) == 1500 * len('[{"k":}]') + 1
     huge: Any = "x"
     for _ in range(9):
         huge = [huge] * 300

@@ -4,7 +4,9 @@ shows."""
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
+import sys
 from collections import OrderedDict, deque
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -19,7 +21,7 @@ from ag_ui.core import UserMessage
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_serializer
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_serializer, model_serializer
 
 from langgraph_agui.protocol import to_jsonable
 from langgraph_agui.protocol.json import MAX_DEPTH
@@ -61,6 +63,25 @@ class Unwilling(BaseModel):
     @model_serializer
     def refuse(self) -> dict[str, Any]:
         raise ValueError("secret")
+
+
+class HalfWilling(BaseModel):
+    first: int = 1
+    second: str = "x"
+
+    @field_serializer("first")
+    def refuse(self, value: int) -> int:
+        raise ValueError("secret")
+
+
+class Counted(dict[str, Any]):
+    """A dict that counts how often it is read."""
+
+    reads = 0
+
+    def items(self) -> Any:
+        self.reads += 1
+        return super().items()
 
 
 class Colour(Enum):
@@ -172,7 +193,8 @@ def test_anything_becomes_json_and_tells_no_secrets(value: object) -> None:
                 "anything": {"__type__": "bytes", "base64": "YQ=="},
             },
         ),
-        (Unwilling(more=b""), object_of(f"{HERE}.Unwilling")),
+        (Unwilling(more=b""), {"plainAlias": 1, "more": {"__type__": "bytes", "base64": ""}}),
+        (HalfWilling(), {"first": 1, "second": "x"}),
         (Holder(Holder(1)), {"value": {"value": 1, "other": None}, "other": None}),
         (UserMessage(id="m", content="x"), {"id": "m", "role": "user", "content": "x"}),
     ],
@@ -213,6 +235,41 @@ def test_depth_is_kept_as_far_as_it_goes() -> None:
     for _ in range(100_000):
         deep = {"k": deep}
     assert "truncated" in json.dumps(to_jsonable(deep))
+
+
+def lists(levels: int, innermost: object) -> object:
+    for _ in range(levels):
+        innermost = [innermost]
+    return innermost
+
+
+def levels_of(data: Any) -> int:
+    levels = 0
+    while isinstance(data, list):
+        data, levels = data[0], levels + 1
+    return levels
+
+
+def test_what_is_too_deep_is_cut_at_its_place() -> None:
+    converted: Any = to_jsonable({"keep": 1, "deep": lists(3000, 0)})
+    assert converted["keep"] == 1
+    assert levels_of(converted["deep"]) == MAX_DEPTH - 1
+
+
+@pytest.mark.parametrize("innermost", [b"", object(), "\ud800"])
+def test_depth_does_not_depend_on_the_stack_of_the_caller(innermost: object) -> None:
+    def below(frames: int) -> Any:
+        return below(frames - 1) if frames else to_jsonable(lists(150, innermost))
+
+    free = sys.getrecursionlimit() - len(inspect.stack(0))
+    assert below(0) == below(free - 40)
+
+
+@pytest.mark.parametrize("odd", [datetime(2026, 1, 2, tzinfo=UTC), "\ud800", float("nan")])
+def test_one_odd_value_far_down_does_not_cost_a_pass_for_each_level(odd: object) -> None:
+    payload = Counted(a=1)
+    to_jsonable(lists(150, [payload, odd]))
+    assert 0 < payload.reads < 4
 
 
 def test_the_result_shares_nothing_with_the_value() -> None:
