@@ -73,6 +73,41 @@ def holds(client: Sequence[agui.Message], message: agui.Message) -> bool:
     return any(_is_same(one, message) for one in client)
 
 
+def lacks(client: Sequence[agui.Message], messages: Sequence[BaseMessage], thread: Thread) -> bool:
+    """Return whether a client lacks any of these messages, by id and by words.
+
+    False for a client without messages of the thread, or with a single message: it may send only
+    what is new.
+
+    Args:
+        client: The client's messages.
+        messages: Messages of the thread, now or earlier.
+        thread: The thread.
+    """
+    said = [
+        one
+        for one in client
+        if isinstance(one, agui.UserMessage | agui.AssistantMessage | agui.ToolMessage)
+    ]
+    if len(said) < 2:
+        return False
+    ids = {one.id for one in said}
+    known = {message.id for message in thread.messages}
+    # Other messages of the thread may have the same words.
+    unknown = [one for one in said if one.id not in known and one.id not in thread.past]
+    words = {_words(one) for one in unknown} - {None}
+
+    def is_held(message: BaseMessage) -> bool:
+        return message.id in ids or all(_words(one) in words for one in visible_in([message]))
+
+    # The newest first: it is lacked most often.
+    if all(map(is_held, reversed(messages))):
+        return False
+    if len(unknown) < len(said):
+        return True
+    return any(_words(one) in words for one in visible_in(thread.messages))
+
+
 def has_seen(
     client: Sequence[agui.Message], thread: Sequence[BaseMessage], calls: Collection[str]
 ) -> bool:
@@ -113,13 +148,19 @@ def _is_same(one: agui.Message, other: agui.Message) -> bool:
     """
     if one.id == other.id:
         return True
-    if isinstance(one, agui.ToolMessage) and isinstance(other, agui.ToolMessage):
-        return one.tool_call_id == other.tool_call_id
-    if isinstance(one, agui.AssistantMessage) and isinstance(other, agui.AssistantMessage):
-        # compared first, because it is cheap
-        same_size = len(one.tool_calls or ()) == len(other.tool_calls or ())
-        return same_size and (one.content, _call_ids(one)) == (other.content, _call_ids(other))
-    return False
+    if type(one) is not type(other):
+        return False
+    words = _words(one)
+    return words is not None and words == _words(other)
+
+
+def _words(message: agui.Message) -> object:
+    """Return a key by which a message is the same under another id; None if only ids count."""
+    if isinstance(message, agui.ToolMessage):
+        return message.tool_call_id
+    if isinstance(message, agui.AssistantMessage):
+        return (message.content or "", *_call_ids(message))
+    return None
 
 
 def _call_ids(message: agui.Message) -> list[str]:

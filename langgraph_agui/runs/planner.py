@@ -8,6 +8,7 @@ and its whole history is the input.
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 from ag_ui import core as agui
@@ -114,7 +115,13 @@ class RunPlanner:
         self._converter = agent.converter(run_input.thread_id)
         self._media = media or ClientMedia(agent.trust.media_urls, run_input.messages)
         self._client_state = ClientState(
-            self._graph, run_input, config, self._key, agent.contract, call
+            self._graph,
+            run_input,
+            config,
+            self._key,
+            agent.contract,
+            partial(history.lacks, run_input.messages),
+            call,
         )
 
     async def plan(self) -> RunPlan:

@@ -2,16 +2,23 @@
 
 `RunAgentInput.state` and the thread's checkpoints enter, the values to write to the graph's
 channels leave. A client sends its whole state with every input, and a value that differs from the
-thread's is a change by the client, with one exception. A client that has not seen the thread's last
-run to its end may hold old values and previews: of what it sends, a value that the thread had in
-one of its last checkpoints is no change, and a key that runs preview is not written.
+thread's is a change by the client, with these exceptions:
 
-Nothing is remembered of a client. It has not seen the last run to its end if it lacks the thread's
-last message, or if that run was stopped, as the checkpoint shows. A run that has failed has ended.
+- A client that lacks the thread's last message, by id and by words, is behind. A value that the
+  thread had in one of its last checkpoints is no change, and a key that runs preview is not
+  written.
+- After a run that was stopped, as the checkpoint shows, a value that the thread had since that
+  run's input is no change, and a preview that the run has shown, or a beginning of it, is not
+  written. Any other value of that key is an edit. If this process does not know the thread's
+  previews (another one has run it), no value of a previewed key is written.
+- After a run that has failed, and where somebody else has written into the thread, the client is
+  not behind, but the values before those writes are no change.
+
+Nothing is remembered of a client; of a thread's runs, their last previews.
 """
 
 from asyncio import CancelledError
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,7 +32,6 @@ from langgraph_agui.graphs import GraphAdapter, Thread
 from langgraph_agui.kernel.aio import Caller, run_here
 from langgraph_agui.kernel.configs import as_mapping
 from langgraph_agui.kernel.errors import RunStopped
-from langgraph_agui.messages.to_agui import agui_role
 from langgraph_agui.state.contract import StateContract
 
 # Key in the metadata of checkpoints: the run that wrote them.
@@ -48,6 +54,7 @@ class ClientState:
         config: The run's configuration, with the thread.
         messages_key: The channel of the messages.
         contract: The keys that the client may change.
+        lacks: Returns whether the client lacks any of some messages, now or earlier of a thread.
         call: Calls functions that may take long because of the input.
     """
 
@@ -56,6 +63,7 @@ class ClientState:
     config: RunnableConfig
     messages_key: str
     contract: StateContract
+    lacks: Callable[[Sequence[BaseMessage], Thread], bool]
     call: Caller = run_here
 
     def initial_values(self) -> dict[str, object]:
@@ -82,22 +90,25 @@ class ClientState:
         Raises:
             RunInputError: The client may not change that, or not to such a value.
         """
-        if not self._takes_state() or (superstep is not None and self.graph.is_function):
-            return {}  # a paused function resumes with its old input
         paused = superstep is not None or bool(thread.state.interrupts)
         unfinished = not paused and bool(thread.state.next or thread.state.tasks)
         stopped = unfinished and not any(map(_has_failed, thread.state.tasks))
+        thread_id = self.run_input.thread_id
+        if not stopped:
+            self.contract.previews.begin(thread_id)
+        if not self._takes_state() or (superstep is not None and self.graph.is_function):
+            return {}  # a paused function resumes with its old input
         # A client that runs again from an earlier message lacks the later ones on purpose.
-        behind = stopped or (base is None and self._lacks(thread.messages[-1:]))
+        behind = base is None and self.lacks(thread.messages[-1:], thread)
+        stored = as_mapping(thread.state.values) or {}
         sent: object = self.run_input.state
-        if behind and isinstance(sent, Mapping):
-            sent = {key: sent[key] for key in sent if not self.contract.may_be_previewed(key)}
+        if (behind or stopped) and isinstance(sent, Mapping):
+            sent = self.contract.without_left(sent, stored, thread_id, whole_keys=behind)
         # A run that has failed did not emit the writes of the finished tasks of its last superstep.
         written_by_others = thread.state.created_at is not None and thread.metadata(RUN) is None
         older: list[Mapping[str, object]] = []
         if behind or unfinished or written_by_others:
-            older = await self._older_states(behind=behind, rerun=base is not None)
-        stored = as_mapping(thread.state.values) or {}
+            older = await self._older_states(thread, behind=behind, stopped=stopped)
         changed = await self.call(self.contract.changed, sent, stored, *older)
         if superstep is not None:
             changed = self._without_superstep(changed, thread.state, superstep)
@@ -137,35 +148,33 @@ class ClientState:
         self.contract.refuse(changed.keys() & overwritten)
         return {key: value for key, value in changed.items() if key not in overwritten}
 
-    async def _older_states(self, *, behind: bool, rerun: bool) -> list[Mapping[str, object]]:
+    async def _older_states(
+        self, thread: Thread, *, behind: bool, stopped: bool
+    ) -> list[Mapping[str, object]]:
         """Return the thread's channels at its last checkpoints, the newest first.
 
         For a client that is behind, the search ends before the input of the first run that the
-        client has not seen to its end. For any other client, it ends where a run of ours has ended.
+        client has not seen to its end. After a run that was stopped, it ends behind the input of
+        that run, which the client has sent. For any other client, it ends where a run of ours has
+        ended.
         """
         older: list[Mapping[str, object]] = []
         passed_input = False
         async for earlier in self.graph.load_history(self.config):
-            older.append(as_mapping(earlier.values) or {})
             metadata = earlier.metadata or {}
-            if not behind:
-                is_last = RUN in metadata
-            else:
+            is_input = metadata.get("source") == "input"
+            if stopped and is_input and not behind:
+                break
+            older.append(as_mapping(earlier.values) or {})
+            if behind:
                 messages = self.graph.thread_messages(earlier, self.messages_key)
-                is_last = passed_input and (rerun or not self._lacks(messages))
+                is_last = passed_input and not self.lacks(messages, thread)
+            else:
+                is_last = not stopped and RUN in metadata
             if is_last or len(older) == _MAX_CHECKPOINTS:
                 break
-            passed_input = passed_input or metadata.get("source") == "input"
+            passed_input = passed_input or is_input
         return older
-
-    def _lacks(self, messages: Iterable[BaseMessage]) -> bool:
-        """Return whether the client lacks any of these; one that sends a single message may send
-        only what is new.
-        """
-        sent = {message.id for message in self.run_input.messages}
-        return len(sent) > 1 and any(
-            message.id not in sent for message in messages if agui_role(message) is not None
-        )
 
 
 def _has_failed(task: PregelTask) -> bool:

@@ -1,7 +1,7 @@
 """Clients that stop reading, lose their stream or come back with old values.
 
-A value that the thread had in one of its last checkpoints is no change, and a key that was only
-previewed is not written until its client has seen a run to its end.
+A value that the thread had in one of its last checkpoints is no change, and what is left of a
+preview is not written until its client has seen a run to its end.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from contextlib import aclosing, suppress
 from typing import Annotated, Any
 
 import pytest
+from ag_ui.core import SystemMessage
 from langchain_core.messages import AIMessage, AnyMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
@@ -150,18 +151,97 @@ async def test_stopped_twice_and_refused_in_between() -> None:
     assert (writer.saw[-1], client.state) == ("good", {"doc": "good", "log": []})
 
 
-@pytest.mark.parametrize("value", ["", "ba", [], None, "mine"])
-async def test_a_previewed_key_is_not_written_until_a_run_has_ended(value: Any) -> None:
+@pytest.mark.parametrize("value", ["", "ba", "bad"])
+async def test_a_half_written_preview_is_not_written_until_a_run_has_ended(
+    value: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     writer = Writer()
     client = Client(writer)
     await client.say("write good")
     await client.say("preview bad", until=holding("bad"))
     client.state["doc"] = value
+    caplog.clear()
     await client.say("go on")
     assert (writer.saw[-1], client.state["doc"]) == ("good", "good")
+    assert [one for one in caplog.messages if "may be old" in one and "'doc'" in one]
     client.state["doc"] = value
     await client.say("go on")
     assert (writer.saw[-1], client.state["doc"]) == (value, value)
+
+
+@pytest.mark.parametrize("how", ["preview", "predict"])
+@pytest.mark.parametrize("connects", [True, False])
+@pytest.mark.parametrize("value", [[], None, "mine"])
+async def test_an_edit_of_a_previewed_key_after_stopping_counts(
+    how: str, connects: bool, value: Any
+) -> None:
+    writer = Writer()
+    client = Client(writer)
+    await client.say(f"{how} bad", until=holding("bad"))
+    if connects:
+        given = run_input(thread="t", state=client.state)
+        connected = RecordedRun([event async for event in writer.agent.connect(given)], given)
+        client.messages, client.state = connected.messages, connected.state
+    client.state["doc"] = value
+    await client.say("go on")
+    assert (writer.saw[-1], client.state["doc"]) == (value, value)
+
+
+async def test_an_edit_of_another_process_after_stopping_is_dropped_with_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    writer = Writer()
+    client = Client(writer)
+    await client.say("write good")
+    await client.say("predict bad", until=holding("bad"))
+    predict = StateOptions(predict=[PredictState("write_doc", "doc")])
+    client.agent = LangGraphAgent(writer.graph, state=predict)
+    client.state["doc"] = "mine"
+    await client.say("go on")
+    assert (writer.saw[-1], client.state["doc"]) == ("good", "good")
+    assert [one for one in caplog.messages if "may be old" in one and "'doc'" in one]
+
+
+async def test_an_undo_of_an_edit_that_a_stopped_run_took_counts() -> None:
+    writer = Writer(predict=[])
+    client = Client(writer)
+    client.state = {"doc": "A"}
+    await client.say("go on")
+    client.state["doc"] = "C"
+    await client.stop_in_silence("wait...")
+    assert writer.doc == "C"
+    client.state["doc"] = "A"
+    await client.say("go on")
+    assert (writer.saw[-1], client.state["doc"]) == ("A", "A")
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+async def test_a_client_with_messages_of_its_own_is_not_behind(forgets: bool) -> None:
+    """It gives answers ids of its own, or sends nothing but what is new."""
+    writer = Writer()
+    client = Client(writer)
+    await client.say("flash bright")
+    for turn, value in enumerate(["A", "B", "A"]):
+        if forgets:
+            client.messages = [SystemMessage(id="prompt", content="Be kind.")]
+        else:
+            client.messages[-1] = client.messages[-1].model_copy(update={"id": f"own{turn}"})
+        client.state["doc"] = value
+        await client.say("go on")
+        assert (writer.saw[-1], client.state["doc"]) == (value, value)
+
+
+async def test_a_client_with_ids_of_its_own_may_be_behind() -> None:
+    writer = Writer()
+    client, other = Client(writer), Client(writer)
+    await client.say("write one")
+    client.messages[-1] = client.messages[-1].model_copy(
+        update={"id": "own", "content": "other words"}
+    )
+    other.messages, other.state = client.messages, dict(client.state)
+    await other.say("write two")
+    await client.say("go on")
+    assert (writer.saw[-1], client.state["doc"]) == ("two", "two")
 
 
 async def test_what_a_user_does_after_stopping_counts_for_other_keys() -> None:
@@ -422,3 +502,36 @@ async def test_what_somebody_else_has_written_is_not_taken_back() -> None:
     await other.say("write four")
     await client.say("go on")
     assert (writer.saw[-1], client.state["doc"]) == ("four", "four")
+
+
+@pytest.mark.parametrize(
+    ("shown", "left", "is_left"),
+    [
+        ([{"a": "text"}], [{"a": "te"}], True),
+        ([{"a": "text"}], [{"a": "tx"}], False),
+        ({"a": 1, "b": [2]}, {"a": 1.0}, True),
+        ({"a": 1}, {"a": True}, False),
+        ([1], [1, 2], False),
+        (10, 1, False),
+    ],
+)
+async def test_what_is_left_of_a_preview_is_a_beginning_of_it(
+    shown: Any, left: Any, is_left: bool
+) -> None:
+    hang, saw = asyncio.Event(), []
+
+    async def write(state: Paper) -> dict[str, Any]:
+        saw.append(state.get("doc"))
+        if state["messages"][-1].content == "preview":
+            emit_state({"doc": shown})
+            await hang.wait()
+        return {"messages": [AIMessage("done")]}
+
+    agent = LangGraphAgent(chain_of(write, state=Paper, checkpointer=InMemorySaver()))
+    threads = {"t": left, "other": "mine"}
+    for thread in threads:  # runs of another thread do not count
+        given = run_input("preview", thread=thread, state={"doc": "old"})
+        await record_until(agent, given, holding(shown))
+    for thread, doc in threads.items():
+        await record_run(agent, run_input("go", thread=thread, state={"doc": doc}))
+    assert saw[2:] == ["old" if is_left else left, "mine"]
