@@ -28,7 +28,7 @@ from langgraph_agui.compat.switches import (
     warn_of_hooks,
 )
 from langgraph_agui.graphs import Graph, adapt_graph
-from langgraph_agui.kernel.aio import Maybe, awaited, run_in_loop_of, use_own_executor
+from langgraph_agui.kernel.aio import Going, Maybe, awaited, run_in_loop_of, use_own_executor
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.kernel.telemetry import watch_queue
@@ -209,8 +209,8 @@ class LangGraphAgent:
         self._workers: Workers | None = None
         if run_store is not None:
             self._workers = Workers(self._context, run_store, name)
-        self._running: list[Run] = []
-        self._shown: set[ShownThread | RemoteReader] = set()
+        self._running = Going[Run]()
+        self._shown = Going[ShownThread | RemoteReader]()
         self._serving = 0
         self._stopping = False
 
@@ -304,8 +304,7 @@ class LangGraphAgent:
             if lease is not None:
                 await lease.release()
             raise
-        self._running.append(run)
-        run.task.add_done_callback(lambda _task: self._running.remove(run))
+        self._running.add(run)
         if self._workers is not None:
             self._workers.share(run)
         return reader
@@ -363,7 +362,6 @@ class LangGraphAgent:
         show = partial(ShownThread, self._context, run_input, config, reader)
         shown = show() if self._workers is None else self._workers.follow(run_input, reader, show)
         self._shown.add(shown)
-        shown.task.add_done_callback(lambda _task: self._shown.discard(shown))
         return reader
 
     def _subscription(self, sink: MakeSink[T], run_input: RunAgentInput) -> Subscription[T]:

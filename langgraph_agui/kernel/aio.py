@@ -4,14 +4,14 @@ runs, threads, durations.
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from datetime import timedelta
 from functools import partial
 from threading import Event
-from typing import Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 
@@ -83,6 +83,43 @@ class OneEventLoop:
         self._loop = self._loop or loop
         if loop is not self._loop:
             raise RunInputError(ErrorCode.WRONG_EVENT_LOOP)
+
+
+class HasTask(Protocol):
+    """Works in a task of its own."""
+
+    @property
+    def task(self) -> asyncio.Task[None]:
+        """The task."""
+
+
+W = TypeVar("W", bound=HasTask)
+
+
+class Going(Generic[W]):
+    """Objects whose tasks are going on, in the order in which they were added.
+
+    A task whose event loop is closed never ends: its object leaves too. Several OS threads may use
+    this at once.
+    """
+
+    def __init__(self) -> None:
+        self._all: dict[W, None] = {}
+
+    def add(self, one: W) -> None:
+        """Keep an object until its task is done."""
+        self._all[one] = None
+        one.task.add_done_callback(lambda _task: self._all.pop(one, None))
+
+    def __iter__(self) -> Iterator[W]:
+        for one in tuple(self._all):
+            if one.task.get_loop().is_closed():
+                self._all.pop(one, None)
+            else:
+                yield one
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 async def run_in_loop_of(task: asyncio.Task[None], work: Coroutine[None, None, None]) -> None:

@@ -11,6 +11,10 @@ from contextlib import suppress
 from langgraph_agui.kernel.aio import keep_alive
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 
+# Seconds after which a waiting run looks at its place again: an event loop that is closed within a
+# run tells nobody.
+_LOOK_INTERVAL = 1.0
+
 
 class ThreadLease:
     """The right to run in a thread, or a place in the queue for it.
@@ -22,7 +26,7 @@ class ThreadLease:
     Attributes:
         thread_id: The thread.
         loop: The event loop of the run.
-        granted: Set when a run that waits gets the thread.
+        granted: Set when a run that waits gets the thread from another one.
     """
 
     def __init__(
@@ -72,13 +76,19 @@ class ThreadLocks:
             if len(queue) > max_waiting:
                 raise RunInputError(ErrorCode.THREAD_BUSY)
             self._queues[thread_id] = [*queue, lease]
-        if queue:
-            try:
-                await lease.granted.wait()
-            except asyncio.CancelledError:  # the thread may have been granted just before
-                self._leave(lease)
-                raise
+        try:
+            while not self._is_first(lease):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LOOK_INTERVAL):
+                        await lease.granted.wait()
+        except asyncio.CancelledError:  # the thread may have been granted just before
+            self._leave(lease)
+            raise
         return lease
+
+    def _is_first(self, lease: ThreadLease) -> bool:
+        with self._guard:
+            return self._queue(lease.thread_id)[0] is lease
 
     async def _free(self, lease: ThreadLease) -> None:
         self._leave(lease)

@@ -8,8 +8,10 @@ in one database session. When the process dies, its session ends, and Postgres f
 import asyncio
 import random
 import weakref
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection
@@ -20,6 +22,9 @@ from langgraph_agui.kernel.aio import OneEventLoop, keep_alive
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.runs.locks import ThreadLease, ThreadLocks
+
+T = TypeVar("T")
+P = ParamSpec("P")
 
 # An asynchronous Postgres checkpointer connects with one of these.
 Source: TypeAlias = AsyncConnection[Any] | AsyncConnectionPool[Any]
@@ -115,34 +120,49 @@ class LockSession:
         self._source = weakref.ref(source)
         self._connection: AsyncConnection[tuple[Any, ...]] | None = None
         self._locked: set[int] = set()
-        # One method at a time: `unlock` comes after the `lock` that it was called after.
+        # One user of the connection at a time: an `unlock` comes after the attempt to lock that it
+        # was called after.
         self._turn = asyncio.Lock()
 
     async def lock(self, key: int) -> bool:
         """Take a lock that this process does not have; return False if another process has it.
 
-        If the caller is cancelled, the attempt goes on: no code could tell whether the database has
-        granted the lock.
-
         Raises:
             StateError: The database cannot be reached.
         """
-        attempt = keep_alive(asyncio.create_task(self._lock(key)))
         try:
-            return await asyncio.shield(attempt)
+            with suppress(psycopg.Error):  # not open yet, or lost, which only a call shows
+                return await self._in_turn(self._lock, key)
+            source = self._source()
+            if source is None:
+                raise StateError("The thread could not be locked: its checkpointer is gone.")
+            # A pool without connections keeps its callers waiting: nobody has the turn meanwhile.
+            conninfo = await _conninfo_of(source)
+            await self._in_turn(self._open, conninfo)
+            return await self._in_turn(self._lock, key)
         except psycopg.Error as error:
             raise StateError("The thread could not be locked.") from error
 
+    async def _in_turn(
+        self, function: Callable[P, Coroutine[None, None, T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call `function` in its turn.
+
+        If the caller is cancelled, the call goes on: no code could tell whether the database has
+        granted a lock.
+        """
+
+        async def call() -> T:
+            async with self._turn:
+                return await function(*args, **kwargs)
+
+        return await asyncio.shield(keep_alive(asyncio.create_task(call())))
+
     async def _lock(self, key: int) -> bool:
-        async with self._turn:
-            try:
-                granted = await self._call("pg_try_advisory_lock", key)
-            except psycopg.Error:  # not open yet, or lost, which only a call shows
-                await self._open()
-                granted = await self._call("pg_try_advisory_lock", key)
-            if granted:
-                self._locked.add(key)
-            return granted
+        granted = await self._call("pg_try_advisory_lock", key)
+        if granted:
+            self._locked.add(key)
+        return granted
 
     async def unlock(self, key: int) -> None:
         """Give a lock back, if this process has it."""
@@ -162,17 +182,14 @@ class LockSession:
         row = await cursor.fetchone()
         return row is not None and row[0] is True
 
-    async def _open(self) -> None:
+    async def _open(self, conninfo: str) -> None:
         """Connect, unless the session has a connection. Take the locks of an earlier connection
         again, where possible.
         """
         if self._connection is not None and not self._connection.closed:
             return
-        source = self._source()
-        if source is None:
-            raise StateError("The thread could not be locked: its checkpointer is gone.")
         self._connection = connection = await AsyncConnection.connect(
-            await _conninfo_of(source), autocommit=True, prepare_threshold=None
+            conninfo, autocommit=True, prepare_threshold=None
         )
         # No code closes the session: its connection ends with it, or with the process.
         weakref.finalize(self, connection.pgconn.finish).atexit = False

@@ -56,7 +56,7 @@ async def test_a_run_id_that_comes_again_at_once(server: Server) -> None:
                 while (run := await two.find(workers._key("t", "live"))) is None or run in runs:
                     await asyncio.sleep(0.001)
             runs.add(run)
-        pairs[0].one._running[0].stop()
+        next(iter(pairs[0].one._running)).stop()
         assert (await read(lives[0]))[-1].outcome.type == "cancelled"
         await pairs[0].end()
         assert await pairs[1].two.cancel("t", "live")
@@ -108,7 +108,7 @@ async def test_an_entry_that_is_not_written(server: Server) -> None:
         model.go(1)
         async with asyncio.timeout(PATIENCE):
             assert (await read(reader))[-1].code == "reader_too_slow"
-        assert len(pair.one._running[0]._broadcaster._sinks) <= 2
+        assert len(next(iter(pair.one._running))._broadcaster._sinks) <= 2
         again, own = pair.join()
         first = await until_joined(again)
         model.go(100)
@@ -134,7 +134,9 @@ async def test_a_store_that_is_too_slow(server: Server) -> None:
         model.go(1)
         await waits.wait()
         model.go(500)
-        await eventually(lambda: pair.one._running[0]._readers[-1].dropped, "the store is too slow")
+        await eventually(
+            lambda: next(iter(pair.one._running))._readers[-1].dropped, "the store is too slow"
+        )
         slow.set()
         async with asyncio.timeout(PATIENCE):
             assert (await read(reader))[-1].code == "reader_too_slow"
@@ -167,7 +169,7 @@ async def test_a_run_that_cannot_be_joined(server: Server) -> None:
             joins.append(given)
             raise ValueError("cannot")
 
-        pair.one._running[0].join = fail  # type: ignore[method-assign, assignment]
+        next(iter(pair.one._running)).join = fail  # type: ignore[method-assign, assignment]
         reader, _ = pair.join()
         await eventually(lambda: joins, "it is asked for")
         async with reader:

@@ -11,11 +11,12 @@ from ag_ui.core import RunAgentInput
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import LangGraphAgent, RunLimits
 from tests.adapter.graphs import Chat, agent_of, scripted_agent, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import RecordedRun, collect, record_run, run_input
 from tests.threads.test_busy import begin, held
+from tests.waiting import PATIENCE
 
 
 def elsewhere(work: Any) -> Any:
@@ -50,6 +51,35 @@ def test_an_event_loop_that_ends_within_a_run_leaves_the_thread() -> None:
     asyncio.run(leave())
     recorded = asyncio.run(record_run(agent, run_input("two", thread="t")))
     assert recorded.last.outcome.type == "success"
+
+
+leaves_work = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:coroutine .* was never awaited"
+)
+
+
+def leave_in_closed_loop(events: Any) -> None:
+    """Read the first event, and close the event loop without a word to its tasks."""
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(anext(events))
+    loop.close()
+
+
+@leaves_work
+def test_the_runs_of_a_closed_event_loop_do_not_count() -> None:
+    thread, gate = held(limits=RunLimits(runs=1))
+    leave_in_closed_loop(thread.agent.run(run_input("one", thread="t")))
+    gate.set()
+    recorded = asyncio.run(record_run(thread.agent, run_input("two", thread="u")))
+    assert recorded.last.type.value == "RUN_FINISHED"
+
+
+@leaves_work
+@pytest.mark.parametrize("way", ["run", "connect"])
+def test_an_agent_drains_without_the_tasks_of_a_closed_event_loop(way: str) -> None:
+    agent = held()[0].agent
+    leave_in_closed_loop(getattr(agent, way)(run_input("one", thread="t")))
+    asyncio.run(asyncio.wait_for(agent.drain(), PATIENCE))
 
 
 async def test_who_comes_from_another_event_loop_is_refused_while_a_run_goes_on() -> None:

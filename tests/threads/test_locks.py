@@ -175,6 +175,19 @@ async def test_a_waiter_of_a_closed_event_loop_is_passed_over() -> None:
     assert taken(locks) == 0
 
 
+def test_who_waits_gets_the_thread_of_a_closed_event_loop() -> None:
+    locks, loop = ThreadLocks(), asyncio.new_event_loop()
+    loop.run_until_complete(locks.acquire("t"))
+
+    async def wait() -> None:
+        waiter = await queued(locks)
+        loop.close()
+        await (await asyncio.wait_for(waiter, PATIENCE)).release()
+
+    asyncio.run(wait())
+    assert taken(locks) == 0
+
+
 @dataclass
 class Counter:
     """Who is in the thread, and the most that ever were."""

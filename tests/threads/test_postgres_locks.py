@@ -221,6 +221,56 @@ async def test_a_database_that_cannot_be_reached_is_a_state_error(fresh_database
         assert not locks._queues
 
 
+async def test_nobody_waits_for_those_who_wait_for_the_pool(fresh_database: str) -> None:
+    pool: AsyncConnectionPool[Any]
+    async with AsyncConnectionPool(
+        fresh_database, min_size=1, max_size=1, timeout=1, kwargs=KWARGS, open=False
+    ) as pool:
+        locks = locks_for(AsyncPostgresSaver(pool))
+        clock = asyncio.get_running_loop().time
+
+        async def fail(thread_id: str) -> None:
+            with pytest.raises(StateError):
+                await locks.acquire(thread_id)
+
+        held = await locks.acquire("held")
+        lose(fresh_database, sessions(fresh_database))
+        async with pool.connection():  # the only one
+            begin = clock()
+            await fail("alone")
+            alone = clock() - begin
+            begin = clock()
+            attempts = [asyncio.create_task(fail(f"t{number}")) for number in range(6)]
+            await asyncio.sleep(alone / 10)
+            await held.release()
+            assert not any(attempt.done() for attempt in attempts)
+            await asyncio.gather(*attempts)
+            assert clock() - begin < 2 * alone
+        await (await locks.acquire("held")).release()
+    assert sessions(fresh_database) == []
+
+
+async def test_who_is_cancelled_while_waiting_for_the_pool_holds_nothing(
+    fresh_database: str,
+) -> None:
+    pool: AsyncConnectionPool[Any]
+    async with AsyncConnectionPool(
+        fresh_database, min_size=1, max_size=1, timeout=9 * PATIENCE, kwargs=KWARGS, open=False
+    ) as pool:
+        locks = locks_for(AsyncPostgresSaver(pool))
+        async with pool.connection():  # the only one
+            acquiring = asyncio.create_task(locks.acquire("t"))
+            await eventually(
+                lambda: pool.get_stats()["requests_waiting"] == 1, "the attempt waits for the pool"
+            )
+            acquiring.cancel()
+            await asyncio.gather(acquiring, return_exceptions=True)
+            assert acquiring.cancelled()
+            await eventually(lambda: not locks._queues, "the thread is free")
+        await (await locks.acquire("t")).release()
+    assert sessions(fresh_database) == []
+
+
 async def test_locks_take_nothing_from_the_pool(fresh_database: str) -> None:
     pool: AsyncConnectionPool[Any]
     async with AsyncConnectionPool(
