@@ -69,7 +69,7 @@ def start_events(agent: AgentContext, run_input: RunAgentInput, sink: Sink) -> R
     return RunEvents(
         run_input,
         sink,
-        StateView(run_input.state, agent.contract, sink.event, run_input.thread_id),
+        StateView(run_input.state, agent.contract, sink.event),
         reasoning=agent.reasoning,
         subagents=agent.client_form(run_input).subagents,
         keeps_messages=partial(agent.graph.keeps_messages, agent.messages_key),

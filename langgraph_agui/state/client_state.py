@@ -4,17 +4,13 @@
 channels leave. A client sends its whole state with every input, and a value that differs from the
 thread's is a change by the client, with these exceptions:
 
-- A client that lacks the thread's last message, by id and by words, is behind. A value that the
-  thread had in one of its last checkpoints is no change, and a key that runs preview is not
-  written.
-- After a run that was stopped, as the checkpoint shows, a value that the thread had since that
-  run's input is no change, and a preview that the run has shown, or a beginning of it, is not
-  written. Any other value of that key is an edit. If this process does not know the thread's
-  previews (another one has run it), no value of a previewed key is written.
-- After a run that has failed, and where somebody else has written into the thread, the client is
-  not behind, but the values before those writes are no change.
+- A client has not seen the last run to its end if it lacks the thread's last message, by id and
+  by words, or if that run was stopped, as the checkpoint shows. Then a value that the thread had in
+  one of its last checkpoints is no change, and a key that runs preview is not written.
+- After a run that has failed, and where somebody else has written into the thread, the values
+  before those writes are no change.
 
-Nothing is remembered of a client; of a thread's runs, their last previews.
+Nothing is remembered of a client.
 """
 
 from asyncio import CancelledError
@@ -93,9 +89,6 @@ class ClientState:
         paused = superstep is not None or bool(thread.state.interrupts)
         unfinished = not paused and bool(thread.state.next or thread.state.tasks)
         stopped = unfinished and not any(map(_has_failed, thread.state.tasks))
-        thread_id = self.run_input.thread_id
-        if not stopped:
-            self.contract.previews.begin(thread_id)
         if not self._takes_state() or (superstep is not None and self.graph.is_function):
             return {}  # a paused function resumes with its old input
         # A client that runs again from an earlier message lacks the later ones on purpose.
@@ -103,7 +96,7 @@ class ClientState:
         stored = as_mapping(thread.state.values) or {}
         sent: object = self.run_input.state
         if (behind or stopped) and isinstance(sent, Mapping):
-            sent = self.contract.without_left(sent, stored, thread_id, whole_keys=behind)
+            sent = self.contract.without_previewed(sent, stored)
         # A run that has failed did not emit the writes of the finished tasks of its last superstep.
         written_by_others = thread.state.created_at is not None and thread.metadata(RUN) is None
         older: list[Mapping[str, object]] = []

@@ -7,6 +7,7 @@ and what it has changed leaves, as the Python values that the graph's nodes get.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Final
 
 from pydantic import BaseModel
 
@@ -17,10 +18,12 @@ from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.options import StateOptions
 from langgraph_agui.protocol.json import JsonValue, dump_json, same, same_for_clients, to_jsonable
 from langgraph_agui.state import schema as schemas
-from langgraph_agui.state.previews import Previews
 from langgraph_agui.state.schema import Problem, describe
 
 logger = run_logger(__name__)
+
+# How many names of previewed keys are remembered. A graph has fewer, but may make names up.
+_MAX_PREVIEWED: Final = 1_000
 
 
 class StateContract:
@@ -36,7 +39,6 @@ class StateContract:
             them.
 
     Attributes:
-        previews: The keys that runs preview, and their last previews.
         predict: Which tool arguments are shown while they stream.
         deltas: Whether changes are sent as patches, where those are smaller than the state.
         json_schema: The JSON schema of the state as clients see it; None if nothing describes it.
@@ -70,7 +72,8 @@ class StateContract:
         }
         self._hidden = {messages_key, *options.exclude, *hidden, *_private(hints)}
         self._ignored = {messages_key, *options.client_keys}
-        self.previews = Previews(one.key for one in options.predict)
+        # Keys that runs preview: predicted ones, and those that runs of this agent have shown.
+        self._previewed = {one.key for one in options.predict}
         self._shared: dict[tuple[str, ...], frozenset[str]] = {}
         self._types = schemas.types_of(graph.input_schema)
         # The agent's schema: its fields by the keys of their JSON form, and the types of those
@@ -128,12 +131,17 @@ class StateContract:
 
     # -- previews ---------------------------------------------------------------------------------
 
+    def note_previewed(self, keys: Iterable[str]) -> None:
+        """Note that a run has previewed these keys."""
+        if len(self._previewed) < _MAX_PREVIEWED:
+            self._previewed.update(keys)
+
     def _is_only_preview(self, key: str) -> bool:
         """Return whether a key is no one's but the previews': neither the graph nor the client has
         it.
         """
         return (
-            key in self.previews
+            key in self._previewed
             and key not in self._options.client_keys
             and self._graph.input_names is not None
             and not self.has_channel(key)
@@ -149,33 +157,21 @@ class StateContract:
             if not (self.has_channel(key) and self.shows(key)) and not self._is_only_preview(key)
         }
 
-    def without_left(
-        self,
-        sent: Mapping[str, object],
-        stored: Mapping[str, object],
-        thread_id: str,
-        *,
-        whole_keys: bool,
+    def without_previewed(
+        self, sent: Mapping[str, object], stored: Mapping[str, object]
     ) -> dict[str, object]:
-        """Return a client's state without values that may be left of previews; a warning names
-        those that differ from the thread's.
+        """Return a client's state without the keys that runs preview; a warning names those that
+        differ from the thread's.
 
         Args:
             sent: `RunAgentInput.state`.
             stored: The thread's channels now.
-            thread_id: The thread.
-            whole_keys: Whether every value of a previewed key may be left.
         """
-        left = {
-            key
-            for key, value in sent.items()
-            if key in self.previews
-            and (whole_keys or self.previews.may_be_left(thread_id, key, value))
-        }
+        previewed = self._previewed & sent.keys()
         self._warn_of_old(
-            key for key in left - self._ignored if not self._is_echo(key, sent[key], (stored,))
+            key for key in previewed - self._ignored if not self._is_echo(key, sent[key], (stored,))
         )
-        return {key: value for key, value in sent.items() if key not in left}
+        return {key: value for key, value in sent.items() if key not in previewed}
 
     def _warn_of_old(self, keys: Iterable[str]) -> None:
         """Warn of keys whose values are left out, though they differ from the thread's."""

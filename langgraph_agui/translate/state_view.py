@@ -42,7 +42,6 @@ class StateView:
         client_state: The client's state when the run begins: `RunAgentInput.state`.
         contract: The keys that clients may see, and how; None if they see nothing.
         emit: Receives the events.
-        thread_id: The run's thread.
 
     Attributes:
         copy: The client's state now. It is replaced, never changed.
@@ -54,10 +53,8 @@ class StateView:
         client_state: object,
         contract: StateContract | None,
         emit: Callable[[agui.BaseEvent], object],
-        thread_id: str = "",
     ) -> None:
         self._contract = contract
-        self._thread_id = thread_id
         self._show = to_jsonable if contract is None else contract.show
         self._deltas = contract is None or contract.deltas
         self._emit = emit
@@ -311,8 +308,8 @@ class StateView:
             self._previews.pop((owner, key), None)
             self._previews[owner, key] = value
         if self._contract is not None:
-            shown = {key: value for key, value in new.items() if not isinstance(value, Nothing)}
-            self._contract.previews.note(self._thread_id, shown)
+            shown = [key for key, value in new.items() if not isinstance(value, Nothing)]
+            self._contract.note_previewed(shown)
         self._update(new, {}, subagent_run_id)
         return hidden
 
