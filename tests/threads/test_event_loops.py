@@ -4,6 +4,7 @@ them."""
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -72,6 +73,7 @@ def test_the_runs_of_a_closed_event_loop_do_not_count() -> None:
     gate.set()
     recorded = asyncio.run(record_run(thread.agent, run_input("two", thread="u")))
     assert recorded.last.type.value == "RUN_FINISHED"
+    gc.collect()  # Python says here what was left, not in another test
 
 
 @leaves_work
@@ -80,6 +82,7 @@ def test_an_agent_drains_without_the_tasks_of_a_closed_event_loop(way: str) -> N
     agent = held()[0].agent
     leave_in_closed_loop(getattr(agent, way)(run_input("one", thread="t")))
     asyncio.run(asyncio.wait_for(agent.drain(), PATIENCE))
+    gc.collect()  # Python says here what was left, not in another test
 
 
 async def test_who_comes_from_another_event_loop_is_refused_while_a_run_goes_on() -> None:
