@@ -46,17 +46,29 @@ def check_choice(name: str, value: object, choices: object) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}")
 
 
-def check_names(owner: str, given: Collection[str], known: Collection[str]) -> None:
+def check_names(
+    owner: str,
+    given: Collection[str],
+    known: Collection[str],
+    spellings: Mapping[str, str] | None = None,
+) -> None:
     """Check that `owner` takes all options that it is given.
+
+    Args:
+        owner: The class or function, for the error.
+        given: The names of the options that it was given.
+        known: The names of those that it takes.
+        spellings: How an option is written that was probably meant, by names; by default those in
+            `known`, as they stand.
 
     Raises:
         TypeError: It does not take one of them.
     """
     for name in sorted(set(given).difference(known)):
-        close = get_close_matches(name, known, 1)
-        raise TypeError(
-            f"{owner} takes no option {name!r}" + (f": did you mean {close[0]!r}?" if close else "")
-        )
+        meant = {one: repr(one) for one in known} if spellings is None else spellings
+        close = get_close_matches(name, meant, 1)
+        hint = f": did you mean {meant[close[0]]}?" if close else ""
+        raise TypeError(f"{owner} takes no option {name!r}{hint}")
 
 
 def check_type(name: str, value: object, annotation: object) -> None:

@@ -38,7 +38,7 @@ class _ActiveRun:
     """A root run that has not ended.
 
     Attributes:
-        run: Its translation.
+        run: The run.
         slot: Its place among the runs of the handler.
         members: The ids of its LangChain runs, its own first.
         task: The task that waits for it, if it is a model's call: LangChain reports no end when
@@ -110,7 +110,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
         self._on_event = cast("Callable[[BaseEvent], object] | None", on_event)
         self._thread_id = thread_id or str(uuid4())
         self._lock = threading.RLock()
-        self._make_translation = partial(
+        self._make_run_events = partial(
             RunEvents,
             reasoning=reasoning,
             subagents=subagents,
@@ -179,7 +179,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
                     self._end(left, asyncio.CancelledError())
         with self._lock:
             slot = self._serializer.open()
-            run_events = self._make_translation(run_input, EventSink(Unmerged(slot.events.append)))
+            run_events = self._make_run_events(run_input, EventSink(Unmerged(slot.events.append)))
             run = RootRun(run_events, self._lock)
             root = self._runs[run_id] = _ActiveRun(run, slot, [run_id])
         if calls and task is not None:

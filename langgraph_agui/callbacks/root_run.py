@@ -33,15 +33,14 @@ from langgraph_agui.translate.run_events import RunEvents
 
 
 class RootRun(CallbackSource):
-    """A run of a Runnable with all that runs inside it: the callback source that feeds its
-    translation.
+    """The callback source of one root run: a run of a Runnable with all that runs inside it.
 
-    Calls reach the translation at once, one at a time under the lock: parallel branches call from
+    Calls reach `RunEvents` at once, one at a time under the lock: parallel branches call from
     several threads.
 
     Args:
-        run_events: The run's translation.
-        lock: Held while the translation works.
+        run_events: Makes the run's events.
+        lock: Held while `RunEvents` works.
     """
 
     def __init__(self, run_events: RunEvents, lock: threading.RLock) -> None:

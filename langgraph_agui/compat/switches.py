@@ -9,7 +9,6 @@ import logging
 import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from difflib import get_close_matches
 from typing import Any, Final, Literal, TypedDict, get_type_hints
 
 from langgraph_agui.options import (
@@ -21,6 +20,7 @@ from langgraph_agui.options import (
     StateOptions,
     ThinkTags,
     TrustOptions,
+    check_names,
     check_type,
 )
 from langgraph_agui.protocol.json import to_jsonable
@@ -145,8 +145,8 @@ def read_switches(
         TypeError: There is no such option.
         ValueError: Two switches contradict each other, or an option has an unknown value.
     """
-    for name in sorted(given.keys() - {*Switches.__annotations__, *_FLAT, *_GONE}):
-        raise TypeError(f"LangGraphAgent takes no option {name!r}{_meant(name, named)}")
+    known = {*Switches.__annotations__, *_FLAT, *_GONE}
+    check_names("LangGraphAgent", given, known, _spellings(named))
     ask_by = groups.approvals.ask_by
     for name in given.keys() & _FLAT.keys():
         now, value = _FLAT[name], given[name]
@@ -219,14 +219,12 @@ def _place(group: str, option: str) -> str:
     return f"{group}={_GROUPS[group].__name__}({option})"
 
 
-def _meant(name: str, named: Collection[str]) -> str:
-    """Return the end of the error for an unknown option: the option that was probably meant."""
+def _spellings(named: Collection[str]) -> dict[str, str]:
+    """Return how each option is written, by its name and by those of before."""
     places = {one: f"{one}=..." for one in (*Switches.__annotations__, *named)}
     for group, kind in _GROUPS.items():
         places |= {one.name: _place(group, f"{one.name}=...") for one in fields(kind)}
-    places |= {old: _place(now.group, f"{now.name}=...") for old, now in _FLAT.items()}
-    close = get_close_matches(name, places, 1)
-    return f": did you mean {places[close[0]]}?" if close else ""
+    return places | {old: _place(now.group, f"{now.name}=...") for old, now in _FLAT.items()}
 
 
 def _warn(name: str, place: str) -> None:

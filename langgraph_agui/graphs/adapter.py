@@ -76,7 +76,7 @@ class Thread(NamedTuple):
         return self.state.created_at is not None and not (self.state.next or self.state.tasks)
 
     @property
-    def was_stopped(self) -> bool:
+    def ended_early(self) -> bool:
         """Whether the last run has failed, or was stopped, between two supersteps."""
         state = self.state
         return bool(state.next) and len(state.next) == len(state.tasks) and not state.interrupts

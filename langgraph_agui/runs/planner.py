@@ -446,7 +446,7 @@ class RunPlanner:
             return Execute(None, thread, config)
         last = history.last_asked(self._input.messages)
         # The stopped run has removed its question, or replaced it. Its client asks it once more.
-        if last is not None and thread.was_stopped and thread.past.was_taken(last.id):
+        if last is not None and thread.ended_early and thread.past.was_taken(last.id):
             return Execute(None, thread, config)
         return Show(self._shown(thread), thread.state.values)
 
@@ -515,4 +515,4 @@ def _failed_after_tools(thread: Thread) -> bool:
     """
     messages = thread.messages
     ends_with_results = bool(messages) and isinstance(messages[-1], ToolMessage)
-    return thread.was_stopped and ends_with_results and not unanswered_calls(messages, at_end=True)
+    return thread.ended_early and ends_with_results and not unanswered_calls(messages, at_end=True)

@@ -61,7 +61,7 @@ class NodeOutput(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class ModelCall:
-    """One model call. Whoever reports a call makes one, and gives it to the translation with all
+    """One model call. Whoever reports a call makes one, and gives it to `RunEvents` with all
     that it reports.
 
     Attributes:
@@ -92,7 +92,7 @@ class ModelCall:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether the client sees nothing of the call: it is tagged `nostream`, silenced, or sums
+        """Whether the client sees nothing of the call: it is tagged `nostream`, hidden, or sums
         up the history.
         """
         return (

@@ -1,7 +1,7 @@
 """Subagents: the runs of graphs inside a run, and how a client sees them (AG-UI 1.0,
 subagents).
 
-Each call of the translation names the subagent run it belongs to. `SUBAGENT_*` events leave here,
+Each call of `RunEvents` names the subagent run it belongs to. `SUBAGENT_*` events leave here,
 and the sink that puts `subagentRunId` on a subagent's other events. Only this file decides between
 `attributed`, `inline` and `hidden`.
 """

@@ -1,9 +1,9 @@
-"""LangChain's callbacks as calls of a translation.
+"""LangChain's callbacks as calls of `RunEvents`.
 
 One synchronous handler that LangChain runs inline sees every chunk with its LLM run id, calls that
 fail mid-stream and `adispatch_custom_event`; no stream mode shows all of these. Callbacks enter
 here in whatever thread runs them. They leave through `deliver`, which brings them to the
-translation one at a time and in order.
+`RunEvents` one at a time and in order.
 """
 
 import asyncio
@@ -86,7 +86,7 @@ class ToolOutputs:
 
 
 class CallbackSource(BaseCallbackHandler):
-    """A callback handler that reports to a translation. Subclasses implement `deliver` and
+    """A callback handler that reports to `RunEvents`. Subclasses implement `deliver` and
     `on_llm_new_token`.
 
     Args:
@@ -354,7 +354,7 @@ class LoopCallbackSource(CallbackSource):
 
     Args:
         run_events: Receives the calls.
-        fail: Receives an exception of the translation itself.
+        fail: Receives an exception of `RunEvents` itself.
 
     Attributes:
         sequencer: Puts the callbacks in order with the parts of the graph's stream.

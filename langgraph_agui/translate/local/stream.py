@@ -1,7 +1,7 @@
-"""Runs a graph of this process under a translation.
+"""Runs a graph of this process, and reports to `RunEvents`.
 
 The parts of the graph's stream enter here, its callbacks enter through `LoopCallbackSource`; the
-sequencer puts both in one order. They leave as calls of the translation.
+sequencer puts both in one order. They leave as calls of `RunEvents`.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from langgraph_agui.translate.run_events import RunEvents
 
 MODES: Sequence[StreamMode] = ["values", "updates", "custom", "tasks"]
 
-# Receives an exception of the translation itself.
+# Receives an exception of `RunEvents` itself.
 Fail: TypeAlias = Callable[[Exception], None]
 
 
@@ -32,12 +32,12 @@ class StreamPart(TypedDict):
 
 
 class GraphRunner:
-    """Runs a graph and reports to a translation. There is one for graphs here and one for graphs on
+    """Runs a graph and reports to `RunEvents`. There is one for graphs here and one for graphs on
     a server.
 
     Args:
         run_events: Receives all reports.
-        fail: Receives an exception of the translation itself.
+        fail: Receives an exception of `RunEvents` itself.
     """
 
     def __init__(self, run_events: RunEvents, fail: Fail) -> None:
@@ -72,11 +72,9 @@ class GraphRunner:
         """Return the messages in a graph's state; a bare value of the functional API is no
         state.
         """
-        return (
-            extract_messages(values, self._key)
-            if not isinstance(values, list | BaseMessage)
-            else []
-        )
+        if isinstance(values, list | BaseMessage):
+            return []
+        return extract_messages(values, self._key)
 
 
 class LocalGraphRunner(GraphRunner):

@@ -1,7 +1,7 @@
-"""Runs a graph on a LangGraph server under a translation.
+"""Runs a graph on a LangGraph server, and reports to `RunEvents`.
 
 The parts of the server's stream enter, as JSON and in one order: chunks by `messages`, nodes and
-their results by `tasks`. They leave as the same calls of the translation that callbacks make for a
+their results by `tasks`. They leave as the same calls of `RunEvents` that callbacks make for a
 graph here. The stream does not contain `adispatch_custom_event`, models tagged `nostream` (nor that
 a message which a node returns is theirs), which tool failed, a model that failed before its first
 chunk, and that an answer is structured.
