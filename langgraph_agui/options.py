@@ -139,10 +139,12 @@ def _option_group(**renamed: Renamed) -> Callable[[type[GroupT]], type[GroupT]]:
         init: Callable[..., None] = group.__init__
         owner = group.__name__
         known = [one.name for one in fields(group)]  # type: ignore[arg-type]  # a dataclass
+        spellings = {one: repr(one) for one in known}
+        spellings |= {old: repr(now.name) for old, now in renamed.items()}
 
         @wraps(init)
         def read(self: GroupT, /, **given: Any) -> None:
-            check_names(owner, given.keys() - renamed.keys(), known)
+            check_names(owner, given, spellings.keys(), spellings)
             anew: dict[str, Any] = {}
             for name in given.keys() & renamed.keys():
                 now, value = renamed[name], given.pop(name)

@@ -142,6 +142,7 @@ def test_forms_of_think_tags(tags: Any, read: ThinkTags | None) -> None:
         (LangGraphAgent, "emit_raw_event", "emit_raw_events=..."),
         (ApprovalOptions, "timeuot", "'timeout'"),
         (StateOptions, "client_writeable", "'client_writable'"),
+        (StateOptions, "refussed", "'forbidden_change'"),
         (RunLimits, "totl", "'total'"),
     ],
 )
