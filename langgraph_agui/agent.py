@@ -87,16 +87,16 @@ class LangGraphAgent:
             state.
         reasoning: Who sees the model's reasoning, and how it travels. By default all of it is
             shown, and comes back on the next turn.
-        state: What clients see of the graph's state, and what they may change. By default the keys
-            of the output schema and of the input schema, without the messages.
+        state: The keys of the graph's state that clients see, and those that they may change. By
+            default those of the output schema and of the input schema, without the messages.
         approvals: How clients are asked while the graph is paused, and what their answers do.
         clients: In which form clients get events, and what they see of subagents.
         limits: How long a run may take, how many runs and readers there may be, how large an input.
-        trust: What is believed of a client's input: its history, its instructions, its media.
-        on_disconnect: What happens to a run when its client leaves: `"cancel"` stops model, tools
+        trust: How far a client's input is believed: its history, its instructions, its media.
+        on_disconnect: Whether a run goes on when its client leaves: `"cancel"` stops model, tools
             and subgraphs, `"continue"` lets it run to its end (and to its checkpoint).
-        on_busy: What happens to a run while another one is going on in its thread: it is refused
-            (`thread_busy`), or it waits. This holds across workers if the checkpointer is on
+        on_busy: Whether a run is refused (`thread_busy`) or waits while another one is going on in
+            its thread. This holds across workers if the checkpointer is on
             Postgres (operations/scaling.md).
         run_store: Where the workers of an agent find each other's runs, by its name, to follow and
             stop them: a `RedisRunStore` or a `PostgresRunStore` (operations/scaling.md). By default
@@ -182,7 +182,7 @@ class LangGraphAgent:
         filled = FilledKeys(adapter)
         show = redactor_for(groups.reasoning)
         contract = StateContract(adapter, groups.state, messages_key, show, filled.state_keys)
-        # What a checkpointer holds is the graph's own; only a client's history needs a filter.
+        # A checkpointer holds the graph's own messages; only a client's history needs a filter.
         if adapter.has_checkpointer or groups.reasoning.providers:
             providers = ProviderFilter(groups.reasoning.providers)
         else:

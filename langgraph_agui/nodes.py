@@ -1,4 +1,4 @@
-"""What the nodes and tools of a graph call: they read what the client sent, and send more than
+"""Functions for the nodes and tools of a graph: they read the client's input, and send more than
 messages and state.
 
 A `RunAgentInput` enters `frontend_config`, and the functions of the first part read it in any node.
@@ -458,7 +458,7 @@ def emit_activity(
     `ActivityDeltaEvent` objects that are given to LangGraph's stream writer are sent as they are.
 
     Args:
-        activity_type: What the front end chooses its view by, such as `"app:search_results"`.
+        activity_type: The front end chooses its view by this, such as `"app:search_results"`.
         content: The JSON data that it shows.
         message_id: The activity to replace; by default this is a new one.
 

@@ -274,7 +274,8 @@ class ReasoningOptions:
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOptions:
-    """What clients see of a graph's state, and what they may change (guides/state.md).
+    """The keys of a graph's state that clients see, and those that they may change
+    (guides/state.md).
 
     Keys that are not in the graph's output schema, keys marked `Private` and messages are never
     shown.
@@ -292,7 +293,7 @@ class StateOptions:
             in the graph's input schema, False for none, or a list of some.
         client_keys: Keys that the front end keeps in the state for itself. The graph does not get
             them.
-        forbidden_change: What happens if a client changes a key that it may not change. `"ignore"`:
+        forbidden_change: How a client's change of a key that it may not change is met. `"ignore"`:
             the run goes on without the change and logs a warning. `"refuse"`: the run is refused
             with `state_refused`.
         send: `"patches"`: changes leave as JSON Patch, or as a snapshot where that is smaller.
@@ -381,8 +382,8 @@ class ApprovalOptions:
             on_interrupt` (`"events"`), by both, or by calls of a client tool `request_approval`
             (`"tool_call"`), for clients that know no interrupts. `"auto"` is events for clients of
             before AG-UI 1.0, and the outcome for others. Answers are taken in each form.
-        when_paused: What a new user message does while interrupts are open: it is refused, or it
-            cancels all of them and runs.
+        when_paused: Whether a new user message is refused while interrupts are open, or cancels all
+            of them and runs.
 
     Raises:
         TypeError: An option is of another type.
@@ -412,7 +413,7 @@ class ClientOptions:
     Args:
         protocol: In which form clients get events: in that of AG-UI 1.0, in that of before
             (`"0.x"`), or (`"auto"`) in that of before if the input has no `protocolVersion`.
-        subagents: What clients see of subagents, the graphs inside the graph (guides/subagents.md):
+        subagents: How clients see subagents, the graphs inside the graph (guides/subagents.md):
             their messages under their own ids (`"attributed"`), the same as messages of the agent
             (`"inline"`), or nothing (`"hidden"`). With `"auto"`, clients of before AG-UI 1.0 get
             them inline, and others attributed.
@@ -476,12 +477,12 @@ class RunLimits:
 @_option_group()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustOptions:
-    """What is believed of a client's input (operations/security.md).
+    """How far a client's input is believed (operations/security.md).
 
     Args:
-        history: What becomes of the history that a client sends with a thread that the server does
-            not know: it is imported, as without a checkpointer, or ignored but for the user's
-            messages. Nothing imported counts as an approval, and no imported call is run.
+        history: Whether the history that a client sends with a thread that the server does not know
+            is imported, as without a checkpointer, or ignored but for the user's messages. Nothing
+            imported counts as an approval, and no imported call is run.
         instructions: Whether the client's system and developer messages reach the model.
         media_urls: Which URLs media in a client's messages may have, because the server may fetch
             them: `https` to public hosts (`"public"`), `"any"` with a scheme, `"none"`, or those

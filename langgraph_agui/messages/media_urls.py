@@ -119,7 +119,7 @@ def is_public(url: str) -> bool:
 def _is_public_address(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     if address.is_multicast or address.is_reserved or not address.is_global:
         return False
-    # What leads to an IPv4 address may lead to a private one.
+    # An address that leads to one of IPv4 may lead to a private one.
     return address.version == 4 or not (
         address.ipv4_mapped or address.sixtofour or address.teredo or address in _NAT64
     )

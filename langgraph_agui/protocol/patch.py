@@ -4,8 +4,8 @@ Written here and not taken from a package because the result must be the client'
 is not `true`; paths into `__proto__` are refused; and where the reference client's library is laxer
 than the RFC, so is this (odd spellings of a list index such as `01`; a move or copy beyond the end
 of a list, which appends). One difference is left: patching a document that is a bare scalar fails
-here, where the client may ignore it without a warning. What a patch does not touch is shared with
-the original, so a small patch of a large document is cheap.
+here, where the client may ignore it without a warning. The result shares with the original all
+that a patch does not touch, so a small patch of a large document is cheap.
 
 A `copy` shares too, so a few kilobytes of patches can name a document of any size, which only its
 reader would pay for. An `Allowance` bounds that: patches may write much only if they are long.

@@ -1,9 +1,9 @@
 """JSON Schemas that another agent wrote, made safe to apply: they may be built to never end.
 
-A schema enters. What leaves takes every value that the schema takes, and applying it costs no more
-than its size times that of the value: references are expanded up to a bound, and what has no bound
-(regular expressions) or could refuse more when weakened (negations, conditions) is left out. The
-agent checks its answers against all of its schema.
+A schema enters, a relaxed one leaves. It takes every value that the first takes, and applying it
+costs no more than its size times that of the value. References are expanded up to a bound. Parts
+that have no bound (regular expressions), or could refuse more when weakened (negations,
+conditions), are left out. The agent checks its answers against all of its schema.
 """
 
 from collections.abc import Mapping

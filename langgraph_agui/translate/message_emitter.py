@@ -1,7 +1,7 @@
 """Emits the messages of a run: each assistant message as a `StreamingMessage`, and users' messages
 and tool results.
 
-What models stream and nodes return enters `MessageEmitter`. Events leave through the sink, and the
+The output of models and nodes enters `MessageEmitter`. Events leave through the sink, and the
 `Conversation` keeps what was emitted.
 """
 

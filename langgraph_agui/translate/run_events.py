@@ -1,8 +1,8 @@
 """Translates one run into AG-UI events.
 
-What a graph does enters as method calls, in order and in one thread at a time; events leave through
-the sink: `RUN_STARTED` first, one terminal event last, and everything closed before it (AG-UI 1.0,
-runs).
+The actions of a graph enter as method calls, in order and in one thread at a time. Events leave
+through the sink: `RUN_STARTED` first, one terminal event last, and everything closed before it
+(AG-UI 1.0, runs).
 """
 
 import asyncio

@@ -176,8 +176,8 @@ def examine_graph(graph: GraphSpec) -> ExitCode:
     """Find what goes wrong with a graph without running it.
 
     It finds a synchronous checkpointer, approvals without one, client tools that nothing binds, and
-    models that lose reasoning on the way out to the client or back on the next turn. What a node
-    makes when it runs is not found. Modules are looked up from the current directory.
+    models that lose reasoning on the way out to the client or back on the next turn. It does not
+    find models that a node makes when it runs. Modules are looked up from the current directory.
     """
     from langgraph_agui.devtools.cli import doctor, loading
 
