@@ -13,10 +13,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from inspect import signature
-from typing import Self, TypeVar, Unpack, cast
+from typing import Self, Unpack, cast
 from uuid import uuid4
 
-from ag_ui.core import AgentCapabilities, BaseEvent, Event, RunAgentInput
+from ag_ui.core import AgentCapabilities, Event, RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_agui.compat.inputs import FilledKeys
@@ -48,7 +48,7 @@ from langgraph_agui.options import (
 )
 from langgraph_agui.protocol.input import CleanInput, clean_input
 from langgraph_agui.protocol.sse import encode
-from langgraph_agui.readers.sinks import EventSink, MakeSink, SSESink
+from langgraph_agui.readers.sinks import own_copy
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.capabilities import capabilities_of
 from langgraph_agui.runs.client_tools import ClientTools
@@ -63,8 +63,6 @@ from langgraph_agui.workers.store import RunStore
 from langgraph_agui.workers.workers import Workers
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 # Seconds that the store of the threads has to answer whether it is there.
 _READY_TIMEOUT = 2.0
@@ -237,7 +235,7 @@ class LangGraphAgent:
             config: Configuration of this run, over the agent's.
             context: The graph's runtime context for this run.
         """
-        begin = partial(self.begin, EventSink, run_input, config=config, context=context)
+        begin = partial(self.begin, run_input, config=config, context=context)
         return _events_of(self.name, run_input, begin)
 
     async def stream_sse(
@@ -250,31 +248,28 @@ class LangGraphAgent:
         """Run the graph and yield its events as SSE frames; frames that wait together are yielded
         together.
 
-        The events are those of `run`, without an object for each token. Use it with web frameworks
-        other than FastAPI.
+        The events are those of `run`. Use it with web frameworks other than FastAPI.
         """
         try:
-            reader = await self.begin(SSESink, run_input, config=config, context=context)
+            reader = await self.begin(run_input, config=config, context=context)
         except CodedError as error:
             yield b"".join(encode(event) for event in refused_run(run_input, error, self.name))
             return
         async with reader:
-            while batch := await reader.take():
-                yield b"".join(batch)
+            while frames := await reader.take_frames():
+                yield frames
 
     async def begin(
         self,
-        sink: MakeSink[T],
         run_input: RunAgentInput | CleanInput,
         *,
         config: RunnableConfig | None = None,
         context: object = None,
-    ) -> Subscription[T]:
+    ) -> Subscription:
         """Begin a run and return the subscription to it. A server learns whether the run may begin
         before it answers.
 
         Args:
-            sink: Makes the sink of the subscription: `EventSink` or `SSESink`.
             run_input: The client's input.
             config: Configuration of this run, over the agent's.
             context: The graph's runtime context for this run.
@@ -289,7 +284,7 @@ class LangGraphAgent:
         if self._workers is not None:
             self._workers.event_loop.enter()
         clean = clean_input(run_input)
-        reader = self._subscription(sink, clean.input)
+        reader = self._subscription(clean.input)
         # which may fail: before the thread is locked
         config = merge_run_configs(self.config, config)
         graph, lease = self._context.graph, None
@@ -331,18 +326,15 @@ class LangGraphAgent:
             run_input: The thread, and what the client holds of it already.
             config: Configuration for reading the thread, over the agent's.
         """
-        return _events_of(
-            self.name, run_input, partial(self.subscribe, EventSink, run_input, config=config)
-        )
+        return _events_of(self.name, run_input, partial(self.subscribe, run_input, config=config))
 
     def subscribe(
         self,
-        sink: MakeSink[T],
         run_input: RunAgentInput | CleanInput,
         *,
         config: RunnableConfig | None = None,
-    ) -> Subscription[T]:
-        """Connect to the thread and return the reader; `sink` is that of `begin`. See `connect`.
+    ) -> Subscription:
+        """Connect to the thread and return the reader. See `connect`.
 
         Raises:
             RunInputError: As many clients follow the run as may (`too_many_readers`), the agent
@@ -350,7 +342,7 @@ class LangGraphAgent:
                 (`invalid_input`).
         """
         run_input = clean_input(run_input).input
-        reader = self._subscription(sink, run_input)
+        reader = self._subscription(run_input)
         for run in self._running:
             if run.may_be_joined(run_input):
                 run.join(reader, run_input)
@@ -364,10 +356,10 @@ class LangGraphAgent:
         self._shown.add(shown)
         return reader
 
-    def _subscription(self, sink: MakeSink[T], run_input: RunAgentInput) -> Subscription[T]:
-        reader = Subscription(sink, self.limits.unread)
+    def _subscription(self, run_input: RunAgentInput) -> Subscription:
+        converts = self._context.client_form(run_input).converts(run_input)
+        reader = Subscription(self.limits.unread, *converts)
         watch_queue(reader, self._context.name)
-        reader.sink = self._context.client_form(run_input).sink(reader.sink, run_input)
         return reader
 
     async def cancel(self, thread_id: str, run_id: str) -> bool:
@@ -481,7 +473,7 @@ class LangGraphAgent:
 
 
 async def _events_of(
-    name: str, run_input: RunAgentInput, begin: Callable[[], Maybe[Subscription[BaseEvent]]]
+    name: str, run_input: RunAgentInput, begin: Callable[[], Maybe[Subscription]]
 ) -> AsyncGenerator[Event, None]:
     """Yield the events of the subscription that `begin` returns; those of a refusal by agent `name`
     if it refuses.
@@ -495,4 +487,4 @@ async def _events_of(
     async with reader:
         while batch := await reader.take():
             for event in batch:
-                yield cast("Event", event)
+                yield cast("Event", own_copy(event))

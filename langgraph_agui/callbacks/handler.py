@@ -24,7 +24,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langgraph_agui.callbacks.root_run import RootRun
 from langgraph_agui.callbacks.run_queue import RunEventQueue, RunSerializer, RunSlot
 from langgraph_agui.options import ReasoningOptions, Subagents, check_choice
-from langgraph_agui.readers.sinks import EventSink, Unmerged
+from langgraph_agui.readers.sinks import EventSink
 from langgraph_agui.translate.lifecycle import is_last
 from langgraph_agui.translate.local.callbacks import Chunk, text_chunk
 from langgraph_agui.translate.run_events import RunEvents
@@ -179,7 +179,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
                     self._end(left, asyncio.CancelledError())
         with self._lock:
             slot = self._serializer.open()
-            run_events = self._make_run_events(run_input, EventSink(Unmerged(slot.events.append)))
+            run_events = self._make_run_events(run_input, EventSink(slot.events.append))
             run = RootRun(run_events, self._lock)
             root = self._runs[run_id] = _ActiveRun(run, slot, [run_id])
         if calls and task is not None:

@@ -25,7 +25,7 @@ from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import RunStopped
 from langgraph_agui.messages.extract import extract_messages, find_messages
 from langgraph_agui.options import ReasoningOptions, Subagents, check_choice
-from langgraph_agui.readers.sinks import EventSink, Unmerged
+from langgraph_agui.readers.sinks import EventSink
 from langgraph_agui.translate.lifecycle import is_last
 from langgraph_agui.translate.local.callbacks import CallbackSource, Chunk, text_chunk
 from langgraph_agui.translate.local.sequencer import StreamPosition
@@ -210,7 +210,7 @@ async def astream_agui(
     queue = RunEventQueue(keep=True)
     run_events = RunEvents(
         run_input,
-        EventSink(Unmerged(queue.put)),
+        EventSink(queue.put),
         reasoning=reasoning,
         subagents=subagents,
         expose_errors=expose_errors,

@@ -1,14 +1,15 @@
 """The form of a client's events: its input and the agent's options enter, the form leaves."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from ag_ui.core import RunAgentInput
 
-from langgraph_agui.compat.interrupts import LegacyInterruptSink
-from langgraph_agui.compat.old_clients import OldClientSink
+from langgraph_agui.compat.interrupts import ask_by_events
+from langgraph_agui.compat.old_clients import OldClient
 from langgraph_agui.options import ApprovalOptions, ClientOptions, Subagents
-from langgraph_agui.readers.sinks import Sink
+from langgraph_agui.readers.subscription import Convert
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +35,14 @@ class ClientForm:
         """Whether the client is asked for approvals by `CUSTOM on_interrupt`."""
         return not self.approvals_as_calls and self.ask_by != "outcome"
 
-    def sink(self, sink: Sink, run_input: RunAgentInput) -> Sink:
-        """Return a sink that takes the events of a run, and gives them to `sink` in the client's
-        form.
-        """
-        if self.is_old:
-            sink = OldClientSink(sink, run_input, shows_subagents=self.takes_subagents)
+    def converts(self, run_input: RunAgentInput) -> list[Convert]:
+        """Return what makes the client's events of those of a run, one after the other."""
+        converts: list[Convert] = []
         if self.ask_by != "outcome":
-            sink = LegacyInterruptSink(sink, with_outcome=self.ask_by == "both")
-        return sink
+            converts.append(partial(ask_by_events, with_outcome=self.ask_by == "both"))
+        if self.is_old:
+            converts.append(OldClient(run_input, shows_subagents=self.takes_subagents).convert)
+        return converts
 
 
 def client_form(

@@ -1,7 +1,7 @@
 """Interrupts as pages of other products, and of before AG-UI 1.0, know them.
 
 Requests enter `show_to_pages`, which adds fields for such pages. The end of a run enters
-`LegacyInterruptSink`, with a custom event for each LangGraph interrupt it leaves. Input of clients
+`ask_by_events`, with a custom event for each LangGraph interrupt it leaves. Input of clients
 enters `command_answers` (`forwardedProps.command.resume`) and `with_message`; answers of AG-UI 1.0
 leave, which are checked as any other.
 """
@@ -21,7 +21,6 @@ from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 from langgraph_agui.protocol.json import clean_json, dump_json, parse_json, to_jsonable
 from langgraph_agui.protocol.response_schema import InvalidAnswer
 from langgraph_agui.protocol.wire import ProtocolError
-from langgraph_agui.readers.sinks import Sink
 
 ON_INTERRUPT: Final = "on_interrupt"
 
@@ -86,29 +85,21 @@ def _question_in(value: object) -> str | None:
     return asked if isinstance(asked, str) else None
 
 
-class LegacyInterruptSink:
-    """Asks by custom events before the run ends.
+def ask_by_events(event: BaseEvent, *, with_outcome: bool) -> list[BaseEvent]:
+    """Return an event of a run; before the end of a run that waits, custom events that ask.
 
     Args:
-        sink: Receives the client's events.
+        event: The event.
         with_outcome: Whether `RUN_FINISHED` has the interrupts too.
     """
-
-    def __init__(self, sink: Sink, *, with_outcome: bool) -> None:
-        self._sink = sink
-        self._with_outcome = with_outcome
-        self.writer = sink.writer
-
-    def event(self, event: BaseEvent) -> None:
-        """Pass an event on; ask before the end of a run that waits."""
-        if isinstance(event, agui.RunFinishedEvent) and isinstance(
-            event.outcome, agui.RunFinishedInterruptOutcome
-        ):
-            for custom in on_interrupt_events(event.outcome.interrupts):
-                self._sink.event(custom)
-            if not self._with_outcome:
-                event = event.model_copy(update={"outcome": None})
-        self._sink.event(event)
+    if not isinstance(event, agui.RunFinishedEvent) or not isinstance(
+        event.outcome, agui.RunFinishedInterruptOutcome
+    ):
+        return [event]
+    questions = on_interrupt_events(event.outcome.interrupts)
+    if not with_outcome:
+        event = event.model_copy(update={"outcome": None})
+    return [*questions, event]
 
 
 def on_interrupt_events(interrupts: Sequence[Interrupt]) -> list[agui.CustomEvent]:

@@ -5,23 +5,20 @@ reference/clients.md lists how each generation reacts to events that it does not
 `clients.py` decides which clients are old.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TypeVar, cast
 
 from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Event, Message, RunAgentInput
 from pydantic import BaseModel
 
-from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.protocol.fold import Fold
-from langgraph_agui.protocol.message_store import StoredMessage, StoredToolCall
-from langgraph_agui.readers.sinks import Sink, Writer
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-class OldClientSink:
-    """A sink for one client of before 1.0.
+class OldClient:
+    """One client of before 1.0.
 
     - `RUN_FINISHED` has an outcome only if that is an interrupt: those clients refuse `cancelled`
       and `pendingToolCallIds`, and take an explicit success for "no tool is to be run here".
@@ -35,13 +32,11 @@ class OldClientSink:
       fail otherwise.
 
     Args:
-        sink: Receives the client's events.
         run_input: The client's input.
         shows_subagents: Whether the client is known to take subagents.
     """
 
-    def __init__(self, sink: Sink, run_input: RunAgentInput, *, shows_subagents: bool) -> None:
-        self._sink = sink
+    def __init__(self, run_input: RunAgentInput, *, shows_subagents: bool) -> None:
         self._shows_subagents = shows_subagents
         self._has_state = False
         self._client = Fold(run_input.messages, run_input.state)
@@ -54,38 +49,21 @@ class OldClientSink:
         # Whether the last message began with text, behind another one of this run.
         self._ends_with_text = False
 
-    def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
-        """Return the function that takes the fragments of a block."""
-        write = self._sink.writer(
-            kind, block_id, subagent_run_id if self._shows_subagents else None
-        )
-        held = self._client.conversation
-        find: Callable[[str], StoredMessage | StoredToolCall | None] = (
-            held.find_call if kind == "call" else held.find
-        )
-
-        def write_and_note(text: str) -> None:
-            if (item := find(block_id)) is not None:
-                item.append(text)
-            write(text)
-
-        return write_and_note
-
-    def event(self, event: BaseEvent) -> None:
-        """Pass an event on, unless the client does not take it or does not need it."""
+    def convert(self, event: BaseEvent) -> Sequence[BaseEvent]:
+        """Return the event for the client; none if it does not take it or does not need it."""
         if not self._shows_subagents:
             if isinstance(
                 event,
                 agui.SubagentStartedEvent | agui.SubagentFinishedEvent | agui.SubagentErrorEvent,
             ):
-                return
+                return ()
             event = _inline(event)
         if (
             isinstance(event, agui.MessagesSnapshotEvent)
             and not self._ends_with_text
             and self._holds(event.messages)
         ):
-            return
+            return ()
         self._client.apply(cast("Event", event))
         match event:
             case agui.MessagesSnapshotEvent():
@@ -106,7 +84,7 @@ class OldClientSink:
                 self._answer = self._answer or message_id
             case agui.ReasoningMessageStartEvent():
                 self._ends_with_text = False
-        self._sink.event(event)
+        return (event,)
 
     def _holds(self, messages: Sequence[Message]) -> bool:
         """Return whether the client holds exactly these messages.

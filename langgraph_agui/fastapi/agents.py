@@ -111,15 +111,15 @@ class AgentEvents:
                 return  # it ignores that it is cancelled
         await self._events.aclose()
 
-    async def take(self) -> list[bytes]:
-        """Return the next frames; none when the run has ended. May be cancelled and called
+    async def take_frames(self) -> bytes:
+        """Return the next frame; none when the run has ended. May be cancelled and called
         again.
         """
         if self._next is None:
             self._next = asyncio.create_task(anext(self._events, None))
         event = await asyncio.shield(self._next)
         self._next = None
-        return [encode(event)] if event is not None else []
+        return encode(event) if event is not None else b""
 
 
 async def _events(

@@ -1,4 +1,4 @@
-"""A run as an SSE response. A reader's bytes enter, frames and keep-alive comments leave (AG-UI
+"""A run as an SSE response. A reader's frames enter; they and keep-alive comments leave (AG-UI
 1.0, HTTP binding).
 """
 
@@ -14,7 +14,7 @@ from langgraph_agui.fastapi.agents import AgentEvents
 from langgraph_agui.protocol.schema import summary
 from langgraph_agui.readers.subscription import Subscription
 
-Reader: TypeAlias = "Subscription[bytes] | AgentEvents"
+Reader: TypeAlias = Subscription | AgentEvents
 
 _HEADERS = {
     "cache-control": "no-cache, no-transform",
@@ -75,14 +75,12 @@ class EventStreamResponse(Response):
             while True:
                 try:
                     async with asyncio.timeout(self._keep_alive):
-                        batch = await reader.take()
+                        frames = await reader.take_frames()
                 except TimeoutError:
-                    batch = [_COMMENT]
-                if not batch:
+                    frames = _COMMENT
+                if not frames:
                     break
-                await send(
-                    {"type": "http.response.body", "body": b"".join(batch), "more_body": True}
-                )
+                await send({"type": "http.response.body", "body": frames, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

@@ -33,7 +33,6 @@ from langgraph_agui.kernel.telemetry import count_error
 from langgraph_agui.options import check_names, check_type
 from langgraph_agui.protocol.input import CleanInput
 from langgraph_agui.protocol.limits import InputLimits
-from langgraph_agui.readers.sinks import SSESink
 
 logger = logging.getLogger(__name__)
 
@@ -156,11 +155,11 @@ class _Routes:
             agent, "run", config=self._make_config, context=self._make_context
         )
         if _is_ours(agent, "run"):
-            self._begin = partial(agent.begin, SSESink)
+            self._begin = agent.begin
         if hasattr(agent, "connect"):
             self._show: Callable[..., Reader] = opener(agent, "connect", config=self._make_config)
         if _is_ours(agent, "connect"):
-            self._show = partial(agent.subscribe, SSESink)
+            self._show = agent.subscribe
 
     async def run(self, request: Request) -> Response:
         """Run the agent."""
@@ -236,7 +235,7 @@ def _serving(agent: RunsInputs, _app: object) -> AbstractAsyncContextManager[Non
 
 
 def _is_ours(agent: object, method: str) -> TypeGuard[LangGraphAgent]:
-    """Return whether a method of the agent is ours, so that its bytes need no events."""
+    """Return whether a method of the agent is ours, so that it takes a `CleanInput`."""
     return isinstance(agent, LangGraphAgent) and getattr(type(agent), method) is getattr(
         LangGraphAgent, method
     )

@@ -42,7 +42,7 @@ class Block:
     unless it is `visible`.
 
     `pieces` is its text so far, and `half` a surrogate (UTF-16) that waits for the other half of
-    its pair.
+    its pair. `subagent_run_id` is that of its events.
     """
 
     kind: BlockKind
@@ -55,6 +55,7 @@ class Block:
     encrypted: str | None = None
     metadata: dict[str, object] | None = None
     visible: bool = True
+    subagent_run_id: str | None = None
 
     @property
     def text(self) -> str:
@@ -266,7 +267,15 @@ class AssistantTurn:
             # A further summary part: the first one has the id of the provider's block.
             first = self._by_key.get((delta.kind, (key[0], 0)))
             delta = delta._replace(id=first.provider_id if first is not None else None)
-        block = Block(delta.kind, self._public_id(delta), key, delta.id, delta.name)
+        owner = self.source.visible_id
+        block = Block(
+            delta.kind,
+            self._public_id(delta),
+            key,
+            delta.id,
+            delta.name,
+            subagent_run_id=owner,
+        )
         if delta.kind == "reasoning":
             # Reasoning in kwargs, or between tags in a text, is not a provider's summary.
             raw = key == REASONING_KWARG or (isinstance(key, tuple) and key[0] == TAGGED)

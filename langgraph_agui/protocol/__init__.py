@@ -3,7 +3,7 @@
 - `verify`, `Verifier`: whether a client accepts a stream, and whether a producer may send it.
 - `fold`, `Fold`: the messages and state that a client holds after a stream.
 - `compact`: fewer events with the same outcome.
-- `encode`, `DeltaFrame`: events to bytes. `decode`, `SSEDecoder`: bytes to events.
+- `encode`: events to bytes. `decode`, `SSEDecoder`: bytes to events.
 - `parse_event`, `parse_input`: a wire object to a conforming event or `RunAgentInput`.
 - `to_jsonable`: any Python value to JSON data. `parse_json`: bounded JSON text to JSON data.
 - `has_expired`: whether an interrupt can only be cancelled.
@@ -16,12 +16,11 @@ from langgraph_agui.protocol.fold import Fold, fold
 from langgraph_agui.protocol.json import parse_json, to_jsonable
 from langgraph_agui.protocol.relaxed_schema import relax_schema
 from langgraph_agui.protocol.schema import parse_event, parse_input
-from langgraph_agui.protocol.sse import DeltaFrame, SSEDecoder, decode, encode
+from langgraph_agui.protocol.sse import SSEDecoder, decode, encode
 from langgraph_agui.protocol.verify import Verifier, verify
 from langgraph_agui.protocol.wire import ProtocolError, has_expired
 
 __all__ = [
-    "DeltaFrame",
     "Fold",
     "ProtocolError",
     "SSEDecoder",

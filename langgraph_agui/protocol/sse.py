@@ -14,21 +14,17 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
 from functools import cache
 from itertools import chain
 from json.encoder import encode_basestring
-from typing import Final, Literal, TypeAlias, overload
+from typing import Final, overload
 
 from ag_ui.core import BaseEvent, Event
 from ag_ui.core.types import GeneratedBaseModel
 
-from langgraph_agui.protocol.json import JsonValue, clean_text, refuse_constant, to_jsonable
+from langgraph_agui.protocol.json import JsonValue, refuse_constant, to_jsonable
 from langgraph_agui.protocol.schema import parse_event
 from langgraph_agui.protocol.wire import ProtocolError, wire_fields, wire_layout
 
 # The longest unfinished frame that a client buffers, in characters.
 MAX_FRAME: Final = 10 * 1024 * 1024
-
-DeltaType: TypeAlias = Literal[
-    "TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT", "TOOL_CALL_ARGS"
-]
 
 
 def _default(value: object) -> object:
@@ -76,34 +72,6 @@ def _text(value: object) -> str:
 def _heads(kind: type[GeneratedBaseModel]) -> tuple[tuple[str, str, bool], ...]:
     """Return name, `"alias":` and whether it is left out when empty, for each field."""
     return tuple((name, f'"{alias}":', omittable) for name, alias, omittable in wire_layout(kind))
-
-
-class DeltaFrame:
-    """The frames of one streaming item, in which only the text changes.
-
-    For `TEXT_MESSAGE_CONTENT` and `REASONING_MESSAGE_CONTENT`, `item_id` is the message id; for
-    `TOOL_CALL_ARGS`, it is the call id.
-    """
-
-    __slots__ = ("_head",)
-
-    def __init__(
-        self, event_type: DeltaType, item_id: str, subagent_run_id: str | None = None
-    ) -> None:
-        fields: dict[str, str] = {"type": event_type}
-        if subagent_run_id is not None:
-            fields["subagentRunId"] = clean_text(subagent_run_id)
-        fields["toolCallId" if event_type == "TOOL_CALL_ARGS" else "messageId"] = clean_text(
-            item_id
-        )
-        self._head = f'data: {_JSON.encode(fields)[:-1]},"delta":'
-
-    def encode(self, delta: str) -> bytes:
-        """Return the frame that appends `delta`, equal as JSON to `encode` of the event."""
-        try:
-            return (self._head + encode_basestring(delta) + "}\n\n").encode()
-        except UnicodeEncodeError:
-            return (self._head + encode_basestring(clean_text(delta)) + "}\n\n").encode()
 
 
 class SSEDecoder:

@@ -1,28 +1,29 @@
-"""The queue from which one reader of a run takes events or bytes.
+"""The queue from which one reader of a run takes events.
 
-Items enter through a sink, fragments of text through the writers that it gets here. They leave
-through `take`, all that wait at once. Fragments of one block that wait together leave as one item.
+Events and fragments enter, because a subscription is a sink. All that wait at once leave through
+`take`, in the form that the reader's client wants.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Generic, Self, TypeVar
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Self, TypeAlias
 
 from ag_ui import core as agui
 from ag_ui.core import BaseEvent
 
 from langgraph_agui.kernel.aio import keep_alive
 from langgraph_agui.kernel.errors import ErrorCode
-from langgraph_agui.kernel.telemetry import count_error, run_logger
-from langgraph_agui.protocol.json import size
-from langgraph_agui.protocol.sse import encode
-from langgraph_agui.readers.sinks import PIECE, MakeSink, Writer
+from langgraph_agui.kernel.telemetry import count_dropped, count_error, run_logger
+from langgraph_agui.messages.assistant_turn import Block
+from langgraph_agui.protocol.sse import MAX_FRAME, encode
+from langgraph_agui.readers.sinks import EventQueue, weight
 
 logger = run_logger(__name__)
 
-T = TypeVar("T")
+# Returns the events that one client gets for an event of the run.
+Convert: TypeAlias = Callable[[BaseEvent], Iterable[BaseEvent]]
 
 # Seconds between two batches on average: a third of the time in which a screen shows one picture.
 INTERVAL = 0.005
@@ -30,65 +31,34 @@ INTERVAL = 0.005
 # How many batches may leave at once, after a silence.
 _BURST = 8
 
-# Bytes of an event around its text, and of a fragment that waits beside others.
-_FRAME = 150
+# Bytes of a fragment that waits, around its text.
 _STRING = 60
 
 
-def _frame_size(item: object) -> int:
-    """Return the bytes of an item as a frame, of a fragment about."""
-    if isinstance(item, bytes):
-        return len(item)
-    delta = getattr(item, "delta", None)
-    if isinstance(delta, str):
-        return _FRAME + size(delta)
-    return len(encode(item)) if isinstance(item, BaseEvent) else 0
+class Subscription(EventQueue):
+    """One reader's subscription to a run: a queue of events, and a context manager that ends it.
 
-
-class _Fragments(Generic[T]):
-    """Fragments of one block that wait together; `make` makes an item of their text."""
-
-    __slots__ = ("make", "texts")
-
-    def __init__(self, make: Callable[[str], T], text: str) -> None:
-        self.make = make
-        self.texts = [text]
-
-    def items(self) -> Iterator[T]:
-        text = "".join(self.texts)
-        return (self.make(text[start : start + PIECE]) for start in range(0, len(text), PIECE))
-
-
-class Subscription(Generic[T]):
-    """One reader's subscription to a run: a queue of events or bytes, and a context manager that
-    ends it.
-
-    Putting never waits: a slow reader does not stop the run. An item wakes the reader at once,
-    unless it was woken more often than once in `INTERVAL` lately: then items leave together,
+    Putting never waits: a slow reader does not stop the run. An event wakes the reader at once,
+    unless it was woken more often than once in `INTERVAL` lately: then events leave together,
     because waking a reader costs more than a token does. So at a provider's pace each fragment
     leaves by itself; of a faster model, and with a slow reader, those that wait together do. A
     reader that lets more than `max_unread` bytes wait gets a `RUN_ERROR` (`reader_too_slow`) in
     their place, and nothing more.
 
     Args:
-        make_sink: Makes the sink that puts items, in the form that the reader wants, into this
-            queue.
-        max_unread: See the attribute.
+        max_unread: The bytes that may wait for the reader.
+        *converts: Make the client's events of those of the run, one after the other.
 
     Attributes:
-        sink: Receives the run's events.
-        max_unread: The bytes that may wait for the reader.
-        dropped: Whether more waited for the reader, so that it gets nothing more.
         on_leave: Called when the reader leaves, or is dropped.
         left: Set when the reader has left.
     """
 
-    def __init__(self, make_sink: MakeSink[T], max_unread: int) -> None:
+    def __init__(self, max_unread: int, *converts: Convert) -> None:
+        super().__init__()
         self._loop = asyncio.get_running_loop()
-        self._items: list[T | _Fragments[T]] = []
-        # The fragments at the end of the queue, to which more may be added.
-        self._last: _Fragments[T] | None = None
-        self.max_unread = max_unread
+        self._max_unread = max_unread
+        self._converts = [*converts]
         self._weight = 0
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -96,8 +66,6 @@ class Subscription(Generic[T]):
         self._burst, self._taken_at = float(_BURST), self._loop.time()
         self._closed = False
         self._abandoned = False
-        self.dropped = False
-        self.sink = make_sink(self)
         self.on_leave: Callable[[], Awaitable[None]] | None = None
         self.left = asyncio.Event()
 
@@ -106,53 +74,52 @@ class Subscription(Generic[T]):
         """The bytes that wait for the reader, about."""
         return self._weight
 
-    def put(self, item: T) -> None:
-        """Add an item. Does nothing after the reader has left."""
-        self._last = None
-        self._add(item)
+    def begin(self, events: Iterable[BaseEvent], convert: Convert) -> None:
+        """Give the reader the beginning of a run that it joins. That weighs nothing: the reader is
+        not slow.
 
-    def writer(self, make: Callable[[str], T]) -> Writer:
-        """Return the writer of a block's fragments; `make` makes an item of one, or of several
-        that wait together.
+        Args:
+            events: The beginning.
+            convert: Makes the reader's events of them and of all later ones, before the other
+                conversions.
         """
-        own: _Fragments[T] | None = None
+        self._converts.insert(0, convert)
+        for event in events:
+            super().event(event)
+        self._wake()
 
-        def write(text: str) -> None:
-            nonlocal own
-            if own is not None and own is self._last:
-                own.texts.append(text)
-                if self._waiter is None:
-                    self._weigh(_STRING + size(text))
-            else:
-                own = _Fragments(make, text)
-                self._add(own)
-                self._last = None if self._abandoned else own
-
-        return write
-
-    def _add(self, item: T | _Fragments[T]) -> None:
+    def event(self, event: BaseEvent) -> None:
+        """Add an event. Does nothing after the reader has left."""
         if self._abandoned:
             return
-        self._items.append(item)
-        if self._waiter is None:  # else the reader waits for items, and is not slow
-            self._weigh(
-                _FRAME + size(item.texts[0]) if isinstance(item, _Fragments) else _frame_size(item)
-            )
+        super().event(event)
+        if self._waiter is None:  # else the reader waits for events, and is not slow
+            self._weigh(weight(event))
+        elif self._timer is None:
+            self._wake()
+
+    def fragment(self, block: Block, text: str) -> None:
+        """Add a fragment. Does nothing after the reader has left."""
+        if self._abandoned:
+            return
+        super().fragment(block, text)
+        if self._waiter is None:
+            self._weigh(_STRING + len(text))
         elif self._timer is None:
             self._wake()
 
     def _weigh(self, added: int) -> None:
         """Drop the reader if more waits for it than may. One item may wait, however large."""
         self._weight += added
-        if self._weight <= self.max_unread or self._weight == added:
-            return
-        code = ErrorCode.READER_TOO_SLOW
-        logger.warning("A reader was dropped: %d bytes waited for it.", self._weight)
+        if self._weight > self._max_unread and self._weight != added:
+            logger.warning("A reader was dropped: %d bytes waited for it.", self._weight)
+            self.drop(ErrorCode.READER_TOO_SLOW)
+
+    def drop(self, code: ErrorCode) -> None:
+        """Give the reader a `RUN_ERROR` in place of what waits, and nothing more."""
         count_error(code)
-        self._items.clear()
-        self._weight = 0
-        self.dropped = True
-        self.sink.event(agui.RunErrorEvent(message=code.message, code=code.value))
+        self.clear()
+        super().event(agui.RunErrorEvent(message=code.message, code=code.value))
         self._abandoned = True
         self.close()
         keep_alive(asyncio.ensure_future(self._leave()))
@@ -162,31 +129,70 @@ class Subscription(Generic[T]):
         self._closed = True
         self._wake()
 
-    async def take(self) -> list[T]:
-        """Wait for items and return all that there are; none after the end of the run."""
-        while not self._items or (self._timer is not None and not self._closed):
+    async def take(self) -> list[BaseEvent]:
+        """Wait for events and return all that there are; none after the end of the run."""
+        while await self._wait():
+            self._pace()
+            if events := self.take_waiting():
+                return events
+        return []
+
+    def take_waiting(self) -> list[BaseEvent]:
+        """Return the events that wait now."""
+        events = self.events()
+        self.clear()
+        try:
+            for convert in self._converts:
+                events = [made for event in events for made in convert(event)]
+        except Exception:
+            logger.exception("The events of a run could not be made for a client.")
+            self.drop(ErrorCode.INTERNAL)
+            return []
+        return events
+
+    async def _wait(self) -> bool:
+        """Wait until something may leave; return False after the end of the run."""
+        while not len(self) or (self._timer is not None and not self._closed):
             if self._closed:
-                return []
+                return False
             self._waiter = self._loop.create_future()
             try:
                 await self._waiter
             finally:
                 self._waiter = None
-        self._pace()
-        return self.take_waiting() or await self.take()  # fragments may be empty
+        return True
 
-    def take_waiting(self) -> list[T]:
-        """Return the items that wait now."""
-        items, self._items = self._items, []
-        self._last = None
+    async def take_frames(self) -> bytes:
+        """Wait for events and return all that there are as SSE frames; none after the end.
+
+        No client takes a frame of more than `MAX_FRAME` characters. Such a snapshot is left out.
+        For any other event the reader gets `RUN_ERROR` (`event_too_large`).
+        """
+        frames: list[bytes] = []
+        while not frames and (events := await self.take()):
+            for event in events:
+                frame = encode(event)
+                if _fits(frame):
+                    frames.append(frame)
+                elif isinstance(event, agui.MessagesSnapshotEvent | agui.StateSnapshotEvent):
+                    logger.warning(
+                        "A %s of %d bytes is too large for a client and is left out.",
+                        event.type.value,
+                        len(frame),
+                    )
+                    count_dropped("large_snapshot")
+                else:
+                    logger.error(
+                        "A %s of %d bytes is too large for a client.", event.type.value, len(frame)
+                    )
+                    self.drop(ErrorCode.EVENT_TOO_LARGE)
+                    break
+        return b"".join(frames)
+
+    def clear(self) -> None:
+        """Remove all that waits."""
+        super().clear()
         self._weight = 0
-        batch: list[T] = []
-        for item in items:
-            if isinstance(item, _Fragments):
-                batch.extend(item.items())
-            else:
-                batch.append(item)
-        return batch
 
     def _pace(self) -> None:
         """Let the next batch wait if too many have left lately."""
@@ -201,17 +207,16 @@ class Subscription(Generic[T]):
 
     def _end_interval(self) -> None:
         self._timer = None
-        if self._items:
+        if len(self):
             self._wake()
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Leave: later items are dropped."""
+        """Leave: later events are dropped."""
         self._abandoned = True
-        self._items.clear()
-        self._last = None
+        self.clear()
         try:
             await self._leave()
         finally:
@@ -221,3 +226,8 @@ class Subscription(Generic[T]):
         on_leave, self.on_leave = self.on_leave, None
         if on_leave is not None:
             await on_leave()
+
+
+def _fits(frame: bytes) -> bool:
+    """Return whether clients take a frame. They count characters of UTF-16."""
+    return len(frame) <= MAX_FRAME or len(frame.decode().encode("utf-16-le")) <= 2 * MAX_FRAME

@@ -9,9 +9,8 @@ import asyncio
 import json
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
 
-from ag_ui.core import Interrupt, RunAgentInput
+from ag_ui.core import BaseEvent, Interrupt, RunAgentInput
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
@@ -35,7 +34,9 @@ from langgraph_agui.kernel.telemetry import RunWatch, count_dropped, run_logger
 from langgraph_agui.messages.content import caller_id, cancelled, unanswered_calls
 from langgraph_agui.nodes import ASKED, frontend_config
 from langgraph_agui.protocol.input import CleanInput
-from langgraph_agui.readers.sinks import Broadcaster, IdleTimer, JoinedSink, Sink
+from langgraph_agui.readers.joined import join
+from langgraph_agui.readers.run_log import RunLog
+from langgraph_agui.readers.sinks import Broadcaster, IdleTimer, Sink
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import OFFERED, AgentContext
 from langgraph_agui.runs.locks import ThreadLease, ThreadLocks
@@ -47,8 +48,6 @@ from langgraph_agui.translate.server.stream import graph_runner_for
 from langgraph_agui.translate.state_view import StateView
 
 logger = run_logger(__name__)
-
-T = TypeVar("T")
 
 # Seconds that a reader who leaves waits for the graph to stop.
 _LEAVE_TIMEOUT = 1.0
@@ -122,7 +121,7 @@ class Run:
         clean: CleanInput,
         config: RunnableConfig,
         context: object,
-        reader: Subscription[T],
+        reader: Subscription,
         lease: ThreadLease | None = None,
         locks: ThreadLocks | None = None,
     ) -> None:
@@ -145,8 +144,9 @@ class Run:
         self._lease = lease
         self._locks = locks
         self._watch = RunWatch(agent.name, run_input)
-        self._broadcaster = Broadcaster(reader.sink, self._watch.event)
-        self._readers: list[Subscription[Any]] = [reader]
+        self._log = RunLog(self._before, agent.limits.unread)
+        self._broadcaster = Broadcaster(self._log, reader, watch=self._watch.event)
+        self._readers = [reader]
         self._end_code: ErrorCode | None = None
         self._timers: list[asyncio.TimerHandle | IdleTimer] = []
         reader.on_leave = self._first_reader_left
@@ -182,21 +182,29 @@ class Run:
             raise RunInputError(ErrorCode.TOO_MANY_READERS)
         return True
 
-    def join(self, reader: Subscription[T], run_input: RunAgentInput) -> None:
+    def join(self, reader: Subscription, run_input: RunAgentInput) -> None:
         """Add a reader, which gets the events so far and all later ones."""
         self.run_ids.add(run_input.run_id)
-        sink = JoinedSink(reader.sink, run_input)
-        self._run_events.replay(sink, run_input)
-        self._broadcaster.add(sink)
+        own_state = self._agent.contract.client_only(run_input.state)
+        join(reader, self._log.events(), run_input, own_state)
+        self.follow(reader)
+
+    def log(self) -> list[BaseEvent]:
+        """Return the log of the run so far."""
+        return self._log.events()
+
+    def follow(self, reader: Subscription) -> None:
+        """Add a reader, which gets all later events."""
+        self._broadcaster.add(reader)
         self._readers = [*(one for one in self._readers if not one.left.is_set()), reader]
-        self._run_events.refresh_writers()
 
         async def leave() -> None:
-            self._broadcaster.remove(sink)
-            if not self.task.done():
-                self._run_events.refresh_writers()
+            self._broadcaster.remove(reader)
 
         reader.on_leave = leave
+
+    def _before(self) -> list[BaseEvent]:
+        return self._run_events.before()
 
     # -- stopping ---------------------------------------------------------------------------------
 

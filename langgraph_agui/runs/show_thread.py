@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TypeVar
 
 from ag_ui.core import RunAgentInput
 from langchain_core.runnables import RunnableConfig
@@ -17,8 +16,6 @@ from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.history import shown_thread
 from langgraph_agui.runs.run import emit_pending, start_events
-
-T = TypeVar("T")
 
 
 class ShownThread:
@@ -42,7 +39,7 @@ class ShownThread:
         agent: AgentContext,
         run_input: RunAgentInput,
         config: RunnableConfig,
-        reader: Subscription[T],
+        reader: Subscription,
     ) -> None:
         self._agent = agent
         self._config = merge_run_configs(
@@ -51,7 +48,7 @@ class ShownThread:
         self._reader = reader
         self._input = run_input
         self._context = run_context(agent.name, run_input)
-        self._run_events = self._context.run(start_events, agent, run_input, reader.sink)
+        self._run_events = self._context.run(start_events, agent, run_input, reader)
         name = f"agui-connect-{run_input.thread_id}"
         self.task = asyncio.create_task(self._work(), name=name, context=self._context)
         reader.on_leave = self._leave

@@ -167,11 +167,6 @@ class Steps:
         self._open[key] = _Step(event, node, number, namespace)
         self._sink.event(event.model_copy())
 
-    def replay(self, sink: Sink) -> None:
-        """Emit to a new reader the open steps, outermost first."""
-        for step in self._open.values():
-            sink.event(step.event.model_copy())
-
     def finish(self, key: Hashable) -> None:
         """Close the step of `key`, if it is open."""
         if (step := self._open.pop(key, None)) is not None:

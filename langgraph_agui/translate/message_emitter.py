@@ -6,12 +6,11 @@ The output of models and nodes enters `MessageEmitter`. Events leave through the
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import cast
 
 from ag_ui import core as agui
-from ag_ui.core import Message
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn
@@ -233,41 +232,3 @@ class MessageEmitter:
         blocks = (block for live in self._messages.values() for block in live.turn.blocks)
         calls = {block.id for block in blocks if block.kind == "call"}
         return self._conversation.in_order(calls - self._answered)
-
-    # -- readers that join ------------------------------------------------------------------------
-
-    def without_unfinished(self, messages: Iterable[Message]) -> list[Message]:
-        """Return `messages` without the unfinished ones, which `replay` emits."""
-        unfinished = {
-            block for live in self._messages.values() for block in live.unfinished(self._answered)
-        }
-        result: list[Message] = []
-        for message in messages:
-            if ("reasoning", message.id) in unfinished:
-                continue
-            if isinstance(message, agui.AssistantMessage):
-                calls = [
-                    call for call in message.tool_calls or () if ("call", call.id) not in unfinished
-                ]
-                content = None if ("text", message.id) in unfinished else message.content
-                if (
-                    content is None
-                    and not calls
-                    and (message.content is not None or message.tool_calls)
-                ):
-                    continue
-                message = message.model_copy(
-                    update={"content": content, "tool_calls": calls or None}
-                )
-            result.append(message)
-        return result
-
-    def replay(self, sink: Sink) -> None:
-        """Emit unfinished messages to a new reader."""
-        for live in self._messages.values():
-            live.replay(sink, self._answered)
-
-    def refresh_writers(self) -> None:
-        """Make open blocks write to the present readers."""
-        for live in self._messages.values():
-            live.refresh_writers()

@@ -220,7 +220,7 @@ class MessageTracker:
         if block is None or (text := continuation_text(message, block.kind, block.key)) is None:
             live.emit_deltas(read_blocks(message))
         elif text and (visible := block.grow(text)):
-            live.write(visible)
+            live.fragment(block, visible)
 
     def _begin(self, call: ModelCall, message: BaseMessage) -> None:
         if call not in self._calls:

@@ -47,11 +47,9 @@ class CustomOutput:
     subagents: SubagentTracker
     redact: Callable[[object], object]
     result: object = None
-    # The activities of the graph's author, by id: the last snapshot, and the patches since.
-    _activities: dict[str, list[_ActivityEvent]] = field(default_factory=dict)
-    # The output of tools, by call id: all of it so far. No snapshot of messages holds an activity,
-    # because one that did would delete the client's other activities.
+    # The first event of each tool that has written output, by call id, and the tools that run.
     _tools: dict[str, agui.ActivitySnapshotEvent] = field(default_factory=dict)
+    _running: set[str] = field(default_factory=set)
 
     def set_result(self, value: object) -> None:
         """Make `value`, which no message holds, the result of the run."""
@@ -59,7 +57,9 @@ class CustomOutput:
 
     def start_tool(self, call_id: str, subagent: SubagentRun | None = None) -> None:
         """A tool begins to work on a call. After a failure it may do so again, with new output."""
-        self._tools.pop(self._public_call_id(call_id, subagent), None)
+        public = self._public_call_id(call_id, subagent)
+        self._tools.pop(public, None)
+        self._running.discard(public)
 
     def emit_tool_output(
         self, call_id: str, tool: str, delta: object, subagent: SubagentRun | None = None
@@ -74,9 +74,9 @@ class CustomOutput:
             return
         public, delta = self._public_call_id(call_id, subagent), self.redact(delta)
         if (activity := self._tools.get(public)) is not None:
-            activity.content["output"].append(delta)
             self._patch_tool(activity, {"op": "add", "path": "/output/-", "value": delta})
             return
+        self._running.add(public)
         self._tools[public] = agui.ActivitySnapshotEvent(
             message_id=f"{public}:output",
             activity_type=TOOL_OUTPUT,
@@ -88,7 +88,7 @@ class CustomOutput:
             },
             subagent_run_id=self.subagents.announce(subagent),
         )
-        self.sink.event(_copy(self._tools[public]))
+        self.sink.event(self._tools[public])
 
     def end_tool(
         self, call_id: str, subagent: SubagentRun | None = None, *, failed: bool = False
@@ -102,9 +102,9 @@ class CustomOutput:
             self._end_tool(call_id, "stopped")
 
     def _end_tool(self, public_call_id: str, status: Literal["done", "failed", "stopped"]) -> None:
-        activity = self._tools.get(public_call_id)
-        if activity is not None and activity.content["status"] == "running":
-            activity.content["status"] = status
+        if public_call_id in self._running:
+            self._running.remove(public_call_id)
+            activity = self._tools[public_call_id]
             self._patch_tool(activity, {"op": "replace", "path": "/status", "value": status})
 
     def _patch_tool(
@@ -188,25 +188,9 @@ class CustomOutput:
         changes: dict[str, object] = {"subagent_run_id": subagent_run_id}
         if isinstance(activity, agui.ActivitySnapshotEvent):
             changes["content"] = self.redact(activity.content)
-            self._activities[activity.message_id] = []
         else:
             operations = self.redact([wire_fields(operation) for operation in activity.patch])
             changes["patch"] = activity.model_validate(
                 {**wire_fields(activity), "patch": operations}
             ).patch
-        event = activity.model_copy(update=changes)
-        self._activities.setdefault(activity.message_id, []).append(event)
-        self.sink.event(event)
-
-    def replay(self, sink: Sink) -> None:
-        """Emit all activities of the run to a new reader."""
-        for activity in self._tools.values():
-            sink.event(_copy(activity))
-        for events in self._activities.values():
-            for event in events:
-                sink.event(event.model_copy())
-
-
-def _copy(activity: agui.ActivitySnapshotEvent) -> agui.ActivitySnapshotEvent:
-    content = activity.content
-    return activity.model_copy(update={"content": {**content, "output": [*content["output"]]}})
+        self.sink.event(activity.model_copy(update=changes))

@@ -9,9 +9,9 @@ from typing import Final
 
 from ag_ui import core as agui
 
-from langgraph_agui.messages.blocks import BlockKind
+from langgraph_agui.messages.assistant_turn import Block
 from langgraph_agui.nodes import PredictState, predicted_values
-from langgraph_agui.readers.sinks import Sink, Writer
+from langgraph_agui.readers.sinks import Sink
 from langgraph_agui.translate.state_view import StateView
 
 # A preview is made when the arguments have grown by one part in this many. JSON Patch cannot append
@@ -59,21 +59,13 @@ class Predictor:
                 failed = (event.metadata or {}).get("status") == "error"
                 self._state.owner_ends(call_id, failed=failed)
 
-    def writer(self, kind: BlockKind, block_id: str, subagent_run_id: str | None = None) -> Writer:
-        """Return the writer of a block's fragments."""
-        write = self._sink.writer(kind, block_id, subagent_run_id)
-        if kind != "call" or not self._state.expected:
-            return write
-
-        def write_and_preview(text: str) -> None:
-            write(text)
-            call = self._calls.get(block_id)
-            if call is not None:
-                call.arguments += text
-                if len(call.arguments) >= call.next_length:
-                    self._preview(block_id, call)
-
-        return write_and_preview
+    def fragment(self, block: Block, text: str) -> None:
+        """Pass a fragment on."""
+        self._sink.fragment(block, text)
+        if block.kind == "call" and (call := self._calls.get(block.id)) is not None:
+            call.arguments += text
+            if len(call.arguments) >= call.next_length:
+                self._preview(block.id, call)
 
     def _preview(self, call_id: str, call: _Call) -> None:
         call.next_length = len(call.arguments) + 1 + len(call.arguments) // _SHARE

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
 from ag_ui import core as agui
-from ag_ui.core import Interrupt, RunAgentInput
+from ag_ui.core import BaseEvent, Interrupt, RunAgentInput
 from langchain_core.messages import BaseMessage
 from langgraph.errors import GraphBubbleUp, GraphDrained
 from langgraph.errors import GraphInterrupt as GraphInterruptError
@@ -31,7 +31,8 @@ from langgraph_agui.messages.providers import maker_of
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.options import ReasoningOptions, Subagents
 from langgraph_agui.protocol.json import to_jsonable
-from langgraph_agui.readers.sinks import JoinedSink, Sink
+from langgraph_agui.readers.run_log import thread_before
+from langgraph_agui.readers.sinks import Sink
 from langgraph_agui.translate.lifecycle import Steps, Usage, run_error, run_started
 from langgraph_agui.translate.message_emitter import MessageEmitter
 from langgraph_agui.translate.message_tracker import (
@@ -115,7 +116,7 @@ class RunEvents:
         call_ids = PublicCallIds(conversation)
         self.subagents = SubagentTracker(sink, subagents, call_ids, self._close_subagent)
         self._emitter = MessageEmitter(call_ids, Predictor(sink, self.state), codec)
-        self._stored = ThreadMessages(call_ids, codec, may_remove=may_remove_messages)
+        self._stored = ThreadMessages(call_ids, codec, held, may_remove=may_remove_messages)
         self.messages = MessageTracker(self._emitter, self._stored, self.subagents, keeps_messages)
         self._hides_inner = hides_inner
         self.messages_key = messages_key
@@ -134,27 +135,11 @@ class RunEvents:
 
     # -- the run ----------------------------------------------------------------------------------
 
-    def replay(self, sink: JoinedSink, run_input: RunAgentInput) -> None:
-        """Bring a client that joins up to date: by snapshots, and by the open items, from their
-        beginning.
-        """
-        sink.event(run_started(run_input))
-        sink.own_state = self.state.client_only(run_input.state)
-        for event in self.state.join(replace=sink.own_state != run_input.state):
-            sink.event(event)
-        sink.retract(self._stored.gone_from(run_input.messages))
-        messages = self._stored.snapshot()
-        settled = self._emitter.without_unfinished(messages)
-        sink.retract({message.id for message in messages} - {message.id for message in settled})
-        sink.event(agui.MessagesSnapshotEvent(messages=settled))
-        self.subagents.replay(sink)
-        self.steps.replay(sink)
-        self._emitter.replay(sink)
-        self.output.replay(sink)
-
-    def refresh_writers(self) -> None:
-        """Make open messages write to the current readers: one has joined or left."""
-        self._emitter.refresh_writers()
+    def before(self) -> list[BaseEvent]:
+        """Return the events that stand for the time before the run, for a client that joins."""
+        state = self._input.state
+        messages, past = self._stored.before()
+        return thread_before(messages, past, dict(state) if isinstance(state, Mapping) else {})
 
     def settle_calls(self, tools: Collection[str]) -> None:
         """Answer the open calls of these tools: the graph has come to its end, and no client runs

@@ -76,7 +76,6 @@ class StateView:
         # became of them.
         self._ended_owners: set[str] = {""}
         self._begun = False
-        self._joined_early = False
         self.expected: dict[str, tuple[PredictState, ...]] = {}
         self.expect(() if contract is None else contract.predict)
         self._warned: set[str] = set()
@@ -86,25 +85,6 @@ class StateView:
         """The graph's own values, as far as clients see them, without previews."""
         known = ((key, self._base[key]) for key in self._values)
         return {key: value for key, value in known if not isinstance(value, Nothing)}
-
-    # -- clients that join ------------------------------------------------------------------------
-
-    def join(self, *, replace: bool) -> Iterable[agui.BaseEvent]:
-        """Return the events that bring one more client up to date; none before the graph's first
-        values.
-
-        Args:
-            replace: Whether the client holds something that must go.
-        """
-        self._joined_early = not self._begun
-        return self._snapshot() if self._begun and (self.copy or replace) else ()
-
-    def _snapshot(self) -> Iterable[agui.BaseEvent]:
-        """Return the events that give the copy to a client, whatever it holds."""
-        change = StateChange({})
-        for key, value in self.copy.items():
-            change.set(key, value)
-        return change.events(patchable=False, deltas=self._deltas, subagent_run_id=None)
 
     def client_only(self, state: object) -> dict[str, object]:
         """Return the client's own part of its state: no key of the graph's, and no preview."""
@@ -160,10 +140,6 @@ class StateView:
             ]
         self._take(found, gone, written)
         self._begun = True
-        if self._joined_early:
-            self._joined_early = False
-            for event in self._snapshot():
-                self._emit(event)
 
     def settle(self) -> None:
         """Compare all values once more, and end all previews: a node may have changed an object in

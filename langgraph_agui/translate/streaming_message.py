@@ -1,13 +1,13 @@
 """One assistant message while it is emitted: makes its TEXT_MESSAGE_*, REASONING_* and TOOL_CALL_*
 events.
 
-The blocks of a message enter `StreamingMessage.emit_deltas`; text that only continues the `current`
-one enters `write`. Events leave through the sink. The rules are those of AG-UI 1.0 (text messages,
-reasoning, tool calls): reasoning closes before text or a call opens, a call belongs to its
-assistant message, an encrypted value follows the message or call that it belongs to.
+The blocks of a message enter `StreamingMessage.emit_deltas`; text that only continues the
+`current` one enters `fragment`. Events leave through the sink. The rules are those of AG-UI 1.0
+(text messages, reasoning, tool calls): reasoning closes before text or a call opens, a call belongs
+to its assistant message, an encrypted value follows the message or call that it belongs to.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from time import monotonic
 from typing import Literal
 
@@ -15,9 +15,9 @@ from ag_ui import core as agui
 from langchain_core.messages import AIMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn, Block
-from langgraph_agui.messages.blocks import BlockDelta, BlockKind
+from langgraph_agui.messages.blocks import BlockDelta
 from langgraph_agui.messages.conversation import Conversation
-from langgraph_agui.readers.sinks import PIECE, Sink, Writer
+from langgraph_agui.readers.sinks import Sink
 from langgraph_agui.translate.subagents import subagent_sink
 
 
@@ -35,7 +35,7 @@ class StreamingMessage:
         is_open: Whether more may come.
         failed: Whether the model call failed.
         current: The open block that the next chunk continues, as a rule.
-        write: Emits more of `current`.
+        fragment: Emits more of an open block.
     """
 
     def __init__(
@@ -47,10 +47,10 @@ class StreamingMessage:
         self._streamed = streamed
         self._conversation = conversation
         self._sink = subagent_sink(sink, turn.source.visible_id)
-        self._writers: dict[Block, Writer] = {}
+        self._open_blocks: list[Block] = []
         self._started: dict[Block, float] = {}
         self.current: Block | None = None
-        self.write: Writer = str
+        self.fragment = self._sink.fragment
         self._message: AIMessage | None = None
         self._name: str | None = None
 
@@ -63,7 +63,7 @@ class StreamingMessage:
             known = len(self.turn.blocks)
             block = self.turn.block(delta)
             text = block.grow(delta.text) if delta.text else ""
-            if block not in self._writers:
+            if block not in self._open_blocks:
                 if block.kind == "call" and not (block.name and block.provider_id):
                     continue
                 if block.kind != "call" and not text and known == len(self.turn.blocks):
@@ -72,24 +72,18 @@ class StreamingMessage:
                 text = block.text if block.kind == "call" else text
             # A splitter must see every text, so its messages do not take the short way.
             self.current = block if self.turn.splitter is None else None
-            self.write = self._writers[block]
-            self._write_text(block, text)
-
-    def _write_text(self, block: Block, text: str) -> None:
-        for start in range(0, len(text), PIECE):
-            self._writers[block](text[start : start + PIECE])
+            if text:
+                self.fragment(block, text)
 
     def _open(self, block: Block) -> None:
-        for other in list(self._writers):
+        for other in [*self._open_blocks]:
             if other.kind != "call":
                 self._close(other)
         self._conversation.begin(self.turn, block)
-        self._writers[block] = self._sink.writer(block.kind, block.id)
+        self._open_blocks.append(block)
         if self._streamed and block.kind == "reasoning":
             self._started[block] = monotonic()
-        self._emit_start(block, self._sink)
-
-    def _emit_start(self, block: Block, sink: Sink) -> None:
+        sink = self._sink
         match block.kind:
             case "text":
                 sink.event(agui.TextMessageStartEvent(message_id=block.id, role="assistant"))
@@ -112,8 +106,8 @@ class StreamingMessage:
     def _close(self, block: Block) -> None:
         # some models send no arguments at all, clients parse JSON
         if block.kind == "call" and not block.text:
-            self._write_text(block, block.grow("{}"))
-        del self._writers[block]
+            self.fragment(block, block.grow("{}"))
+        self._open_blocks.remove(block)
         if block is self.current:
             self.current = None
         match block.kind:
@@ -147,11 +141,12 @@ class StreamingMessage:
             rest = block.end()
             if block.kind == "call" and block.id not in self._conversation.call_names:
                 rest = block.text
-            elif not rest and block not in self._writers:
+            elif not rest and block not in self._open_blocks:
                 continue
-            if block not in self._writers:
+            if block not in self._open_blocks:
                 self._open(block)
-            self._write_text(block, rest)
+            if rest:
+                self.fragment(block, rest)
             self._close(block)
         self.is_open = False
 
@@ -178,46 +173,6 @@ class StreamingMessage:
             message is not self._message or message.name != self._name
         ):
             self.emit_values(message)
-
-    # -- readers that join ------------------------------------------------------------------------
-
-    def unfinished(self, answered: Collection[str]) -> set[tuple[BlockKind, str]]:
-        """Return kind and id of the open blocks and of the calls without a result. A snapshot must
-        leave them out.
-        """
-        return {
-            (block.kind, block.id)
-            for block in self.turn.blocks
-            if self._is_unfinished(block, answered)
-        }
-
-    def _is_unfinished(self, block: Block, answered: Collection[str]) -> bool:
-        if block in self._writers:
-            return True
-        return (
-            block.kind == "call"
-            and block.id in self._conversation.call_names
-            and block.id not in answered
-        )
-
-    def replay(self, sink: Sink, answered: Collection[str]) -> None:
-        """Emit the unfinished blocks to a new reader, from their beginning."""
-        sink = subagent_sink(sink, self.turn.source.visible_id)
-        for block in self.turn.blocks:
-            if self._is_unfinished(block, answered):
-                self._emit_start(block, sink)
-                if block.text:
-                    sink.writer(block.kind, block.id)(block.text)
-                if block not in self._writers:
-                    sink.event(agui.ToolCallEndEvent(tool_call_id=block.id))
-                    emit_value(block.id, block.encrypted, sink, is_call=True)
-
-    def refresh_writers(self) -> None:
-        """Make the open blocks write to the present readers."""
-        for block in self._writers:
-            self._writers[block] = self._sink.writer(block.kind, block.id)
-        if self.current is not None:
-            self.write = self._writers[self.current]
 
 
 def emit_value(entity_id: str, value: str | None, sink: Sink, *, is_call: bool = False) -> None:

@@ -15,12 +15,11 @@ from ag_ui.core import BaseEvent, Interrupt
 from langgraph.types import Interrupt as GraphInterrupt
 
 from langgraph_agui.interrupts.used_answers import graph_id
-from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 from langgraph_agui.options import Subagents
 from langgraph_agui.protocol.json import clean_text
-from langgraph_agui.readers.sinks import Sink, Writer
+from langgraph_agui.readers.sinks import Sink
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +48,12 @@ class SubagentSink:
     def __init__(self, sink: Sink, subagent_run_id: str) -> None:
         self._sink = sink
         self._id = subagent_run_id
+        self.fragment = sink.fragment  # the block has the id
 
     def event(self, event: BaseEvent) -> None:
         """Receive an event that nobody else holds yet."""
         event.subagent_run_id = self._id  # type: ignore[attr-defined]  # all but RUN_* and SUBAGENT_* have it
         self._sink.event(event)
-
-    def writer(self, kind: BlockKind, item_id: str, subagent_run_id: str | None = None) -> Writer:
-        """Return the writer of a block's fragments."""
-        return self._sink.writer(kind, item_id, subagent_run_id or self._id)
 
 
 def subagent_sink(sink: Sink, subagent_run_id: str | None) -> Sink:
@@ -197,15 +193,6 @@ class SubagentTracker:
             parent_tool_call_id=call_id if message_id is not None else None,
             parent_message_id=message_id,
         )
-
-    def replay(self, sink: Sink) -> None:
-        """Emit to a new reader which subagents have started, outermost first, and which have
-        ended.
-        """
-        for subagent in self._started.values():
-            sink.event(self._start_event(subagent, self.announce(subagent.parent)))
-        for end in self._ends.values():
-            sink.event(end)
 
     # -- interrupts -------------------------------------------------------------------------------
 

@@ -39,6 +39,7 @@ class ThreadMessages:
     Args:
         call_ids: The client's ids of tool calls.
         codec: Encodes the values of messages that were not streamed.
+        held: The client's messages when the run begins.
         may_remove: Whether the graph may remove messages.
 
     Attributes:
@@ -47,12 +48,20 @@ class ThreadMessages:
     """
 
     def __init__(
-        self, call_ids: PublicCallIds, codec: EncryptedValueCodec, *, may_remove: bool
+        self,
+        call_ids: PublicCallIds,
+        codec: EncryptedValueCodec,
+        held: Sequence[Message],
+        *,
+        may_remove: bool,
     ) -> None:
         self._conversation = call_ids.conversation
         self._call_ids = call_ids
         self._codec = codec
+        self._held = held
         self._may_remove = may_remove
+        # The thread as the run finds it.
+        self._thread: Sequence[BaseMessage] = ()
         self._before: dict[str, BaseMessage] = {}
         self.now: Sequence[BaseMessage] = ()
         self._aliases: dict[str, str] = {}
@@ -87,13 +96,20 @@ class ThreadMessages:
 
     def find_gone(self, past: PastMessages) -> None:
         """Find messages that the client holds and the thread has no more."""
-        self._past = past
-        self._gone.update(self.gone_from(self._conversation.messages()))
-
-    def gone_from(self, held: Sequence[Message]) -> set[str]:
-        """Return the ids of the messages in a client's list that are gone from the thread."""
+        if not self._past.had:
+            self._past, self._thread = past, self.now
         kept = {*self._before, *(message.id for message in self.now)}
-        return gone_messages(held, kept, self._past)
+        self._gone.update(gone_messages(self._conversation.messages(), kept, past))
+
+    def before(self) -> tuple[list[Message], PastMessages]:
+        """Return the conversation as it was before the run, and the messages that the thread has
+        had.
+        """
+        ids = PublicCallIds(Conversation(self._held))
+        thread = ThreadMessages(ids, self._codec, self._held, may_remove=self._may_remove)
+        thread.set_initial(self._thread)
+        thread.find_gone(self._past)
+        return thread.snapshot(), self._past
 
     def alias(self, state_id: str, public_id: str) -> None:
         """Note that the client knows the message `state_id` as `public_id`."""

@@ -180,21 +180,14 @@ class PostgresRunStore:
 
     # -- entries ----------------------------------------------------------------------------------
 
-    async def append(self, run: str, entry: Entry, oldest: int) -> None:
+    async def begin_log(self, run: str, beginning: Entry, oldest: int) -> None:
         """See `RunStore`."""
         self._published.add(run)
-        values = {
-            "run": run,
-            "position": entry.position,
-            "data": entry.data,
-            "complete": entry.is_complete,
-        }
-        await self._execute(sql.APPEND, {**values, "oldest": oldest})
+        await self._execute(sql.BEGIN_LOG, {"run": run, "oldest": oldest, **beginning._asdict()})
 
-    async def end(self, run: str) -> int:
+    async def append(self, run: str, entry: Entry) -> None:
         """See `RunStore`."""
-        query = "SELECT coalesce(max(position), 0) FROM langgraph_agui_entries WHERE run = %(run)s"
-        return int((await self._execute(query, {"run": run}))[0][0])
+        await self._execute(sql.APPEND, {"run": run, **entry._asdict()})
 
     async def read(self, run: str, position: int) -> Sequence[Entry]:
         """See `RunStore`."""

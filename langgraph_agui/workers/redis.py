@@ -34,11 +34,12 @@ _CONNECTIONS: Final = 10_000
 # Seconds between two attempts to connect again.
 _RETRY: Final = 0.5
 
-# KEYS: run, stream, names. ARGV: run, seconds. A name that another run has taken stays.
+# KEYS: run, stream, beginning, names. ARGV: run, seconds. A name that another run has taken stays.
 _FINISH: Final = """
 redis.call('DEL', KEYS[1])
 redis.call('EXPIRE', KEYS[2], ARGV[2])
-for place = 3, #KEYS do
+redis.call('EXPIRE', KEYS[3], ARGV[2])
+for place = 4, #KEYS do
     if redis.call('GET', KEYS[place]) == ARGV[1] then redis.call('DEL', KEYS[place]) end
 end
 """
@@ -107,7 +108,8 @@ class RedisRunStore:
         """See `RunStore`."""
         self._receivers.pop(run, None)
         names = [self._key("name", name) for name in self._names.pop(run, ())]
-        keys = self._key("run", run), self._key("stream", run), *names
+        kinds = "run", "stream", "beginning"
+        keys = [*(self._key(kind, run) for kind in kinds), *names]
         await self._redis.eval(_FINISH, len(keys), *keys, run, str(_FINISHED))
 
     async def _listen(self) -> None:
@@ -126,44 +128,51 @@ class RedisRunStore:
 
     # -- entries ----------------------------------------------------------------------------------
 
-    async def append(self, run: str, entry: Entry, oldest: int) -> None:
+    async def begin_log(self, run: str, beginning: Entry, oldest: int) -> None:
         """See `RunStore`."""
-        key = self._key("stream", run)
-        async with self._redis.pipeline(transaction=False) as pipeline:
-            pipeline.xadd(
-                key,
-                {"data": entry.data, "complete": int(entry.is_complete)},
-                f"{entry.position}-0",
-                minid=f"{oldest}-0",
-                approximate=False,
-            )
-            pipeline.expire(key, _SILENCE)
+        fields: dict[bytes | bytearray | memoryview[int] | str | int | float, bytes | int] = {
+            "position": beginning.position,
+            "data": beginning.data,
+        }
+        async with self._redis.pipeline(transaction=True) as pipeline:
+            pipeline.hset(self._key("beginning", run), mapping=fields)
+            pipeline.expire(self._key("beginning", run), _SILENCE)
+            pipeline.xtrim(self._key("stream", run), minid=f"{oldest + 1}-0", approximate=False)
             await pipeline.execute()
 
-    async def end(self, run: str) -> int:
+    async def append(self, run: str, entry: Entry) -> None:
         """See `RunStore`."""
-        found = cast("Entries", await self._redis.xrevrange(self._key("stream", run), count=1))
-        return _position(found[0][0]) if found else 0
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            pipeline.xadd(self._key("stream", run), {"data": entry.data}, f"{entry.position}-0")
+            pipeline.expire(self._key("stream", run), _SILENCE)
+            pipeline.expire(self._key("beginning", run), _SILENCE)
+            await pipeline.execute()
 
     async def read(self, run: str, position: int) -> Sequence[Entry]:
         """See `RunStore`."""
-        found = await self._redis.xread({self._key("stream", run): f"{position}-0"}, block=_WAIT)
-        entries = [
-            Entry(_position(number), fields["data"].encode(), fields["complete"] == "1")
+        if position:
+            return await self._read_behind(run, position)
+        if beginning := await self._beginning(run):
+            rest = await self._read_behind(run, beginning.position, wait=False)
+            return [beginning, *rest]
+        # it comes before the first entry
+        await self._read_behind(run, 0)
+        beginning = await self._beginning(run)
+        return [beginning] if beginning is not None else ()
+
+    async def _beginning(self, run: str) -> Entry | None:
+        fields = await self._redis.hgetall(self._key("beginning", run))
+        return Entry(int(fields["position"]), str(fields["data"]).encode()) if fields else None
+
+    async def _read_behind(self, run: str, position: int, *, wait: bool = True) -> list[Entry]:
+        found = await self._redis.xread(
+            {self._key("stream", run): f"{position}-0"}, block=_WAIT if wait else None
+        )
+        return [
+            Entry(int(number.partition("-")[0]), fields["data"].encode())
             for _, stream in cast("list[tuple[str, Entries]]", found)
             for number, fields in stream
         ]
-        return entries if position else _from_complete(entries)
-
-
-def _position(entry_id: str) -> int:
-    return int(entry_id.partition("-")[0])
-
-
-def _from_complete(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """Return the entries from the last complete one; none if there is none."""
-    starts = [place for place, entry in enumerate(entries) if entry.is_complete]
-    return entries[starts[-1] :] if starts else ()
 
 
 async def _wait_and_retry(e: BaseException, pubsub: PubSub) -> None:

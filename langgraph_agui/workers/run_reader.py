@@ -7,24 +7,26 @@ reads the run once, and passes it on to the `RemoteReader` of each client.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Final
+from uuid import uuid4
 
-from ag_ui import core as agui
-from ag_ui.core import Event, RunAgentInput
+from ag_ui.core import BaseEvent, RunAgentInput
 
 from langgraph_agui.kernel.errors import CodedError, ErrorCode
 from langgraph_agui.protocol.sse import decode
-from langgraph_agui.readers.sinks import JoinedSink
+from langgraph_agui.readers.joined import join
+from langgraph_agui.readers.run_log import RunLog
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.show_thread import ShownThread
 from langgraph_agui.translate.lifecycle import is_last, run_error, run_started
-from langgraph_agui.workers.signals import Signal
-from langgraph_agui.workers.store import Entry, RunStore
+from langgraph_agui.workers.signals import Signal, mark_in
+from langgraph_agui.workers.store import RunStore
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
+# Seconds that the store has to answer.
+ANSWER: Final = 3.0
 
 # Silent reads, of a second each, after which a run whose worker does not answer is lost.
 _MISSES: Final = 2
@@ -37,15 +39,18 @@ class RunReader:
         store: Has the run.
         run: The key of the run in the store.
         readers: The readers of this worker that have clients, by the keys of their runs.
+        max_bytes: The bytes of the log that are kept here, about.
     """
 
-    def __init__(self, store: RunStore, run: str, readers: "dict[str, RunReader]") -> None:
+    def __init__(
+        self, store: RunStore, run: str, readers: "dict[str, RunReader]", max_bytes: int
+    ) -> None:
         self._store = store
         self._run = run
         self._readers = readers
         self._clients: dict[RemoteReader, None] = {}
-        # The entries from the last complete one on.
-        self._entries: list[Entry] = []
+        # What stands for the time before the run comes with the entries.
+        self._log = RunLog(tuple, max_bytes)
         self._task: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
@@ -57,8 +62,6 @@ class RunReader:
         if self._task is None:
             self._readers[self._run] = self
             self._task = asyncio.create_task(self._read(), name="agui-read")
-        for entry in self._entries:
-            client.receive(entry, _events_of(entry))
 
     def remove(self, client: "RemoteReader") -> None:
         """Stop passing the run on to a client. The last client ends the reading."""
@@ -68,6 +71,17 @@ class RunReader:
         if not self._clients and self._task is not None:
             del self._readers[self._run]
             self._task.cancel()
+
+    async def signal(self, signal: Signal) -> bool:
+        """Send a signal to the worker of the run. Return whether the run is live; False if the
+        store does not answer.
+        """
+        try:
+            async with asyncio.timeout(ANSWER):
+                return await self._store.signal(self._run, signal.to_text())
+        except Exception:
+            logger.warning("The store of live runs does not answer.", exc_info=True)
+            return False
 
     async def _read(self) -> None:
         try:
@@ -88,11 +102,11 @@ class RunReader:
                 if position and entry.position > position + 1:
                     return ErrorCode.READER_TOO_SLOW
                 position = entry.position
-                self._pass_on(entry)
+                for event in decode([entry.data]):
+                    self._pass_on(event)
             if entries:
                 continue
-            signal = Signal("ping" if position else "follow")
-            if await self._store.signal(self._run, signal.to_text()):
+            if await self.signal(Signal("ping" if position else "follow")):
                 misses = 0
             elif position:
                 misses += 1
@@ -100,22 +114,19 @@ class RunReader:
                 break
         return ErrorCode.RUN_LOST
 
-    def _pass_on(self, entry: Entry) -> None:
-        self._entries = [entry] if entry.is_complete else [*self._entries, entry]
-        events = _events_of(entry)
+    def _pass_on(self, event: BaseEvent) -> None:
+        mark = mark_in(event)
+        if mark is None:
+            self._log.event(event)
         for client in tuple(self._clients):
-            client.receive(entry, events)
-        if is_last(events[-1]):
-            # Clients that are left were to begin at a later entry.
-            self._lose(ErrorCode.RUN_LOST)
+            if mark is None:
+                client.receive(event)
+            elif mark == client.mark:
+                client.join(self._log.events())
 
     def _lose(self, code: ErrorCode) -> None:
         for client in tuple(self._clients):
             client.lose(code)
-
-
-def _events_of(entry: Entry) -> list[Event]:
-    return list(decode([entry.data]))
 
 
 class RemoteReader:
@@ -123,32 +134,34 @@ class RemoteReader:
 
     Args:
         agent: The context of all runs of the agent.
-        find: Returns the reader of the client's run, and the position behind which the client may
-            begin; None if no run is going on in another worker.
+        find: Returns the reader of the client's run, and the client's name for the run; None if no
+            run is going on in another worker.
         run_input: The thread, with the messages and the state that the client holds.
         reader: Receives the events.
         show: Shows the thread as it stands. It is called if no run is going on.
 
     Attributes:
+        mark: The mark in the run's log behind which the client may join: all that the client can
+            have of the run stands before it.
         task: Done when the client has got everything.
     """
 
     def __init__(
         self,
         agent: AgentContext,
-        find: Callable[[RunAgentInput], Awaitable[tuple[RunReader, int] | None]],
+        find: Callable[[RunAgentInput], Awaitable[tuple[RunReader, str] | None]],
         run_input: RunAgentInput,
-        reader: Subscription[T],
+        reader: Subscription,
         show: Callable[[], ShownThread],
     ) -> None:
         self._agent = agent
         self._find = find
         self._input = run_input
-        self._reader: Subscription[Any] = reader
+        self._reader = reader
         self._show = show
+        self.mark = uuid4().hex
         self._run: RunReader | None = None
-        self._after = 0
-        self._sink: JoinedSink | None = None
+        self._has_joined = False
         self._shown: ShownThread | None = None
         # The result is whether the client got the run to its end.
         self._done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -179,51 +192,43 @@ class RemoteReader:
         if self._done.done():
             return
         if found is not None:
-            run, self._after = found
-            if len(run) >= self._agent.limits.readers:
+            self._run, name = found
+            if len(self._run) >= self._agent.limits.readers:
                 self._fail(ErrorCode.TOO_MANY_READERS)
                 return
-            self._run = run
-            run.add(self)
+            self._run.add(self)  # before the signal, which the log answers
+            if not await self._run.signal(Signal("follow", name, self.mark)):
+                self._end(got_all=False)
             if await self._done:
                 return
         self._shown = self._show()
         await asyncio.wait({self._shown.task})
 
-    def receive(self, entry: Entry, events: Sequence[Event]) -> None:
-        """Receive an entry of the run, and the events in it."""
-        last = events[-1]
-        if self._sink is None:
-            if not entry.is_complete or entry.position <= self._after:
-                return
-            self._sink = self._join(events)
-            events = events[1:]  # the client has a `RUN_STARTED` of its own
-        elif entry.is_complete:
-            return  # the client has all of it
-        for event in events:
-            self._sink.event(event)
-        if is_last(last):
-            self._end(got_all=True)
+    def join(self, log: Sequence[BaseEvent]) -> None:
+        """Join the run, whose log this is."""
+        self._has_joined = True
+        own_state = self._agent.contract.client_only(self._input.state)
+        join(self._reader, log, self._input, own_state)
+
+    def receive(self, event: BaseEvent) -> None:
+        """Receive an event of the run."""
+        if self._has_joined:
+            self._reader.event(event)
+        if is_last(event):
+            # if it has not joined, the run has ended before its worker could answer
+            self._end(got_all=self._has_joined)
 
     def lose(self, code: ErrorCode) -> None:
-        """Note that no more entries come."""
-        if self._sink is None:  # the run has ended, or has died, before its worker could answer
-            self._end(got_all=False)
-        else:
+        """Note that no more events come."""
+        if self._has_joined:
             self._fail(code)
-
-    def _join(self, events: Sequence[Event]) -> JoinedSink:
-        """Return a sink that makes the run fit the client's, and begin with it."""
-        sink = JoinedSink(self._reader.sink, self._input)
-        sink.own_state = self._agent.contract.client_only(self._input.state)
-        sink.retract(_unfinished(events))
-        sink.event(run_started(self._input))
-        return sink
+        else:
+            self._end(got_all=False)
 
     def _fail(self, code: ErrorCode) -> None:
-        if self._sink is None:
-            self._reader.sink.event(run_started(self._input))
-        self._reader.sink.event(run_error(self._input, CodedError(code), code))
+        if not self._has_joined:
+            self._reader.event(run_started(self._input))
+        self._reader.event(run_error(self._input, CodedError(code), code))
         self._end(got_all=True)
 
     def _end(self, *, got_all: bool) -> None:
@@ -233,19 +238,3 @@ class RemoteReader:
             self._done.set_result(got_all)
         if got_all:
             self._reader.close()
-
-
-def _unfinished(events: Sequence[Event]) -> set[str]:
-    """Return the ids of messages that the events emit from their beginning, because no snapshot has
-    them.
-    """
-    begun, settled = set[str](), set[str]()
-    for event in events:
-        match event:
-            case agui.TextMessageStartEvent() | agui.ReasoningMessageStartEvent():
-                begun.add(event.message_id)
-            case agui.ToolCallStartEvent(parent_message_id=str(message_id)):
-                begun.add(message_id)
-            case agui.MessagesSnapshotEvent():
-                settled = {message.id for message in event.messages}
-    return begun - settled

@@ -10,14 +10,15 @@ CREATE UNLOGGED TABLE IF NOT EXISTS langgraph_agui_runs (
     PRIMARY KEY (run, name)
 );
 CREATE INDEX IF NOT EXISTS langgraph_agui_runs_name ON langgraph_agui_runs (name);
-CREATE UNLOGGED TABLE IF NOT EXISTS langgraph_agui_entries (
+CREATE UNLOGGED TABLE IF NOT EXISTS langgraph_agui_log (
     run text,
     position int8,
+    begins bool,
     data bytea NOT NULL,
-    complete bool NOT NULL,
     written timestamptz NOT NULL DEFAULT now(),
-    PRIMARY KEY (run, position)
+    PRIMARY KEY (run, position, begins)
 );
+DROP TABLE IF EXISTS langgraph_agui_entries;
 """
 
 # A live run has a row without a name, and one for each of its names.
@@ -39,29 +40,38 @@ SELECT pg_notify('langgraph_agui', %(text)s) FROM langgraph_agui_runs
 WHERE run = %(run)s AND name = '' AND NOT pg_try_advisory_xact_lock_shared(worker)
 """
 
+# A log has one row that begins it, which stands for all entries up to its position.
+BEGIN_LOG: Final = """
+WITH beginning AS (
+    INSERT INTO langgraph_agui_log (run, position, begins, data)
+    VALUES (%(run)s, %(position)s, true, %(data)s) RETURNING run
+), old AS (
+    DELETE FROM langgraph_agui_log WHERE run = %(run)s AND (begins OR position <= %(oldest)s)
+)
+SELECT pg_notify('langgraph_agui', run) FROM beginning
+"""
+
 APPEND: Final = """
 WITH entry AS (
-    INSERT INTO langgraph_agui_entries (run, position, data, complete)
-    VALUES (%(run)s, %(position)s, %(data)s, %(complete)s) RETURNING run
-), old AS (
-    DELETE FROM langgraph_agui_entries WHERE run = %(run)s AND position < %(oldest)s
+    INSERT INTO langgraph_agui_log (run, position, begins, data)
+    VALUES (%(run)s, %(position)s, false, %(data)s) RETURNING run
 )
 SELECT pg_notify('langgraph_agui', run) FROM entry
 """
 
 READ: Final = """
-SELECT position, data, complete FROM langgraph_agui_entries
+SELECT position, data FROM langgraph_agui_log AS entry
 WHERE run = %(run)s AND CASE WHEN %(position)s > 0
-    THEN position > %(position)s
-    ELSE position >= (
-        SELECT max(position) FROM langgraph_agui_entries WHERE run = %(run)s AND complete
+    THEN NOT begins AND position > %(position)s
+    ELSE begins OR position > (
+        SELECT position FROM langgraph_agui_log WHERE run = entry.run AND begins
     ) END
-ORDER BY position
+ORDER BY position, begins DESC
 """
 
 # Deletes the rows of dead workers, and old entries of runs that are not live.
 SWEEP: Final = """
 WITH dead AS (DELETE FROM langgraph_agui_runs WHERE pg_try_advisory_xact_lock_shared(worker))
-DELETE FROM langgraph_agui_entries AS entry WHERE written < now() - interval '1 minute'
+DELETE FROM langgraph_agui_log AS entry WHERE written < now() - interval '1 minute'
     AND NOT EXISTS (SELECT FROM langgraph_agui_runs WHERE run = entry.run)
 """

@@ -1,5 +1,5 @@
-"""The interface of a store of live runs. The worker of a run writes, workers whose clients follow
-it read.
+"""The interface of a store of live runs. The worker of a run writes its log, workers whose clients
+follow it read that.
 
 Keys of runs and names are printable texts of at most 64 characters. No two runs have the same key,
 but a run may take the name of another one. A run is live from `begin` to `finish`, or until its
@@ -11,17 +11,15 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Entry(NamedTuple):
-    """Frames of a run that were written together.
+    """A part of a run's log.
 
     Attributes:
         position: The number of the entry. The next entry has the next number.
         data: SSE frames.
-        is_complete: Whether a reader can begin here: the frames are the whole run so far.
     """
 
     position: int
     data: bytes
-    is_complete: bool
 
 
 @runtime_checkable
@@ -46,17 +44,20 @@ class RunStore(Protocol):
     async def signal(self, run: str, text: str) -> bool:
         """Send a signal to the worker of a run. Return whether the run is live."""
 
-    async def append(self, run: str, entry: Entry, oldest: int) -> None:
-        """Write the next entry. Entries before position `oldest` may be deleted."""
+    async def begin_log(self, run: str, beginning: Entry, oldest: int) -> None:
+        """Write an entry that stands for all entries up to its position. Those up to position
+        `oldest` may be deleted.
+        """
 
-    async def end(self, run: str) -> int:
-        """Return the position of the last entry of a run, 0 if there is none."""
+    async def append(self, run: str, entry: Entry) -> None:
+        """Write the next entry of a log."""
 
     async def read(self, run: str, position: int) -> Sequence[Entry]:
-        """Return the entries behind a position; for position 0 those from the last complete one on.
+        """Return the entries behind a position; for position 0 the last beginning, and the entries
+        behind that.
 
         If there are none, wait up to a second for some.
         """
 
     async def finish(self, run: str) -> None:
-        """End a run: it is no longer live. Its entries can still be read for a minute."""
+        """End a run: it is no longer live. Its log can still be read for a minute."""

@@ -10,7 +10,6 @@ import json
 import logging
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Final, TypeVar
 from uuid import uuid4
 
 from ag_ui.core import RunAgentInput
@@ -21,17 +20,12 @@ from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.run import Run
 from langgraph_agui.runs.show_thread import ShownThread
-from langgraph_agui.workers.run_reader import RemoteReader, RunReader
+from langgraph_agui.workers.run_reader import ANSWER, RemoteReader, RunReader
 from langgraph_agui.workers.run_writer import RunWriter
 from langgraph_agui.workers.signals import Signal
 from langgraph_agui.workers.store import RunStore
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
-
-# Seconds that the store has to answer.
-_ANSWER: Final = 3.0
 
 
 class Workers:
@@ -83,7 +77,7 @@ class Workers:
     async def drain(self) -> None:
         """Wait until the store has the ends of this worker's runs."""
         if self._serving:
-            await asyncio.wait(self._serving, timeout=_ANSWER)
+            await asyncio.wait(self._serving, timeout=ANSWER)
 
     async def cancel(self, thread_id: str, run_id: str) -> bool:
         """Stop a run of another worker. Return whether it was going on.
@@ -94,7 +88,7 @@ class Workers:
         """
         self.event_loop.enter()
         try:
-            async with asyncio.timeout(_ANSWER):
+            async with asyncio.timeout(ANSWER):
                 run = await self._store.find(self._key(thread_id, run_id))
                 if run is None:
                     return False
@@ -103,7 +97,7 @@ class Workers:
             raise StateError("The store of live runs does not answer.") from error
 
     def follow(
-        self, run_input: RunAgentInput, reader: Subscription[T], show: Callable[[], ShownThread]
+        self, run_input: RunAgentInput, reader: Subscription, show: Callable[[], ShownThread]
     ) -> RemoteReader:
         """Show a client the run that is going on in its thread in another worker. If there is none,
         `show` shows the thread as it stands.
@@ -114,33 +108,23 @@ class Workers:
         self.event_loop.enter()
         return RemoteReader(self._agent, self._find, run_input, reader, show)
 
-    async def _find(self, run_input: RunAgentInput) -> tuple[RunReader, int] | None:
-        """Return the reader of a run in another worker, and the position behind which the client
-        may begin.
-
-        A client that holds messages begins with an entry that the run's worker writes after the
-        client came. An earlier entry would have some of its messages again. Returns None if no run
-        is going on in another worker, or the store does not answer.
+    async def _find(self, run_input: RunAgentInput) -> tuple[RunReader, str] | None:
+        """Return the reader of a run in another worker, and the name by which its client can stop
+        the run. Return None if there is no such run, or the store does not answer.
         """
         try:
-            async with asyncio.timeout(_ANSWER):
+            async with asyncio.timeout(ANSWER):
                 ids = [run_input.thread_id]
                 if not self._agent.graph.has_checkpointer:
                     # Then the id of the thread is no proof of having begun the run.
                     ids.append(run_input.run_id)
                 run = await self._store.find(self._key(*ids))
-                if run is None:
-                    return None
-                after = await self._store.end(run) if run_input.messages else 0
-                name = self._key(run_input.thread_id, run_input.run_id)
-                needs_entry = after > 0 or run not in self._readers
-                signal = Signal("follow" if needs_entry else "ping", name)
-                if not await self._store.signal(run, signal.to_text()):
-                    return None
         except Exception:
             logger.warning("The store of live runs does not answer.", exc_info=True)
             return None
-        reader = self._readers.get(run)
-        if reader is None:
-            reader = RunReader(self._store, run, self._readers)
-        return reader, after
+        if run is None:
+            return None
+        reader = self._readers.get(run) or RunReader(
+            self._store, run, self._readers, self._agent.limits.unread
+        )
+        return reader, self._key(run_input.thread_id, run_input.run_id)

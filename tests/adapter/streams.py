@@ -12,9 +12,8 @@ from uuid import uuid4
 from ag_ui.core import BaseEvent, Event, Message, RunAgentInput, UserMessage
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.compat.old_clients import OldClientSink
+from langgraph_agui.compat.old_clients import OldClient
 from langgraph_agui.protocol import Fold, Verifier, fold
-from langgraph_agui.readers.sinks import EventSink, Unmerged
 from tests.agreement import record_stream
 
 
@@ -112,11 +111,9 @@ async def record_run(agent: LangGraphAgent, given: RunAgentInput, **options: Any
 def check_old_form(recorded: RecordedRun) -> None:
     """A client of before 1.0 ends up with the same messages and state, but for the names of
     subagents."""
-    received: list[Any] = []
     given = recorded.input.model_copy(update={"protocol_version": None})
-    old = OldClientSink(EventSink(Unmerged(received.append)), given, shows_subagents=False)
-    for event in recorded.events:
-        old.event(event)
+    old = OldClient(given, shows_subagents=False)
+    received: list[Any] = [sent for event in recorded.events for sent in old.convert(event)]
     client = fold(received, given.messages, given.state)
     nameless = [
         [message.model_copy(update={"subagent_run_id": None}) for message in one.messages]

@@ -13,7 +13,6 @@ from redis.asyncio import Redis
 
 from langgraph_agui import RunLimits
 from langgraph_agui.protocol.sse import encode
-from langgraph_agui.readers.sinks import EventSink
 from langgraph_agui.translate.lifecycle import run_started
 from langgraph_agui.workers import Entry, run_writer
 from tests.adapter.models import Scripted, text_chunk
@@ -232,7 +231,7 @@ async def test_the_end_of_a_run_does_not_reach_the_store(
             raise OSError("lost")
 
         pair.stores[0].finish = fail  # type: ignore[method-assign]
-        live = await pair.one.begin(EventSink, pair.given)
+        live = await pair.one.begin(pair.given)
         await read(live)
         reader, own = pair.join()
         async with asyncio.timeout(PATIENCE):
@@ -250,7 +249,7 @@ async def test_a_run_that_does_not_reach_the_store(server: Server) -> None:
 
         store: Any = pair.stores[0]
         store.enter = fail
-        await read(await pair.one.begin(EventSink, pair.given))
+        await read(await pair.one.begin(pair.given))
         await pair.end()
         assert not store._receivers
         assert not await pair.two.cancel("t", "live")

@@ -20,7 +20,6 @@ from langgraph_agui import LangGraphAgent, RunLimits, agui_router
 from langgraph_agui.kernel.errors import RunInputError, StateError
 from langgraph_agui.protocol import fold
 from langgraph_agui.protocol.sse import encode
-from langgraph_agui.readers.sinks import EventSink
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.translate.lifecycle import run_started
 from langgraph_agui.workers import Entry, RedisRunStore, RunStore, run_writer
@@ -81,10 +80,10 @@ class Pair:
         )
         self.given = run_input(user("go", "u1"), thread="t", run="live")
 
-    async def begin(self, given: RunAgentInput | None = None) -> Subscription[BaseEvent]:
+    async def begin(self, given: RunAgentInput | None = None) -> Subscription:
         """A run of the first worker, which the other one can find."""
         given = given or self.given
-        reader: Subscription[BaseEvent] = await self.one.begin(EventSink, given)
+        reader: Subscription = await self.one.begin(given)
         await self.until_found(given)
         return reader
 
@@ -101,10 +100,10 @@ class Pair:
             ):
                 await asyncio.sleep(0.001)
 
-    def join(self, **fields: Any) -> tuple[Subscription[BaseEvent], RunAgentInput]:
+    def join(self, **fields: Any) -> tuple[Subscription, RunAgentInput]:
         """A client of the second worker."""
         own = run_input(*fields.pop("messages", ()), thread="t", **fields)
-        return self.two.subscribe(EventSink, own), own
+        return self.two.subscribe(own), own
 
     async def end(self) -> None:
         await asyncio.gather(self.one.drain(), self.two.drain())
@@ -118,15 +117,13 @@ async def pair_on(server: Server, model: Scripted, **options: Any) -> AsyncItera
         await pair.end()
 
 
-async def until_joined(reader: Subscription[BaseEvent]) -> list[BaseEvent]:
+async def until_joined(reader: Subscription) -> list[BaseEvent]:
     """What a client gets first."""
     async with asyncio.timeout(PATIENCE):
         return await reader.take()
 
 
-async def rest_of(
-    reader: Subscription[BaseEvent], first: list[BaseEvent], own: RunAgentInput
-) -> RecordedRun:
+async def rest_of(reader: Subscription, first: list[BaseEvent], own: RunAgentInput) -> RecordedRun:
     async with asyncio.timeout(PATIENCE):
         return RecordedRun([*first, *await read(reader)], own)  # type: ignore[list-item]
 
@@ -349,9 +346,7 @@ async def test_who_has_joined_cancels_by_its_own_run_id(server: Server) -> None:
         async with pair_on(server, model) as pair:
             live = await pair.begin()
             await model.hung.wait()
-            reader: Subscription[BaseEvent] = getattr(pair, joins).subscribe(
-                EventSink, run_input(thread="t", run="mine")
-            )
+            reader: Subscription = getattr(pair, joins).subscribe(run_input(thread="t", run="mine"))
             async with reader:
                 await reader.take()
             for other in (pair.one, pair.two):
@@ -390,7 +385,7 @@ async def test_a_worker_that_stops_ends_its_runs_for_all(server: Server) -> None
         assert (await reading)[-1].code == "server_stopping"
         assert (await rest_of(reader, first, own)).last.code == "server_stopping"
         with pytest.raises(RunInputError, match="stopping"):
-            await pair.one.begin(EventSink, run_input("on", thread="t"))
+            await pair.one.begin(run_input("on", thread="t"))
 
 
 async def test_a_worker_that_stops_lets_its_followers_go(server: Server) -> None:
@@ -476,13 +471,13 @@ async def test_agents_of_other_names_share_nothing(server: Server) -> None:
         other = agent_of(InMemorySaver(), model, name="other", run_store=pair.stores[1])
         assert not await other.cancel("t", "live")
         own = run_input(thread="t")
-        assert RecordedRun(await read(other.subscribe(EventSink, own)), own).messages == []
+        assert RecordedRun(await read(other.subscribe(own)), own).messages == []
 
 
 async def test_a_second_event_loop_is_refused(server: Server) -> None:
     """The connections of the store belong to the first one."""
     async with pair_on(server, Scripted(["Hi"], ["Again"])) as pair:
-        await read(await pair.one.begin(EventSink, pair.given))
+        await read(await pair.one.begin(pair.given))
 
         async def in_second_loop() -> list[BaseEvent]:
             with pytest.raises(RunInputError, match="works in one event loop"):
@@ -497,14 +492,14 @@ async def test_a_second_event_loop_is_refused(server: Server) -> None:
 
         ends: list[Any] = await asyncio.to_thread(asyncio.run, in_second_loop())
         assert [event.code for event in ends] == ["wrong_event_loop"] * 2
-        again = await pair.one.begin(EventSink, run_input("on", thread="t"))
+        again = await pair.one.begin(run_input("on", thread="t"))
         assert (await read(again))[-1].type.value == "RUN_FINISHED"
 
 
 async def test_a_second_event_loop_is_refused_over_http(server: Server) -> None:
     async with server() as store:
         agent = agent_of(InMemorySaver(), Scripted(["Hi"]), run_store=store)
-        await read(await agent.begin(EventSink, run_input("go", thread="t")))
+        await read(await agent.begin(run_input("go", thread="t")))
         app = FastAPI()
         app.include_router(agui_router(agent, "/agent"))
 
@@ -547,7 +542,7 @@ async def test_runs_go_on_while_the_store_is_down(tmp_path: Path) -> None:
             at_rest, own = pair.join()
             assert ordered((await rest_of(at_rest, [], own)).messages) == ordered(truth.messages)
             second = RecordedRun(
-                await read(await pair.one.begin(EventSink, given := run_input("on", thread="t"))),
+                await read(await pair.one.begin(given := run_input("on", thread="t"))),
                 given,
             )
             assert second.last.type.value == "RUN_ERROR" or second.messages
@@ -576,7 +571,7 @@ async def test_many_runs_at_once(server: Server) -> None:
         ]
         lives = [await pair.begin(given) for given in inputs]
         own = [run_input(thread=given.thread_id) for given in inputs]
-        joined = await asyncio.gather(*(read(pair.two.subscribe(EventSink, one)) for one in own))
+        joined = await asyncio.gather(*(read(pair.two.subscribe(one)) for one in own))
         for live, given, events, one in zip(lives, inputs, joined, own, strict=True):
             truth = RecordedRun(await read(live), given)
             assert dumped(RecordedRun(events, one).messages) == dumped(truth.messages)

@@ -143,7 +143,7 @@ async def test_a_reader_that_never_reads(seen: Seen) -> None:
         run_input("hi"),
     )
     assert seen.value("agui.readers") is None
-    reader = await agent.begin(SSESink, given)
+    reader = await agent.begin(given)
     await eventually(lambda: seen.value("agui.runs.active") == 0, "the end of the run")
     waiting = seen.value("agui.queue.bytes")
     assert seen.value("agui.readers") == 1
@@ -160,8 +160,8 @@ async def test_a_reader_that_never_reads(seen: Seen) -> None:
 async def test_a_reader_that_leaves_or_is_forgotten(seen: Seen) -> None:
     agent = agent_of(talker(Scripted(["x" * 50_000])), name=seen.agent)
     left, forgotten = (
-        await agent.begin(SSESink, run_input("hi")),
-        await agent.begin(SSESink, run_input("hi")),
+        await agent.begin(run_input("hi")),
+        await agent.begin(run_input("hi")),
     )
     await eventually(lambda: seen.value("agui.runs.active") == 0, "the end of the runs")
     whole = seen.value("agui.queue.bytes")
@@ -179,7 +179,7 @@ async def test_a_reader_that_was_let_go(seen: Seen) -> None:
     agent = agent_of(
         talker(Scripted(["x" * 50_000] * 4)), name=seen.agent, limits=RunLimits(unread=100_000)
     )
-    reader = await agent.begin(SSESink, run_input("hi"))
+    reader = await agent.begin(run_input("hi"))
     await eventually(lambda: seen.value("agui.runs.active") == 0, "the end of the run")
     assert seen.values("agui.errors", "error.type") == {"reader_too_slow": 1}
     assert seen.value("agui.queue.bytes") < 1_000  # type: ignore[operator]

@@ -14,7 +14,7 @@ from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.types import Command
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.readers.sinks import EventSink, Outlet, Unmerged
+from langgraph_agui.readers.sinks import EventSink
 from langgraph_agui.readers.subscription import Subscription
 from tests.adapter.models import Scripted, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, run_input, user
@@ -75,7 +75,7 @@ def agent_of(saver: Any, model: Scripted | None = None, **options: Any) -> LangG
     return LangGraphAgent(graph=graph, **options)
 
 
-async def read(reader: Subscription[BaseEvent], limit: int | None = None) -> list[Any]:
+async def read(reader: Subscription, limit: int | None = None) -> list[Any]:
     """What a reader hears, up to a number of events."""
     events: list[Any] = []
     async with reader as outlet:
@@ -86,21 +86,22 @@ async def read(reader: Subscription[BaseEvent], limit: int | None = None) -> lis
     return events
 
 
-class _Watched(EventSink):
-    """Tells what was heard, in the loop's next turn after `after` events."""
+def watch(reader: Subscription, after: int, reached: Callable[[list[BaseEvent]], object]) -> None:
+    """Tell what a reader was given, in the loop's next turn after `after` events; each fragment
+    counts as one."""
+    received: list[BaseEvent] = []
 
-    def __init__(
-        self, outlet: Outlet[BaseEvent], after: int, reached: Callable[[list[BaseEvent]], object]
-    ) -> None:
-        super().__init__(Unmerged(self._watch))
-        self._pass, self._after, self._reached = outlet.put, after, reached
-        self._received: list[BaseEvent] = []
+    def note(event: BaseEvent) -> None:
+        received.append(event)
+        if len(received) == after:
+            asyncio.get_running_loop().call_soon(reached, received)
 
-    def _watch(self, event: BaseEvent) -> None:
-        self._pass(event)
-        self._received.append(event)
-        if len(self._received) == self._after:
-            asyncio.get_running_loop().call_soon(self._reached, self._received)
+    noting, event, fragment = EventSink(note), reader.event, reader.fragment
+    for one in reader.events():
+        note(one)
+    both = {"event": (event, noting.event), "fragment": (fragment, noting.fragment)}
+    for name, sinks in both.items():
+        setattr(reader, name, lambda *given, sinks=sinks: [sink(*given) for sink in sinks])
 
 
 @dataclass
@@ -122,17 +123,16 @@ async def join_after(
     given = given or run_input(user("go", "u1"), thread="t", run="live")
     joining: list[asyncio.Task[RecordedRun]] = []
 
-    async def follow(reader: Subscription[BaseEvent], own: RunAgentInput) -> RecordedRun:
+    async def follow(reader: Subscription, own: RunAgentInput) -> RecordedRun:
         return RecordedRun(await read(reader), own)
 
     def join(received: list[BaseEvent]) -> None:
         for one in inputs:
             own = one(received) if callable(one) else one
-            joining.append(asyncio.create_task(follow(agent.subscribe(EventSink, own), own)))
+            joining.append(asyncio.create_task(follow(agent.subscribe(own), own)))
 
-    reader: Subscription[BaseEvent] = await agent.begin(
-        lambda put: _Watched(put, after, join), given
-    )
+    reader = await agent.begin(given)
+    watch(reader, after, join)
     live = RecordedRun(await read(reader), given)
     await asyncio.sleep(0)
     assert joining or after > len(live.events)

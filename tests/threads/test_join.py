@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from ag_ui.core import BaseEvent, Message, RunAgentInput
+from ag_ui.core import Message, RunAgentInput
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import decode, fold
-from langgraph_agui.readers.sinks import EventSink, SSESink
 from langgraph_agui.readers.subscription import Subscription
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted, text_chunk, thinking
@@ -155,17 +154,17 @@ async def test_bytes_and_events_are_the_same(after: int) -> None:
     async def follow() -> Joined:
         return await join_after(agent, after, own)
 
-    async def listen(reader: Subscription[bytes]) -> None:
+    async def listen(reader: Subscription) -> None:
         async with reader as outlet:
-            while batch := await outlet.take():
-                pieces.extend(batch)
+            while frames := await outlet.take_frames():
+                pieces.append(frames)
 
     original = agent.subscribe
     both: list[asyncio.Task[None]] = []
 
-    def look(sink: Any, given: RunAgentInput) -> Any:
-        both.append(asyncio.create_task(listen(original(SSESink, given))))
-        return original(sink, given)
+    def look(given: RunAgentInput) -> Any:
+        both.append(asyncio.create_task(listen(original(given))))
+        return original(given)
 
     agent.subscribe = look  # type: ignore[method-assign, assignment]
     (recorded,) = (await follow()).joined
@@ -198,18 +197,16 @@ def slow(*, fails: bool = False) -> tuple[Scripted, asyncio.Event]:
     ), gate
 
 
-async def begun(agent: LangGraphAgent, model: Scripted) -> Subscription[BaseEvent]:
+async def begun(agent: LangGraphAgent, model: Scripted) -> Subscription:
     """A run that has stopped in the middle of its answer."""
-    reader: Subscription[BaseEvent] = await agent.begin(
-        EventSink, run_input(user("go", "u1"), thread="t", run="live")
-    )
+    reader: Subscription = await agent.begin(run_input(user("go", "u1"), thread="t", run="live"))
     await asyncio.wait_for(model.hung.wait(), PATIENCE)
     return reader
 
 
-def joining(agent: LangGraphAgent) -> tuple[Subscription[BaseEvent], RunAgentInput]:
+def joining(agent: LangGraphAgent) -> tuple[Subscription, RunAgentInput]:
     own = run_input(thread="t")
-    return agent.subscribe(EventSink, own), own
+    return agent.subscribe(own), own
 
 
 async def test_a_run_whose_reader_has_left_is_joined() -> None:

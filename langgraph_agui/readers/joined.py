@@ -1,0 +1,146 @@
+"""A client that joins the run of another client: the events of the run enter, and leave in the
+client's terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from ag_ui import core as agui
+from ag_ui.core import BaseEvent, Message, RunAgentInput
+
+from langgraph_agui.messages.conversation import gone_messages, merge_messages
+from langgraph_agui.protocol.json import same
+from langgraph_agui.readers.run_log import fold_settled, past_in
+from langgraph_agui.readers.subscription import Subscription
+
+
+def join(
+    reader: Subscription,
+    events: Sequence[BaseEvent],
+    run_input: RunAgentInput,
+    own_state: Mapping[str, object],
+) -> None:
+    """Let a reader join a run.
+
+    Args:
+        reader: The reader. All later events of the run are for it too.
+        events: The log of the run so far.
+        run_input: The input of the reader's client.
+        own_state: The part of the client's state that is its own.
+    """
+    if not _emitted(events).isdisjoint(message.id for message in run_input.messages):
+        # What it holds keeps its place. Emitted again, it would stand behind the reasoning, which
+        # no snapshot removes.
+        before, rest = fold_settled(events)
+        events = [events[0], *before, *rest]
+    reader.begin(events, JoinedClient(run_input, events, own_state).convert)
+
+
+class JoinedClient:
+    """Makes the events of a run fit the run id, messages and state of a client that has joined it.
+
+    Args:
+        run_input: The client's input.
+        events: The log of the run so far.
+        own_state: The part of the client's state that is its own.
+    """
+
+    def __init__(
+        self, run_input: RunAgentInput, events: Sequence[BaseEvent], own_state: Mapping[str, object]
+    ) -> None:
+        self._input = run_input
+        self._messages: Sequence[Message] = [
+            one for one in run_input.messages if not isinstance(one, agui.ActivityMessage)
+        ]
+        self._own_state = own_state
+        self._begun = False
+        self._shown: set[str] = set()
+        self._calls: dict[str, int] = {}
+        self._retract(_emitted(events) | self._gone(events))
+
+    def _gone(self, events: Sequence[BaseEvent]) -> set[str]:
+        """Return the ids of the client's messages that were gone from the thread before the run."""
+        before = next((one for one in events if isinstance(one, agui.MessagesSnapshotEvent)), None)
+        if before is None:
+            return set()
+        kept = {message.id for message in before.messages}
+        return gone_messages(self._messages, kept, past_in(before))
+
+    def _retract(self, message_ids: Collection[str]) -> None:
+        """Remove messages from the client's list: they are gone, or are emitted again from their
+        beginning.
+
+        A snapshot deletes what it leaves out, but for reasoning (AG-UI 1.0, client apply step):
+        that is emptied.
+        """
+        kept: list[Message] = []
+        for message in self._messages:
+            if message.id not in message_ids:
+                kept.append(message)
+            elif isinstance(message, agui.ReasoningMessage):
+                owner = message.subagent_run_id
+                kept.append(
+                    agui.ReasoningMessage(
+                        id=message.id, role="reasoning", content="", subagent_run_id=owner
+                    )
+                )
+        self._messages = kept
+
+    def convert(self, event: BaseEvent) -> Sequence[BaseEvent]:
+        """Return an event in the client's terms; none if the client needs none."""
+        match event:
+            case agui.RunStartedEvent():
+                ids = {"run_id": self._input.run_id, "parent_run_id": self._input.parent_run_id}
+                return (event.model_copy(update=ids),)
+            case agui.ToolCallStartEvent():
+                self._calls[event.tool_call_id] = len(self._calls)
+            case agui.RunFinishedEvent():
+                outcome = self._ordered(event.outcome)
+                return (
+                    event.model_copy(update={"run_id": self._input.run_id, "outcome": outcome}),
+                )
+            case agui.MessagesSnapshotEvent():
+                truth = [(message.id, [message]) for message in event.messages]
+                now = {message.id for message in event.messages}
+                # the graph has removed them since the last snapshot
+                self._retract(self._shown - now)
+                self._shown = now
+                messages = merge_messages(self._messages, truth)
+                return (agui.MessagesSnapshotEvent.model_construct(messages=messages),)
+            case agui.StateSnapshotEvent(snapshot=state):
+                if self._own_state and isinstance(state, Mapping):
+                    state = {**self._own_state, **state}
+                is_known = not self._begun and same(state, self._input.state or {})
+                self._begun = True
+                return () if is_known else (event.model_copy(update={"snapshot": state}),)
+        return (event,)
+
+    def _ordered(self, outcome: agui.RunFinishedOutcome | None) -> agui.RunFinishedOutcome | None:
+        """Return the outcome with its pending calls in the order in which this client received
+        them.
+        """
+        if (
+            not isinstance(outcome, agui.RunFinishedSuccessOutcome)
+            or not outcome.pending_tool_call_ids
+        ):
+            return outcome
+        pending = sorted(
+            outcome.pending_tool_call_ids, key=lambda call_id: self._calls.get(call_id, -1)
+        )
+        return outcome.model_copy(update={"pending_tool_call_ids": pending})
+
+
+def _emitted(events: Sequence[BaseEvent]) -> set[str]:
+    """Return the ids of the messages that events emit from their beginning."""
+    emitted: set[str] = set()
+    for event in events:
+        match event:
+            case (
+                agui.TextMessageStartEvent(message_id=message_id)
+                | agui.ReasoningMessageStartEvent(message_id=message_id)
+                | agui.ToolCallStartEvent(parent_message_id=str(message_id))
+                | agui.ToolCallResultEvent(message_id=message_id)
+            ):
+                emitted.add(message_id)
+    return emitted
