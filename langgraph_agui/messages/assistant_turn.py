@@ -17,6 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.blocks import REASONING_KWARG, BlockDelta, BlockKind, read_blocks
+from langgraph_agui.messages.content import free_call_id
 from langgraph_agui.messages.encrypted_values import (
     AGENT,
     EncryptedValueCodec,
@@ -95,7 +96,7 @@ class AssistantTurn:
             among them.
         values: Encodes the opaque values; has the options for reasoning.
         source: Which agent wrote it.
-        public_call: Returns the client's id for a call, from the model's id.
+        new_call_id: Returns the client's id for a new call, from the model's id.
         provider: Who made the message, by LangChain's name.
         model: The name of the model.
         hidden: The hidden parts of the message.
@@ -107,7 +108,7 @@ class AssistantTurn:
         taken: Collection[str] = (),
         values: EncryptedValueCodec | None = None,
         source: MessageSource = AGENT,
-        public_call: Callable[[str], str] = str,
+        new_call_id: Callable[[str], str] | None = None,
         *,
         provider: str | None = None,
         model: str | None = None,
@@ -115,7 +116,7 @@ class AssistantTurn:
     ) -> None:
         self.message_id = message_id
         self.source = source
-        self._public_call = public_call
+        self._new_call_id = new_call_id
         self._hidden = hidden
         # The calls that are hidden, by index or id, and the last call.
         self._hidden_calls: set[Hashable] = set()
@@ -151,7 +152,7 @@ class AssistantTurn:
         *,
         like: "AssistantTurn | None" = None,
         source: MessageSource = AGENT,
-        public_call: Callable[[str], str] = str,
+        new_call_id: Callable[[str], str] | None = None,
     ) -> "AssistantTurn":
         """Return the turn of a whole message.
 
@@ -162,7 +163,7 @@ class AssistantTurn:
             values: As for the class.
             like: The turn that has streamed this message already; its provider counts.
             source: As for the class.
-            public_call: As for the class.
+            new_call_id: As for the class.
         """
         metadata = message.response_metadata
         provider = metadata.get("model_provider") if like is None else like.provider
@@ -172,7 +173,7 @@ class AssistantTurn:
             taken,
             values,
             source,
-            public_call,
+            new_call_id,
             provider=provider,
             model=model,
             hidden=hidden,
@@ -184,15 +185,14 @@ class AssistantTurn:
         return turn
 
     def split(self, deltas: Iterable[BlockDelta]) -> Iterator[BlockDelta]:
-        """Return `deltas` with the client's ids of calls, and reasoning between think tags as
-        blocks of its own.
+        """Return the visible ones of `deltas`, and reasoning between think tags as blocks of its
+        own.
         """
         for delta in deltas:
             if delta.kind == "text" and self.splitter is not None:
                 yield from filter(self._emits, self.splitter.feed(delta.text))
             elif self._emits(delta):
-                public = delta.kind == "call" and delta.id is not None
-                yield delta._replace(id=self._public_call(delta.id or "")) if public else delta
+                yield delta
 
     def _emits(self, delta: BlockDelta) -> bool:
         """Return whether clients see a delta."""
@@ -217,18 +217,8 @@ class AssistantTurn:
         """Return the splitter's buffer when the message has ended."""
         return [*filter(self._emits, self.splitter.end())] if self.splitter is not None else []
 
-    def rename(self, message_id: str) -> None:
-        """Take a better id, unless the client has seen the assistant message: reasoning stands on
-        its own.
-        """
-        if all(block.kind == "reasoning" for block in self.blocks):
-            self.message_id = message_id
-
     def block(self, delta: BlockDelta) -> Block:
-        """Return the block that `delta` belongs to, a new one at the end if it begins one.
-
-        The `id` of a call's delta must be the id that the client knows the call by.
-        """
+        """Return the block that `delta` belongs to, a new one at the end if it begins one."""
         current = self._current
         unnamed = delta.id is None and delta.name is None
         if (
@@ -244,7 +234,7 @@ class AssistantTurn:
             block.provider_id = delta.id
             self._counts[delta.kind, delta.id] += 1
             if delta.kind == "call":
-                block.id = delta.id
+                block.id = self._call_id(delta.id)
         block.name = block.name or delta.name
         self._current = block
         return block
@@ -291,8 +281,8 @@ class AssistantTurn:
             case "text":
                 return self.message_id
             case "call":
-                if delta.id and not self._counts["call", delta.id]:
-                    return delta.id
+                if delta.id:
+                    return self._call_id(delta.id)
                 return f"{self.message_id}:call:{self._counts['call']}"
             case "reasoning":
                 if delta.id is not None:
@@ -301,6 +291,11 @@ class AssistantTurn:
                     if provided not in self._taken and provided != self.message_id:
                         return provided
                 return f"{self.message_id}:reasoning:{self._counts['reasoning']}"
+
+    def _call_id(self, own_id: str) -> str:
+        if self._new_call_id is not None:
+            return self._new_call_id(own_id)
+        return free_call_id(own_id, self.message_id, {one.id for one in self.of_kind("call")})
 
     def of_kind(self, kind: BlockKind) -> list[Block]:
         """Return the blocks of this kind, in order."""

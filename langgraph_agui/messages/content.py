@@ -23,7 +23,7 @@ import json
 import mimetypes
 import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, cast
@@ -486,6 +486,28 @@ def unanswered_calls(messages: Sequence[BaseMessage], *, at_end: bool = False) -
         elif at_end:
             break
     return []
+
+
+def free_call_id(own_id: str, message_id: str, taken: Container[str]) -> str:
+    """Return the client's id of a call: the model's, or a longer one if another call has that.
+
+    Args:
+        own_id: The model's id. Models repeat them: some count from 0 in each answer.
+        message_id: The client's id of the message with the call.
+        taken: The ids of the other calls.
+    """
+    call_id = own_id
+    while call_id in taken or not call_id:
+        call_id = f"{message_id}:{call_id}"
+    return call_id
+
+
+def own_call_id(call_id: str, message_id: str) -> str:
+    """Return the model's id of a call, from the client's id and that of its message."""
+    prefix = f"{message_id}:"
+    while call_id.startswith(prefix) and call_id != prefix:
+        call_id = call_id.removeprefix(prefix)
+    return call_id
 
 
 def caller_id(messages: Sequence[BaseMessage], call_id: str) -> str:

@@ -1,215 +1,415 @@
-"""The conversation as the client holds it: which messages, in which order.
+"""The conversation: one record for each message, with its calls and their results.
 
-The client's messages, blocks as they begin and tool results enter. The same list leaves that the
-reference client makes of the same events (AG-UI 1.0, client apply step): a message is appended with
-its first event, and a tool result goes behind the message that holds its call.
+The client's messages, those of the thread, and those that a run emits enter. The same list leaves
+that the reference client makes of the same events (AG-UI 1.0, client apply step): a message is
+appended with its first event, and a tool result goes behind the message that holds its call.
+
+Models repeat ids: some count their calls from 0 in each answer. So a call is known by its record.
+The client's id of a call is unique in the thread: the model's own, or, where an earlier call has
+that, one with the id of the message before it.
 """
 
-from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Container, Iterable, KeysView, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeAlias
 
 from ag_ui.core import AssistantMessage, Message, ReasoningMessage, ToolMessage, UserMessage
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn, Block
+from langgraph_agui.messages.content import free_call_id, own_call_id
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
+from langgraph_agui.messages.hidden import hidden_in
+
+# A message that the client holds, or what makes it of a message that still grows.
+Content: TypeAlias = Message | Callable[[], Message]
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A tool call.
+
+    Attributes:
+        id: The client's id.
+        own_id: The model's id, which other calls may have too.
+        holder: The message with the call.
+        name: The tool.
+        result: The result.
+        is_shown: Whether the client has the call.
+    """
+
+    id: str
+    own_id: str
+    holder: "Record"
+    name: str = ""
+    result: "Record | None" = None
+    is_shown: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """A message.
+
+    Attributes:
+        id: The client's id.
+        content: The client's message; None if the client does not have it.
+        source: Which agent wrote it.
+        turn: The message as a document, if this run emits it.
+        calls: Its calls.
+        results: The results that stand behind it.
+        answers: The call that it answers.
+        task: The checkpoint namespace of the task that has made it, or whose graph keeps it; empty
+            once the root graph keeps it.
+        is_kept: Whether that graph keeps it. If not, it goes when the task runs again.
+        stays: Whether it stays though no graph keeps it: its author has sent it by himself.
+        message: The message as the model or the node has returned it.
+        is_named: Whether the graph is known to have it under another id than the client.
+    """
+
+    id: str
+    content: Content | None = None
+    source: MessageSource = AGENT
+    turn: AssistantTurn | None = None
+    calls: list[Call] = field(default_factory=list)
+    results: "list[Record]" = field(default_factory=list)
+    answers: Call | None = None
+    task: str = ""
+    is_kept: bool = False
+    stays: bool = False
+    message: BaseMessage | None = None
+    is_named: bool = False
+
+    def shown(self) -> Message:
+        """Return the message as the client holds it."""
+        assert self.content is not None  # noqa: S101  # the caller has looked
+        return self.content() if callable(self.content) else self.content
 
 
 class Conversation:
-    """An ordered set of messages, each under one id.
+    """The records of one thread: in the client's order, by the client's ids, and by the graph's.
 
     Args:
-        held: The messages that the client holds already.
+        held: The messages that the client holds.
 
     Attributes:
-        ids: The ids of all messages.
-        turns: The assistant messages of this run, by id.
-        holders: The message that holds each call, by the call's id, if the client holds it.
-        call_names: The tool of each call, by its id: calls of the conversation, and of the thread
-            behind it.
-        answered: The ids of the calls that have a result.
-        sources: Which subagents wrote messages, by the message's id.
-        subagent_only: Messages of subagents in this run that the agent's own history is not known
-            to hold.
+        shares_ids: Whether the graph has used one id for several messages.
     """
 
     def __init__(self, held: Sequence[Message] = ()) -> None:
-        self._messages: dict[str, Message] = {message.id: message for message in held}
-        # The messages that are no results, in order, each with the results behind it; None has
-        # those before all.
-        self._order: dict[str | None, list[str] | None] = {None: None}
-        self._streamed: dict[str, Callable[[], Message]] = {}
-        self.ids: set[str] = set(self._messages)
-        self.turns: dict[str, AssistantTurn] = {}
-        self.holders: dict[str, str] = {}
-        self.call_names: dict[str, str] = {}
-        self.answered: set[str] = set()
-        self.sources: dict[str, MessageSource] = {}
-        self.subagent_only: set[str] = set()
-        self._emptied: set[str] = set()
-        last: str | None = None
-        for message in self._messages.values():
-            if message.subagent_run_id:
-                self.sources[message.id] = MessageSource(message.subagent_run_id)
-            if isinstance(message, ToolMessage):
-                self.answered.add(message.tool_call_id)
-                self._put_behind(last, message.id)
-                continue
-            last = message.id
-            self._order[last] = None
-            for call in (message.tool_calls or ()) if isinstance(message, AssistantMessage) else ():
-                self._add_call(call.id, call.function.name, last)
+        self._records: dict[str, Record] = {}
+        # By the graph's ids where they are not the client's, the newest last: a graph may use one
+        # id for several messages.
+        self._of_graph: dict[str, list[Record]] = {}
+        self.shares_ids = False
+        # By the client's ids, withdrawn ones too: no id is used twice.
+        self._calls: dict[str, Call] = {}
+        # By the model's ids.
+        self._repeated: defaultdict[str, list[Call]] = defaultdict(list)
+        # What the client has, but results; the first one only holds those before all messages.
+        self._order: list[Record] = [Record("")]
+        for message in {one.id: one for one in held}.values():
+            self._hold(message)
+
+    def _hold(self, message: Message) -> None:
+        owner = message.subagent_run_id
+        source = MessageSource(owner) if owner else AGENT
+        record = self._records[message.id] = Record(message.id, message, source)
+        if isinstance(message, ToolMessage):
+            self._order[-1].results.append(record)
+            self._link(record, self._calls.get(message.tool_call_id))
+            return
+        self._order.append(record)
+        if isinstance(message, AssistantMessage):
+            for call in message.tool_calls or ():
+                own_id, name = own_call_id(call.id, message.id), call.function.name
+                self._add_call(Call(call.id, own_id, record, name, is_shown=True))
+
+    # -- records ----------------------------------------------------------------------------------
 
     @property
-    def _last(self) -> str | None:
-        """The last message that is no result."""
-        return next(reversed(self._order))
+    def ids(self) -> KeysView[str]:
+        """The client's ids of all messages."""
+        return self._records.keys()
 
-    def _put_behind(self, place: str | None, result_id: str) -> None:
-        results = self._order[place] = self._order[place] or []
-        results.append(result_id)
+    def get(self, message_id: str) -> Record | None:
+        """Return the record with this client's id."""
+        return self._records.get(message_id)
 
-    def find(self, message_id: str) -> AssistantTurn | Message:
-        """Return the message of this run with this id; raise `KeyError` if there is none."""
-        return self.turns.get(message_id) or self._messages[message_id]
+    def of_graph(self, state_id: str | None) -> Record | None:
+        """Return the record of the message that the graph knows by this id."""
+        known = self._of_graph.get(state_id or "")
+        return known[-1] if known else self._records.get(state_id or "")
 
-    def replace(self, message: Message) -> None:
-        """Put a user or tool message in the place of the one with its id."""
-        self._messages[message.id] = message
+    def all_of_graph(self, state_id: str | None) -> Sequence[Record]:
+        """Return the records of all messages that the graph has known by this id."""
+        return self._of_graph.get(state_id or "", ())
 
-    def _add_call(self, call_id: str, name: str, message_id: str) -> None:
-        self.holders[call_id] = message_id
-        self.call_names[call_id] = name
+    def public_id(self, state_id: str | None) -> str:
+        """Return the client's id of the message that the graph knows by this id."""
+        record = self.of_graph(state_id)
+        return record.id if record is not None else state_id or ""
 
-    def in_order(self, call_ids: Container[str]) -> list[str]:
-        """Return those of these calls that the client holds, in the order in which it received
-        them.
-        """
-        return [call_id for call_id in self.holders if call_id in call_ids]
+    def name(self, state_id: str, record: Record, *, newest: bool = True) -> None:
+        """Note that the graph knows a message by this id, now or (not `newest`) before."""
+        known = self._of_graph.setdefault(state_id, [])
+        if record in known:
+            known.remove(record)
+        known.insert(len(known) if newest else 0, record)
+        record.is_named = True
+        self.shares_ids = self.shares_ids or len(known) > 1
+        unseen = self._records.get(state_id)
+        if newest and unseen is not None and unseen is not record and unseen.content is None:
+            self._forget(unseen)
 
-    def know_calls(self, calls: Iterable[tuple[str | None, str]]) -> None:
-        """Note calls (id and tool) in messages of the thread that the client may not hold yet."""
-        for call_id, name in calls:
-            if call_id is not None:
-                self.call_names.setdefault(call_id, name)
+    def add(self, record: Record) -> None:
+        """Take a record that the client does not have yet."""
+        self._records[record.id] = record
 
-    def begin(self, turn: AssistantTurn, block: Block) -> None:
-        """Give `block` its place: the client is about to receive it."""
+    def rename(self, record: Record, message_id: str) -> None:
+        """Give a record another id. The client must not have it yet."""
+        if self._records.get(record.id) is record:
+            del self._records[record.id]
+        record.id = message_id
+        self._records[message_id] = record
+
+    def show(self, record: Record, content: Content) -> None:
+        """Append a message: the client is about to receive it. One that it has keeps its place."""
+        self._records[record.id] = record
+        if record.content is None:
+            self._order.append(record)
+        record.content = content
+
+    def begin(self, record: Record, block: Block) -> None:
+        """Give a block of a message its place: the client is about to receive it."""
+        turn = record.turn
+        assert turn is not None  # noqa: S101  # the messages of a run have one
         if block.kind == "reasoning":
-            self._place(turn, block.id, partial(turn.reasoning_message, block))
-        else:
-            self.begin_assistant(turn)
+            thought = self._records.get(block.id)
+            thought = thought or Record(block.id, source=record.source, task=record.task)
+            self.show(thought, partial(turn.reasoning_message, block))
+            return
+        self.begin_assistant(record)
         if block.kind == "call":
-            self._add_call(block.id, block.name or "", turn.message_id)
+            call = self._calls.get(block.id) or self._new_call(record, block.provider_id, block.id)
+            call.name, call.is_shown = block.name or "", True
 
-    def begin_assistant(self, turn: AssistantTurn) -> None:
-        """Give the assistant message of `turn` its place, even if it is empty."""
-        self._place(turn, turn.message_id, turn.assistant_message)
+    def begin_assistant(self, record: Record) -> None:
+        """Give an assistant message its place, even if it is empty."""
+        if record.turn is not None:
+            self.show(record, record.turn.assistant_message)
 
-    def _place(self, turn: AssistantTurn, message_id: str, message: Callable[[], Message]) -> None:
-        # one that begins again keeps its place
-        if message_id not in self.ids or message_id in self._emptied:
-            self._emptied.discard(message_id)
-            self._order.setdefault(message_id, None)
-            self.ids.add(message_id)
-            self._streamed[message_id] = message
-        self.turns[turn.message_id] = turn
-        self._add_source(turn.message_id, turn.source)
-
-    def append_turn(self, turn: AssistantTurn) -> None:
+    def append_turn(self, record: Record) -> None:
         """Append a whole assistant message."""
-        for block in turn.blocks:
-            self.begin(turn, block)
-        if turn.encrypted is not None:
-            self.begin_assistant(turn)
+        turn = record.turn
+        for block in turn.blocks if turn is not None else ():
+            self.begin(record, block)
+        if turn is not None and turn.encrypted is not None:
+            self.begin_assistant(record)
 
-    def add(self, message: Message, source: MessageSource = AGENT) -> None:
-        """Add a user message at the end."""
-        self._order.setdefault(message.id, None)
-        self._add(message, source)
+    def answer(self, record: Record, result: ToolMessage) -> None:
+        """Put a result behind the message that holds its call, after the results already there."""
+        call = record.answers or self._calls.get(result.tool_call_id)
+        holder = call.holder if call is not None else None
+        shown = holder is not None and holder.content is not None
+        place = holder if holder is not None and shown else self._order[-1]
+        if record.content is None:
+            place.results.append(record)
+        record.content = result
+        self._records[record.id] = record
+        self._link(record, call)
 
-    def _add(self, message: Message, source: MessageSource) -> None:
-        self._messages[message.id] = message
-        self.ids.add(message.id)
-        self._add_source(message.id, source)
+    @staticmethod
+    def _link(record: Record, call: Call | None) -> None:
+        record.answers = call
+        if call is not None and call.result is None:
+            call.result = record
 
-    def _add_source(self, message_id: str, source: MessageSource) -> None:
-        if source.subagent_run_id is not None and message_id not in self.sources:
-            self.sources[message_id] = source
-            self.subagent_only.add(message_id)
+    def messages(self) -> list[Message]:
+        """Return the client's messages, in its order."""
+        return [
+            record.shown()
+            for first in self._order
+            for record in (first, *first.results)
+            if record.content is not None
+        ]
 
-    def claim(self, message_id: str) -> MessageSource:
-        """Note that the agent's own history holds this subagent's message too; return its
-        source.
-        """
-        self.subagent_only.discard(message_id)
-        source = self.sources[message_id] = self.sources[message_id]._replace(in_thread=True)
-        return source
-
-    def answer(self, result: ToolMessage, source: MessageSource = AGENT) -> None:
-        """Put a tool result behind the message that holds its call, after the results already
-        there.
-        """
-        holder = self.holders.get(result.tool_call_id, self._last)
-        self._put_behind(holder if holder in self._order else self._last, result.id)
-        self._add(result, source)
-        self.answered.add(result.tool_call_id)
+    # -- removal ----------------------------------------------------------------------------------
 
     def remove_results(self, call_ids: Container[str | None]) -> bool:
         """Remove the results of these calls; return whether there were any."""
-        results = self._results_of(call_ids)
-        self._remove({result.id for result in results})
-        self.answered -= {result.tool_call_id for result in results}
+        results = [
+            record
+            for first in self._order
+            for record in first.results
+            if record.answers is not None and record.answers.id in call_ids
+        ]
+        self._remove(results)
         return bool(results)
 
-    def _results_of(self, call_ids: Container[str | None]) -> list[ToolMessage]:
-        messages = self._messages.values()
-        return [
-            one for one in messages if isinstance(one, ToolMessage) and one.tool_call_id in call_ids
-        ]
+    def withdraw(self, record: Record) -> set[str]:
+        """Remove a message with the results of its calls; return the ids by which the graph may
+        bring it back.
 
-    def _remove(self, message_ids: set[str]) -> None:
-        order, self._order = self._order, {}
-        for message_id, results in order.items():
-            if message_id not in message_ids:
-                self._order[message_id] = None
-            for one in results or ():
-                if one not in message_ids:
-                    self._put_behind(self._last, one)
-        self.ids -= message_ids
-        for message_id in message_ids:
-            self._streamed.pop(message_id, None)
-            self._messages.pop(message_id, None)
-
-    def withdraw(self, turn: AssistantTurn) -> set[str]:
-        """Remove an assistant message of this run with the results of its calls; return the ids of
-        these calls.
-
-        Its reasoning messages stay and are empty, because no snapshot removes them (AG-UI 1.0,
-        client apply step).
+        Reasoning stays and is empty, because no snapshot removes it (AG-UI 1.0, client apply step).
         """
-        calls = {block.id for block in turn.of_kind("call")}
-        for block in turn.of_kind("reasoning"):
-            if self._streamed.pop(block.id, None) is not None:
-                self._messages[block.id] = ReasoningMessage(
-                    id=block.id, role="reasoning", content=""
-                )
-                self._emptied.add(block.id)
-        self._remove({turn.message_id, *(result.id for result in self._results_of(calls))})
-        self.turns.pop(turn.message_id, None)
-        for call_id in calls:
-            self.holders.pop(call_id, None)
-            self.call_names.pop(call_id, None)
-        return calls
+        turn = record.turn
+        for block in turn.of_kind("reasoning") if turn is not None else ():
+            self.empty(block.id)
+        ids = {record.id, *(one for one, known in self._of_graph.items() if record in known)}
+        self._remove([record, *(call.result for call in record.calls if call.result is not None)])
+        for call in record.calls:
+            call.is_shown = False
+            self._repeated[call.own_id].remove(call)
+        return ids
 
-    def messages(self) -> list[Message]:
-        """Return all messages, in the client's order."""
-        streamed, messages = self._streamed, self._messages
-        order = (
-            (message_id, *results) if results else (message_id,)
-            for message_id, results in self._order.items()
-        )
-        ids = (one for ids in order for one in ids if one is not None)
-        return [streamed[one]() if one in streamed else messages[one] for one in ids]
+    def empty(self, message_id: str) -> None:
+        """Empty a reasoning message."""
+        record = self._records.get(message_id)
+        if record is not None and record.content is not None:
+            record.content = ReasoningMessage(id=message_id, role="reasoning", content="")
+            record.task = ""
+
+    def _remove(self, records: Sequence[Record]) -> None:
+        order, self._order = self._order, []
+        for first in order:
+            results = [one for one in first.results if one not in records]
+            if first in records:
+                self._order[-1].results.extend(results)
+            else:
+                first.results = results
+                self._order.append(first)
+        for record in records:
+            self._forget(record)
+
+    def _forget(self, record: Record) -> None:
+        if self._records.get(record.id) is record:
+            del self._records[record.id]
+        record.content = None
+        if (call := record.answers) is not None and call.result is record:
+            call.result = None
+        for state_id in [one for one, known in self._of_graph.items() if record in known]:
+            self._of_graph[state_id].remove(record)
+
+    # -- calls ------------------------------------------------------------------------------------
+
+    def call(self, call_id: str) -> Call | None:
+        """Return the call with this client's id."""
+        return self._calls.get(call_id)
+
+    def shown_calls(self) -> Iterable[Call]:
+        """Return the calls that the client has, in the order in which it received them."""
+        return (call for first in self._order for call in first.calls if call.is_shown)
+
+    def new_call_id(self, record: Record, own_id: str) -> str:
+        """Return the client's id for a new call of a message, from the model's id."""
+        return self._new_call(record, own_id).id
+
+    def _new_call(self, record: Record, own_id: str | None, public: str | None = None) -> Call:
+        call_id = public or free_call_id(own_id or "", record.id, self._calls)
+        call = Call(call_id, own_id or call_id, record)
+        self._add_call(call)
+        return call
+
+    def _add_call(self, call: Call) -> None:
+        self._calls[call.id] = call
+        self._repeated[call.own_id].append(call)
+        call.holder.calls.append(call)
+
+    def find_call(self, own_id: str | None, subagent_run_id: str | None) -> Call | None:
+        """Return the call of an agent that the agent's model knows by this id.
+
+        Of several, the first open one in the newest message.
+        """
+        agent = MessageSource(subagent_run_id).subagent_run_id
+        known = self._repeated.get(own_id or "", ())
+        calls = [call for call in known if call.holder.source.subagent_run_id == agent]
+        calls = [call for call in calls if call.result is None] or calls
+        newest = [call for call in calls if call.holder is calls[-1].holder]
+        return newest[0] if newest else None
+
+    def calls_in(self, message: BaseMessage) -> list[Call]:
+        """Return the visible calls of a message of the graph, in its order."""
+        own = _visible_calls(message)
+        if not own:
+            return []
+        record = self._record_of(message)
+        left, found = list(record.calls), list[Call]()
+        for own_id, name in own:
+            call = next((call for call in left if call.own_id == own_id), None)
+            if call is None:
+                call = self._new_call(record, own_id)
+                call.name = name
+            else:
+                left.remove(call)
+            found.append(call)
+        return found
+
+    def pair(self, thread: Sequence[BaseMessage]) -> None:
+        """Find the call of each result in a thread: the last one of its id before it.
+
+        Find messages too that the client holds under ids that the thread does not know: a run that
+        was killed may have sent what it never saved, and nodes store messages under other ids.
+        """
+        ids = {message.id for message in thread}
+        waiting: dict[str, deque[Call]] = {}
+        for message in thread:
+            if isinstance(message, LCToolMessage):
+                if calls := waiting.get(message.tool_call_id):
+                    self._take_result(message, calls.popleft(), ids)
+            elif own := _visible_calls(message):
+                self._find_held(message, own, ids)
+                of_message: defaultdict[str, deque[Call]] = defaultdict(deque)
+                for call in self.calls_in(message):
+                    of_message[call.own_id].append(call)
+                waiting.update(of_message)
+
+    def _take_result(
+        self, message: LCToolMessage, call: Call, thread: Container[str | None]
+    ) -> None:
+        held = call.result
+        if self.of_graph(message.id) is None and held is not None and held.id not in thread:
+            self.name(message.id or "", held)
+        record = self._record_of(message)
+        if record.answers is None:
+            self._link(record, call)
+
+    def _find_held(
+        self,
+        message: BaseMessage,
+        own: Sequence[tuple[str, str]],
+        thread: Container[str | None],
+    ) -> None:
+        """Find the client's copy of a message with calls whose id it does not know."""
+        if self.of_graph(message.id) is not None:
+            return
+        calls = [own_id for own_id, _ in own]
+        for call in self._repeated.get(calls[0], ()):
+            held = call.holder
+            is_free = held.content is not None and not held.is_named and held.id not in thread
+            if is_free and [one.own_id for one in held.calls] == calls:
+                self.name(message.id or "", held)
+                return
+
+    def _record_of(self, message: BaseMessage) -> Record:
+        """Return the record of a message of the graph, a new one if there is none."""
+        record = self.of_graph(message.id)
+        if record is None:
+            record = Record(message.id or "")
+            self.add(record)
+        return record
+
+
+def _visible_calls(message: BaseMessage) -> list[tuple[str, str]]:
+    """Return the calls of a message that clients see, valid or not, each by its id and tool."""
+    if not isinstance(message, AIMessage) or not (message.tool_calls or message.invalid_tool_calls):
+        return []
+    hidden = hidden_in(message)
+    calls = [(call["id"], call["name"] or "") for call in message.tool_calls]
+    calls += [(call["id"], call["name"] or "") for call in message.invalid_tool_calls]
+    return [(own_id, name) for own_id, name in calls if own_id and not hidden.hides_call(name)]
 
 
 def merge_messages(

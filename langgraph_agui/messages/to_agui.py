@@ -8,6 +8,7 @@ changes: a list of texts becomes one string, and a block has keys that no AG-UI 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Final, Literal, cast
 from uuid import uuid4
 
@@ -33,7 +34,7 @@ from langgraph_agui.messages.content import (
     content_parts,
     text_of,
 )
-from langgraph_agui.messages.conversation import Conversation
+from langgraph_agui.messages.conversation import Conversation, Record
 from langgraph_agui.messages.encrypted_values import (
     AGENT,
     VERSION,
@@ -106,16 +107,24 @@ def _append(
 ) -> None:
     match agui_role(message):
         case "assistant":
-            turn = AssistantTurn.from_message(message, message_id, conversation.ids, values)
+            record = Record(message_id)
+            new_call_id = partial(conversation.new_call_id, record)
+            record.turn = AssistantTurn.from_message(
+                message, message_id, conversation.ids, values, new_call_id=new_call_id
+            )
             if isinstance(message, AIMessage):
-                turn.encode_values(message)
-            conversation.append_turn(turn)
+                record.turn.encode_values(message)
+            conversation.append_turn(record)
         case "tool":
             result = cast("ToolMessage", message)
-            name = conversation.call_names.get(result.tool_call_id)
-            conversation.answer(tool_message(result, message_id, values, name))
+            call = conversation.find_call(result.tool_call_id, None)
+            name, call_id = (call.name, call.id) if call is not None else (None, None)
+            record = Record(message_id, answers=call)
+            conversation.answer(
+                record, tool_message(result, message_id, values, name, call_id=call_id)
+            )
         case "user":
-            conversation.add(user_message(message, message_id, values))
+            conversation.show(Record(message_id), user_message(message, message_id, values))
         case None:
             if message.type not in ("system", "remove"):
                 logger.warning(

@@ -16,7 +16,7 @@ from langgraph_agui.compat.outputs import ShownByEvent, read_event
 from langgraph_agui.nodes import AGENT_OUTPUT, activity_in, emission_of, result_in
 from langgraph_agui.protocol.wire import wire_fields
 from langgraph_agui.readers.sinks import Sink
-from langgraph_agui.translate.message_tracker import MessageTracker
+from langgraph_agui.translate.messages import RunMessages
 from langgraph_agui.translate.state_view import StateView
 from langgraph_agui.translate.subagents import SubagentRun, SubagentTracker
 
@@ -42,7 +42,7 @@ class CustomOutput:
     """
 
     sink: Sink
-    messages: MessageTracker
+    messages: RunMessages
     state: StateView
     subagents: SubagentTracker
     redact: Callable[[object], object]
@@ -119,7 +119,7 @@ class CustomOutput:
         self.sink.event(event)
 
     def _public_call_id(self, call_id: str, subagent: SubagentRun | None) -> str:
-        return self.subagents.call_ids.find(subagent.id if subagent is not None else None, call_id)
+        return self.subagents.call_id(subagent, call_id)
 
     def emit_written(self, value: object, subagent: SubagentRun | None = None) -> None:
         """Emit a part of the custom stream: a result, an activity, state, or a
@@ -166,12 +166,12 @@ class CustomOutput:
         if self.subagents.hides(subagent):
             return
         if isinstance(shown, BaseMessage):
-            self.messages.emit_message(shown, subagent)
+            self.messages.emit_message(shown, subagent, namespace, stays=True)
         elif shown is not None:
             value = self.state.visible(shown)
             self.state.custom(emission_of(value, namespace), self.subagents.announce(subagent))
         if name == AGENT_OUTPUT and isinstance(value, BaseMessage):
-            self.messages.emit_message(value, subagent)
+            self.messages.emit_message(value, subagent, namespace, stays=True)
             return
         subagent_run_id = self.subagents.announce(subagent)
         if name == AGENT_OUTPUT and isinstance(value, _ActivityEvent):

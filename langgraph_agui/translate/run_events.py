@@ -34,18 +34,13 @@ from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.readers.run_log import thread_before
 from langgraph_agui.readers.sinks import Sink
 from langgraph_agui.translate.lifecycle import Steps, Usage, run_error, run_started
-from langgraph_agui.translate.message_emitter import MessageEmitter
-from langgraph_agui.translate.message_tracker import (
-    KeepsMessages,
-    MessageTracker,
-    ModelCall,
-    NodeInput,
-    NodeOutput,
-)
+from langgraph_agui.translate.messages import KeepsMessages, NodeInput, RunMessages
+from langgraph_agui.translate.model_call import ModelCall
 from langgraph_agui.translate.output import CustomOutput
 from langgraph_agui.translate.predictor import Predictor
+from langgraph_agui.translate.repeated_messages import NodeOutput
 from langgraph_agui.translate.state_view import Namespace, StateView
-from langgraph_agui.translate.subagents import PublicCallIds, SubagentRun, SubagentTracker
+from langgraph_agui.translate.subagents import SubagentRun, SubagentTracker
 from langgraph_agui.translate.thread_messages import ThreadMessages
 
 logger = run_logger(__name__)
@@ -113,11 +108,12 @@ class RunEvents:
             if not isinstance(message, agui.ActivityMessage)
         ]
         conversation = self._conversation = Conversation(held)
-        call_ids = PublicCallIds(conversation)
-        self.subagents = SubagentTracker(sink, subagents, call_ids, self._close_subagent)
-        self._emitter = MessageEmitter(call_ids, Predictor(sink, self.state), codec)
-        self._stored = ThreadMessages(call_ids, codec, held, may_remove=may_remove_messages)
-        self.messages = MessageTracker(self._emitter, self._stored, self.subagents, keeps_messages)
+        self.subagents = SubagentTracker(sink, subagents, conversation, self._close_subagent)
+        self._stored = ThreadMessages(conversation, codec, held, may_remove=may_remove_messages)
+        predictor = Predictor(sink, self.state)
+        self.messages = RunMessages(
+            conversation, predictor, codec, self._stored, self.subagents, keeps_messages
+        )
         self._hides_inner = hides_inner
         self.messages_key = messages_key
         self._emit_raw = emit_raw
@@ -145,7 +141,7 @@ class RunEvents:
         """Answer the open calls of these tools: the graph has come to its end, and no client runs
         them.
         """
-        self._emitter.settle_calls_of(tools)
+        self.messages.settle_calls_of(tools)
 
     def emit_messages_snapshot(self, interrupts: Sequence[Interrupt] = ()) -> None:
         """Emit the whole conversation as the graph's state holds it. Nothing may follow but the
@@ -192,7 +188,7 @@ class RunEvents:
                 agui.RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts))
             )
         else:
-            pending = self._emitter.pending_calls() or None
+            pending = self.messages.pending_calls() or None
             outcome = agui.RunFinishedSuccessOutcome(type="success", pending_tool_call_ids=pending)
             self._emit_finished(outcome, self.output.result)
 
@@ -237,13 +233,13 @@ class RunEvents:
 
     def _settle(self) -> None:
         client_tools = {tool.name for tool in self._input.tools or ()}
-        self.messages.withdraw_kept_elsewhere()
-        self._emitter.settle_calls(self._ended_subagents, client_tools)
+        self.messages.withdraw_elsewhere()
+        self.messages.settle_calls(self._ended_subagents, client_tools)
         self._close()
 
     def _break_off(self) -> None:
         self._close()
-        self.messages.withdraw_kept_elsewhere(interrupted)
+        self.messages.withdraw_elsewhere(interrupted)
         self._emit_withdrawals()
         self.subagents.stop_all()
 
@@ -321,7 +317,7 @@ class RunEvents:
         self, run_id: UUID, node: str, subagent: SubagentRun | None = None, namespace: str = ""
     ) -> None:
         """A node begins, maybe once more. `namespace` is the checkpoint namespace of its task."""
-        self.messages.withdraw(namespace)  # its first attempt is not kept
+        self.messages.start_node(namespace)
         self._emit_withdrawals()
         if not self.subagents.hides(subagent):
             self.steps.start(run_id, node, self.subagents.announce(subagent), namespace)
@@ -334,7 +330,7 @@ class RunEvents:
         subagent: SubagentRun | None,
         namespace: str,
     ) -> None:
-        """A node has ended; see `MessageTracker.end_node`."""
+        """A node has ended; see `RunMessages.end_node`."""
         if not self.subagents.hides(subagent):
             self.messages.end_node(output, inputs, subagent, namespace)
             self._emit_withdrawals()
@@ -353,7 +349,7 @@ class RunEvents:
             self._ended_subagents.add(subagent.id)
             self.subagents.finish(subagent)
         else:
-            self._emitter.abandon(subagent.id)
+            self.messages.abandon(subagent.id)
             if isinstance(
                 error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt | RunStopped
             ):

@@ -16,42 +16,53 @@ from langchain_core.messages import AIMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn, Block
 from langgraph_agui.messages.blocks import BlockDelta
-from langgraph_agui.messages.conversation import Conversation
+from langgraph_agui.messages.conversation import Conversation, Record
+from langgraph_agui.messages.encrypted_values import MessageSource
 from langgraph_agui.readers.sinks import Sink
 from langgraph_agui.translate.subagents import subagent_sink
 
 
-class StreamingMessage:
-    """One assistant message while it is emitted; one that is not `streamed` arrived in one piece.
+class StreamingMessage(Record):
+    """The record of an assistant message that this run emits.
 
     Args:
-        turn: The message as a document. This class grows it.
+        message_id: The client's id of the message.
+        source: Which agent writes it.
         conversation: The client's messages.
         sink: Receives the events.
-        streamed: Whether the message arrives in pieces. Only then is the time of its reasoning
-            known.
+        streamed: Whether the message arrives in pieces. If not, it is here in one piece, and
+            nobody knows how long its reasoning took.
 
     Attributes:
+        turn: The message as a document, which this class grows. The maker of the record sets it.
         is_open: Whether more may come.
         failed: Whether the model call failed.
         current: The open block that the next chunk continues, as a rule.
         fragment: Emits more of an open block.
     """
 
+    turn: AssistantTurn
+
     def __init__(
-        self, turn: AssistantTurn, conversation: Conversation, sink: Sink, *, streamed: bool
+        self,
+        message_id: str,
+        source: MessageSource,
+        conversation: Conversation,
+        sink: Sink,
+        *,
+        streamed: bool,
     ) -> None:
-        self.turn = turn
+        super().__init__(message_id, source=source)
         self.is_open = True
         self.failed = False
         self._streamed = streamed
         self._conversation = conversation
-        self._sink = subagent_sink(sink, turn.source.visible_id)
+        self._sink = subagent_sink(sink, source.visible_id)
         self._open_blocks: list[Block] = []
+        self._begun: set[Block] = set()
         self._started: dict[Block, float] = {}
         self.current: Block | None = None
         self.fragment = self._sink.fragment
-        self._message: AIMessage | None = None
         self._name: str | None = None
 
     def emit_deltas(self, deltas: Iterable[BlockDelta]) -> None:
@@ -79,7 +90,8 @@ class StreamingMessage:
         for other in [*self._open_blocks]:
             if other.kind != "call":
                 self._close(other)
-        self._conversation.begin(self.turn, block)
+        self._conversation.begin(self, block)
+        self._begun.add(block)
         self._open_blocks.append(block)
         if self._streamed and block.kind == "reasoning":
             self._started[block] = monotonic()
@@ -139,7 +151,7 @@ class StreamingMessage:
         self._emit_split(self.turn.flush())
         for block in self.turn.blocks:
             rest = block.end()
-            if block.kind == "call" and block.id not in self._conversation.call_names:
+            if block.kind == "call" and block not in self._begun:
                 rest = block.text
             elif not rest and block not in self._open_blocks:
                 continue
@@ -154,11 +166,11 @@ class StreamingMessage:
         """Emit the encrypted values of the finished message, each for the message or call that it
         belongs to.
         """
-        self._message, self._name = message, message.name
+        self.message, self._name = message, message.name
         for block, value in self.turn.encode_values(message):
             entity = block.id if block is not None else self.turn.message_id
-            if block is None and entity not in self._conversation.ids:
-                self._conversation.begin_assistant(self.turn)
+            if block is None and self.content is None:
+                self._conversation.begin_assistant(self)
                 self._sink.event(agui.TextMessageStartEvent(message_id=entity, role="assistant"))
                 self._sink.event(agui.TextMessageEndEvent(message_id=entity))
             emit_value(
@@ -169,10 +181,16 @@ class StreamingMessage:
         """Take the message as its node has returned it: the provider gets back what the node has
         made of it.
         """
-        if self._message is not None and (
-            message is not self._message or message.name != self._name
-        ):
+        if self.message is not None and (message is not self.message or message.name != self._name):
             self.emit_values(message)
+
+    def rename(self, message_id: str) -> None:
+        """Take a better id, unless the client has seen the assistant message: reasoning stands on
+        its own.
+        """
+        if all(block.kind == "reasoning" for block in self.turn.blocks):
+            self._conversation.rename(self, message_id)
+            self.turn.message_id = message_id
 
 
 def emit_value(entity_id: str, value: str | None, sink: Sink, *, is_call: bool = False) -> None:

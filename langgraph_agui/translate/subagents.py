@@ -61,88 +61,26 @@ def subagent_sink(sink: Sink, subagent_run_id: str | None) -> Sink:
     return sink if subagent_run_id is None else SubagentSink(sink, subagent_run_id)
 
 
-class PublicCallIds:
-    """The ids under which the client knows the tool calls of one run.
-
-    Models may number their calls, and two agents may use the same number. A call keeps its model's
-    id unless another agent's call has it already: a client has one call under one id (AG-UI 1.0,
-    tool calls).
-
-    Args:
-        conversation: The client's messages. It is an attribute too.
-    """
-
-    def __init__(self, conversation: Conversation) -> None:
-        self.conversation = conversation
-        self._ids: dict[tuple[str | None, str], str] = {}
-        self._withdrawn: set[str] = set()
-
-    def withdraw(self, call_ids: set[str]) -> None:
-        """Use these ids for no other call: the client has a result for each."""
-        self._withdrawn |= call_ids
-        self._ids = {key: public for key, public in self._ids.items() if public not in call_ids}
-
-    def assign(self, subagent_run_id: str | None, call_id: str) -> str:
-        """Return the public id of a call that is about to be emitted; `call_id` is the model's."""
-        public = self._ids.get((subagent_run_id, call_id))
-        if public is None:
-            holder = self.conversation.holders.get(call_id)
-            free = (
-                holder is None
-                or self.conversation.sources.get(holder, AGENT).subagent_run_id == subagent_run_id
-            )
-            public = call_id if free else _prefixed(subagent_run_id, call_id)
-            while public in self._withdrawn:
-                public = _prefixed(subagent_run_id, public)
-            self._ids[subagent_run_id, call_id] = public
-        return public
-
-    def find(self, subagent_run_id: str | None, call_id: str) -> str:
-        """Return the public id of a call that was emitted, in this run or in an earlier one."""
-        public = self._ids.get((subagent_run_id, call_id))
-        if public is None:
-            prefixed = _prefixed(subagent_run_id, call_id)
-            public = prefixed if prefixed in self.conversation.holders else call_id
-        return public
-
-    def find_asked(self, subagent_run_id: str | None, call_id: str | None) -> str | None:
-        """Return the public id of a call that needs an approval; None if it is only known as
-        another agent's.
-        """
-        public = self.find(subagent_run_id, call_id) if call_id is not None else None
-        others = {
-            agent
-            for (agent, _), known in self._ids.items()
-            if known == public and agent != subagent_run_id
-        }
-        return None if others else public
-
-
-def _prefixed(subagent_run_id: str | None, call_id: str) -> str:
-    return f"{subagent_run_id or 'agent'}:{call_id}"
-
-
 class SubagentTracker:
     """The subagents of one run.
 
     Args:
         sink: Receives the events.
         mode: How clients see subagents.
-        call_ids: Finds the tool calls that start subagents.
+        conversation: Has the tool calls that start subagents.
         close: Closes the open messages and steps of a subagent, by its id.
 
     Attributes:
-        call_ids: As given.
         hidden: Whether the client sees nothing of subagents.
     """
 
     def __init__(
-        self, sink: Sink, mode: Subagents, call_ids: PublicCallIds, close: Callable[[str], None]
+        self, sink: Sink, mode: Subagents, conversation: Conversation, close: Callable[[str], None]
     ) -> None:
         self._sink = sink
         self._attributed = mode == "attributed"
         self.hidden = mode == "hidden"
-        self.call_ids = call_ids
+        self._conversation = conversation
         self._close = close
         self._started: dict[str, SubagentRun] = {}
         # By id, the subagents that each has started itself.
@@ -181,17 +119,15 @@ class SubagentTracker:
 
     def _start_event(self, subagent: SubagentRun, parent: str | None) -> agui.SubagentStartedEvent:
         around = subagent.parent.id if subagent.parent is not None else None
-        call_id = (
-            self.call_ids.find(around, subagent.call_id) if subagent.call_id is not None else ""
-        )
-        message_id = self.call_ids.conversation.holders.get(call_id)
+        call = self._conversation.find_call(subagent.call_id, around)
+        is_shown = call is not None and call.is_shown
         return agui.SubagentStartedEvent(
             subagent_run_id=subagent.id,
             name=clean_text(subagent.name),
             description=clean_text(subagent.description) if subagent.description else None,
             parent_subagent_run_id=parent,
-            parent_tool_call_id=call_id if message_id is not None else None,
-            parent_message_id=message_id,
+            parent_tool_call_id=call.id if call is not None and is_shown else None,
+            parent_message_id=call.holder.id if call is not None and is_shown else None,
         )
 
     # -- interrupts -------------------------------------------------------------------------------
@@ -225,10 +161,24 @@ class SubagentTracker:
             subagent_run_id = subagent.id if subagent is not None else interrupt.subagent_run_id
             ids = {
                 "subagent_run_id": subagent_run_id if self._attributed else None,
-                "tool_call_id": self.call_ids.find_asked(subagent_run_id, interrupt.tool_call_id),
+                "tool_call_id": self._asked_call(subagent_run_id, interrupt.tool_call_id),
             }
             result.append(interrupt.model_copy(update=ids))
         return result
+
+    def _asked_call(self, subagent_run_id: str | None, call_id: str | None) -> str | None:
+        """Return the client's id of a call that needs an approval; None if it is only known as
+        another agent's.
+        """
+        call = self._conversation.find_call(call_id, subagent_run_id)
+        if call is not None:
+            return call.id
+        return None if call_id is None or self._conversation.call(call_id) is not None else call_id
+
+    def call_id(self, subagent: SubagentRun | None, own_id: str) -> str:
+        """Return the client's id of the call that an agent's model knows by this id."""
+        call = self._conversation.find_call(own_id, subagent.id if subagent is not None else None)
+        return call.id if call is not None else own_id
 
     # -- the end ----------------------------------------------------------------------------------
 

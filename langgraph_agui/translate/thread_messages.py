@@ -7,8 +7,7 @@ or that the user has edited away, leave the client too.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, cast
 
 from ag_ui.core import AssistantMessage, Message, TextPart, ToolMessage, UserMessage
@@ -20,14 +19,14 @@ from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.content import is_unanswered
 from langgraph_agui.messages.conversation import (
     Conversation,
+    Record,
     gone_messages,
     merge_messages,
     without_gone,
 )
-from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec
+from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
 from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
 from langgraph_agui.protocol.json import canonical_json, dump_json, same_arguments
-from langgraph_agui.translate.subagents import PublicCallIds
 
 _Content: TypeAlias = tuple[str, tuple[str | None, ...]]
 
@@ -37,7 +36,7 @@ class ThreadMessages:
     which public ids.
 
     Args:
-        call_ids: The client's ids of tool calls.
+        conversation: The client's messages.
         codec: Encodes the values of messages that were not streamed.
         held: The client's messages when the run begins.
         may_remove: Whether the graph may remove messages.
@@ -49,14 +48,13 @@ class ThreadMessages:
 
     def __init__(
         self,
-        call_ids: PublicCallIds,
+        conversation: Conversation,
         codec: EncryptedValueCodec,
         held: Sequence[Message],
         *,
         may_remove: bool,
     ) -> None:
-        self._conversation = call_ids.conversation
-        self._call_ids = call_ids
+        self._conversation = conversation
         self._codec = codec
         self._held = held
         self._may_remove = may_remove
@@ -64,7 +62,6 @@ class ThreadMessages:
         self._thread: Sequence[BaseMessage] = ()
         self._before: dict[str, BaseMessage] = {}
         self.now: Sequence[BaseMessage] = ()
-        self._aliases: dict[str, str] = {}
         self._differing: set[str] = set()
         # By the client's ids, messages that it holds and that were gone before the run, or that the
         # graph has removed.
@@ -87,7 +84,7 @@ class ThreadMessages:
             # A graph that puts something in the place of several turns has summed them up, however
             # it removes them.
             if found is self._gone or sum(message.type == "human" for message in removed) <= 1:
-                found.update(self.public_id(message.id) for message in removed)
+                found.update(self._conversation.public_id(message.id) for message in removed)
         self.now = messages
 
     def remove(self, message_ids: Iterable[str]) -> None:
@@ -105,41 +102,27 @@ class ThreadMessages:
         """Return the conversation as it was before the run, and the messages that the thread has
         had.
         """
-        ids = PublicCallIds(Conversation(self._held))
-        thread = ThreadMessages(ids, self._codec, self._held, may_remove=self._may_remove)
+        conversation = Conversation(self._held)
+        thread = ThreadMessages(conversation, self._codec, self._held, may_remove=self._may_remove)
         thread.set_initial(self._thread)
         thread.find_gone(self._past)
         return thread.snapshot(), self._past
 
-    def alias(self, state_id: str, public_id: str) -> None:
-        """Note that the client knows the message `state_id` as `public_id`."""
-        self._aliases[state_id] = self._aliases.get(public_id, public_id)
-
-    def forget(self, public_id: str) -> set[str]:
-        """Forget a message that the client loses; return the ids under which the state may bring it
-        back.
-        """
-        found = {state_id for state_id, public in self._aliases.items() if public == public_id}
-        for state_id in found:
-            del self._aliases[state_id]
-        return {public_id, *found}
-
-    def public_id(self, state_id: str | None) -> str:
-        """Return the id under which the client knows the message `state_id`."""
-        return self._aliases.get(state_id or "", state_id or "")
-
     def snapshot(self) -> list[Message]:
         """Return the client's messages with the state's among them."""
+        self._conversation.pair([one for one in self.now if agui_role(one) is not None])
         visible = [message for message in self.now if self._is_visible(message)]
         self._find_lost_ids(visible)
         merged = merge_messages(
             self._conversation.messages(), [self._convert(message) for message in visible]
         )
-        removed = self._gone | self._replaced.intersection(map(self.public_id, self._named))
+        removed = self._gone | self._replaced.intersection(
+            map(self._conversation.public_id, self._named)
+        )
         gone = removed | self._settled_too_early(merged)
         if not gone:
             return merged
-        kept = {self.public_id(message.id) for message in self.now}
+        kept = {self._conversation.public_id(message.id) for message in self.now}
         return without_gone(merged, gone - kept, kept)
 
     def _settled_too_early(self, merged: Sequence[Message]) -> set[str]:
@@ -151,121 +134,120 @@ class ThreadMessages:
             for one in merged
             if isinstance(one, ToolMessage) and is_unanswered(one)
         }
-        results = self.now if ours else ()
-        return {
-            ours[one.tool_call_id]
-            for one in results
-            if isinstance(one, LCToolMessage) and one.tool_call_id in ours
-        }
+        records = [self._conversation.of_graph(one.id) for one in self.now if ours]
+        calls = [record.answers for record in records if record is not None]
+        return {ours[call.id] for call in calls if call is not None and call.id in ours}
 
     def _is_visible(self, message: BaseMessage) -> bool:
         if not message.id or message.id in self.hidden or agui_role(message) is None:
             return False
-        if message.id in self._conversation.ids or not isinstance(message, LCToolMessage):
-            return True
+        record = self._conversation.of_graph(message.id)
         # the result of a hidden call is hidden
-        return message.tool_call_id in self._conversation.call_names
+        return not isinstance(message, LCToolMessage) or (
+            record is not None and (record.content is not None or record.answers is not None)
+        )
 
     def _find_lost_ids(self, visible: Sequence[BaseMessage]) -> None:
         """Find messages that the client holds under an id of an earlier run, which the thread does
         not know.
 
         A node that streams a model may store the same words under an id of its own, or under that
-        of a subagent's message: only the run itself knew both. A run that is killed may have
-        emitted a result that was never saved: its call is answered as interrupted.
+        of a subagent's message: only the run itself knew both. Those with calls are found by them.
         """
         lost = self._without_copy(visible)
         if not lost:
             return
+        conversation = self._conversation
         claimed = {
-            self.public_id(message.id) for message in visible if message.id not in self._differing
+            conversation.public_id(message.id)
+            for message in visible
+            if message.id not in self._differing
         }
-        held_ids: defaultdict[_Content | str, deque[str]] = defaultdict(deque)
-        for held in self._conversation.messages():
-            if held.id in claimed or held.id in self._conversation.turns:
+        held_ids: defaultdict[_Content, deque[Record]] = defaultdict(deque)
+        for held in conversation.messages():
+            record = conversation.get(held.id)
+            if record is None or record.turn is not None or held.id in claimed:
                 continue
-            if isinstance(held, ToolMessage):
-                held_ids[held.tool_call_id].append(held.id)
-            elif isinstance(held, AssistantMessage) and held.id not in self._conversation.sources:
-                content = (held.content or "", tuple(call.id for call in held.tool_calls or ()))
-                held_ids[content].append(held.id)
+            if isinstance(held, AssistantMessage) and record.source.subagent_run_id is None:
+                content = held.content or "", tuple(call.own_id for call in record.calls)
+                held_ids[content].append(record)
         for message in lost:
             message_id = cast("str", message.id)
-            if isinstance(message, LCToolMessage):
-                found = held_ids.get(message.tool_call_id)
-            else:
-                own = AssistantTurn.from_message(
-                    message, message_id, values=self._codec
-                ).assistant_message()
-                found = held_ids.get(
-                    (own.content or "", tuple(call["id"] for call in message.tool_calls))
-                )
+            own = AssistantTurn.from_message(message, message_id, values=self._codec)
+            text = own.assistant_message().content or ""
+            found = held_ids.get((text, tuple(str(call["id"]) for call in message.tool_calls)))
             if found:
-                self._aliases[message_id] = found.popleft()
+                conversation.name(message_id, found.popleft())
 
-    def _without_copy(self, visible: Sequence[BaseMessage]) -> list[AIMessage | LCToolMessage]:
+    def _without_copy(self, visible: Sequence[BaseMessage]) -> list[AIMessage]:
         """Return the messages of which the client has no copy, or one of other words; note the
         latter.
         """
-        known, aliases = self._conversation.ids, self._aliases
-        lost: list[AIMessage | LCToolMessage] = []
+        lost: list[AIMessage] = []
         self._differing.clear()
         for message in visible:
-            if not isinstance(message, AIMessage | LCToolMessage):
+            if not isinstance(message, AIMessage):
                 continue
-            message_id = cast("str", message.id)
-            public = aliases.get(message_id, message_id)
-            if public not in known:
+            record = self._conversation.of_graph(message.id)
+            if record is None or record.content is None:
                 lost.append(message)
-            elif isinstance(message, AIMessage) and self._differs(message, public):
-                self._differing.add(message_id)
+            elif self._differs(message, record):
+                self._differing.add(cast("str", message.id))
                 lost.append(message)
         return lost
 
-    def _differs(self, message: AIMessage, public: str) -> bool:
+    def _differs(self, message: AIMessage, record: Record) -> bool:
         """Return whether the client holds other words or calls than the thread: its connection
         broke in the middle.
         """
-        held = self._conversation.find(public)
-        if not isinstance(held, AssistantMessage) or _says(held, message):
+        held = record.content
+        if not isinstance(held, AssistantMessage) or _says(record, held, message):
             return False
-        public_call = partial(
-            self._call_ids.find, self._conversation.sources.get(public, AGENT).subagent_run_id
-        )
         turn = AssistantTurn.from_message(
-            message, public, values=self._codec, public_call=public_call
+            message, record.id, values=self._codec, new_call_id=self._ids_of_calls(message)
         )
         return _words(held) != _words(turn.assistant_message())
 
-    def _is_stale(self, message: BaseMessage, public: str) -> bool:
+    def _ids_of_calls(self, message: BaseMessage) -> Callable[[str], str]:
+        """Return the client's ids of a message's calls, as a function of the model's."""
+        calls = self._conversation.calls_in(message)
+
+        def next_id(own_id: str) -> str:
+            call = next((one for one in calls if one.own_id == own_id), None)
+            if call is None:
+                return own_id
+            calls.remove(call)
+            return call.id
+
+        return next_id
+
+    def _is_stale(self, message: BaseMessage, record: Record) -> bool:
         """Return whether the client's copy of a message is older than the thread's, or only a part
         of it.
         """
+        if record.source.subagent_run_id is not None:
+            return True  # the root graph holds it, so it is the conversation's
         if not isinstance(message, AIMessage):
-            return self._is_edited(message, public)
-        is_partial = message.id in self._differing and public not in self._conversation.sources
-        return is_partial and self._differs(message, public)
+            return self._is_edited(message, record)
+        return message.id in self._differing and self._differs(message, record)
 
-    def _is_edited(self, message: BaseMessage, public: str) -> bool:
+    def _is_edited(self, message: BaseMessage, record: Record) -> bool:
         """Return whether the user has edited a message in another tab: it has other words than the
         client's copy.
         """
-        held = self._conversation.find(public)
+        held = record.content
         return isinstance(held, UserMessage) and _text(held) != message.text
 
     def _convert(self, message: BaseMessage) -> tuple[str, Sequence[Message]]:
         """Return the public id that marks the message's place, and the AG-UI messages to put there,
         if any.
         """
-        conversation, public = self._conversation, self.public_id(message.id)
-        live, held = conversation.turns.get(public), public in conversation.ids
+        conversation = self._conversation
+        record = conversation.of_graph(message.id) or Record(message.id or "")
+        live, held, public = record.turn, record.content is not None, record.id
         before = self._before.get(message.id or "")
-        if live is None and held and before is message and not self._is_stale(message, public):
+        if live is None and held and before is message and not self._is_stale(message, record):
             return public, ()  # this run did not touch it
-        source = conversation.sources.get(public, AGENT)
-        if source.subagent_run_id is not None:  # the state holds it
-            source = source._replace(in_thread=True)
-        public_call = partial(self._call_ids.find, source.subagent_run_id)
         match agui_role(message):
             case "assistant":
                 own = {block.id for block in live.blocks} if live is not None else set[str]()
@@ -276,26 +258,24 @@ class ThreadMessages:
                     ids,
                     self._codec,
                     like=live,
-                    source=source,
-                    public_call=public_call,
+                    new_call_id=self._ids_of_calls(message),
                 )
                 if live is not None and live.same_content(turn):
                     return public, ()
                 if isinstance(message, AIMessage):
                     turn.encode_values(message)
                 alone = Conversation()
-                alone.append_turn(turn)
+                alone.append_turn(Record(public, turn=turn))
                 return public, alone.messages()
             case "tool":
-                result = cast("LCToolMessage", message)
-                call_id = public_call(result.tool_call_id)
-                name = conversation.call_names.get(call_id)
-                return public, [tool_message(result, public, self._codec, name, source, call_id)]
+                result, call = cast("LCToolMessage", message), record.answers
+                name, call_id = (call.name, call.id) if call is not None else (None, None)
+                return public, [tool_message(result, public, self._codec, name, call_id=call_id)]
             case _:
                 was_changed = before is not None and before.content != message.content
-                if held and not was_changed and not self._is_edited(message, public):
+                if held and not was_changed and not self._is_stale(message, record):
                     return public, ()
-                return public, [user_message(message, public, self._codec, source)]
+                return public, [user_message(message, public, self._codec)]
 
 
 def _text(message: UserMessage) -> str:
@@ -312,7 +292,7 @@ def _words(message: AssistantMessage) -> tuple[str, list[tuple[str, str]]]:
     return message.content or "", calls
 
 
-def _says(held: AssistantMessage, message: AIMessage) -> bool:
+def _says(record: Record, held: AssistantMessage, message: AIMessage) -> bool:
     """Return whether the client's copy plainly has the message's text and calls. Cheap: each run
     asks it of each.
     """
@@ -321,8 +301,9 @@ def _says(held: AssistantMessage, message: AIMessage) -> bool:
         return False
     if not calls or len(calls) != len(message.tool_calls):
         return len(calls) == len(message.tool_calls)
-    pairs = zip(calls, message.tool_calls, strict=True)
+    own_ids = [call.own_id for call in record.calls]
+    pairs = zip(calls, own_ids, message.tool_calls, strict=True)
     return all(
-        one.id == call["id"] and same_arguments(one.function.arguments, dump_json(call["args"]))
-        for one, call in pairs
+        own_id == call["id"] and same_arguments(one.function.arguments, dump_json(call["args"]))
+        for one, own_id, call in pairs
     )

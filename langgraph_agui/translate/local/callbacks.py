@@ -28,7 +28,7 @@ from langgraph_agui.messages.extract import extract_all
 from langgraph_agui.messages.hidden import EVERYTHING, Hidden
 from langgraph_agui.translate.local.run_tree import RunTree, ToolRun
 from langgraph_agui.translate.local.sequencer import StreamPosition, StreamSequencer
-from langgraph_agui.translate.message_tracker import ModelCall
+from langgraph_agui.translate.model_call import ModelCall
 from langgraph_agui.translate.run_events import RunEvents
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from langgraph.pregel.remote import RemoteException
 
 from langgraph_agui.kernel.configs import graph_of, namespace_of, subagent_run_id
 from langgraph_agui.kernel.errors import ErrorCode
-from langgraph_agui.translate.message_tracker import ModelCall
+from langgraph_agui.translate.model_call import ModelCall
 from langgraph_agui.translate.run_events import RunEvents
 from langgraph_agui.translate.state_view import Namespace
 from langgraph_agui.translate.subagents import SubagentRun
