@@ -117,6 +117,7 @@ class AssistantTurn:
         self.message_id = message_id
         self.source = source
         self._new_call_id = new_call_id
+        self._call_ids: set[str] = set()
         self._hidden = hidden
         # The calls that are hidden, by index or id, and the last call.
         self._hidden_calls: set[Hashable] = set()
@@ -295,7 +296,9 @@ class AssistantTurn:
     def _call_id(self, own_id: str) -> str:
         if self._new_call_id is not None:
             return self._new_call_id(own_id)
-        return free_call_id(own_id, self.message_id, {one.id for one in self.of_kind("call")})
+        call_id = free_call_id(own_id, self.message_id, self._call_ids)
+        self._call_ids.add(call_id)
+        return call_id
 
     def of_kind(self, kind: BlockKind) -> list[Block]:
         """Return the blocks of this kind, in order."""

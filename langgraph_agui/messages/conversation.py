@@ -106,6 +106,8 @@ class Conversation:
         self.shares_ids = False
         # By the client's ids, withdrawn ones too: no id is used twice.
         self._calls: dict[str, Call] = {}
+        # Calls that the client does not have, though it has their results.
+        self._orphans: list[Call] = []
         # By the model's ids.
         self._repeated: defaultdict[str, list[Call]] = defaultdict(list)
         # What the client has, but results; the first one only holds those before all messages.
@@ -119,7 +121,11 @@ class Conversation:
         record = self._records[message.id] = Record(message.id, message, source)
         if isinstance(message, ToolMessage):
             self._order[-1].results.append(record)
-            self._link(record, self._calls.get(message.tool_call_id))
+            call_id = message.tool_call_id
+            if (call := self._calls.get(call_id)) is None:
+                call = self._calls[call_id] = Call(call_id, call_id, record)
+                self._orphans.append(call)
+            self._link(record, call)
             return
         self._order.append(record)
         if isinstance(message, AssistantMessage):
@@ -336,14 +342,13 @@ class Conversation:
         if not own:
             return []
         record = self._record_of(message)
-        left, found = list(record.calls), list[Call]()
+        known, found = by_own_id(record.calls), list[Call]()
         for own_id, name in own:
-            call = next((call for call in left if call.own_id == own_id), None)
-            if call is None:
+            if known[own_id]:
+                call = known[own_id].popleft()
+            else:
                 call = self._new_call(record, own_id)
                 call.name = name
-            else:
-                left.remove(call)
             found.append(call)
         return found
 
@@ -354,6 +359,10 @@ class Conversation:
         was killed may have sent what it never saved, and nodes store messages under other ids.
         """
         ids = {message.id for message in thread}
+        for call in self._orphans:
+            if call.holder.id in ids and self._calls.get(call.id) is call:
+                del self._calls[call.id]
+                call.holder.answers = None
         waiting: dict[str, deque[Call]] = {}
         for message in thread:
             if isinstance(message, LCToolMessage):
@@ -361,10 +370,7 @@ class Conversation:
                     self._take_result(message, calls.popleft(), ids)
             elif own := _visible_calls(message):
                 self._find_held(message, own, ids)
-                of_message: defaultdict[str, deque[Call]] = defaultdict(deque)
-                for call in self.calls_in(message):
-                    of_message[call.own_id].append(call)
-                waiting.update(of_message)
+                waiting.update(by_own_id(self.calls_in(message)))
 
     def _take_result(
         self, message: LCToolMessage, call: Call, thread: Container[str | None]
@@ -400,6 +406,14 @@ class Conversation:
             record = Record(message.id or "")
             self.add(record)
         return record
+
+
+def by_own_id(calls: Iterable[Call]) -> defaultdict[str, deque[Call]]:
+    """Return calls by the model's ids, each list in order."""
+    found: defaultdict[str, deque[Call]] = defaultdict(deque)
+    for call in calls:
+        found[call.own_id].append(call)
+    return found
 
 
 def _visible_calls(message: BaseMessage) -> list[tuple[str, str]]:

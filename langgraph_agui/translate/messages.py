@@ -326,8 +326,11 @@ class RunMessages:
     # -- messages that no graph keeps -------------------------------------------------------------
 
     def _track(self, record: Record | None, namespace: str, *, is_kept: bool = False) -> None:
-        """Note the task that has made a message, or whose graph keeps it (none: the root's)."""
-        if record is None:
+        """Note the task that has made a message, or whose graph keeps it (none: the root's).
+
+        Results go with the message that holds their call.
+        """
+        if record is None or record.answers is not None:
             return
         self._untrack(record)
         record.task, record.is_kept = namespace, is_kept

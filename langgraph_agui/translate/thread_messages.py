@@ -20,6 +20,7 @@ from langgraph_agui.messages.content import is_unanswered
 from langgraph_agui.messages.conversation import (
     Conversation,
     Record,
+    by_own_id,
     gone_messages,
     merge_messages,
     without_gone,
@@ -210,16 +211,8 @@ class ThreadMessages:
 
     def _ids_of_calls(self, message: BaseMessage) -> Callable[[str], str]:
         """Return the client's ids of a message's calls, as a function of the model's."""
-        calls = self._conversation.calls_in(message)
-
-        def next_id(own_id: str) -> str:
-            call = next((one for one in calls if one.own_id == own_id), None)
-            if call is None:
-                return own_id
-            calls.remove(call)
-            return call.id
-
-        return next_id
+        calls = by_own_id(self._conversation.calls_in(message))
+        return lambda own_id: calls[own_id].popleft().id if calls[own_id] else own_id
 
     def _is_stale(self, message: BaseMessage, record: Record) -> bool:
         """Return whether the client's copy of a message is older than the thread's, or only a part
