@@ -147,6 +147,24 @@ class LocalGraphAdapter(GraphAdapter):
             found.append(LocalGraphAdapter(graph))
         return found
 
+    def shares_messages(self, namespace: Sequence[str], messages_key: str) -> bool | None:
+        """Return whether a graph that is a node shares the conversation of the graph around it.
+
+        Args:
+            namespace: Where the graph runs.
+            messages_key: The state channel that holds the conversation.
+
+        Returns:
+            None if the node is no graph itself.
+        """
+        inner = self.subgraphs_at(namespace)
+        if not inner:
+            return None
+        around = inner[-2] if len(inner) > 1 else self
+        graphs = (around, inner[-1])
+        keeps = all(graph.keeps_messages(messages_key) for graph in graphs)
+        return keeps and inner[-1].outputs(messages_key)
+
     def needs_overwrite(self, channel: str, present: bool) -> bool:
         """See `GraphAdapter`."""
         known = self.graph.channels.get(channel)

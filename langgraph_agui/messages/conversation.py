@@ -122,10 +122,10 @@ class Conversation:
         if isinstance(message, ToolMessage):
             self._order[-1].results.append(record)
             call_id = message.tool_call_id
-            if (call := self._calls.get(call_id)) is None:
-                call = self._calls[call_id] = Call(call_id, call_id, record)
-                self._orphans.append(call)
-            self._link(record, call)
+            if call_id not in self._calls:
+                self._calls[call_id] = Call(call_id, call_id, record)
+                self._orphans.append(self._calls[call_id])
+            self._link(record, self._calls[call_id])
             return
         self._order.append(record)
         if isinstance(message, AssistantMessage):
@@ -359,10 +359,10 @@ class Conversation:
         was killed may have sent what it never saved, and nodes store messages under other ids.
         """
         ids = {message.id for message in thread}
-        for call in self._orphans:
-            if call.holder.id in ids and self._calls.get(call.id) is call:
-                del self._calls[call.id]
-                call.holder.answers = None
+        for orphan in self._orphans:
+            if orphan.holder.id in ids and self._calls.get(orphan.id) is orphan:
+                del self._calls[orphan.id]
+                orphan.holder.answers = None
         waiting: dict[str, deque[Call]] = {}
         for message in thread:
             if isinstance(message, LCToolMessage):

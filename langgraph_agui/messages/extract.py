@@ -48,6 +48,18 @@ def extract_messages(value: object, key: str) -> list[BaseMessage]:
     return found
 
 
+def message_ids(value: object, key: str) -> set[str]:
+    """Return the ids of the messages in a node's input, or in its JSON; see `extract_messages` for
+    the arguments.
+    """
+    found = {message.id for message in extract_messages(value, key) if message.id}
+    listed = value.get(key) if isinstance(value, Mapping) else None
+    for one in listed if isinstance(listed, list) else ():
+        if isinstance(one, Mapping) and isinstance(one.get("id"), str):
+            found.add(one["id"])
+    return found
+
+
 def extract_removals(value: object, key: str) -> list[str]:
     """Return the ids of the messages that a node removes one by one; see `extract_messages` for the
     arguments.

@@ -322,6 +322,11 @@ class RunEvents:
         if not self.subagents.hides(subagent):
             self.steps.start(run_id, node, self.subagents.announce(subagent), namespace)
 
+    def restart_graph(self, namespace: str) -> None:
+        """A graph inside another begins anew, at its checkpoint namespace."""
+        self.messages.restart_graph(namespace)
+        self._emit_withdrawals()
+
     def end_node(
         self,
         run_id: UUID,

@@ -19,14 +19,14 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, GenerationChunk, LLMResult
 from langgraph.constants import TAG_HIDDEN, TAG_NOSTREAM
-from langgraph.errors import GraphBubbleUp, GraphInterrupt
+from langgraph.errors import GraphBubbleUp, GraphInterrupt, ParentCommand
 
 from langgraph_agui.compat.outputs import read_hidden
-from langgraph_agui.kernel.configs import namespace_of
+from langgraph_agui.kernel.configs import graph_of, namespace_of
 from langgraph_agui.kernel.errors import ErrorCode, RunStopped
 from langgraph_agui.messages.extract import extract_all
 from langgraph_agui.messages.hidden import EVERYTHING, Hidden
-from langgraph_agui.translate.local.run_tree import RunTree, ToolRun
+from langgraph_agui.translate.local.run_tree import RunTree, SharesMessages, ToolRun
 from langgraph_agui.translate.local.sequencer import StreamPosition, StreamSequencer
 from langgraph_agui.translate.model_call import ModelCall
 from langgraph_agui.translate.run_events import RunEvents
@@ -91,6 +91,7 @@ class CallbackSource(BaseCallbackHandler):
 
     Args:
         run_events: Receives the calls.
+        shares_messages: See `RunTree`.
 
     Attributes:
         runs: Where the runs of LangChain are in the graph.
@@ -102,7 +103,9 @@ class CallbackSource(BaseCallbackHandler):
     raise_error = True
     ignore_llm = False  # a property in LangChain, read for every token
 
-    def __init__(self, run_events: RunEvents) -> None:
+    def __init__(
+        self, run_events: RunEvents, shares_messages: SharesMessages = lambda _: None
+    ) -> None:
         self._run_events = run_events
         self._messages = run_events.messages
         self._key = run_events.messages_key
@@ -113,7 +116,7 @@ class CallbackSource(BaseCallbackHandler):
         # The hidden parts of the messages of this run's models, by id.
         self._hidden_messages: dict[str, Hidden] = {}
         self._outputs = ToolOutputs()
-        self.runs = RunTree()
+        self.runs = RunTree(self._key, shares_messages)
         self.stopped = False
 
     def deliver(self, position: StreamPosition | None, call: Callable[[], None]) -> None:
@@ -218,7 +221,7 @@ class CallbackSource(BaseCallbackHandler):
         """A chain begins. It matters if it is a node's own run, or later turns out to be a
         graph's.
         """
-        self.runs.enter(run_id, parent_run_id, name or "")
+        self.runs.enter(run_id, parent_run_id, name or "", given=inputs)
         if not metadata or not name or name != metadata.get("langgraph_node"):
             return
         namespace = namespace_of(metadata)
@@ -226,7 +229,10 @@ class CallbackSource(BaseCallbackHandler):
             namespace and self.runs.find(parent_run_id).node == namespace
         ):
             return  # a chain inside the node that happens to have its name
-        location = self.runs.enter_node(run_id, parent_run_id, namespace, tags or ())
+        location, begins = self.runs.enter_node(run_id, parent_run_id, namespace, tags or ())
+        if begins and metadata.get("langgraph_step") == 1:  # it does not go on from a checkpoint
+            restart = partial(self._run_events.restart_graph, graph_of(namespace))
+            self.deliver(None, restart)
         self._inputs[run_id] = inputs
         start = partial(self._run_events.start_node, run_id, name, location.subagent, namespace)
         self.deliver(location.position("start"), start)
@@ -234,41 +240,49 @@ class CallbackSource(BaseCallbackHandler):
     def on_chain_end(self, outputs: object, *, run_id: UUID, **kwargs: object) -> None:
         """A chain has ended."""
         if run_id in self._inputs:
-            location, inputs = (
-                self.runs.find(run_id),
-                partial(extract_all, self._inputs.pop(run_id), self._key),
-            )
-            output = self._messages.copies.read_output(
-                outputs, self._key, location.node, location.subagent
-            )
-            for message, streamed_id in output.with_copies:
-                # It gets an id before the state gives it one, as LangGraph would.
-                message.id = message.id or streamed_id or str(uuid4())
-                # a node that streams its model returns a message of its own
-                if message.id in self._hidden_messages:
-                    self._hidden_messages[message.id].mark(message)
-            end = partial(
-                self._run_events.end_node, run_id, output, inputs, location.subagent, location.node
-            )
-            self.deliver(location.position("end"), end)
+            self._end_node(run_id, outputs)
         if (subagent := self.runs.leave(run_id)) is not None:
             self.deliver(None, partial(self._run_events.end_subagent, subagent))
 
+    def _end_node(self, run_id: UUID, outputs: object) -> None:
+        location = self.runs.find(run_id)
+        inputs = partial(extract_all, self._inputs.pop(run_id), self._key)
+        output = self._messages.copies.read_output(
+            outputs, self._key, location.node, location.subagent
+        )
+        for message, streamed_id in output.with_copies:
+            # It gets an id before the state gives it one, as LangGraph would.
+            message.id = message.id or streamed_id or str(uuid4())
+            # a node that streams its model returns a message of its own
+            if message.id in self._hidden_messages:
+                self._hidden_messages[message.id].mark(message)
+        end = partial(
+            self._run_events.end_node, run_id, output, inputs, location.subagent, location.node
+        )
+        self.deliver(location.position("end"), end)
+
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
-        """A chain failed or was interrupted."""
+        """A chain failed, was interrupted, or has handed over to the graph around it."""
         if run_id in self._inputs:
-            del self._inputs[run_id]
-            location = self.runs.find(run_id)
-            # Only a pause ends the task for sure: after a failure LangGraph may try the node again.
-            paused = isinstance(error, GraphInterrupt)
-            position = location.position("end") if paused else ("soon", str(run_id))
-            self._deliver_failure(position, partial(self._run_events.steps.finish, run_id))
-            if paused and error.args:
-                self._deliver_failure(
-                    None, partial(self._run_events.pause, error.args[0], location.subagent)
-                )
+            if (update := _handed_over(error, self.runs.find(run_id).node)) is not None:
+                with suppress(RunStopped):
+                    self._end_node(run_id, update)
+            else:
+                self._fail_node(run_id, error)
         if (subagent := self.runs.leave(run_id)) is not None:
             self._deliver_failure(None, partial(self._run_events.end_subagent, subagent, error))
+
+    def _fail_node(self, run_id: UUID, error: BaseException) -> None:
+        del self._inputs[run_id]
+        location = self.runs.find(run_id)
+        # Only a pause ends the task for sure: after a failure LangGraph may try the node again.
+        paused = isinstance(error, GraphInterrupt)
+        position = location.position("end") if paused else ("soon", str(run_id))
+        self._deliver_failure(position, partial(self._run_events.steps.finish, run_id))
+        if paused and error.args:
+            self._deliver_failure(
+                None, partial(self._run_events.pause, error.args[0], location.subagent)
+            )
 
     # -- tools and the rest -----------------------------------------------------------------------
 
@@ -355,13 +369,19 @@ class LoopCallbackSource(CallbackSource):
     Args:
         run_events: Receives the calls.
         fail: Receives an exception of `RunEvents` itself.
+        shares_messages: See `RunTree`.
 
     Attributes:
         sequencer: Puts the callbacks in order with the parts of the graph's stream.
     """
 
-    def __init__(self, run_events: RunEvents, fail: Callable[[Exception], None]) -> None:
-        super().__init__(run_events)
+    def __init__(
+        self,
+        run_events: RunEvents,
+        fail: Callable[[Exception], None],
+        shares_messages: SharesMessages,
+    ) -> None:
+        super().__init__(run_events, shares_messages)
         self._fail = fail
         self._loop = asyncio.get_running_loop()
         self.sequencer = StreamSequencer(self._loop)
@@ -408,6 +428,17 @@ class LoopCallbackSource(CallbackSource):
             call()
         except Exception as error:  # the loop calls this: nobody above could report the exception
             self._fail(error)
+
+
+def _handed_over(error: BaseException, task: str) -> object:
+    """Return the update of a command for the graph around, if this task of that graph takes it.
+
+    LangGraph raises such a command, and names the task in it on its way (`ParentCommand`).
+    """
+    command = error.args[0] if isinstance(error, ParentCommand) and error.args else None
+    if command is None or command.graph not in (task, task.rpartition("|")[2].partition(":")[0]):
+        return None
+    return command.update if command.update is not None else {}
 
 
 def text_chunk(token: object) -> AIMessageChunk:

@@ -5,19 +5,23 @@ report that a graph begins. A graph is known by its nodes, whose runs are childr
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 from uuid import UUID
 
 from langgraph_agui.kernel.configs import as_mapping, graph_of, subagent_run_id, task_id
+from langgraph_agui.messages.extract import message_ids
 from langgraph_agui.translate.local.sequencer import StreamPosition
 from langgraph_agui.translate.subagents import SubagentRun
 
 # The beginning of the tag that LangGraph gives to runs of nodes, and not to those of tasks
 # (functional API).
 _NODE_TAG: Final = "graph:step:"
+
+# Returns whether the graph at a namespace shares the conversation of the graph around it.
+SharesMessages: TypeAlias = Callable[[Sequence[str]], bool | None]
 
 # The name of a graph that was given none.
 _UNNAMED: Final = "LangGraph"
@@ -59,6 +63,8 @@ class RunLocation:
         node: The same, also in such a graph.
         subagent: The subagent that it belongs to.
         tool: The tool that it belongs to, inside that node.
+        given: Its input.
+        node_given: The input of that node.
     """
 
     name: str = ""
@@ -66,6 +72,8 @@ class RunLocation:
     node: str = ""
     subagent: SubagentRun | None = None
     tool: ToolRun | None = None
+    given: object = None
+    node_given: object = None
 
     def position(self, point: Literal["start", "end"]) -> StreamPosition | None:
         """Where in the stream the node starts or ends; None if the stream does not show this
@@ -78,13 +86,23 @@ _OUTSIDE: Final = RunLocation()
 
 
 class RunTree:
-    """The locations of the runs below one root run that have not ended."""
+    """The locations of the runs below one root run that have not ended.
 
-    def __init__(self) -> None:
+    Args:
+        messages_key: The state channel that holds the conversation.
+        shares_messages: Returns whether the graph at a namespace, a node of another graph, shares
+            that graph's conversation; None if the node is no graph itself.
+    """
+
+    def __init__(self, messages_key: str, shares_messages: SharesMessages) -> None:
+        self._key = messages_key
+        self._shares_messages = shares_messages
         self._locations: dict[UUID, RunLocation] = {}
-        self._graphs: dict[UUID, SubagentRun] = {}
+        # The running graphs inside others: who speaks in each, and the subagents among them.
+        self._graphs: dict[UUID, SubagentRun | None] = {}
+        self._subagents: dict[UUID, SubagentRun] = {}
         self._roots: set[UUID] = set()
-        self._by_namespace: dict[str, SubagentRun] = {}
+        self._by_namespace: dict[str, SubagentRun | None] = {}
         self._ids: set[str] = set()
         self._lock = threading.Lock()
 
@@ -97,49 +115,83 @@ class RunTree:
         return self._by_namespace.get("|".join(namespace))
 
     def enter(
-        self, run_id: UUID, parent: UUID | None, name: str, tool: ToolRun | None = None
+        self,
+        run_id: UUID,
+        parent: UUID | None,
+        name: str,
+        tool: ToolRun | None = None,
+        given: object = None,
     ) -> RunLocation:
         """A chain or a tool begins: it is where its parent is. Return where that is."""
         around = self.find(parent)
-        self._locations[run_id] = location = replace(around, name=name, tool=tool or around.tool)
+        self._locations[run_id] = location = replace(
+            around, name=name, tool=tool or around.tool, given=given
+        )
         return location
 
     def enter_node(
         self, run_id: UUID, parent: UUID | None, namespace: str, tags: Sequence[str]
-    ) -> RunLocation:
-        """A node begins. Return where it is. The first node of a graph inside another begins that
-        subagent.
+    ) -> tuple[RunLocation, bool]:
+        """A node begins. The first node of a graph inside another begins that graph.
+
+        Returns:
+            Where the node is, and whether it begins a graph inside another.
         """
         around = self.find(parent)
-        subagent, within = around.subagent, around.namespace
+        subagent, within, begins = around.subagent, around.namespace, False
         if parent is not None and any(tag.startswith(_NODE_TAG) for tag in tags):
             if around.node:
                 # the first nodes of a graph may begin at once, each in a thread of its own
                 with self._lock:
-                    subagent = self._graphs.get(parent) or self._start_subagent(
-                        parent, around, graph_of(namespace)
-                    )
+                    begins = parent not in self._graphs
+                    if begins:
+                        self._start_graph(parent, around, graph_of(namespace))
+                    subagent = self._graphs[parent]
             else:
                 self._roots.add(parent)
+        given = self.find(run_id).given
         streamed = within is not None and (not within or namespace.startswith(f"{within}|"))
-        location = RunLocation(around.name, namespace if streamed else None, namespace, subagent)
+        shown = namespace if streamed else None
+        location = RunLocation(
+            around.name, shown, namespace, subagent, given=given, node_given=given
+        )
         self._locations[run_id] = location
-        return location
+        return location, begins
 
-    def _start_subagent(self, graph: UUID, around: RunLocation, namespace: str) -> SubagentRun:
+    def _start_graph(self, graph: UUID, around: RunLocation, namespace: str) -> None:
+        if self._speaks_in_conversation(around, namespace):
+            speaker = around.subagent
+        else:
+            speaker = self._subagents[graph] = self._new_subagent(around, namespace)
+        self._graphs[graph] = speaker
+        if namespace:
+            self._by_namespace[namespace] = speaker
+
+    def _speaks_in_conversation(self, around: RunLocation, namespace: str) -> bool:
+        """Return whether a graph speaks in the conversation of the graph around it.
+
+        One that is a node does so if both share their messages, one that a node calls if it is
+        given messages of that conversation. One that a tool calls never does.
+        """
+        if around.tool is not None:
+            return False
+        shares = self._shares_messages(namespace.split("|"))
+        if shares is not None:
+            return shares
+        return bool(
+            message_ids(around.given, self._key) & message_ids(around.node_given, self._key)
+        )
+
+    def _new_subagent(self, around: RunLocation, namespace: str) -> SubagentRun:
         tool, task = around.tool, around.node.split("|")
         name = tool.name if tool is not None else task[-1].partition(":")[0]
-        subagent = SubagentRun(
+        return SubagentRun(
             id=self._new_id(task, namespace),
             name=around.name if around.name not in ("", _UNNAMED) else name,
             description=tool.description if tool is not None else None,
             call_id=tool.call_id if tool is not None else None,
             parent=around.subagent,
         )
-        self._graphs[graph] = subagent
-        if namespace:
-            self._by_namespace[namespace] = subagent
-        return subagent
 
     def _new_id(self, task: Sequence[str], namespace: str) -> str:
         """Return the id of the graph that `task` runs and that streams under `namespace`.
@@ -164,4 +216,5 @@ class RunTree:
     def leave(self, run_id: UUID) -> SubagentRun | None:
         """A run has ended. Return the subagent that it was, if it was one."""
         self._locations.pop(run_id, None)
-        return self._graphs.pop(run_id, None)
+        self._graphs.pop(run_id, None)
+        return self._subagents.pop(run_id, None)

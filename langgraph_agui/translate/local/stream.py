@@ -5,6 +5,7 @@ sequencer puts both in one order. They leave as calls of `RunEvents`.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias, TypedDict, cast
 
 from langchain_core.messages import BaseMessage
@@ -83,7 +84,8 @@ class LocalGraphRunner(GraphRunner):
     def __init__(self, graph: LocalGraphAdapter, run_events: RunEvents, fail: Fail) -> None:
         super().__init__(run_events, fail)
         self._graph = graph.graph
-        self._source = LoopCallbackSource(run_events, fail)
+        shares_messages = partial(graph.shares_messages, messages_key=run_events.messages_key)
+        self._source = LoopCallbackSource(run_events, fail, shares_messages)
         self._sequencer = self._source.sequencer
 
     def stop(self) -> None:
