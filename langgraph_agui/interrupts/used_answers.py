@@ -42,7 +42,7 @@ async def used_since_tools(graph: GraphAdapter, thread: Thread, messages_key: st
     stored, messages = thread.state, thread.messages
     call_id = getattr(messages[-1], "tool_call_id", "")
     while messages and getattr(messages[-1], "tool_call_id", None) == call_id:
-        if await graph.load_records(stored):
+        if any(_given(record) for record in await graph.load_records(stored)):
             return True
         if stored.parent_config is None:
             return False
@@ -66,8 +66,8 @@ class UsedAnswers:
     """The answers that a pause has been resumed with.
 
     Attributes:
-        records: One for each use: the `mark` of the input, and fingerprints of the answers `given`,
-            by request id.
+        records: The records beside the pause. That of a use has the `mark` of the input, and
+            fingerprints of the answers `given`, by request id.
     """
 
     records: Sequence[Mapping[str, object]] = ()

@@ -23,7 +23,8 @@ import json
 import mimetypes
 import re
 from base64 import b64encode
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, cast
@@ -477,15 +478,32 @@ def unanswered_calls(messages: Sequence[BaseMessage], *, at_end: bool = False) -
         messages: A conversation.
         at_end: Whether to return none if anything but results follows that message.
     """
-    answered: set[str] = set()
+    answered: list[str] = []
     for message in reversed(messages):
         if isinstance(message, AIMessage):
-            return [call for call in message.tool_calls if call["id"] not in answered]
+            return calls_without_result(message, answered)
         if isinstance(message, ToolMessage):
-            answered.add(message.tool_call_id)
+            answered.append(message.tool_call_id)
         elif at_end:
             break
     return []
+
+
+def calls_without_result(message: AIMessage, answered: Iterable[str]) -> list[ToolCall]:
+    """Return the calls of a message that have no result.
+
+    Args:
+        message: The message.
+        answered: The call ids of the results. Of calls with one id, the first are answered.
+    """
+    results = Counter(answered)
+    found: list[ToolCall] = []
+    for call in message.tool_calls:
+        if results[call["id"] or ""]:
+            results[call["id"] or ""] -= 1
+        else:
+            found.append(call)
+    return found
 
 
 def free_call_id(own_id: str, message_id: str, taken: Container[str]) -> str:

@@ -13,7 +13,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Container, Iterable, KeysView, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ag_ui.core import AssistantMessage, Message, ReasoningMessage, ToolMessage, UserMessage
 from langchain_core.messages import AIMessage, BaseMessage
@@ -66,6 +66,7 @@ class Record:
         is_kept: Whether that graph keeps it. If not, it goes when the task runs again.
         stays: Whether it stays though no graph keeps it: its author has sent it by himself.
         message: The message as the model or the node has returned it.
+        owner: The assistant message that a reasoning message belongs to, if this run emits it.
         is_named: Whether the graph is known to have it under another id than the client.
     """
 
@@ -80,12 +81,36 @@ class Record:
     is_kept: bool = False
     stays: bool = False
     message: BaseMessage | None = None
+    owner: "Record | None" = None
     is_named: bool = False
 
     def shown(self) -> Message:
         """Return the message as the client holds it."""
         assert self.content is not None  # noqa: S101  # the caller has looked
         return self.content() if callable(self.content) else self.content
+
+    @property
+    def maker(self) -> "Record":
+        """The record that knows which task has made this one: of reasoning its answer's, of a
+        result that of the message with its call.
+        """
+        if self.answers is not None:
+            return self.answers.holder
+        return self.owner or self
+
+
+class Unkept(NamedTuple):
+    """A message that the client has, and the root graph does not keep yet, because it has paused.
+
+    Attributes:
+        message: The client's message.
+        task: See `Record`.
+        is_kept: See `Record`.
+    """
+
+    message: Message
+    task: str
+    is_kept: bool
 
 
 class Conversation:
@@ -194,7 +219,8 @@ class Conversation:
         assert turn is not None  # noqa: S101  # the messages of a run have one
         if block.kind == "reasoning":
             thought = self._records.get(block.id)
-            thought = thought or Record(block.id, source=record.source, task=record.task)
+            thought = thought or Record(block.id, source=record.source)
+            thought.owner = record
             self.show(thought, partial(turn.reasoning_message, block))
             return
         self.begin_assistant(record)
@@ -261,9 +287,11 @@ class Conversation:
 
         Reasoning stays and is empty, because no snapshot removes it (AG-UI 1.0, client apply step).
         """
-        turn = record.turn
-        for block in turn.of_kind("reasoning") if turn is not None else ():
-            self.empty(block.id)
+        if isinstance(record.content, ReasoningMessage):
+            self._empty(record)
+            return set()
+        for thought in [one for one in self._order if one.owner is record]:
+            self._empty(thought)
         ids = {record.id, *(one for one, known in self._of_graph.items() if record in known)}
         self._remove([record, *(call.result for call in record.calls if call.result is not None)])
         for call in record.calls:
@@ -271,12 +299,39 @@ class Conversation:
             self._repeated[call.own_id].remove(call)
         return ids
 
-    def empty(self, message_id: str) -> None:
-        """Empty a reasoning message."""
-        record = self._records.get(message_id)
-        if record is not None and record.content is not None:
-            record.content = ReasoningMessage(id=message_id, role="reasoning", content="")
-            record.task = ""
+    @staticmethod
+    def _empty(thought: Record) -> None:
+        thought.content = ReasoningMessage(id=thought.id, role="reasoning", content="")
+        thought.owner, thought.task = None, ""
+
+    def unkept(self) -> list[Unkept]:
+        """Return the messages that the root graph does not keep yet, in the client's order."""
+        return [
+            Unkept(record.shown(), record.maker.task, record.maker.is_kept)
+            for first in self._order
+            for record in (first, *first.results)
+            if record.content is not None and record.maker.task
+        ]
+
+    def restore(self, unkept: Iterable[Unkept], *, show: bool) -> list[Record]:
+        """Take the messages that the root graph did not keep when it paused.
+
+        Args:
+            unkept: The messages.
+            show: Whether to give them to a client that does not have them.
+
+        Returns:
+            The records of those that the client has then, but results.
+        """
+        restored: list[Record] = []
+        for message, task, is_kept in unkept:
+            if show and message.id not in self._records:
+                self._hold(message)
+            record = self._records.get(message.id)
+            if record is not None and record.answers is None:
+                record.task, record.is_kept = task, is_kept
+                restored.append(record)
+        return restored
 
     def _remove(self, records: Sequence[Record]) -> None:
         order, self._order = self._order, []

@@ -9,7 +9,7 @@ the answer to it, means "run again from there", with other content "edit and for
 is known already, was removed by the graph, or is forged.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Sequence
 from typing import cast
 
@@ -23,8 +23,10 @@ from langgraph_agui.kernel.quoting import quoted_list
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.content import (
     SettlingResult,
+    calls_without_result,
     interrupted,
     is_unanswered,
+    own_call_id,
     unanswered,
     unanswered_calls,
 )
@@ -136,8 +138,6 @@ def has_seen(
     if not all(holds(held, one) for one in newest):
         return False
     known = {call for message in held for call in _call_ids(message)}
-    # Where two agents use one id, the client has a longer one.
-    known |= {call.rpartition(":")[2] for call in known}
     return known.issuperset(set(calls) - hidden)
 
 
@@ -164,8 +164,9 @@ def _words(message: agui.Message) -> object:
 
 
 def _call_ids(message: agui.Message) -> list[str]:
+    """Return the model's ids of the calls of a client's message."""
     calls = message.tool_calls if isinstance(message, agui.AssistantMessage) else None
-    return [call.id for call in calls or ()]
+    return [own_call_id(call.id, message.id) for call in calls or ()]
 
 
 def last_turn(thread: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
@@ -228,7 +229,7 @@ def new_messages(
     Args:
         client: The client's messages.
         thread: The thread's.
-        open_calls: The calls that the client may answer.
+        open_calls: The model's ids of the calls that the client may answer.
         instructions: Whether system and developer messages are accepted.
         past: The messages that the thread has had; None if the server does not know the thread:
             then all user messages are new.
@@ -252,7 +253,14 @@ def new_messages(
             return True
         return index >= start and message_id not in past
 
-    waiting = set(open_calls)
+    # By the client's ids: of calls with one id, the last one waits.
+    shown = {
+        own_call_id(call.id, one.id): call.id
+        for one in client
+        if isinstance(one, agui.AssistantMessage)
+        for call in one.tool_calls or ()
+    }
+    waiting = {shown.get(own_id or "", own_id): own_id for own_id in open_calls}
     new: list[agui.Message] = []
     for index, message in enumerate(client):
         # Messages of subagents are not the thread's.
@@ -265,8 +273,8 @@ def new_messages(
             and message.tool_call_id in waiting
             and not is_unanswered(message)
         ):
-            waiting.discard(message.tool_call_id)
-            new.append(message)
+            own_id = waiting.pop(message.tool_call_id)
+            new.append(message.model_copy(update={"tool_call_id": own_id}))
     return new
 
 
@@ -367,12 +375,9 @@ def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread
 def _without_result(
     message: AIMessage, messages: Sequence[BaseMessage], results: Iterable[int]
 ) -> list[ToolCall]:
-    """Return the calls of a message without a result at these places; of one id, the first."""
-    answered = {cast("ToolMessage", messages[place]).tool_call_id for place in results}
-    first: dict[str | None, ToolCall] = {}
-    for call in message.tool_calls:
-        first.setdefault(call["id"], call)
-    return [call for call_id, call in first.items() if call_id not in answered]
+    """Return the calls of a message without a result at these places."""
+    found = [cast("ToolMessage", messages[place]) for place in results]
+    return calls_without_result(message, [result.tool_call_id for result in found])
 
 
 def _find_results(messages: Sequence[BaseMessage]) -> dict[int, list[int]]:
@@ -391,8 +396,8 @@ def _find_results(messages: Sequence[BaseMessage]) -> dict[int, list[int]]:
                 found[places.popleft()].append(index)
         elif isinstance(message, AIMessage):
             found[index] = []
-            calls = {call["id"] for call in message.tool_calls}
-            waiting.update((call_id, deque([index])) for call_id in calls)
+            calls = Counter(call["id"] for call in message.tool_calls)
+            waiting.update((call_id, deque([index] * times)) for call_id, times in calls.items())
             for call in message.invalid_tool_calls:
                 if call["id"] not in calls:
                     waiting.setdefault(call["id"], deque()).append(index)

@@ -19,7 +19,7 @@ from langgraph.graph import END
 from langgraph_agui.compat.approval_tool import REQUEST_APPROVAL, split_approvals
 from langgraph_agui.compat.clients import ClientForm
 from langgraph_agui.compat.inputs import warn_of_node
-from langgraph_agui.graphs import Thread
+from langgraph_agui.graphs import GraphAdapter, Thread
 from langgraph_agui.interrupts.pauses import PendingInterrupts
 from langgraph_agui.kernel.aio import Caller, keep_alive, run_here, run_in_thread, seconds
 from langgraph_agui.kernel.configs import merge_run_configs
@@ -40,6 +40,7 @@ from langgraph_agui.readers.sinks import Broadcaster, IdleTimer, Sink
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import OFFERED, AgentContext
 from langgraph_agui.runs.locks import ThreadLease, ThreadLocks
+from langgraph_agui.runs.paused import PausedStep, load_step, store_step
 from langgraph_agui.runs.plan import Abandon, Execute, Resume, RunPlan, Show
 from langgraph_agui.runs.planner import RunPlanner
 from langgraph_agui.state.client_state import RUN
@@ -90,6 +91,23 @@ def emit_pending(
         if calls:
             run_events.messages.emit_approval_calls(AIMessage("", tool_calls=calls))
     return run_events.subagents.attribute_interrupts(interrupts)
+
+
+async def load_thread(
+    graph: GraphAdapter, thread: Thread, run_events: RunEvents, show: bool = True
+) -> None:
+    """Give a thread to the events of a run, with its paused step.
+
+    Args:
+        graph: The graph.
+        thread: The thread.
+        run_events: Receives it.
+        show: Whether the client is to see the paused step; else it goes when it runs again.
+    """
+    run_events.load_thread(thread)
+    if thread.state.interrupts:
+        step = await load_step(graph, thread.state)
+        run_events.load_step(step.unkept, step.askers, show=show)
 
 
 class _PauseAbandoned(Exception):  # noqa: N818  # not an error: the client's wish
@@ -334,7 +352,7 @@ class Run:
         )
         if not pending:
             self._run_events.settle_calls(self._agent.own_tools(self.input))
-        self._run_events.emit_messages_snapshot(interrupts or ())
+        self._run_events.emit_messages_snapshot(interrupts or (), paused=bool(pending))
         if not self._graph.keeps_messages(self._agent.messages_key):
             self._run_events.use_state_as_result()
         return interrupts
@@ -348,7 +366,7 @@ class Run:
         if isinstance(plan, Resume):
             await plan.use.record(self._graph)
         if plan.thread is not None:
-            self._run_events.load_thread(plan.thread)
+            await load_thread(self._graph, plan.thread, self._run_events, isinstance(plan, Show))
         if isinstance(plan, Resume | Abandon):
             self._run_events.remove_client_results(
                 [request.interrupt for request, *_ in plan.resolution.decisions]
@@ -414,6 +432,8 @@ class Run:
         stored = await self._graph.load_state(self._config)
         # with the values that finished tasks have written
         self._run_events.state.values((), stored.values)
+        step = PausedStep(self._run_events.unkept(), self._run_events.subagents.askers)
+        await store_step(self._graph, stored, step)
         return await self._agent.pending_interrupts(stored, self._config)
 
     def _report_unasked(self) -> None:

@@ -15,7 +15,7 @@ from langgraph_agui.kernel.telemetry import run_context
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.history import shown_thread
-from langgraph_agui.runs.run import emit_pending, start_events
+from langgraph_agui.runs.run import emit_pending, load_thread, start_events
 
 
 class ShownThread:
@@ -74,7 +74,7 @@ class ShownThread:
                     else PendingInterrupts()
                 )
             # before approval calls: clients keep the order of arrival
-            self._run_events.emit_messages_snapshot()
+            self._run_events.emit_messages_snapshot(paused=bool(pending))
             form = self._agent.client_form(self._input)
             self._run_events.finish_run(emit_pending(form, pending, self._run_events))
         except TimeoutError:
@@ -88,7 +88,7 @@ class ShownThread:
         thread = await self._agent.graph.load_thread(self._config, self._agent.messages_key)
         own_tools = self._agent.own_tools(self._input, thread)
         thread = shown_thread(thread, self._agent.messages_key, own_tools)
-        self._run_events.load_thread(thread)
+        await load_thread(self._agent.graph, thread, self._run_events)
         if thread.state.created_at is not None:
             self._run_events.update_graph((), thread.state.values, thread.messages)
         return await self._agent.pending_interrupts(thread.state, self._config)

@@ -23,7 +23,7 @@ from langgraph_agui.messages.content import (
     text_of,
     unanswered,
 )
-from langgraph_agui.messages.conversation import Call, Conversation, Record
+from langgraph_agui.messages.conversation import Call, Conversation, Record, Unkept
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec, MessageSource
 from langgraph_agui.messages.hidden import NOTHING, Hidden, hidden_in
 from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
@@ -93,6 +93,13 @@ class RunMessages:
         """Take the thread as the checkpoint holds it: none of its messages is new."""
         self.set_initial(messages)
         self._conversation.pair([one for one in messages if agui_role(one) is not None])
+
+    def load_unkept(self, unkept: Iterable[Unkept], *, show: bool) -> None:
+        """Take the messages that the root graph did not keep when it paused; see
+        `Conversation.restore`.
+        """
+        for record in self._conversation.restore(unkept, show=show):
+            self._made[record.task].append(record)
 
     def set_initial(self, messages: Sequence[BaseMessage]) -> None:
         """Take the root graph's messages as the run finds them: none of them is new."""
@@ -369,6 +376,14 @@ class RunMessages:
         gone, self._elsewhere = self._elsewhere, []
         for record in gone:
             self._take_back(record, answer)
+
+    def withdraw_drafts(self) -> None:
+        """Take back the messages of tasks that have paused in an earlier run and have not run
+        again: the thread has gone on without them.
+        """
+        for record in [record for made in self._made.values() for record in made]:
+            if record not in self._live and not record.stays:
+                self._take_back(record, not_kept)
 
     def _take_back(self, record: Record, answer: SettlingResult) -> None:
         """Take a message back. Its open calls get a result first: clients count calls, not

@@ -6,7 +6,7 @@ through the sink: `RUN_STARTED` first, one terminal event last, and everything c
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from ag_ui import core as agui
@@ -24,7 +24,7 @@ from langgraph_agui.kernel.configs import as_mapping, namespace_of
 from langgraph_agui.kernel.errors import ErrorClassifier, ErrorCode, RunStopped
 from langgraph_agui.kernel.telemetry import log_fields, run_logger
 from langgraph_agui.messages.content import interrupted, unanswered_calls
-from langgraph_agui.messages.conversation import Conversation
+from langgraph_agui.messages.conversation import Conversation, Unkept
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.messages.providers import maker_of
@@ -143,16 +143,24 @@ class RunEvents:
         """
         self.messages.settle_calls_of(tools)
 
-    def emit_messages_snapshot(self, interrupts: Sequence[Interrupt] = ()) -> None:
+    def emit_messages_snapshot(
+        self, interrupts: Sequence[Interrupt] = (), *, paused: bool = False
+    ) -> None:
         """Emit the whole conversation as the graph's state holds it. Nothing may follow but the
         terminal event.
 
         Call it only where the input holds what the client has: a snapshot deletes what it leaves
-        out. `interrupts` are those that the run is about to end with; the subagents that raised
-        them are suspended.
+        out.
+
+        Args:
+            interrupts: Those that the run is about to end with; the subagents that raised them are
+                suspended.
+            paused: Whether the thread waits for an answer.
         """
         if not self.finished:
             self._settle()
+            if not paused:
+                self.messages.withdraw_drafts()
             self.subagents.close_all(interrupts)
             self.state.settle()
             self._emit_snapshot()
@@ -305,6 +313,24 @@ class RunEvents:
         self._known_graphs.clear()
         self.messages.load_thread(thread.messages)
         self._stored.find_gone(thread.past)
+
+    def load_step(
+        self, unkept: Iterable[Unkept], askers: Mapping[str, str | None], *, show: bool
+    ) -> None:
+        """Take what clients have seen of the thread's paused step.
+
+        Args:
+            unkept: The messages that the graph did not keep. Those that the client has go when
+                their task runs again.
+            askers: The subagents that have raised the interrupts.
+            show: Whether to show the others to the client.
+        """
+        self.messages.load_unkept(unkept, show=show)
+        self.subagents.askers.update(askers)
+
+    def unkept(self) -> list[Unkept]:
+        """Return the messages that the client has, and the root graph does not keep."""
+        return self._conversation.unkept()
 
     def set_initial_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Take the messages that the root graph starts from: none of them is new."""

@@ -72,6 +72,8 @@ class SubagentTracker:
 
     Attributes:
         hidden: Whether the client sees nothing of subagents.
+        askers: The subagents that have raised interrupts, by the ids of these; None for those of
+            the agent itself.
     """
 
     def __init__(
@@ -87,7 +89,8 @@ class SubagentTracker:
         self._inner: defaultdict[str, list[str]] = defaultdict(list)
         self._ends: dict[str, BaseEvent] = {}
         self._suspended: set[str] = set()
-        self._raised: dict[str, tuple[GraphInterrupt, SubagentRun | None]] = {}
+        self._raised: dict[str, GraphInterrupt] = {}
+        self.askers: dict[str, str | None] = {}
 
     def hides(self, subagent: SubagentRun | None) -> bool:
         """Whether the client sees nothing of this subagent."""
@@ -141,12 +144,13 @@ class SubagentTracker:
         innermost graph's.
         """
         for interrupt in interrupts:
-            self._raised.setdefault(interrupt.id, (interrupt, subagent))
+            self._raised.setdefault(interrupt.id, interrupt)
+            self.askers.setdefault(interrupt.id, subagent.id if subagent is not None else None)
 
     @property
     def raised_interrupts(self) -> list[GraphInterrupt]:
         """The interrupts of this run."""
-        return [interrupt for interrupt, _ in self._raised.values()]
+        return list(self._raised.values())
 
     def attribute_interrupts(self, interrupts: Sequence[Interrupt]) -> list[Interrupt]:
         """Return the interrupts with the ids that the client knows: of the subagent and of the tool
@@ -156,9 +160,7 @@ class SubagentTracker:
         """
         result = []
         for interrupt in interrupts:
-            raised = self._raised.get(graph_id(interrupt.id))
-            subagent = raised[1] if raised is not None else None
-            subagent_run_id = subagent.id if subagent is not None else interrupt.subagent_run_id
+            subagent_run_id = self.askers.get(graph_id(interrupt.id), interrupt.subagent_run_id)
             ids = {
                 "subagent_run_id": subagent_run_id if self._attributed else None,
                 "tool_call_id": self._asked_call(subagent_run_id, interrupt.tool_call_id),

@@ -1,0 +1,91 @@
+"""What a client has seen of a paused step: kept beside the pause, as a record of the thread.
+
+The messages that a graph does not keep when it pauses enter. They leave when the thread is loaded
+again, maybe in another process: they are shown as long as the question is open, and go when their
+step runs again.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+from ag_ui.core import Message
+from langgraph.types import StateSnapshot
+from pydantic import TypeAdapter
+
+from langgraph_agui.graphs import GraphAdapter
+from langgraph_agui.kernel.errors import CodedError
+from langgraph_agui.kernel.telemetry import run_logger
+from langgraph_agui.messages.conversation import Unkept
+
+logger = run_logger(__name__)
+
+# The keys of a record: the messages, the askers, and its number, because the newest record counts.
+_UNKEPT: Final = "unkept"
+_ASKERS: Final = "askers"
+_NUMBER: Final = "number"
+
+_MESSAGE: Final[TypeAdapter[Message]] = TypeAdapter(Message)
+
+
+class PausedStep(NamedTuple):
+    """What a client has seen of a paused step.
+
+    Attributes:
+        unkept: The messages that the graph does not keep.
+        askers: The subagents that have raised the interrupts, by their ids; None for those of the
+            agent itself.
+    """
+
+    unkept: Sequence[Unkept] = ()
+    askers: Mapping[str, str | None] = {}
+
+
+async def store_step(graph: GraphAdapter, pause: StateSnapshot, step: PausedStep) -> None:
+    """Keep a step beside its pause. If the store fails, the log tells, and the run goes on."""
+    try:
+        records = await graph.load_records(pause)
+        # Without these, the thread itself has all.
+        if not step.unkept and not any(_UNKEPT in record for record in records):
+            return
+        number = len(records)
+        messages = [
+            {
+                "message": message.model_dump(mode="json", by_alias=True, exclude_none=True),
+                "task": task,
+                "kept": is_kept,
+            }
+            for message, task, is_kept in step.unkept
+        ]
+        record = {
+            "id": str(uuid4()),
+            _NUMBER: number,
+            _UNKEPT: messages,
+            _ASKERS: dict(step.askers),
+        }
+        await graph.store_record(pause, number, record)
+    except CodedError:
+        logger.warning("The messages of a paused step could not be stored.", exc_info=True)
+
+
+async def load_step(graph: GraphAdapter, pause: StateSnapshot) -> PausedStep:
+    """Return the step that was kept beside a pause; an empty one if there is none."""
+    records = [one for one in await graph.load_records(pause) if _UNKEPT in one]
+    if not records:
+        return PausedStep()
+    newest = max(records, key=_number)
+    askers = newest.get(_ASKERS)
+    found = askers if isinstance(askers, Mapping) else {}
+    return PausedStep([*_read(newest[_UNKEPT])], found)
+
+
+def _number(record: Mapping[str, object]) -> int:
+    number = record.get(_NUMBER)
+    return number if isinstance(number, int) else -1
+
+
+def _read(stored: object) -> Iterable[Unkept]:
+    for one in stored if isinstance(stored, list) else ():
+        match one:
+            case {"message": message, "task": str(task), "kept": bool(is_kept)}:
+                yield Unkept(_MESSAGE.validate_python(message), task, is_kept)
