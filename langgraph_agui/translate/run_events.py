@@ -306,6 +306,13 @@ class RunEvents:
         if not call.is_hidden and not self.subagents.hides(call.subagent):
             self.messages.copies.add(namespace_of(call.metadata), message, call.subagent)
 
+    def push_message(
+        self, message: BaseMessage, subagent: SubagentRun | None, namespace: str
+    ) -> None:
+        """A node has pushed a message. `namespace` is the checkpoint namespace of its task."""
+        if not self.subagents.hides(subagent):
+            self.messages.emit_message(message, subagent, namespace, stays=True)
+
     def load_thread(self, thread: Thread) -> None:
         """Take the thread as the checkpoint holds it: none of it is new, nor is what the run starts
         from.

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from uuid import UUID, uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, GenerationChunk, LLMResult
 from langgraph.constants import TAG_HIDDEN, TAG_NOSTREAM
 from langgraph.errors import GraphBubbleUp, GraphInterrupt, ParentCommand
@@ -348,6 +348,13 @@ class CallbackSource(BaseCallbackHandler):
                 name, data, location.subagent, location.node or ""
             ),
         )
+
+    def on_pushed_message(self, message: BaseMessage, metadata: Mapping[str, object]) -> None:
+        """A node has pushed a message (`push_message`)."""
+        namespace = namespace_of(metadata)
+        subagent = self.runs.subagent_at(graph_of(namespace).split("|"))
+        push = partial(self._run_events.push_message, message, subagent, namespace)
+        self.deliver(None, push)
 
     def on_retriever_start(
         self,
