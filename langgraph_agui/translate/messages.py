@@ -75,8 +75,8 @@ class RunMessages:
         self.keeps_messages = keeps_messages
         self.copies = RepeatedMessages(subagents)
         self._calls: set[ModelCall] = set()
-        # The assistant messages of this run, in the order in which they began.
-        self._live: dict[StreamingMessage, None] = {}
+        # The assistant messages of this run by their agents, in the order in which they began.
+        self._live: defaultdict[str | None, dict[StreamingMessage, None]] = defaultdict(dict)
         # The graph's ids of messages that are not new.
         self._known: set[str] = set()
         # The messages made in each task that has not ended, by its checkpoint namespace.
@@ -85,7 +85,7 @@ class RunMessages:
         # follow.
         self._elsewhere: list[Record] = []
         self._has_subagents = False
-        self._withdrawn = False
+        self._is_due = False
 
     # -- the thread -------------------------------------------------------------------------------
 
@@ -137,9 +137,13 @@ class RunMessages:
         record = self._conversation.of_graph(message.id)
         if record is None or record.source.subagent_run_id is None or record.content is None:
             return
+        self._is_due = True
+        if isinstance(record, StreamingMessage):
+            self._forget(record)
         record.source = AGENT
         if isinstance(record, StreamingMessage):
             record.turn.source = AGENT
+            self._live[None][record] = None
             if isinstance(message, AIMessage):
                 record.emit_values(message)
         elif isinstance(message, ToolMessage):
@@ -264,7 +268,8 @@ class RunMessages:
 
     def restart_graph(self, namespace: str) -> None:
         """A graph inside a task begins anew: what it has kept before does not count."""
-        for record in self._inside(namespace):
+        kept = [record for record in self._made.get(namespace, ()) if record.is_kept]
+        for record in kept:
             self._take_back(record, _answer_for(record))
 
     def end_node(
@@ -382,27 +387,27 @@ class RunMessages:
         again: the thread has gone on without them.
         """
         for record in [record for made in self._made.values() for record in made]:
-            if record not in self._live and not record.stays:
+            if not isinstance(record, StreamingMessage) and not record.stays:
                 self._take_back(record, not_kept)
 
     def _take_back(self, record: Record, answer: SettlingResult) -> None:
         """Take a message back. Its open calls get a result first: clients count calls, not
         messages.
         """
-        self._withdrawn = True
+        self._is_due = True
         self._untrack(record)
         if isinstance(record, StreamingMessage):
             self._close(record)
-            self._live.pop(record, None)
+            self._forget(record)
         self._settle(record, answer)
         self._known -= self._conversation.withdraw(record)
 
-    def take_withdrawn(self) -> bool:
-        """Return whether the client has to lose messages now. It has not while a message is
-        open.
+    def take_due(self) -> bool:
+        """Return whether a snapshot is due, because the client has to lose messages, or their
+        owners. It is not while a message is open.
         """
-        due = self._withdrawn and not any(live.is_open for live in self._live)
-        self._withdrawn = self._withdrawn and not due
+        due = self._is_due and not any(live.is_open for live in self._all_live())
+        self._is_due = self._is_due and not due
         return due
 
     # -- whole messages ---------------------------------------------------------------------------
@@ -487,7 +492,7 @@ class RunMessages:
             hidden=hidden,
         )
         conversation.add(live)
-        self._live[live] = None
+        self._live[source.subagent_run_id][live] = None
         self._has_subagents = self._has_subagents or source is not AGENT
         return live
 
@@ -568,7 +573,7 @@ class RunMessages:
 
     def settle_calls_of(self, tools: Collection[str]) -> None:
         """Answer the open calls of these tools, which nobody will answer."""
-        for live in list(self._live):
+        for live in self._all_live():
             if not live.is_open:
                 self._settle(live, unanswered, lambda name: name in tools)
 
@@ -580,7 +585,7 @@ class RunMessages:
             ended: The subagents that have ended, or have handed over.
             client_tools: The client's tools; it answers their calls itself.
         """
-        for live in list(self._live):
+        for live in self._all_live():
             if live.failed:
                 self._settle(live, interrupted)
             elif live.source.subagent_run_id in ended:
@@ -590,10 +595,9 @@ class RunMessages:
         """Close the messages of a subagent that has failed, and answer its open calls as
         interrupted.
         """
-        for live in list(self._live):
-            if live.source.subagent_run_id == subagent_run_id:
-                self._close(live)
-                self._settle(live, interrupted)
+        for live in list(self._live[subagent_run_id]):
+            self._close(live)
+            self._settle(live, interrupted)
 
     def _settle(
         self,
@@ -614,9 +618,15 @@ class RunMessages:
         for call in list(self._calls):
             if subagent_run_id is None or call.source.visible_id == subagent_run_id:
                 self._end(call)
-        for live in self._live:
-            if subagent_run_id is None or live.source.subagent_run_id == subagent_run_id:
-                self._close(live)
+        spoken = self._live[subagent_run_id] if subagent_run_id else self._all_live()
+        for live in spoken:
+            self._close(live)
+
+    def _all_live(self) -> list[StreamingMessage]:
+        return [live for spoken in self._live.values() for live in spoken]
+
+    def _forget(self, live: StreamingMessage) -> None:
+        self._live[live.source.subagent_run_id].pop(live, None)
 
     @staticmethod
     def _close(live: StreamingMessage) -> None:
@@ -630,7 +640,7 @@ class RunMessages:
         return [
             call.id
             for call in self._conversation.shown_calls()
-            if call.result is None and call.holder in self._live
+            if call.result is None and isinstance(call.holder, StreamingMessage)
         ]
 
 

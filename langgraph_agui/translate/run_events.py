@@ -248,7 +248,7 @@ class RunEvents:
     def _break_off(self) -> None:
         self._close()
         self.messages.withdraw_elsewhere(interrupted)
-        self._emit_withdrawals()
+        self._emit_due_snapshot()
         self.subagents.stop_all()
 
     def _close(self) -> None:
@@ -284,7 +284,7 @@ class RunEvents:
             return  # its message is emitted whole, if a node returns it
         if not call.is_hidden and not self.subagents.hides(call.subagent):
             self.messages.start_model_call(call)
-            self._emit_withdrawals()
+            self._emit_due_snapshot()
             self.state.expect(read_predictions(call.metadata))
 
     def end_model_call(self, call: ModelCall, message: BaseMessage) -> None:
@@ -351,14 +351,14 @@ class RunEvents:
     ) -> None:
         """A node begins, maybe once more. `namespace` is the checkpoint namespace of its task."""
         self.messages.start_node(namespace)
-        self._emit_withdrawals()
+        self._emit_due_snapshot()
         if not self.subagents.hides(subagent):
             self.steps.start(run_id, node, self.subagents.announce(subagent), namespace)
 
     def restart_graph(self, namespace: str) -> None:
         """A graph inside another begins anew, at its checkpoint namespace."""
         self.messages.restart_graph(namespace)
-        self._emit_withdrawals()
+        self._emit_due_snapshot()
 
     def end_node(
         self,
@@ -371,11 +371,11 @@ class RunEvents:
         """A node has ended; see `RunMessages.end_node`."""
         if not self.subagents.hides(subagent):
             self.messages.end_node(output, inputs, subagent, namespace)
-            self._emit_withdrawals()
+            self._emit_due_snapshot()
             self.steps.finish(run_id)
 
-    def _emit_withdrawals(self) -> None:
-        if self.messages.take_withdrawn():
+    def _emit_due_snapshot(self) -> None:
+        if self.messages.take_due():
             self._emit_snapshot()
 
     def end_subagent(self, subagent: SubagentRun, error: BaseException | None = None) -> None:
@@ -429,6 +429,7 @@ class RunEvents:
             return
         if not first:
             self.messages.update(messages)
+            self._emit_due_snapshot()
         if as_mapping(values) is None and not extract_messages(values, ""):
             self.output.set_result(values)  # a functional-API graph that returns a bare value
 
