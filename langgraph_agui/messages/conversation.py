@@ -185,15 +185,17 @@ class Conversation:
 
     def name(self, state_id: str, record: Record, *, newest: bool = True) -> None:
         """Note that the graph knows a message by this id, now or (not `newest`) before."""
-        known = self._of_graph.setdefault(state_id, [])
+        known = self._of_graph.get(state_id)
+        if known is None:
+            own = self._records.get(state_id)
+            known = self._of_graph[state_id] = [own] if own is not None else []
         if record in known:
             known.remove(record)
+        for unseen in [one for one in known if newest and one.content is None]:
+            self._forget(unseen)
         known.insert(len(known) if newest else 0, record)
         record.is_named = True
         self.shares_ids = self.shares_ids or len(known) > 1
-        unseen = self._records.get(state_id)
-        if newest and unseen is not None and unseen is not record and unseen.content is None:
-            self._forget(unseen)
 
     def add(self, record: Record) -> None:
         """Take a record that the client does not have yet."""

@@ -6,7 +6,7 @@ several ids: the `Conversation` has one record of it.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias, cast
 
@@ -79,8 +79,11 @@ class RunMessages:
         self._live: defaultdict[str | None, dict[StreamingMessage, None]] = defaultdict(dict)
         # The graph's ids of messages that are not new.
         self._known: set[str] = set()
-        # The messages made in each task that has not ended, by its checkpoint namespace.
-        self._made: defaultdict[str, list[Record]] = defaultdict(list)
+        # The messages made in each task that has not ended, by its checkpoint namespace, and by
+        # that of the root graph's task around it.
+        self._made: defaultdict[str, defaultdict[str, list[Record]]] = defaultdict(
+            partial(defaultdict, list)
+        )
         # Messages that nodes have put into other channels than the conversation, where results may
         # follow.
         self._elsewhere: list[Record] = []
@@ -99,7 +102,7 @@ class RunMessages:
         `Conversation.restore`.
         """
         for record in self._conversation.restore(unkept, show=show):
-            self._made[record.task].append(record)
+            self._made_in(record.task).append(record)
 
     def set_initial(self, messages: Sequence[BaseMessage]) -> None:
         """Take the root graph's messages as the run finds them: none of them is new."""
@@ -268,7 +271,7 @@ class RunMessages:
 
     def restart_graph(self, namespace: str) -> None:
         """A graph inside a task begins anew: what it has kept before does not count."""
-        kept = [record for record in self._made.get(namespace, ()) if record.is_kept]
+        kept = [record for record in self._made_in(namespace) if record.is_kept]
         for record in kept:
             self._take_back(record, _answer_for(record))
 
@@ -347,24 +350,26 @@ class RunMessages:
         self._untrack(record)
         record.task, record.is_kept = namespace, is_kept
         if namespace:
-            self._made[namespace].append(record)
+            self._made_in(namespace).append(record)
 
     def _untrack(self, record: Record) -> None:
-        if (made := self._made.get(record.task)) is not None and record in made:
+        if record.task and record in (made := self._made_in(record.task)):
             made.remove(record)
-            if not made:
-                del self._made[record.task]
         record.task = ""
+
+    def _made_in(self, namespace: str) -> list[Record]:
+        return self._made[namespace.partition("|")[0]][namespace]
 
     def _inside(self, namespace: str) -> list[Record]:
         """Return the messages made in a task and in the tasks inside it; none without a
         namespace.
         """
         inside = f"{namespace}|"
+        tasks: Mapping[str, list[Record]] = self._made.get(namespace.partition("|")[0], {})
         return [
             record
-            for task, made in self._made.items()
-            if namespace and (task == namespace or task.startswith(inside))
+            for task, made in tasks.items()
+            if task == namespace or task.startswith(inside)
             for record in made
         ]
 
@@ -386,7 +391,8 @@ class RunMessages:
         """Take back the messages of tasks that have paused in an earlier run and have not run
         again: the thread has gone on without them.
         """
-        for record in [record for made in self._made.values() for record in made]:
+        tasks = [made for tasks in self._made.values() for made in tasks.values()]
+        for record in [record for made in tasks for record in made]:
             if not isinstance(record, StreamingMessage) and not record.stays:
                 self._take_back(record, not_kept)
 
@@ -633,14 +639,19 @@ class RunMessages:
         if live.is_open:
             live.close()
 
-    def pending_calls(self) -> list[str]:
-        """Return the calls of this run without a result, in order (AG-UI 1.0,
+    def pending_calls(self, client_tools: Collection[str]) -> list[str]:
+        """Return the calls of this run that the client is to answer, in order (AG-UI 1.0,
         `pendingToolCallIds`).
+
+        Args:
+            client_tools: The tools that the client runs.
         """
         return [
             call.id
             for call in self._conversation.shown_calls()
-            if call.result is None and isinstance(call.holder, StreamingMessage)
+            if call.result is None
+            and call.name in client_tools
+            and isinstance(call.holder, StreamingMessage)
         ]
 
 

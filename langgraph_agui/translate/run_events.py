@@ -16,6 +16,7 @@ from langgraph.errors import GraphBubbleUp, GraphDrained
 from langgraph.errors import GraphInterrupt as GraphInterruptError
 from langgraph.types import Interrupt as GraphInterrupt
 
+from langgraph_agui.compat.approval_tool import REQUEST_APPROVAL
 from langgraph_agui.compat.interrupts import show_to_pages
 from langgraph_agui.compat.outputs import read_predictions
 from langgraph_agui.graphs import Thread
@@ -196,7 +197,8 @@ class RunEvents:
                 agui.RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts))
             )
         else:
-            pending = self.messages.pending_calls() or None
+            client_tools = {tool.name for tool in self._input.tools or ()} | {REQUEST_APPROVAL}
+            pending = self.messages.pending_calls(client_tools) or None
             outcome = agui.RunFinishedSuccessOutcome(type="success", pending_tool_call_ids=pending)
             self._emit_finished(outcome, self.output.result)
 

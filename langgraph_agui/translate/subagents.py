@@ -169,13 +169,14 @@ class SubagentTracker:
         return result
 
     def _asked_call(self, subagent_run_id: str | None, call_id: str | None) -> str | None:
-        """Return the client's id of a call that needs an approval; None if it is only known as
-        another agent's.
+        """Return the client's id of a call that needs an approval; None if this run knows it only
+        as another agent's.
         """
         call = self._conversation.find_call(call_id, subagent_run_id)
-        if call is not None:
-            return call.id
-        return None if call_id is None or self._conversation.call(call_id) is not None else call_id
+        known = call or self._conversation.call(call_id or "")
+        if known is None:
+            return call_id
+        return known.id if call is not None or known.holder.turn is None else None
 
     def call_id(self, subagent: SubagentRun | None, own_id: str) -> str:
         """Return the client's id of the call that an agent's model knows by this id."""
