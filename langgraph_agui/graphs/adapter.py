@@ -50,6 +50,20 @@ class InterruptHolder(NamedTuple):
     is_open: bool = True
 
 
+class PausedGraph(NamedTuple):
+    """A paused graph inside another.
+
+    Attributes:
+        namespace: Its checkpoint namespace.
+        messages: The messages that it keeps, and the graph around it does not yet.
+        asked: The ids of the interrupts that its own nodes have raised.
+    """
+
+    namespace: str
+    messages: Sequence[BaseMessage]
+    asked: Sequence[str]
+
+
 class Thread(NamedTuple):
     """A state of a thread, and the messages in it.
 
@@ -308,6 +322,18 @@ class GraphAdapter(ABC):
         self, config: RunnableConfig, interrupt_ids: Collection[str]
     ) -> dict[str, InterruptHolder]:
         """Return the innermost checkpoint that holds each interrupt, by interrupt id."""
+
+    async def load_inner_graphs(
+        self, config: RunnableConfig, messages_key: str
+    ) -> list[PausedGraph]:
+        """Return the paused graphs that share their conversation with the graph around them,
+        outermost first; none where that is unknown.
+
+        Args:
+            config: Names the thread.
+            messages_key: The state channel that holds the conversation.
+        """
+        return []
 
     @abstractmethod
     async def load_records(self, pause: StateSnapshot) -> list[Mapping[str, object]]:

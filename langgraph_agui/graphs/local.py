@@ -1,6 +1,6 @@
 """A compiled graph in this process: its channels and schemas, its threads and their pauses."""
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from functools import cached_property
@@ -26,12 +26,14 @@ from langgraph_agui.graphs.adapter import (
     GraphAdapter,
     InputForm,
     InterruptHolder,
+    PausedGraph,
 )
 from langgraph_agui.graphs.contents import GraphContents, contents_of
 from langgraph_agui.graphs.loaded import LoadedCheckpointer
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError, as_state_error
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
+from langgraph_agui.messages.extract import message_ids
 
 logger = run_logger(__name__)
 
@@ -284,6 +286,30 @@ class LocalGraphAdapter(GraphAdapter):
             )
             for interrupt_id, holder in found.items()
         }
+
+    async def load_inner_graphs(
+        self, config: RunnableConfig, messages_key: str
+    ) -> list[PausedGraph]:
+        """See `GraphAdapter`."""
+        root = await self.load_state(config, subgraphs=True)
+        return [*self._inner_graphs(root, messages_key)]
+
+    def _inner_graphs(self, around: StateSnapshot, key: str) -> Iterator[PausedGraph]:
+        known = message_ids(around.values, key)
+        for task in around.tasks:
+            if not isinstance(inner := task.state, StateSnapshot):
+                continue
+            namespace = str(inner.config["configurable"].get("checkpoint_ns", ""))
+            shares = self.shares_messages(namespace.split("|"), key)
+            if shares is None:
+                shares = bool(known & message_ids(inner.values, key))
+            if shares:
+                messages = self.thread_messages(inner, key)
+                new = [one for one in messages if one.id not in known]
+                own = [one for one in inner.tasks if one.state is None]
+                asked = [raised.id for one in own for raised in one.interrupts]
+                yield PausedGraph(namespace, new, asked)
+                yield from self._inner_graphs(inner, key)
 
     async def load_records(self, pause: StateSnapshot) -> list[Mapping[str, object]]:
         """See `GraphAdapter`. A record is a pending write to a channel that no graph has."""

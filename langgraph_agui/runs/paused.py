@@ -10,13 +10,16 @@ from typing import Final, NamedTuple
 from uuid import uuid4
 
 from ag_ui.core import Message
+from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 from pydantic import TypeAdapter
 
-from langgraph_agui.graphs import GraphAdapter
+from langgraph_agui.graphs import GraphAdapter, Thread
 from langgraph_agui.kernel.errors import CodedError
 from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.messages.conversation import Unkept
+from langgraph_agui.messages.to_agui import langchain_messages_to_agui
+from langgraph_agui.runs.context import AgentContext
 
 logger = run_logger(__name__)
 
@@ -68,15 +71,39 @@ async def store_step(graph: GraphAdapter, pause: StateSnapshot, step: PausedStep
         logger.warning("The messages of a paused step could not be stored.", exc_info=True)
 
 
-async def load_step(graph: GraphAdapter, pause: StateSnapshot) -> PausedStep:
-    """Return the step that was kept beside a pause; an empty one if there is none."""
-    records = [one for one in await graph.load_records(pause) if _UNKEPT in one]
-    if not records:
+async def load_step(
+    agent: AgentContext, thread: Thread, config: RunnableConfig, *, shown: bool = True
+) -> PausedStep:
+    """Return the paused step of a thread; an empty one if the thread waits for nothing.
+
+    Of a pause that no run of an agent has made, the checkpoints of the graphs inside tell.
+
+    Args:
+        agent: The agent.
+        thread: The thread.
+        config: Names the thread.
+        shown: Whether the step is to be shown.
+    """
+    if not thread.state.interrupts:
         return PausedStep()
-    newest = max(records, key=_number)
-    askers = newest.get(_ASKERS)
-    found = askers if isinstance(askers, Mapping) else {}
-    return PausedStep([*_read(newest[_UNKEPT])], found)
+    records = [one for one in await agent.graph.load_records(thread.state) if _UNKEPT in one]
+    if records:
+        newest = max(records, key=_number)
+        askers = newest.get(_ASKERS)
+        found = askers if isinstance(askers, Mapping) else {}
+        return PausedStep([*_read(newest[_UNKEPT])], found)
+    if not shown or not any(task.state for task in thread.state.tasks):
+        return PausedStep()
+    inner = await agent.graph.load_inner_graphs(config, agent.messages_key)
+    thread_id = str(config["configurable"].get("thread_id", ""))
+    unkept = [
+        Unkept(message, graph.namespace, is_kept=True)
+        for graph in inner
+        for message in langchain_messages_to_agui(
+            graph.messages, reasoning=agent.reasoning, thread_id=thread_id
+        )
+    ]
+    return PausedStep(unkept, {asked: None for graph in inner for asked in graph.asked})
 
 
 def _number(record: Mapping[str, object]) -> int:

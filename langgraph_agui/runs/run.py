@@ -19,7 +19,7 @@ from langgraph.graph import END
 from langgraph_agui.compat.approval_tool import REQUEST_APPROVAL, split_approvals
 from langgraph_agui.compat.clients import ClientForm
 from langgraph_agui.compat.inputs import warn_of_node
-from langgraph_agui.graphs import GraphAdapter, Thread
+from langgraph_agui.graphs import Thread
 from langgraph_agui.interrupts.pauses import PendingInterrupts
 from langgraph_agui.kernel.aio import Caller, keep_alive, run_here, run_in_thread, seconds
 from langgraph_agui.kernel.configs import merge_run_configs
@@ -91,23 +91,6 @@ def emit_pending(
         if calls:
             run_events.messages.emit_approval_calls(AIMessage("", tool_calls=calls))
     return run_events.subagents.attribute_interrupts(interrupts)
-
-
-async def load_thread(
-    graph: GraphAdapter, thread: Thread, run_events: RunEvents, show: bool = True
-) -> None:
-    """Give a thread to the events of a run, with its paused step.
-
-    Args:
-        graph: The graph.
-        thread: The thread.
-        run_events: Receives it.
-        show: Whether the client is to see the paused step; else it goes when it runs again.
-    """
-    run_events.load_thread(thread)
-    if thread.state.interrupts:
-        step = await load_step(graph, thread.state)
-        run_events.load_step(step.unkept, step.askers, show=show)
 
 
 class _PauseAbandoned(Exception):  # noqa: N818  # not an error: the client's wish
@@ -366,7 +349,10 @@ class Run:
         if isinstance(plan, Resume):
             await plan.use.record(self._graph)
         if plan.thread is not None:
-            await load_thread(self._graph, plan.thread, self._run_events, isinstance(plan, Show))
+            self._run_events.load_thread(plan.thread)
+            shown = isinstance(plan, Show)
+            step = await load_step(self._agent, plan.thread, self._config, shown=shown)
+            self._run_events.load_step(step.unkept, step.askers, show=shown)
         if isinstance(plan, Resume | Abandon):
             self._run_events.remove_client_results(
                 [request.interrupt for request, *_ in plan.resolution.decisions]

@@ -15,7 +15,8 @@ from langgraph_agui.kernel.telemetry import run_context
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.history import shown_thread
-from langgraph_agui.runs.run import emit_pending, load_thread, start_events
+from langgraph_agui.runs.paused import load_step
+from langgraph_agui.runs.run import emit_pending, start_events
 
 
 class ShownThread:
@@ -88,7 +89,9 @@ class ShownThread:
         thread = await self._agent.graph.load_thread(self._config, self._agent.messages_key)
         own_tools = self._agent.own_tools(self._input, thread)
         thread = shown_thread(thread, self._agent.messages_key, own_tools)
-        await load_thread(self._agent.graph, thread, self._run_events)
+        self._run_events.load_thread(thread)
+        step = await load_step(self._agent, thread, self._config)
+        self._run_events.load_step(step.unkept, step.askers, show=True)
         if thread.state.created_at is not None:
             self._run_events.update_graph((), thread.state.values, thread.messages)
         return await self._agent.pending_interrupts(thread.state, self._config)
