@@ -15,6 +15,7 @@ from langgraph.types import StateSnapshot
 from pydantic import TypeAdapter
 
 from langgraph_agui.graphs import GraphAdapter, Thread
+from langgraph_agui.interrupts.pauses import PendingInterrupts
 from langgraph_agui.kernel.errors import CodedError
 from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.messages.conversation import Unkept
@@ -72,7 +73,12 @@ async def store_step(graph: GraphAdapter, pause: StateSnapshot, step: PausedStep
 
 
 async def load_step(
-    agent: AgentContext, thread: Thread, config: RunnableConfig, *, shown: bool = True
+    agent: AgentContext,
+    thread: Thread,
+    pending: PendingInterrupts,
+    config: RunnableConfig,
+    *,
+    shown: bool = True,
 ) -> PausedStep:
     """Return the paused step of a thread; an empty one if the thread waits for nothing.
 
@@ -81,18 +87,17 @@ async def load_step(
     Args:
         agent: The agent.
         thread: The thread.
+        pending: The interrupts that it waits for.
         config: Names the thread.
         shown: Whether the step is to be shown.
     """
-    if not thread.state.interrupts:
-        return PausedStep()
-    records = [one for one in await agent.graph.load_records(thread.state) if _UNKEPT in one]
+    records = [one for one in pending.used.records if _UNKEPT in one]
     if records:
         newest = max(records, key=_number)
         askers = newest.get(_ASKERS)
         found = askers if isinstance(askers, Mapping) else {}
         return PausedStep([*_read(newest[_UNKEPT])], found)
-    if not shown or not any(task.state for task in thread.state.tasks):
+    if not (pending and shown) or not any(task.state for task in thread.state.tasks):
         return PausedStep()
     inner = await agent.graph.load_inner_graphs(config, agent.messages_key)
     thread_id = str(config["configurable"].get("thread_id", ""))

@@ -96,6 +96,9 @@ class RunPlanner:
         config: The run's configuration, with the thread.
         call: Calls a function whose time grows with the input: in a thread, if the input is large.
         media: Judges the media of the client's messages, if `run_input` has only some of them.
+
+    Attributes:
+        pending: The interrupts that the thread waits for, once the run is planned.
     """
 
     def __init__(
@@ -114,6 +117,7 @@ class RunPlanner:
         self._call = call
         self._converter = agent.converter(run_input.thread_id)
         self._media = media or ClientMedia(agent.trust.media_urls, run_input.messages)
+        self.pending = PendingInterrupts()
         self._client_state = ClientState(
             self._graph,
             run_input,
@@ -135,7 +139,8 @@ class RunPlanner:
         if not self._graph.has_checkpointer:
             return await self._plan_without_thread()
         thread = await self._graph.load_thread(self._config, self._key)
-        pending = await self._agent.pending_interrupts(thread.state, self._config)
+        self.pending = await self._agent.pending_interrupts(thread.state, self._config)
+        pending = self.pending
         command = command_answers(self._input, pending)
         if pending:
             return await self._plan_paused(thread, pending, command)

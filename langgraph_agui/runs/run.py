@@ -322,14 +322,18 @@ class Run:
         self.entered.set_result(None)
         self._start_timers()
         plan = await self._planner.plan()
-        pending = await self._carry_out(plan)
+        step = PausedStep()
+        if plan.thread is not None:
+            shown, waits_for = isinstance(plan, Show), self._planner.pending
+            step = await load_step(self._agent, plan.thread, waits_for, self._config, shown=shown)
+        pending = await self._carry_out(plan, step)
         if isinstance(plan, Resume | Abandon) and not pending:
             followup = await self._planner.plan_followup(plan)
             if isinstance(plan, Abandon) and isinstance(followup, Show):
                 self._run_events.state.values((), followup.values)
                 self._run_events.emit_messages_snapshot()
                 raise _PauseAbandoned
-            pending = await self._carry_out(followup)
+            pending = await self._carry_out(followup, PausedStep())
         interrupts = (
             None if pending is None else emit_pending(self._form, pending, self._run_events)
         )
@@ -340,8 +344,10 @@ class Run:
             self._run_events.use_state_as_result()
         return interrupts
 
-    async def _carry_out(self, plan: RunPlan) -> PendingInterrupts | None:
-        """Carry out a plan; return the open interrupts then, None if the graph keeps no threads."""
+    async def _carry_out(self, plan: RunPlan, step: PausedStep) -> PendingInterrupts | None:
+        """Carry out a plan, where the thread has paused in `step`; return the open interrupts then,
+        None if the graph keeps no threads.
+        """
         if isinstance(plan, Resume | Abandon):
             await plan.resolution.report(
                 self._agent.approvals.on_answer, self.input, self._config, self._context
@@ -350,9 +356,7 @@ class Run:
             await plan.use.record(self._graph)
         if plan.thread is not None:
             self._run_events.load_thread(plan.thread)
-            shown = isinstance(plan, Show)
-            step = await load_step(self._agent, plan.thread, self._config, shown=shown)
-            self._run_events.load_step(step.unkept, step.askers, show=shown)
+        self._run_events.load_step(step.unkept, step.askers, show=isinstance(plan, Show))
         if isinstance(plan, Resume | Abandon):
             self._run_events.remove_client_results(
                 [request.interrupt for request, *_ in plan.resolution.decisions]

@@ -90,8 +90,9 @@ class ShownThread:
         own_tools = self._agent.own_tools(self._input, thread)
         thread = shown_thread(thread, self._agent.messages_key, own_tools)
         self._run_events.load_thread(thread)
-        step = await load_step(self._agent, thread, self._config)
+        pending = await self._agent.pending_interrupts(thread.state, self._config)
+        step = await load_step(self._agent, thread, pending, self._config)
         self._run_events.load_step(step.unkept, step.askers, show=True)
         if thread.state.created_at is not None:
             self._run_events.update_graph((), thread.state.values, thread.messages)
-        return await self._agent.pending_interrupts(thread.state, self._config)
+        return pending
