@@ -31,7 +31,7 @@ from langgraph_agui.graphs import Graph, adapt_graph
 from langgraph_agui.kernel.aio import Going, Maybe, awaited, run_in_loop_of, use_own_executor
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import CodedError, ErrorCode, RunInputError
-from langgraph_agui.kernel.telemetry import watch_queue
+from langgraph_agui.kernel.telemetry import run_context, watch_queue
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.to_langchain import ProviderFilter
 from langgraph_agui.options import (
@@ -358,7 +358,8 @@ class LangGraphAgent:
 
     def _subscription(self, run_input: RunAgentInput) -> Subscription:
         converts = self._context.client_form(run_input).converts(run_input)
-        reader = Subscription(self.limits.unread, *converts)
+        context = run_context(self._context.name, run_input)
+        reader = context.run(Subscription, self.limits.unread, *converts)
         watch_queue(reader, self._context.name)
         return reader
 

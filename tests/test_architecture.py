@@ -19,8 +19,8 @@ LENGTHS = {
     "A token": 13,
     "A history": 19,
     "An answer to an interrupt": 23,
-    "A state change": 13,
-    "A run joined from another worker": 24,
+    "A state change": 14,
+    "A run joined from another worker": 21,
     "A RemoteAgent node": 25,
 }
 

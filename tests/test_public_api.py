@@ -90,7 +90,6 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     ),
     "AgentError": ("messages", "state"),
     "AgentStatusError": ("status", "body", "payload", "code"),
-    "DeltaFrame": ("encode",),
     "Fold": ("messages", "state", "feed"),
     "LangGraphAgent": ("run", "stream_sse", "connect", "cancel", "capabilities"),
     "MessageChunks": ("feed", "finish"),

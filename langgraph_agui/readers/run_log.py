@@ -85,7 +85,9 @@ class RunLog:
 
     def events(self) -> list[BaseEvent]:
         """Return the log: `RUN_STARTED`, the time before the run, and what the run has emitted."""
-        return [*self._started, *self._before(), *self._queue.events()]
+        emitted = self._queue.events()
+        self._keep(emitted)  # all clients that join share them
+        return [*self._started, *self._before(), *emitted]
 
     def _grow(self, added: int) -> None:
         self._bytes += added
@@ -95,12 +97,13 @@ class RunLog:
     def _fold(self) -> None:
         before, rest = fold_settled([*self._before(), *self._queue.events()])
         self._before = lambda: before
-        self._queue.clear()
-        for event in compact(cast("list[Event]", rest)):
-            self._queue.event(event)
-        self._bytes = sum(map(weight, rest))
+        self._keep(list[BaseEvent](compact(cast("list[Event]", rest))))
         # what is open may be larger: it is not looked at again for each token
         self._limit = max(self._max_bytes, 2 * self._bytes)
+
+    def _keep(self, events: Sequence[BaseEvent]) -> None:
+        self._queue.replace(events)
+        self._bytes = sum(map(weight, events))
 
 
 def fold_settled(events: Iterable[BaseEvent]) -> tuple[list[BaseEvent], list[BaseEvent]]:

@@ -5,7 +5,7 @@ block; content events are made of the fragments where events leave.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from ag_ui import core as agui
@@ -50,15 +50,15 @@ def content_events(block: Block, text: str) -> Iterator[BaseEvent]:
 
 
 def own_copy(event: BaseEvent) -> BaseEvent:
-    """Return an event for code that is not ours. State is copied: the next patches are made from
-    what was emitted.
+    """Return an event for code that is not ours, which may change it: the log and other readers
+    have it too. State is copied as a whole, because the next patches are made from it.
     """
     match event:
         case agui.StateSnapshotEvent():
             return event.model_copy(update={"snapshot": to_jsonable(event.snapshot)})
         case agui.StateDeltaEvent():
             return event.model_copy(deep=True)
-    return event
+    return event.model_copy()
 
 
 # Bytes of an event around what it carries, and of a message in a snapshot: its texts are those of
@@ -157,10 +157,14 @@ class EventQueue:
                 events.append(item)
         return events
 
+    def replace(self, events: Iterable[BaseEvent]) -> None:
+        """Put events in the place of all that there is."""
+        self._items = [*events]
+        self._last = None
+
     def clear(self) -> None:
         """Remove all."""
-        self._items = []
-        self._last = None
+        self.replace(())
 
 
 class Broadcaster:

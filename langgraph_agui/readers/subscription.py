@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from contextvars import copy_context
 from typing import Self, TypeAlias
 
 from ag_ui import core as agui
@@ -51,6 +52,7 @@ class Subscription(EventQueue):
 
     Attributes:
         on_leave: Called when the reader leaves, or is dropped.
+        dropped: Whether it was dropped.
         left: Set when the reader has left.
     """
 
@@ -59,6 +61,8 @@ class Subscription(EventQueue):
         self._loop = asyncio.get_running_loop()
         self._max_unread = max_unread
         self._converts = [*converts]
+        # Log records and metrics name the run of this context, whoever takes the events.
+        self._context = copy_context()
         self._weight = 0
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -66,6 +70,7 @@ class Subscription(EventQueue):
         self._burst, self._taken_at = float(_BURST), self._loop.time()
         self._closed = False
         self._abandoned = False
+        self.dropped = False
         self.on_leave: Callable[[], Awaitable[None]] | None = None
         self.left = asyncio.Event()
 
@@ -120,7 +125,7 @@ class Subscription(EventQueue):
         count_error(code)
         self.clear()
         super().event(agui.RunErrorEvent(message=code.message, code=code.value))
-        self._abandoned = True
+        self._abandoned = self.dropped = True
         self.close()
         keep_alive(asyncio.ensure_future(self._leave()))
 
@@ -141,6 +146,9 @@ class Subscription(EventQueue):
         """Return the events that wait now."""
         events = self.events()
         self.clear()
+        return self._context.run(self._convert, events) if self._converts else events
+
+    def _convert(self, events: list[BaseEvent]) -> list[BaseEvent]:
         try:
             for convert in self._converts:
                 events = [made for event in events for made in convert(event)]
@@ -168,25 +176,30 @@ class Subscription(EventQueue):
         No client takes a frame of more than `MAX_FRAME` characters. Such a snapshot is left out.
         For any other event the reader gets `RUN_ERROR` (`event_too_large`).
         """
-        frames: list[bytes] = []
+        frames = b""
         while not frames and (events := await self.take()):
-            for event in events:
-                frame = encode(event)
-                if _fits(frame):
-                    frames.append(frame)
-                elif isinstance(event, agui.MessagesSnapshotEvent | agui.StateSnapshotEvent):
-                    logger.warning(
-                        "A %s of %d bytes is too large for a client and is left out.",
-                        event.type.value,
-                        len(frame),
-                    )
-                    count_dropped("large_snapshot")
-                else:
-                    logger.error(
-                        "A %s of %d bytes is too large for a client.", event.type.value, len(frame)
-                    )
-                    self.drop(ErrorCode.EVENT_TOO_LARGE)
-                    break
+            frames = self._context.run(self._encode, events)
+        return frames
+
+    def _encode(self, events: Iterable[BaseEvent]) -> bytes:
+        frames: list[bytes] = []
+        for event in events:
+            frame = encode(event)
+            if _fits(frame):
+                frames.append(frame)
+            elif isinstance(event, agui.MessagesSnapshotEvent | agui.StateSnapshotEvent):
+                logger.warning(
+                    "A %s of %d bytes is too large for a client and is left out.",
+                    event.type.value,
+                    len(frame),
+                )
+                count_dropped("large_snapshot")
+            else:
+                logger.error(
+                    "A %s of %d bytes is too large for a client.", event.type.value, len(frame)
+                )
+                self.drop(ErrorCode.EVENT_TOO_LARGE)
+                break
         return b"".join(frames)
 
     def clear(self) -> None:

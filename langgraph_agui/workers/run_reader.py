@@ -49,6 +49,7 @@ class RunReader:
         self._run = run
         self._readers = readers
         self._clients: dict[RemoteReader, None] = {}
+        self._max_bytes = max_bytes
         # What stands for the time before the run comes with the entries.
         self._log = RunLog(tuple, max_bytes)
         self._task: asyncio.Task[None] | None = None
@@ -100,7 +101,9 @@ class RunReader:
             entries = await self._store.read(self._run, position)
             for entry in entries:
                 if position and entry.position > position + 1:
-                    return ErrorCode.READER_TOO_SLOW
+                    position = 0
+                    self._miss_entries()
+                    break
                 position = entry.position
                 for event in decode([entry.data]):
                     self._pass_on(event)
@@ -124,6 +127,15 @@ class RunReader:
             elif mark == client.mark:
                 client.join(self._log.events())
 
+    def _miss_entries(self) -> None:
+        """Lose the clients that lack entries. Those that have not joined do so in the log that is
+        read next, from its beginning.
+        """
+        self._log = RunLog(tuple, self._max_bytes)
+        for client in tuple(self._clients):
+            if client.has_joined:
+                client.lose(ErrorCode.READER_TOO_SLOW)
+
     def _lose(self, code: ErrorCode) -> None:
         for client in tuple(self._clients):
             client.lose(code)
@@ -143,6 +155,7 @@ class RemoteReader:
     Attributes:
         mark: The mark in the run's log behind which the client may join: all that the client can
             have of the run stands before it.
+        has_joined: Whether it has joined: the client has got the log up to its mark.
         task: Done when the client has got everything.
     """
 
@@ -161,7 +174,7 @@ class RemoteReader:
         self._show = show
         self.mark = uuid4().hex
         self._run: RunReader | None = None
-        self._has_joined = False
+        self.has_joined = False
         self._shown: ShownThread | None = None
         # The result is whether the client got the run to its end.
         self._done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -197,7 +210,8 @@ class RemoteReader:
                 self._fail(ErrorCode.TOO_MANY_READERS)
                 return
             self._run.add(self)  # before the signal, which the log answers
-            if not await self._run.signal(Signal("follow", name, self.mark)):
+            is_live = await self._run.signal(Signal("follow", name, self.mark))
+            if not (is_live or self.has_joined):
                 self._end(got_all=False)
             if await self._done:
                 return
@@ -206,27 +220,27 @@ class RemoteReader:
 
     def join(self, log: Sequence[BaseEvent]) -> None:
         """Join the run, whose log this is."""
-        self._has_joined = True
+        self.has_joined = True
         own_state = self._agent.contract.client_only(self._input.state)
         join(self._reader, log, self._input, own_state)
 
     def receive(self, event: BaseEvent) -> None:
         """Receive an event of the run."""
-        if self._has_joined:
+        if self.has_joined:
             self._reader.event(event)
         if is_last(event):
             # if it has not joined, the run has ended before its worker could answer
-            self._end(got_all=self._has_joined)
+            self._end(got_all=self.has_joined)
 
     def lose(self, code: ErrorCode) -> None:
         """Note that no more events come."""
-        if self._has_joined:
+        if self.has_joined:
             self._fail(code)
         else:
             self._end(got_all=False)
 
     def _fail(self, code: ErrorCode) -> None:
-        if not self._has_joined:
+        if not self.has_joined:
             self._reader.event(run_started(self._input))
         self._reader.event(run_error(self._input, CodedError(code), code))
         self._end(got_all=True)

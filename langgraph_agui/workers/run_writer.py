@@ -17,7 +17,7 @@ from langgraph_agui.kernel.aio import keep_alive
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.run import Run
-from langgraph_agui.workers.signals import Signal, mark_event, mark_in
+from langgraph_agui.workers.signals import Signal, mark_event
 from langgraph_agui.workers.store import Entry, RunStore
 
 logger = logging.getLogger(__name__)
@@ -48,6 +48,8 @@ class RunWriter:
         self._reader: Subscription | None = None
         self._task: asyncio.Task[None] | None = None
         self._position = 0
+        # The marks since the log was begun last.
+        self._marks: list[str] = []
 
     async def serve(self, name: str, thread: str | None) -> None:
         """Keep the run in the store until it ends: under its name, and under the name of its thread
@@ -96,19 +98,23 @@ class RunWriter:
 
     def _show(self, signal: Signal) -> None:
         """Write the log for the client of a signal."""
+        if signal.mark:
+            self._marks.append(signal.mark)
+            if self._reader is not None:
+                self._reader.event(mark_event(signal.mark))
+        is_writing = self._task is not None and not self._task.done()
         # A worker that pings has entries. It lacks the next ones only if the writing has failed.
-        if self._reader is None and (signal.kind == "follow" or self._position):
-            self._reader = Subscription(self._max_unread)
-            self._run.follow(self._reader)
+        if not is_writing and (signal.kind == "follow" or self._position):
             name = f"agui-write-{self._run.input.run_id}"
-            self._task = asyncio.create_task(self._write(self._reader, self._run.log()), name=name)
-        if self._reader is not None and signal.mark:
-            self._reader.event(mark_event(signal.mark))
+            self._task = asyncio.create_task(self._write(), name=name)
 
-    async def _write(self, reader: Subscription, log: list[BaseEvent]) -> None:
+    async def _write(self) -> None:
+        """Write the log until the run ends; from its beginning again if the store was too slow."""
         try:
-            async with reader:
-                await self._write_log(reader, log)
+            while not self._run.finished:
+                self._reader = Subscription(self._max_unread)
+                async with self._reader:
+                    await self._write_log(self._reader)
         except Exception:
             logger.warning(
                 "A run was not written into the store: followers lose it.", exc_info=True
@@ -116,20 +122,25 @@ class RunWriter:
         finally:
             self._reader = None
 
-    async def _write_log(self, reader: Subscription, log: list[BaseEvent]) -> None:
+    async def _write_log(self, reader: Subscription) -> None:
+        """Write the log so far, and then what comes until the reader gets no more."""
+        log = self._run.log()
+        self._run.follow(reader)
+        for mark in self._marks:
+            reader.event(mark_event(mark))
         # Workers that have entries of an earlier attempt lack this one, and notice it.
         self._position += 1
         begun = self._position
         await self._begin(log, begun)
         written = 0
-        while events := await reader.take():
+        while (events := await reader.take()) and not reader.dropped:
             written += await self._append(events)
             if written > self._max_unread:
                 # Nothing comes between the events that wait and the log.
-                waiting, log = reader.take_waiting(), self._run.log()
+                waiting, log, marks = reader.take_waiting(), self._run.log(), self._marks
+                self._marks = []
                 await self._append(waiting)
-                marks = [event for event in waiting if mark_in(event) is not None]
-                await self._begin([*log, *marks], begun)
+                await self._begin([*log, *map(mark_event, marks)], begun)
                 begun, written = self._position, 0
             await asyncio.sleep(_INTERVAL)
 

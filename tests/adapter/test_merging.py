@@ -14,15 +14,18 @@ from ag_ui.core import BaseEvent
 from hypothesis import given
 from hypothesis import strategies as st
 
+from langgraph_agui.messages.assistant_turn import Block
+from langgraph_agui.messages.blocks import BlockKind
 from langgraph_agui.protocol import decode
 from langgraph_agui.readers import subscription
-from langgraph_agui.readers.sinks import PIECE, EventSink, SSESink
+from langgraph_agui.readers.sinks import PIECE
 from langgraph_agui.readers.subscription import Subscription
 from tests.adapter.graphs import agent_of, talker
 from tests.adapter.models import Scripted, calling, part, thinking
 from tests.adapter.streams import record_run, run_input
 from tests.waiting import PATIENCE
 
+KINDS: tuple[BlockKind, ...] = ("text", "reasoning", "call")
 CONTENTS = ("TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT", "TOOL_CALL_ARGS")
 
 
@@ -53,28 +56,26 @@ ACTIONS = st.lists(
     st.one_of(
         st.just("take"),
         st.just("event"),
-        st.tuples(st.sampled_from(("text", "reasoning", "call")), st.text(min_size=1, max_size=3)),
+        st.tuples(st.sampled_from(KINDS), st.text(min_size=1, max_size=3)),
     )
 )
 
 
 @given(ACTIONS)
 async def test_the_order_stays_and_no_character_is_lost(actions: Sequence[Any]) -> None:
-    reader: Subscription[BaseEvent] = Subscription(EventSink, 10**9)
-    writers = {
-        kind: reader.sink.writer(kind, f"id-{kind}") for kind in ("text", "reasoning", "call")
-    }
+    reader = Subscription(10**9)
+    blocks = {kind: Block(kind, f"id-{kind}", kind) for kind in KINDS}
     received: list[BaseEvent] = []
     expected: list[tuple[str, str]] = []
     for action in actions:
         match action:
-            case "take" if expected and reader._items:
+            case "take" if len(reader):
                 received += await reader.take()
             case "event":
-                reader.sink.event(agui.CustomEvent(name="n", value=len(expected)))
+                reader.event(agui.CustomEvent(name="n", value=len(expected)))
                 expected.append(("CUSTOM CUSTOM", ""))
             case (kind, text):
-                writers[kind](text)
+                reader.fragment(blocks[kind], text)
                 names = {"text": "TEXT_MESSAGE_CONTENT", "reasoning": "REASONING_MESSAGE_CONTENT"}
                 expected.append((f"{names.get(kind, 'TOOL_CALL_ARGS')} id-{kind}", text))
     reader.close()
@@ -172,8 +173,7 @@ async def test_the_first_content_does_not_wait(monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_after_a_burst_batches_wait_for_the_interval() -> None:
-    reader: Subscription[BaseEvent] = Subscription(EventSink, 10**9)
-    write = reader.sink.writer("text", "m")
+    reader, block = Subscription(10**9), Block("text", "m", 0)
     batches = 0
 
     async def read() -> None:
@@ -183,7 +183,7 @@ async def test_after_a_burst_batches_wait_for_the_interval() -> None:
 
     reading = asyncio.create_task(read())
     for _ in range(500):
-        write("x")
+        reader.fragment(block, "x")
         await asyncio.sleep(0)
     reader.close()
     await reading
@@ -192,42 +192,39 @@ async def test_after_a_burst_batches_wait_for_the_interval() -> None:
 
 
 async def test_merged_text_is_cut_where_clients_would_refuse_it() -> None:
-    reader: Subscription[bytes] = Subscription(SSESink, 10**9)
-    write = reader.sink.writer("text", "m")
+    reader, block = Subscription(10**9), Block("text", "m", 0)
     for _ in range(5):
-        write("x" * (PIECE // 2))
+        reader.fragment(block, "x" * (PIECE // 2))
     reader.close()
 
-    deltas = [event.delta for event in decode(await reader.take())]
+    deltas = [event.delta for event in decode([await reader.take_frames()])]
 
     assert [len(delta) for delta in deltas] == [PIECE, PIECE, PIECE // 2]
 
 
 async def test_pairs_that_a_fragment_cuts_are_whole() -> None:
-    reader: Subscription[bytes] = Subscription(SSESink, 10**9)
-    write = reader.sink.writer("text", "m")
+    reader, block = Subscription(10**9), Block("text", "m", 0)
     for half in ("\ud83d", "\ude00"):
-        write(half)
+        reader.fragment(block, half)
     reader.close()
 
-    assert [event.delta for event in decode(await reader.take())] == ["😀"]
+    assert [event.delta for event in decode([await reader.take_frames()])] == ["😀"]
 
 
 @pytest.mark.parametrize("how", ["left", "too slow"])
 async def test_nothing_is_kept_for_a_reader_that_is_gone(how: str) -> None:
     limit = 1000 if how == "too slow" else 10**9
-    reader: Subscription[BaseEvent] = Subscription(EventSink, limit)
-    write = reader.sink.writer("text", "m")
-    write("x")
+    reader, block = Subscription(limit), Block("text", "m", 0)
+    reader.fragment(block, "x")
     if how == "left":
         async with reader:
             pass
     for _ in range(1000):
-        write("more")
+        reader.fragment(block, "more")
 
     held = (
         [event.delta for event in contents(await asyncio.wait_for(reader.take(), PATIENCE))]
         if how != "left"
         else []
     )
-    assert (held, reader._last) == ([], None)
+    assert (held, len(reader), reader.waiting) == ([], 0, 0)

@@ -1,4 +1,5 @@
-"""Events that are copied from a first one are those that would have been constructed."""
+"""Fragments become the content events that would have been constructed, and nobody who gets an
+event can spoil what comes later."""
 
 from __future__ import annotations
 
@@ -7,9 +8,16 @@ import pickle
 from typing import Any
 
 import pytest
-from ag_ui.core import ReasoningMessageContentEvent, TextMessageContentEvent, ToolCallArgsEvent
+from ag_ui.core import (
+    ReasoningMessageContentEvent,
+    StateDeltaEvent,
+    StateSnapshotEvent,
+    TextMessageContentEvent,
+    ToolCallArgsEvent,
+)
 
-from langgraph_agui.readers.sinks import EventSink, Unmerged
+from langgraph_agui.messages.assistant_turn import Block
+from langgraph_agui.readers.sinks import EventSink, own_copy
 
 KINDS = [
     ("text", TextMessageContentEvent, "message_id"),
@@ -24,16 +32,18 @@ def test_a_fragment_is_an_event_like_any_other(
     kind: Any, event: Any, key: str, subagent_id: str | None
 ) -> None:
     recorded: list[Any] = []
-    write = EventSink(Unmerged(recorded.append)).writer(kind, "id", subagent_id)
-    write("one")
-    write("two")
-    owner = {} if subagent_id is None else {"subagent_run_id": subagent_id}
-    made = [event(**{key: "id", "delta": delta, **owner}) for delta in ("one", "two")]
+    sink = EventSink(recorded.append)
+    block = Block(kind, "id", 0, subagent_run_id=subagent_id)
+    sink.fragment(block, "one")
+    sink.fragment(block, "two")
+    made = [
+        event(**{key: "id", "delta": delta, "subagent_run_id": subagent_id})
+        for delta in ("one", "two")
+    ]
     assert recorded == made
     assert [one.model_dump_json(by_alias=True) for one in recorded] == [
         one.model_dump_json(by_alias=True) for one in made
     ]
-    assert [one.model_fields_set for one in recorded] == [one.model_fields_set for one in made]
     assert [pickle.loads(pickle.dumps(one)) for one in recorded] == [
         copy.deepcopy(one) for one in made
     ]
@@ -41,9 +51,23 @@ def test_a_fragment_is_an_event_like_any_other(
 
 def test_what_a_reader_does_with_one_event_does_not_touch_the_next() -> None:
     recorded: list[Any] = []
-    write = EventSink(Unmerged(recorded.append)).writer("text", "id")
-    write("one")
+    sink, block = EventSink(recorded.append), Block("text", "id", 0)
+    sink.fragment(block, "one")
     recorded[0].metadata = {"mine": True}
     recorded[0].unknown = 1
-    write("two")
+    sink.fragment(block, "two")
     assert recorded[1] == TextMessageContentEvent(message_id="id", delta="two")
+
+
+def test_what_a_reader_does_with_a_state_touches_no_other_copy() -> None:
+    """The log keeps what was emitted, and the next patches are made from it."""
+    snapshot = StateSnapshotEvent(snapshot={"a": [1]})
+    delta = StateDeltaEvent(delta=[{"op": "add", "path": "/a/1", "value": {"b": 2}}])
+    for event in (snapshot, delta):
+        mine: Any = own_copy(event)
+        assert mine == event
+        assert mine is not event
+    own_copy(snapshot).snapshot["a"].append(2)  # type: ignore[attr-defined]
+    own_copy(delta).delta[0].value["b"] = 3  # type: ignore[attr-defined]
+    assert snapshot.snapshot == {"a": [1]}
+    assert delta.delta[0].value == {"b": 2}

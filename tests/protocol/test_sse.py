@@ -17,19 +17,15 @@ from ag_ui.core import (
     BaseEvent,
     CustomEvent,
     MessagesSnapshotEvent,
-    ReasoningMessageContentEvent,
     RunFinishedEvent,
     RunStartedEvent,
     StateSnapshotEvent,
-    TextMessageContentEvent,
-    ToolCallArgsEvent,
 )
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import PydanticSerializationError
 
 from langgraph_agui.protocol import (
-    DeltaFrame,
     ProtocolError,
     SSEDecoder,
     decode,
@@ -44,8 +40,6 @@ if TYPE_CHECKING:
 
     from tests.node_client import NodeClient
 
-TEXT = st.text(st.characters(), max_size=30)  # surrogates included
-
 
 def payload(frame: bytes) -> Any:
     """The JSON of a frame, strictly read."""
@@ -53,25 +47,6 @@ def payload(frame: bytes) -> Any:
     assert frame.endswith(b"\n\n")
     assert frame.count(b"\n") == 2
     return json.loads(frame[6:], parse_constant=lambda name: pytest.fail(name))
-
-
-@given(delta=TEXT, item_id=TEXT, owner=st.none() | TEXT)
-def test_a_delta_frame_reads_as_its_event(delta: str, item_id: str, owner: str | None) -> None:
-    for frame, sent in (
-        (
-            DeltaFrame("TEXT_MESSAGE_CONTENT", item_id, owner),
-            TextMessageContentEvent(message_id=item_id, delta=delta, subagent_run_id=owner),
-        ),
-        (
-            DeltaFrame("REASONING_MESSAGE_CONTENT", item_id, owner),
-            ReasoningMessageContentEvent(message_id=item_id, delta=delta, subagent_run_id=owner),
-        ),
-        (
-            DeltaFrame("TOOL_CALL_ARGS", item_id, owner),
-            ToolCallArgsEvent(tool_call_id=item_id, delta=delta, subagent_run_id=owner),
-        ),
-    ):
-        assert payload(frame.encode(delta)) == payload(encode(sent))
 
 
 @given(random=st.randoms(use_true_random=True))

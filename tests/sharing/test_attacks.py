@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from ag_ui.core import RunErrorEvent, StepStartedEvent
+from ag_ui.core import RunErrorEvent
 from langgraph.checkpoint.memory import InMemorySaver
 from redis.asyncio import Redis
 
@@ -15,10 +15,11 @@ from langgraph_agui import RunLimits
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.translate.lifecycle import run_started
 from langgraph_agui.workers import Entry, run_writer
+from langgraph_agui.workers.signals import mark_event
 from tests.adapter.models import Scripted, text_chunk
 from tests.adapter.streams import RecordedRun, dumped, run_input, user
 from tests.sharing.stores import Server, postgres, redis
-from tests.sharing.test_following import Pair, gated, pair_on, rest_of, until_joined
+from tests.sharing.test_following import Pair, gated, mark_of, pair_on, rest_of, until_joined
 from tests.threads.joins import read
 from tests.threads.test_join import ordered
 from tests.waiting import PATIENCE, eventually
@@ -107,7 +108,7 @@ async def test_an_entry_that_is_not_written(server: Server) -> None:
         model.go(1)
         async with asyncio.timeout(PATIENCE):
             assert (await read(reader))[-1].code == "reader_too_slow"
-        assert len(next(iter(pair.one._running))._broadcaster._sinks) <= 2
+        assert len(next(iter(pair.one._running))._broadcaster._sinks) <= 3
         again, own = pair.join()
         first = await until_joined(again)
         model.go(100)
@@ -164,11 +165,11 @@ async def test_a_run_that_cannot_be_joined(server: Server) -> None:
         live = await pair.begin()
         joins = list[Any]()
 
-        def fail(*given: Any) -> None:
-            joins.append(given)
+        def fail() -> None:
+            joins.append(True)
             raise ValueError("cannot")
 
-        next(iter(pair.one._running)).join = fail  # type: ignore[method-assign, assignment]
+        next(iter(pair.one._running)).log = fail  # type: ignore[method-assign, assignment]
         reader, _ = pair.join()
         await eventually(lambda: joins, "it is asked for")
         async with reader:
@@ -260,16 +261,21 @@ async def test_who_was_let_go_leaves_later(server: Server) -> None:
     async with pair_on(server, gated(0)) as pair:
         workers, store = pair.two._workers, pair.stores[0]
         assert workers is not None
-        await store.begin("fast", print)
+        signals = list[str]()
+        await store.begin("fast", signals.append)
         await store.enter(workers._key("t"), "fast")
-        frames = [encode(run_started(pair.given)), encode(StepStartedEvent(step_name="a"))]
-        await store.append("fast", Entry(1, frames[0], True), 0)
+        beginning = encode(run_started(pair.given))
         slow, _ = pair.join()
+        await store.begin_log("fast", Entry(1, beginning), 1)
+        await store.append("fast", Entry(2, encode(mark_event(await mark_of(signals)))))
         await until_joined(slow)
-        await store.append("fast", Entry(3, frames[0] + frames[1], True), 0)
-        assert (await until_joined(slow))[-1].type.value == "RUN_ERROR"
+        signals.clear()
         fresh, _ = pair.join()
-        await until_joined(fresh)
+        mark = encode(mark_event(await mark_of(signals)))
+        await store.begin_log("fast", Entry(4, beginning), 4)
+        await store.append("fast", Entry(5, mark))
+        assert (await until_joined(slow))[-1].type.value == "RUN_ERROR"
+        assert (await until_joined(fresh))[0].type.value == "RUN_STARTED"
         async with slow:
             pass
         assert [len(reader) for reader in workers._readers.values()] == [1]

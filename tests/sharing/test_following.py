@@ -23,6 +23,7 @@ from langgraph_agui.protocol.sse import encode
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.translate.lifecycle import run_started
 from langgraph_agui.workers import Entry, RedisRunStore, RunStore, run_writer
+from langgraph_agui.workers.signals import Signal, mark_event
 from tests.adapter.models import Scripted, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, dumped, run_input, user
 from tests.deep import deep, representatives
@@ -227,7 +228,7 @@ async def test_joined_after_any_event(server: Server, after: int) -> None:
         def all_have_begun() -> bool:
             seen.update(pair.two._shown)
             return len(seen) == 3 and all(
-                one._sink or one._shown or one.task.done() for one in seen
+                one.has_joined or one._shown or one.task.done() for one in seen
             )
 
         seen = set[Any]()
@@ -242,27 +243,28 @@ async def test_a_long_run_is_written_from_its_beginning_again(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Old entries go, and who follows from early or late on has all of it once."""
-    monkeypatch.setattr(run_writer, "_SEGMENT", 2_000)
     monkeypatch.setattr(run_writer, "_INTERVAL", 0.001)
-    words = [part for number in range(300) for part in (0.001, text_chunk(f"word{number} ", 1))]
+    beginnings: list[Entry] = []
+    words = [part for number in range(300) for part in (0.001, text_chunk(f"word{number:400} ", 1))]
     model = Scripted([text_chunk("Begin ", 1), 0.05, *words])
-    async with pair_on(server, model) as pair:
-        live = await pair.begin()
+    async with pair_on(server, model, limits=RunLimits(unread=30_000)) as pair, server() as three:
+        begin_log = pair.stores[0].begin_log
+
+        async def record(run: str, beginning: Entry, oldest: int) -> None:
+            beginnings.append(beginning)
+            await begin_log(run, beginning, oldest)
+
+        pair.stores[0].begin_log = record  # type: ignore[method-assign]
+        live = asyncio.create_task(read(await pair.begin()))
         early, own_early = pair.join()
         reading = asyncio.create_task(read(early))
-        workers = pair.two._workers
-        assert workers is not None
-        await eventually(
-            lambda: [
-                feed
-                for feed in workers._readers.values()
-                if feed._entries and feed._entries[0].position > 9
-            ],
-            "it began anew",
-        )
-        late, own_late = pair.join()
-        recorded = [RecordedRun(await reading, own_early), await rest_of(late, [], own_late)]
-        truth = RecordedRun(await read(live), pair.given)
+        await eventually(lambda: len(beginnings) > 2, "it began anew, twice")
+        later, own_later = pair.join()
+        elsewhere = Pair([pair.stores[1], three], model).join()
+        late = [(later, own_later), elsewhere]
+        recorded = await asyncio.gather(*(rest_of(reader, [], own) for reader, own in late))
+        recorded.append(RecordedRun(await reading, own_early))
+        truth = RecordedRun(await live, pair.given)
     for one in recorded:
         assert dumped(one.messages) == dumped(truth.messages)
 
@@ -306,7 +308,7 @@ async def test_followers_need_no_room_of_other_clients(server: Server) -> None:
 
 
 async def test_a_reader_that_never_reads_disturbs_nobody(server: Server) -> None:
-    model = Scripted([text_chunk("Well", 1), 0.1, *[0.001, text_chunk("x" * 1000, 1)] * 400])
+    model = Scripted([text_chunk("Well", 1), 0.1, *[0.001, text_chunk("x" * 1000, 1)] * 800])
     async with pair_on(server, model, limits=RunLimits(unread=600_000)) as pair:
         reading = asyncio.create_task(read(await pair.begin()))
         lazy, own_lazy = pair.join()
@@ -436,16 +438,23 @@ async def test_a_run_that_ends_before_it_can_answer(server: Server) -> None:
         assert recorded.types == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
 
 
+async def mark_of(signals: list[str]) -> str:
+    """The mark that the first client to follow a run has sent."""
+    await eventually(lambda: signals, "a client asks for the run")
+    return Signal.from_text(signals[0]).mark
+
+
 async def test_a_reader_that_is_too_far_behind(server: Server) -> None:
     async with pair_on(server, gated(0)) as pair:
         key = pair.two._workers._key  # type: ignore[union-attr]
-        await pair.stores[0].begin(run := key("t", "fast"), print)
+        signals = list[str]()
+        await pair.stores[0].begin(run := key("t", "fast"), signals.append)
         await pair.stores[0].enter(key("t"), run)
-        frames = [encode(run_started(pair.given)), encode(StepStartedEvent(step_name="a"))]
-        await pair.stores[0].append(run, Entry(1, frames[0], True), 0)
         reader, own = pair.join()
+        await pair.stores[0].begin_log(run, Entry(1, encode(run_started(pair.given))), 1)
+        await pair.stores[0].append(run, Entry(2, encode(mark_event(await mark_of(signals)))))
         first = await until_joined(reader)
-        await pair.stores[0].append(run, Entry(3, frames[-1], False), 0)
+        await pair.stores[0].append(run, Entry(4, encode(StepStartedEvent(step_name="a"))))
         assert (await rest_of(reader, first, own)).last.code == "reader_too_slow"
 
 

@@ -52,42 +52,49 @@ async def test_the_next_run_of_a_thread_stays_when_the_one_before_is_finished(
         assert await one.find("thread") == "second"
 
 
-async def test_entries_are_read_from_the_last_complete_one_on(server: Server) -> None:
+def entry(number: int, text: str = "é") -> Entry:
+    return Entry(number, f"data: {number} {text}\n\n".encode())
+
+
+async def test_a_log_is_read_from_its_beginning_on(server: Server) -> None:
     async with server() as own, server() as other:
-        written = [
-            Entry(number, f"data: {number} é\n\n".encode(), number in (1, 4))
-            for number in range(1, 7)
-        ]
-        for entry in written[:3]:
-            await own.append("run", entry, 0)
-        assert [*await other.read("run", 0)] == written[:3]
-        assert [*await other.read("run", 2)] == written[2:3]
-        for entry in written[3:]:
-            await own.append("run", entry, 1)
-        assert [*await other.read("run", 0)] == written[3:]
-        assert [*await other.read("run", 1)] == written[1:]
+        beginning, *written = [entry(number) for number in range(1, 7)]
+        await own.begin_log("run", beginning, 1)
+        assert [*await other.read("run", 0)] == [beginning]
+        for one in written:
+            await own.append("run", one)
+        assert [*await other.read("run", 0)] == [beginning, *written]
+        assert [*await other.read("run", 3)] == written[2:]
         assert [*await other.read("other run", 0)] == []
+
+
+async def test_a_log_that_is_begun_anew(server: Server) -> None:
+    """The beginning stands for all entries up to its position; a reader that is behind still gets
+    those since the beginning before."""
+    async with server() as own, server() as other:
+        await own.begin_log("run", entry(1), 1)
+        for number in range(2, 7):
+            await own.append("run", entry(number))
+        await own.begin_log("run", again := entry(6, "and all before"), 3)
+        await own.append("run", last := entry(7))
+        assert [*await other.read("run", 0)] == [again, last]
+        assert [*await other.read("run", 3)] == [entry(4), entry(5), entry(6), last]
+        assert [one.position for one in await other.read("run", 1)] == [4, 5, 6, 7]
+        await own.begin_log("run", entry(7, "and all before"), 6)
+        assert [one.position for one in await other.read("run", 1)] == [7]
 
 
 async def test_a_reader_waits_for_the_next_entry(server: Server) -> None:
     async with server() as own, server() as other:
-        first, second = Entry(1, b"data: 1\n\n", True), Entry(2, b"data: 2\n\n", False)
         readings = [asyncio.create_task(other.read("run", 0)) for _ in range(2)]
-        await own.append("run", first, 0)
-        assert [[*entries] for entries in await asyncio.gather(*readings)] == [[first], [first]]
-        assert [*await other.read("run", 1)] == []
-        reading = asyncio.create_task(other.read("run", 1))
-        await own.append("run", second, 0)
-        assert [*await reading] == [second]
-
-
-async def test_old_entries_are_deleted(server: Server) -> None:
-    async with server() as own, server() as other:
-        for number in range(1, 10):
-            await own.append(
-                "run", Entry(number, b"data: {}\n\n", number % 3 == 1), max(0, number - 2)
-            )
-        assert [entry.position for entry in await other.read("run", 1)] == [7, 8, 9]
+        await own.begin_log("run", entry(1), 1)
+        await own.append("run", entry(2))
+        for entries in await asyncio.gather(*readings):
+            assert [*entries][:1] == [entry(1)]
+        assert [*await other.read("run", 2)] == []
+        reading = asyncio.create_task(other.read("run", 2))
+        await own.append("run", entry(3))
+        assert [*await reading] == [entry(3)]
 
 
 async def test_a_worker_that_is_closed_is_dead(server: Server) -> None:
@@ -145,17 +152,21 @@ async def test_redis_forgets(redis_url: str) -> None:
     ):
         await store.begin("run", print)
         await store.enter("thread", "run")
-        await store.append("run", Entry(1, b"data: 1\n\n", True), 0)
+        await store.begin_log("run", entry(1), 1)
+        await store.append("run", entry(2))
         assert sorted(await client.keys()) == [
+            b"mine:beginning:run",
             b"mine:name:thread",
             b"mine:run:run",
             b"mine:stream:run",
         ]
         assert 0 < await client.ttl("mine:run:run") <= 24 * 3600
-        assert 60 < await client.ttl("mine:stream:run") <= 3600
+        for kind in ("beginning", "stream"):
+            assert 60 < await client.ttl(f"mine:{kind}:run") <= 3600
         await store.finish("run")
-        assert await client.keys() == [b"mine:stream:run"]
-        assert 0 < await client.ttl("mine:stream:run") <= 60
+        assert sorted(await client.keys()) == [b"mine:beginning:run", b"mine:stream:run"]
+        for kind in ("beginning", "stream"):
+            assert 0 < await client.ttl(f"mine:{kind}:run") <= 60
 
 
 @pytest.mark.xdist_group("postgres")
@@ -176,21 +187,19 @@ async def test_postgres_forgets(fresh_database: str) -> None:
 
         for run in ("finished", "live"):
             await store.begin(run, print)
-            await store.append(run, Entry(1, b"data: 1\n\n", True), 0)
+            await store.begin_log(run, entry(1), 1)
         await client.execute("INSERT INTO langgraph_agui_runs (run, worker) VALUES ('dead', 1)")
+        await client.execute("INSERT INTO langgraph_agui_log VALUES ('dead', 1, true, '', now())")
         await client.execute(
-            "INSERT INTO langgraph_agui_entries VALUES ('dead', 1, '', true, now())"
-        )
-        await client.execute(
-            "UPDATE langgraph_agui_entries SET written = written - interval '2 minutes'"
+            "UPDATE langgraph_agui_log SET written = written - interval '2 minutes'"
         )
         await store.finish("finished")
         assert await rows("langgraph_agui_runs") == ["live"]
-        await store.append("live", Entry(2, b"data: 2\n\n", False), 0)
+        await store.append("live", entry(2))
         await store.finish("live")
         assert await rows("langgraph_agui_runs") == []
         # for a minute, for those who still read
-        assert "live" in await rows("langgraph_agui_entries")
+        assert "live" in await rows("langgraph_agui_log")
 
 
 @pytest.mark.xdist_group("postgres")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ag_ui.core import Tool, ToolMessage, UserMessage
+from ag_ui.core import TextMessageStartEvent, Tool, ToolMessage, UserMessage
 from fastapi import FastAPI
 from httpx2 import ASGITransport, AsyncClient
 from langchain.agents import create_agent
@@ -26,10 +26,11 @@ from langgraph_agui import (
     emit_state,
     langchain_messages_to_agui,
 )
+from langgraph_agui.messages.assistant_turn import Block
 from langgraph_agui.middleware import AGUIMiddleware
 from langgraph_agui.protocol.schema import parse_input
 from langgraph_agui.protocol.sse import decode
-from langgraph_agui.readers.sinks import Broadcaster, SSESink, Unmerged
+from langgraph_agui.readers.sinks import Broadcaster, EventSink
 from tests.adapter.graphs import Chat, agent_of, chain_of, talker
 from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, collect, record_run, run_input
@@ -76,11 +77,15 @@ async def test_no_token_no_time(seen: Seen) -> None:
 
 def test_tokens_pass_nobody_who_watches() -> None:
     watched: list[Any] = []
-    sink = SSESink(Unmerged([].append))
-    writers: list[Any] = []
-    sink.writer = lambda *args: writers.append(object()) or writers[-1]  # type: ignore[method-assign,func-returns-value]
-    assert Broadcaster(sink, watched.append).writer("text", "m") is writers[0]
-    assert watched == []
+    received: list[Any] = []
+    sink = Broadcaster(EventSink(received.append), watch=watched.append)
+    sink.event(start := TextMessageStartEvent(message_id="m", role="assistant"))
+    sink.fragment(Block("text", "m", 0), "word")
+    assert [event.type.value for event in received] == [
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+    ]
+    assert watched == [start]
 
 
 async def test_interrupts(seen: Seen) -> None:
@@ -149,11 +154,12 @@ async def test_a_reader_that_never_reads(seen: Seen) -> None:
     assert seen.value("agui.readers") == 1
     body = b""
     async with reader:
-        while batch := await reader.take():
-            body += b"".join(batch)
+        while frames := await reader.take_frames():
+            body += frames
         assert seen.value("agui.queue.bytes") == 0
     RecordedRun(list(decode([body])), given)
-    assert waiting == pytest.approx(len(body), rel=0.1)
+    # The texts of the closing snapshot are those of the conversation.
+    assert waiting == pytest.approx(len(body) - 100_000, rel=0.1)
     assert seen.value("agui.readers") == 0
 
 
