@@ -56,7 +56,7 @@ def _model_text(model: GeneratedBaseModel) -> str:
         value = values.get(name)
         if value is None and omittable:
             continue
-        pieces.append(head + (encode_basestring(value) if value.__class__ is str else _text(value)))
+        pieces.append(head + (encode_basestring(value) if isinstance(value, str) else _text(value)))
     if extra := model.__pydantic_extra__:
         pieces += [f"{encode_basestring(name)}:{_text(value)}" for name, value in extra.items()]
     return "{" + ",".join(pieces) + "}"

@@ -7,7 +7,8 @@ of the log, and then what comes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final, cast
 
 from ag_ui import core as agui
@@ -111,99 +112,114 @@ def fold_settled(events: Iterable[BaseEvent]) -> tuple[list[BaseEvent], list[Bas
     all that is settled has become a part, and what is not settled.
     """
     events = [one for one in events if not isinstance(one, agui.RunStartedEvent)]
-    is_open = _open_items(events)
-    fold, rest, past = Fold(), list[BaseEvent](), PastMessages()
+    items = _Items(events)
+    is_open = items.open_in(events)
+    fold = Fold(max_weight=sys.maxsize)  # the patches are our own
+    rest, past = list[BaseEvent](), PastMessages()
     for event in events:
         if isinstance(event, agui.MessagesSnapshotEvent) and _PAST in (event.metadata or {}):
             past = past_in(event)
-        if _item_of(event) in is_open:
+        if items.of(event) in is_open:
             rest.append(event)
         else:
             fold.apply(cast("Event", event))
-    activities = [one for one in fold.messages if isinstance(one, agui.ActivityMessage)]
-    before = thread_before(_without(is_open, fold.messages), past, fold.state)
-    before += [
-        agui.ActivitySnapshotEvent(
-            message_id=one.id,
-            activity_type=one.activity_type,
-            content=one.content,
-            metadata=one.metadata,
-            subagent_run_id=one.subagent_run_id,
-        )
-        for one in activities
-    ]
-    return before, rest
+    settled: list[Message] = []
+    activities: list[BaseEvent] = []
+    for message in fold.messages:
+        if isinstance(message, agui.ActivityMessage):
+            activities.append(_activity_event(message))
+        elif items.of_message(message.id) not in is_open:
+            settled.append(message)
+    return [*thread_before(settled, past, fold.state), *activities], rest
 
 
-def _item_of(event: BaseEvent) -> Hashable:
-    """Return the item that an event belongs to: a message, a call, a step, or a subagent."""
-    match event:
-        case (
-            agui.TextMessageStartEvent(message_id=item)
-            | agui.TextMessageContentEvent(message_id=item)
-            | agui.TextMessageEndEvent(message_id=item)
-            | agui.ReasoningStartEvent(message_id=item)
-            | agui.ReasoningMessageStartEvent(message_id=item)
-            | agui.ReasoningMessageContentEvent(message_id=item)
-            | agui.ReasoningMessageEndEvent(message_id=item)
-            | agui.ReasoningEndEvent(message_id=item)
-        ):
-            return "message", item
-        case (
-            agui.ToolCallStartEvent(tool_call_id=item)
-            | agui.ToolCallArgsEvent(tool_call_id=item)
-            | agui.ToolCallEndEvent(tool_call_id=item)
-            | agui.ToolCallResultEvent(tool_call_id=item)
-        ):
-            return "tool-call", item
-        case agui.ReasoningEncryptedValueEvent(subtype=kind, entity_id=item):
-            return kind, item
-        case agui.StepStartedEvent() | agui.StepFinishedEvent():
-            return "step", event.step_name, event.subagent_run_id
-        case (
-            agui.SubagentStartedEvent(subagent_run_id=item)
-            | agui.SubagentFinishedEvent(subagent_run_id=item)
-            | agui.SubagentErrorEvent(subagent_run_id=item)
-        ):
-            return "subagent", item
-    return None
+class _Items:
+    """The items that events belong to: a message with its calls and their results, a step, or a
+    subagent.
 
+    Args:
+        events: All of the events.
+    """
 
-def _open_items(events: Iterable[BaseEvent]) -> set[Hashable]:
-    """Return the items that more may come of. Subagents stay open: messages name them."""
-    is_open: set[Hashable] = set()
-    for event in events:
+    def __init__(self, events: Iterable[BaseEvent]) -> None:
+        # The messages of calls, by the ids of the calls, and by those of the results.
+        self._by_call: dict[str, str] = {}
+        self._by_result: dict[str, str] = {}
+        for event in events:
+            match event:
+                case agui.ToolCallStartEvent(tool_call_id=call_id):
+                    self._by_call[call_id] = event.parent_message_id or call_id
+                case agui.ToolCallResultEvent(tool_call_id=call_id) if call_id in self._by_call:
+                    self._by_result[event.message_id] = self._by_call[call_id]
+
+    def of_message(self, message_id: str) -> Hashable:
+        """Return the item of a message."""
+        return self._by_result.get(message_id, message_id)
+
+    def of(self, event: BaseEvent) -> Hashable:
+        """Return the item of an event; None if it has none."""
         match event:
             case (
-                agui.TextMessageStartEvent()
-                | agui.ReasoningStartEvent()
-                | agui.ToolCallStartEvent()
-                | agui.StepStartedEvent()
-                | agui.SubagentStartedEvent()
+                agui.TextMessageStartEvent(message_id=message_id)
+                | agui.TextMessageContentEvent(message_id=message_id)
+                | agui.TextMessageEndEvent(message_id=message_id)
+                | agui.ReasoningStartEvent(message_id=message_id)
+                | agui.ReasoningMessageStartEvent(message_id=message_id)
+                | agui.ReasoningMessageContentEvent(message_id=message_id)
+                | agui.ReasoningMessageEndEvent(message_id=message_id)
+                | agui.ReasoningEndEvent(message_id=message_id)
+                | agui.ReasoningEncryptedValueEvent(subtype="message", entity_id=message_id)
             ):
-                is_open.add(_item_of(event))
+                return self.of_message(message_id)
             case (
-                agui.TextMessageEndEvent()
-                | agui.ReasoningEndEvent()
-                | agui.ToolCallResultEvent()
-                | agui.StepFinishedEvent()
+                agui.ToolCallStartEvent(tool_call_id=call_id)
+                | agui.ToolCallArgsEvent(tool_call_id=call_id)
+                | agui.ToolCallEndEvent(tool_call_id=call_id)
+                | agui.ToolCallResultEvent(tool_call_id=call_id)
+                | agui.ReasoningEncryptedValueEvent(subtype="tool-call", entity_id=call_id)
             ):
-                is_open.discard(_item_of(event))
-    return is_open
+                return self._by_call.get(call_id)
+            case agui.StepStartedEvent() | agui.StepFinishedEvent():
+                return "step", event.step_name, event.subagent_run_id
+            case (
+                agui.SubagentStartedEvent(subagent_run_id=subagent_run_id)
+                | agui.SubagentFinishedEvent(subagent_run_id=subagent_run_id)
+                | agui.SubagentErrorEvent(subagent_run_id=subagent_run_id)
+            ):
+                return "subagent", subagent_run_id
+        return None
+
+    def open_in(self, events: Iterable[BaseEvent]) -> set[Hashable]:
+        """Return the items of which more may come behind these events. Subagents stay open:
+        messages name them.
+        """
+        # Parts of items: a text, or a call.
+        is_open: set[tuple[Hashable, str]] = set()
+        for event in events:
+            match event:
+                case (
+                    agui.TextMessageStartEvent()
+                    | agui.ReasoningStartEvent()
+                    | agui.StepStartedEvent()
+                    | agui.SubagentStartedEvent()
+                ):
+                    is_open.add((self.of(event), ""))
+                case (
+                    agui.TextMessageEndEvent() | agui.ReasoningEndEvent() | agui.StepFinishedEvent()
+                ):
+                    is_open.discard((self.of(event), ""))
+                case agui.ToolCallStartEvent():
+                    is_open.add((self.of(event), event.tool_call_id))
+                case agui.ToolCallResultEvent():
+                    is_open.discard((self.of(event), event.tool_call_id))
+        return {item for item, _ in is_open}
 
 
-def _without(items: Collection[Hashable], messages: Iterable[Message]) -> list[Message]:
-    """Return messages for a snapshot: without activities, and without what these items will
-    emit.
-    """
-    result: list[Message] = []
-    for message in messages:
-        if isinstance(message, agui.ActivityMessage) or ("message", message.id) in items:
-            continue
-        if isinstance(message, agui.AssistantMessage) and message.tool_calls:
-            calls = [one for one in message.tool_calls if ("tool-call", one.id) not in items]
-            if not calls and message.content is None:
-                continue
-            message = message.model_copy(update={"tool_calls": calls or None})
-        result.append(message)
-    return result
+def _activity_event(message: agui.ActivityMessage) -> BaseEvent:
+    return agui.ActivitySnapshotEvent(
+        message_id=message.id,
+        activity_type=message.activity_type,
+        content=message.content,
+        metadata=message.metadata,
+        subagent_run_id=message.subagent_run_id,
+    )

@@ -5,7 +5,7 @@ block; content events are made of the fragments where events leave.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from ag_ui import core as agui
@@ -30,23 +30,26 @@ class Sink(Protocol):
         """Receive more text of an open block. It is called for every token."""
 
 
-def content_events(block: Block, text: str) -> Iterator[BaseEvent]:
-    """Yield the content event of a text in a block, or several if it is long."""
-    for start in range(0, len(text), PIECE):
-        delta, owner = text[start : start + PIECE], block.subagent_run_id
-        match block.kind:
-            case "text":
-                yield agui.TextMessageContentEvent(
-                    message_id=block.id, delta=delta, subagent_run_id=owner
-                )
-            case "reasoning":
-                yield agui.ReasoningMessageContentEvent(
-                    message_id=block.id, delta=delta, subagent_run_id=owner
-                )
-            case "call":
-                yield agui.ToolCallArgsEvent(
-                    tool_call_id=block.id, delta=delta, subagent_run_id=owner
-                )
+def content_events(block: Block, text: str) -> list[BaseEvent]:
+    """Return the content event of a text in a block, or several if it is long."""
+    if len(text) <= PIECE:
+        return [_content_event(block, text)]
+    starts = range(0, len(text), PIECE)
+    return [_content_event(block, text[start : start + PIECE]) for start in starts]
+
+
+def _content_event(block: Block, text: str) -> BaseEvent:
+    event: agui.TextMessageContentEvent | agui.ReasoningMessageContentEvent | agui.ToolCallArgsEvent
+    match block.kind:
+        case "text":
+            event = agui.TextMessageContentEvent(message_id=block.id, delta=text)
+        case "reasoning":
+            event = agui.ReasoningMessageContentEvent(message_id=block.id, delta=text)
+        case "call":
+            event = agui.ToolCallArgsEvent(tool_call_id=block.id, delta=text)
+    if block.subagent_run_id is not None:
+        event.subagent_run_id = block.subagent_run_id
+    return event
 
 
 def own_copy(event: BaseEvent) -> BaseEvent:
@@ -117,8 +120,8 @@ class Fragments:
         self.block = block
         self.texts = [text]
 
-    def events(self) -> Iterator[BaseEvent]:
-        """Yield the content event of all of them."""
+    def events(self) -> list[BaseEvent]:
+        """Return the content event of all of them."""
         return content_events(self.block, "".join(self.texts))
 
 

@@ -18,7 +18,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, RunLimits, agui_router
 from langgraph_agui.kernel.errors import RunInputError, StateError
-from langgraph_agui.protocol import fold
+from langgraph_agui.protocol import Fold, fold
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.translate.lifecycle import run_started
@@ -207,9 +207,14 @@ class Halting(Scripted):
 
 @pytest.mark.parametrize("after", representatives(range(3, 38), lambda after: after // 8))
 async def test_joined_after_any_event(server: Server, after: int) -> None:
-    """Of one who holds nothing, one who holds the question, one who was cut off; from when others
-    find the run."""
-    inputs = [run_input(thread="t"), run_input(user("go", "u1"), thread="t", state={"mood": "old"})]
+    """Of one who holds nothing, one of before AG-UI 1.0, one who holds the question, two who were
+    cut off, now and earlier; from when others find the run."""
+    inputs = [
+        run_input(thread="t"),
+        run_input(thread="t", protocol_version=None),
+        run_input(user("go", "u1"), thread="t", state={"mood": "old"}),
+        lambda received: held_after(received[: after // 2], given, run_input(thread="t")),
+    ]
     given, cut = run_input(user("go", "u1"), thread="t", run="live"), run_input(thread="t")
     async with pair_on(server, model := Halting(*turns(), gate=asyncio.Event())) as pair:
         pair.one.subscribe = pair.two.subscribe  # type: ignore[method-assign]
@@ -227,7 +232,7 @@ async def test_joined_after_any_event(server: Server, after: int) -> None:
 
         def all_have_begun() -> bool:
             seen.update(pair.two._shown)
-            return len(seen) == 3 and all(
+            return len(seen) == 5 and all(
                 one.has_joined or one._shown or one.task.done() for one in seen
             )
 
@@ -267,6 +272,70 @@ async def test_a_long_run_is_written_from_its_beginning_again(
         truth = RecordedRun(await live, pair.given)
     for one in recorded:
         assert dumped(one.messages) == dumped(truth.messages)
+
+
+async def test_a_client_joins_behind_all_that_it_holds(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes from the run's own worker to one that has not read as far: nothing that it holds is
+    taken from it, not even for a moment."""
+    monkeypatch.setattr(run_writer, "_INTERVAL", 1.0)
+    words = [text_chunk(f"word{number} ", 1) for number in range(10)]
+    model = Gated([text_chunk("Begin ", 1), *words, 60.0], stop=1, gate=asyncio.Event())
+    async with pair_on(server, model) as pair:
+        live = await pair.begin()
+        await model.hung.wait()
+        early, own_early = pair.join()
+        first = await until_joined(early)
+        model.gate.set()
+        client = Fold(pair.given.messages)
+
+        def holds_all() -> bool:
+            for event in live.take_waiting():
+                client.feed(event)  # type: ignore[arg-type]
+            return str(client.messages[-1].content).endswith("word9 ")
+
+        await eventually(holds_all, "the first client has it all")
+        late, own_late = pair.join(messages=client.messages)
+        joined = await until_joined(late)
+        assert fold(joined, client.messages).messages == client.messages  # type: ignore[arg-type]
+        assert await pair.one.cancel("t", "live")
+        recorded = [await rest_of(early, first, own_early), await rest_of(late, joined, own_late)]
+        async with live:
+            pass
+    assert [one.messages[-1].content for one in recorded] == [client.messages[-1].content] * 2
+
+
+async def test_a_mark_is_in_the_next_beginning_too(server: Server) -> None:
+    """A worker that is slow to read finds the answer to its client there."""
+    words = [part for _ in range(400) for part in (0.002, text_chunk("x" * 500, 1))]
+    model = Gated([text_chunk("Begin ", 1), *words], stop=1, gate=asyncio.Event())
+    async with pair_on(server, model, limits=RunLimits(unread=60_000)) as pair:
+        live = asyncio.create_task(read(await pair.begin()))
+        begin_log, beginnings = pair.stores[0].begin_log, list[Entry]()
+        reads, may_read = pair.stores[1].read, asyncio.Event()
+
+        async def begin(run: str, beginning: Entry, oldest: int) -> None:
+            await begin_log(run, beginning, oldest)
+            beginnings.append(beginning)
+            if len(beginnings) == 2:
+                may_read.set()
+                await asyncio.sleep(0.05)
+
+        async def read_late(run: str, position: int) -> Any:
+            await may_read.wait()
+            return await reads(run, position)
+
+        pair.stores[0].begin_log = begin  # type: ignore[method-assign]
+        pair.stores[1].read = read_late  # type: ignore[method-assign]
+        reader, own = pair.join()
+        await eventually(lambda: beginnings, "the log is begun")
+        model.gate.set()
+        first = await until_joined(reader)
+        assert not live.done()
+        recorded = await rest_of(reader, first, own)
+        truth = RecordedRun(await live, pair.given)
+    assert dumped(recorded.messages) == dumped(truth.messages)
 
 
 async def test_many_clients_of_a_worker_read_the_run_once(server: Server) -> None:
