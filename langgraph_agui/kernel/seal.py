@@ -28,6 +28,7 @@ class RejectReason(StrEnum):
     TOO_LARGE = "longer than max_bytes"
     MALFORMED = "malformed"
     NEWER = "of a newer version"
+    OLDER = "of an older version"
     UNSEALED = "not sealed"
     NO_SEAL = "sealed, and this agent has no seal"
     UNKNOWN_KEY = "sealed with an unknown key"

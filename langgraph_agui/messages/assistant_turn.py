@@ -22,10 +22,14 @@ from langgraph_agui.messages.encrypted_values import (
     AGENT,
     EncryptedValueCodec,
     Envelope,
-    Holder,
     MessageSource,
 )
-from langgraph_agui.messages.envelope import EnvelopeEncoder
+from langgraph_agui.messages.envelope import (
+    encode_message,
+    make_envelope,
+    owner_id,
+    visible_text,
+)
 from langgraph_agui.messages.hidden import NOTHING, Hidden, hidden_in
 from langgraph_agui.messages.providers import shows_reasoning
 from langgraph_agui.messages.redaction import hides_reasoning, warn_reasoning_dropped
@@ -53,7 +57,6 @@ class Block:
     name: str | None = None
     pieces: list[str] = field(default_factory=list)
     half: bytes = b""
-    encrypted: str | None = None
     metadata: dict[str, object] | None = None
     visible: bool = True
     subagent_run_id: str | None = None
@@ -100,6 +103,12 @@ class AssistantTurn:
         provider: Who made the message, by LangChain's name.
         model: The name of the model.
         hidden: The hidden parts of the message.
+
+    Attributes:
+        blocks: The blocks, in order.
+        encrypted: The encrypted value of the whole message.
+        value_holder: The block whose message has that value: the last reasoning, because some
+            clients keep the values of reasoning messages only. None is the assistant message.
     """
 
     def __init__(
@@ -125,7 +134,8 @@ class AssistantTurn:
         self.provider = provider if isinstance(provider, str) else None
         self.blocks: list[Block] = []
         self.encrypted: str | None = None
-        self._encoded: dict[Block | None, Envelope] = {}
+        self._has_envelope = False
+        self.value_holder: Block | None = None
         self._taken = taken
         self._values = values or EncryptedValueCodec()
         options = self._values.options
@@ -304,81 +314,66 @@ class AssistantTurn:
         """Return the blocks of this kind, in order."""
         return [block for block in self.blocks if block.kind == kind]
 
-    def encode_values(self, message: AIMessage) -> list[tuple[Block | None, str]]:
-        """Attach the opaque values of the finished message.
+    def encode_value(self, message: AIMessage) -> bool:
+        """Make `encrypted` of the finished message; return whether it has become another.
 
-        Returns:
-            The new values, each with its block (None: the assistant message). There are none if one
-            would be too long, or if reasoning that the client must not read would travel without
-            encryption. Such a message comes back as text and calls.
+        There is none if it would be too long, or if reasoning that the client must not read would
+        travel without encryption. Such a message comes back as text and calls.
         """
-        if not self._values.emits:
-            return []
-        fresh: list[tuple[Block | None, Envelope, str]] = []
-        for holder, block, envelope in self._envelopes(message):
-            if envelope == self._encoded.get(block):
-                continue
-            value = self._values.encode(
-                holder, self.message_id if block is None else block.id, envelope
-            )
+        kinds = {block.kind for block in self.blocks}
+        if len(kinds) > 1 and "reasoning" in kinds:  # else only its value makes it a message
+            self.value_holder = self.of_kind("reasoning")[-1]
+        envelope, value = self._envelope(message), None
+        if envelope is not None:
+            value = self._encoded(envelope)
             if value is None:
                 logger.warning(
-                    "The opaque values of message %.80r exceed max_bytes and are left out.",
+                    "The opaque value of message %.80r exceeds max_bytes and is left out.",
                     self.message_id,
                 )
                 count_dropped("opaque_value")
-                fresh = []
-                break
-            fresh.append((block, envelope, value))
-        own = self._encoded.get(None, {})
-        if not fresh and "h" not in own and not self._values.carried_in(self._encoded.values()):
-            source = self.source.mark(None)
-            if source is not None and source != own:
-                value = self._values.encode("assistant", self.message_id, source)
-                fresh = [(None, source, value)] if value is not None else []
-        for block, envelope, value in fresh:
-            self._encoded[block] = envelope
-            (block or self).encrypted = value
-        return [(block, value) for block, _, value in fresh]
+        if value is not None:
+            self._has_envelope = True
+        elif not self._has_envelope:
+            value = self._encoded(None)
+        is_new = value not in (None, self.encrypted)
+        if is_new:
+            self.encrypted = value
+        return is_new
 
-    def _envelopes(self, message: AIMessage) -> Iterator[tuple[Holder, Block | None, Envelope]]:
+    def _encoded(self, envelope: Envelope | None) -> str | None:
+        """Return the value of this envelope and of the source of the message."""
+        envelope, block = self.source.mark(envelope), self.value_holder
+        if envelope is None:
+            return None
+        if block is None:
+            return self._values.encode("assistant", self.message_id, envelope)
+        if owner_id(block.id) != self.message_id:
+            envelope = {**envelope, "of": self.message_id}
+        return self._values.encode("reasoning", block.id, envelope)
+
+    def _envelope(self, message: AIMessage) -> Envelope | None:
         options = self._values.options
-        if options.seal is None and self._hidden != NOTHING:
-            return  # hidden words look like words that a client has made up
+        if not self._values.emits or (options.seal is None and self._hidden != NOTHING):
+            return None  # hidden words look like words that a client has made up
         if options.seal is None and hides_reasoning(message, options):
             warn_reasoning_dropped()
-            return
-        thoughts, calls = self.of_kind("reasoning"), self.of_kind("call")
-        visible, reasoning = (
-            self.assistant_message(),
-            [self.reasoning_message(block) for block in thoughts],
-        )
+            return None
+        visible = self.assistant_message()
+        thoughts = [self.reasoning_message(block) for block in self.of_kind("reasoning")]
         try:
-            encoder = EnvelopeEncoder(message, visible, reasoning, options.seal is not None)
-            of_thoughts, of_calls, own = encoder.envelopes()
+            envelope = encode_message(message, visible, thoughts, sealed=options.seal is not None)
         except RecursionError:
             logger.warning(
-                "Message %.80r is nested too deeply; its opaque values are left out.",
+                "Message %.80r is nested too deeply; its opaque value is left out.",
                 self.message_id,
             )
             count_dropped("opaque_value")
-            return
-        if own is None and "h" in self._encoded.get(None, {}):
-            own = encoder.plain()  # a node has changed the message and changed it back
-        own = self.source.mark(own)
-        # else only its value makes it a message
-        is_seen = any(block.kind != "reasoning" for block in self.blocks)
-        if own is not None and thoughts and is_seen:
-            last = len(thoughts) - 1
-            of_thoughts[last] = self._values.carrier(
-                of_thoughts.get(last, {}), self.message_id, own
-            )
-        elif own is not None:
-            yield "assistant", None, own
-        for number, envelope in of_thoughts.items():
-            yield "reasoning", thoughts[number], envelope
-        for number, envelope in of_calls.items():
-            yield "call", calls[number], envelope
+            return None
+        if envelope is None and self._has_envelope:
+            # A node has changed the message and changed it back.
+            return make_envelope({}, visible_text(visible, thoughts))
+        return envelope
 
     def _text(self, kind: BlockKind) -> str:
         return "".join(block.text for block in self.of_kind(kind))
@@ -406,7 +401,7 @@ class AssistantTurn:
             id=block.id,
             role="reasoning",
             content=block.text,
-            encrypted_value=block.encrypted,
+            encrypted_value=self.encrypted if block is self.value_holder else None,
             metadata=block.metadata,
             subagent_run_id=self.source.visible_id,
         )
@@ -420,7 +415,6 @@ class AssistantTurn:
                 id=block.id,
                 type="function",
                 function=agui.FunctionCall(name=block.name or "", arguments=block.text),
-                encrypted_value=block.encrypted,
             )
             for block in self.of_kind("call")
         ]
@@ -430,6 +424,6 @@ class AssistantTurn:
             role="assistant",
             content=self._text("text") if has_content else None,
             tool_calls=calls or None,
-            encrypted_value=self.encrypted,
+            encrypted_value=self.encrypted if self.value_holder is None else None,
             subagent_run_id=self.source.visible_id,
         )

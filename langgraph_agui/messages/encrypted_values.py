@@ -1,16 +1,14 @@
 """`encryptedValue` strings: envelopes, encoded and decoded for one thread.
 
-An envelope is a JSON object `{"v": 1, "p": <provider>, ...}`. It travels as base64url of its JSON.
+An envelope is a JSON object `{"v": 3, "message": {...}, ...}`. It travels as base64url of its JSON.
 reference/reasoning-format.md describes it.
-That of an assistant message with reasoning travels inside the envelope of its last reasoning
-message, because some clients keep the values of reasoning messages only.
-With a `ReasoningSeal` the JSON is encrypted first, and bound to the thread and to the message or
-call that carries it.
+With a `ReasoningSeal` the JSON is encrypted first, and bound to the thread and to the message that
+carries it.
 """
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from langgraph_agui.kernel.seal import SEALED, InvalidEnvelope, RejectReason
@@ -20,20 +18,13 @@ from langgraph_agui.protocol.limits import InputLimits
 from langgraph_agui.protocol.wire import ProtocolError
 
 Envelope: TypeAlias = Mapping[str, object]
-Holder: TypeAlias = Literal["user", "assistant", "tool", "reasoning", "call"]
+Holder: TypeAlias = Literal["user", "assistant", "tool", "reasoning"]
 
-VERSION = 1
+VERSION = 3
 
-# The version of an envelope that contains the one of an assistant message, and the keys of its id
-# and of that envelope.
-CARRIER_VERSION = 2
-CARRIED_FOR = "of"
-CARRIED = "a"
-
-# Key in the envelope of a subagent's message: 1 if the agent's own history holds the message too, 0
-# if not. The agent's model does not get a message with 0. Without the key, `subagentRunId` stands
-# for 0.
-IN_THREAD = "t"
+# Key in the envelope of a subagent's message: whether the agent's own history holds the message
+# too. If not, the agent's model does not get it. Without the key, `subagentRunId` stands for False.
+IN_THREAD = "in_thread"
 
 # How every envelope that is not sealed begins: the base64 of `{"v":`.
 _OWN = "eyJ2Ijo"
@@ -57,8 +48,8 @@ class EncryptedValueCodec:
         """Whether clients get reasoning events and values at all."""
         return self.options.visibility != "off"
 
-    def encode(self, holder: Holder, entity_id: str, envelope: Envelope) -> str | None:
-        """Return the value of the message or call `entity_id`; None if it would be too long, or is
+    def encode(self, holder: Holder, message_id: str, envelope: Envelope) -> str | None:
+        """Return the value of the message `message_id`; None if it would be too long, or is
         not wanted.
         """
         if not self.emits:
@@ -74,7 +65,7 @@ class EncryptedValueCodec:
             # nested too deeply, or an integer that Python refuses to print
             return None
         if (seal := self.options.seal) is not None:
-            context = self._context(holder, entity_id)
+            context = self._context(holder, message_id)
             known = self._sealed.get(context)
             if known is None or known[0] != data:
                 # The same data is sealed once: the closing snapshot repeats the value of the
@@ -84,8 +75,8 @@ class EncryptedValueCodec:
         value = urlsafe_b64encode(data).rstrip(b"=").decode()
         return value if len(value) <= self.options.max_bytes else None
 
-    def decode(self, holder: Holder, entity_id: str, value: str) -> Envelope | RejectReason:
-        """Return the envelope of a value that came with the message or call `entity_id`, or why
+    def decode(self, holder: Holder, message_id: str, value: str) -> Envelope | RejectReason:
+        """Return the envelope of a value that came with the message `message_id`, or why
         there is none.
         """
         if len(value) > self.options.max_bytes:
@@ -95,7 +86,7 @@ class EncryptedValueCodec:
             if data[:1] != bytes([SEALED]):
                 return RejectReason.UNSEALED
             try:
-                data = seal.open(data, self._context(holder, entity_id))
+                data = seal.open(data, self._context(holder, message_id))
             except InvalidEnvelope as error:
                 return error.reason
         elif data[:1] == bytes([SEALED]):
@@ -112,26 +103,11 @@ class EncryptedValueCodec:
         version = envelope.get("v")
         if isinstance(version, bool) or not isinstance(version, int) or version < 1:
             return RejectReason.MALFORMED
-        return envelope if version <= CARRIER_VERSION else RejectReason.NEWER
+        if version != VERSION:
+            return RejectReason.NEWER if version > VERSION else RejectReason.OLDER
+        return envelope
 
-    @staticmethod
-    def carrier(envelope: Envelope, message_id: str, carried: Envelope) -> Envelope:
-        """Return the envelope of a reasoning message that also carries the one of its assistant
-        message.
-        """
-        return {**envelope, "v": CARRIER_VERSION, CARRIED_FOR: message_id, CARRIED: carried}
-
-    @staticmethod
-    def carried_in(envelopes: Iterable[Envelope | RejectReason]) -> dict[str, Envelope]:
-        """Return the envelopes of assistant messages that these carry, by the message's id."""
-        return {
-            str(envelope.get(CARRIED_FOR)): carried
-            for envelope in envelopes
-            if isinstance(envelope, Mapping)
-            and isinstance(carried := envelope.get(CARRIED), Mapping)
-        }
-
-    def _context(self, holder: Holder, entity_id: str) -> bytes:
+    def _context(self, holder: Holder, message_id: str) -> bytes:
         """Return what a sealed value is bound to. The length keeps ("a", "bc") and ("ab", "c")
         apart.
         """
@@ -139,7 +115,7 @@ class EncryptedValueCodec:
         return (
             len(thread).to_bytes(4, "big")
             + thread
-            + f"{holder}:{entity_id}".encode("utf-8", "surrogatepass")
+            + f"{holder}:{message_id}".encode("utf-8", "surrogatepass")
         )
 
 
@@ -180,7 +156,7 @@ class MessageSource(NamedTuple):
         """
         if self.subagent_run_id is None:
             return envelope
-        return {"v": VERSION, **(envelope or {}), IN_THREAD: int(self.in_thread)}
+        return {"v": VERSION, **(envelope or {}), IN_THREAD: self.in_thread}
 
 
 AGENT = MessageSource()
@@ -191,9 +167,9 @@ def is_subagent_only(subagent_run_id: str | None, envelope: Envelope | RejectRea
     history.
     """
     in_thread = envelope.get(IN_THREAD) if isinstance(envelope, Mapping) else None
-    return in_thread == 0 if in_thread is not None else subagent_run_id is not None
+    return in_thread is False if in_thread is not None else subagent_run_id is not None
 
 
 def has_only_source(envelope: Envelope) -> bool:
     """Whether the envelope holds nothing but `IN_THREAD`."""
-    return IN_THREAD in envelope and "h" not in envelope
+    return IN_THREAD in envelope and "message" not in envelope

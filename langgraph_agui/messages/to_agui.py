@@ -37,19 +37,18 @@ from langgraph_agui.messages.content import (
 from langgraph_agui.messages.conversation import Conversation, Record
 from langgraph_agui.messages.encrypted_values import (
     AGENT,
-    VERSION,
     EncryptedValueCodec,
     Envelope,
     MessageSource,
 )
-from langgraph_agui.messages.envelope import check_visible
+from langgraph_agui.messages.envelope import fields_in, make_envelope
 from langgraph_agui.messages.hidden import hidden_in
 from langgraph_agui.messages.redaction import (
     hides_reasoning,
     redact_content,
     warn_reasoning_dropped,
 )
-from langgraph_agui.messages.template import VisibleText, calls_digest
+from langgraph_agui.messages.template import Call, VisibleText
 from langgraph_agui.options import ReasoningOptions
 from langgraph_agui.protocol.json import clean_text, same
 
@@ -113,7 +112,7 @@ def _append(
                 message, message_id, conversation.ids, values, new_call_id=new_call_id
             )
             if isinstance(message, AIMessage):
-                record.turn.encode_values(message)
+                record.turn.encode_value(message)
             conversation.append_turn(record)
         case "tool":
             result = cast("ToolMessage", message)
@@ -208,9 +207,8 @@ def tool_message(
 # -- the content of user and tool messages, both ways --------------------------------------------
 
 
-# Fields of a user or tool message by the member of the envelope that holds what a client does not
-# see of them.
-_FIELDS: Final = {"c": "content", "k": "additional_kwargs", "n": "name", "i": "tool_call_id"}
+# Fields of a user or tool message of which a client may see less.
+_FIELDS: Final = ("content", "additional_kwargs", "name", "tool_call_id")
 
 
 def _encode_content(
@@ -237,35 +235,21 @@ def _encode_content(
     visible = content_parts(
         as_content(redact_content(content, values.options)) if hides else content
     )
-    text, own = _visible_text(visible), dict[str, object]()
+    envelope: Envelope | None = None
     if hides and not sealed:
         warn_reasoning_dropped()
     else:
         try:
             shown = content_blocks(visible, message_id=message_id)
-            if not same(shown, content) and (sealed or _same_words(content, shown)):
-                own["c"] = text.to_template(content)
-            if (
-                kwargs := message.additional_kwargs
-                if sealed
-                else _of_remote(message.additional_kwargs)
-            ):
-                own["k"] = text.to_template(kwargs)
-            if message.name != name and (sealed or message.name is None):
-                own["n"] = message.name
-            if isinstance(message, ToolMessage):
-                if message.tool_call_id != call_id:
-                    own["i"] = message.tool_call_id
-                if own:
-                    own["f"] = calls_digest([(call_id or "", "")])
+            own = _unseen_fields(message, shown, name, call_id, sealed=sealed)
+            envelope = make_envelope(own, _visible_text(visible, call_id)) if own else None
         except RecursionError:
             logger.warning(
                 "Message %.80r is nested too deeply; only what the client sees of it is kept.",
                 message_id,
             )
             count_dropped("opaque_value")
-            own = {}
-    envelope = source.mark({"v": VERSION, **own, "h": text.check} if own else None)
+    envelope = source.mark(envelope)
     if envelope is None:
         return visible, None
     value = values.encode(
@@ -277,6 +261,23 @@ def _encode_content(
         )
         count_dropped("opaque_value")
     return visible, value
+
+
+def _unseen_fields(
+    message: BaseMessage, shown: object, name: str | None, call_id: str | None, *, sealed: bool
+) -> dict[str, object]:
+    """Return the fields of a user or tool message that do not follow from what the client sees."""
+    content, kwargs = as_content(message.content), message.additional_kwargs
+    fields: dict[str, object] = {}
+    if not same(shown, content) and (sealed or _same_words(content, shown)):
+        fields["content"] = content
+    if kwargs := kwargs if sealed else _of_remote(kwargs):
+        fields["additional_kwargs"] = kwargs
+    if message.name != name and (sealed or message.name is None):
+        fields["name"] = message.name
+    if isinstance(message, ToolMessage) and message.tool_call_id != call_id:
+        fields["tool_call_id"] = message.tool_call_id
+    return fields
 
 
 def user_or_tool_message(
@@ -314,20 +315,19 @@ def user_or_tool_message(
         failed = message.error is not None or (message.metadata or {}).get("status") == "error"
         fields |= {"tool_call_id": message.tool_call_id, "status": "error" if failed else "success"}
     if envelope is not None:
-        text = _visible_text(message.content)
-        check_visible(envelope, text, calls_digest([(str(fields.get("tool_call_id", "")), "")]))
-        held = {key: text.from_template(envelope[key]) for key in _FIELDS if key in envelope}
+        answers = message.tool_call_id if isinstance(message, agui.ToolMessage) else None
+        held = fields_in(envelope, _visible_text(message.content, answers))
         if not sealed:
-            if "k" in held:  # older releases have sent all of it
-                held["k"] = _of_remote(held["k"])
+            if "additional_kwargs" in held:  # older releases have sent all of it
+                held["additional_kwargs"] = _of_remote(held["additional_kwargs"])
+            names = (name, None) if isinstance(message, agui.ToolMessage) else (name,)
             if not (
-                _same_words(held.get("c", content), content)
-                and held.get("n", name)
-                in ((name, None) if isinstance(message, agui.ToolMessage) else (name,))
-                and held.get("i", call_id) == call_id
+                _same_words(held.get("content", content), content)
+                and held.get("name", name) in names
+                and held.get("tool_call_id", call_id) == call_id
             ):
                 raise InvalidEnvelope(RejectReason.UNSEALED)
-        fields |= {_FIELDS[key]: value for key, value in held.items() if _FIELDS[key] in fields}
+        fields |= {key: held[key] for key in _FIELDS if key in held and key in fields}
     try:
         return (
             HumanMessage if isinstance(message, agui.UserMessage) else ToolMessage
@@ -383,7 +383,9 @@ def tool_content(message: agui.ToolMessage) -> Content:
     return [*content, agui.TextPart(text=error)]
 
 
-def _visible_text(content: Content) -> VisibleText:
+def _visible_text(content: Content, call_id: str | None) -> VisibleText:
+    """Return the visible part of a user message, or of the result of a call."""
     parts = () if isinstance(content, str) else content
     media = [part.source.value for part in parts if not isinstance(part, agui.TextPart)]
-    return VisibleText(text=text_of(content), media=media)
+    calls = () if call_id is None else (Call(call_id),)
+    return VisibleText(text_of(content), calls=calls, media=media)

@@ -1,10 +1,9 @@
 """AG-UI history as LangChain messages, reasoning included.
 
 A client's messages enter `HistoryConverter.to_langchain` (or `agui_messages_to_langchain`),
-LangChain messages leave. Each assistant message is made from its own envelope, those of the
-reasoning messages that it names, and those of its calls. If one of them is missing, altered or
-another message's, the message comes back as text and calls, and no opaque value of it is used: a
-provider signs a message as a whole.
+LangChain messages leave. Each assistant message is made from its envelope and from the reasoning
+messages that it names. If one of them is missing, altered or another message's, the message comes
+back as text and calls: a provider signs a message as a whole.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from langgraph_agui.messages.encrypted_values import (
     is_subagent_only,
 )
 from langgraph_agui.messages.envelope import (
-    decode_envelope,
-    derived_id,
+    decode_message,
+    derived_ids,
+    owner_id,
     to_langchain_calls,
-    visible_text,
 )
 from langgraph_agui.messages.providers import maker_of
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui, user_or_tool_message
@@ -240,7 +239,11 @@ class _History:
             for message in messages
             if isinstance(message, agui.ReasoningMessage) and message.encrypted_value
         }
-        self._carried = values.carried_in(self._of_thoughts.values())
+        self._in_thoughts = {
+            str(envelope.get("of", owner_id(thought_id))): envelope
+            for thought_id, envelope in self._of_thoughts.items()
+            if isinstance(envelope, Mapping)
+        }
 
     def to_langchain(self) -> list[BaseMessage]:
         """Return the conversation for a graph. Log one warning if any opaque value could not be
@@ -288,11 +291,10 @@ class _History:
         """Return the envelope of a message as a whole, if it has one."""
         if not isinstance(message, agui.UserMessage | agui.AssistantMessage | agui.ToolMessage):
             return None
+        if message.id in self._in_thoughts:
+            return self._in_thoughts[message.id]
         value = message.encrypted_value
-        own = self._values.decode(message.role, message.id, value) if value else None
-        if own is None or (isinstance(own, Mapping) and has_only_source(own)):
-            return self._carried.get(message.id, own)
-        return own
+        return self._values.decode(message.role, message.id, value) if value else None
 
     def _claim(
         self, message: Message, envelope: Envelope | RejectReason | None
@@ -302,13 +304,9 @@ class _History:
         """
         if not isinstance(message, agui.AssistantMessage) or not isinstance(envelope, Mapping):
             return None
-        claimed = envelope.get("r", 0)
-        count = claimed if type(claimed) is int else 0
-        ids = (
-            claimed
-            if isinstance(claimed, list)
-            else (derived_id(message.id, number) for number in range(count))
-        )
+        named = envelope.get("reasoning")
+        count = named if type(named) is int else 0
+        ids = named if isinstance(named, list) else derived_ids(message.id, count)
         found: list[agui.ReasoningMessage] = []
         for thought_id in ids:
             if (
@@ -383,15 +381,7 @@ class _History:
     ) -> AIMessage:
         if thoughts is None:
             raise InvalidEnvelope
-        text, signatures = (
-            visible_text(message, thoughts),
-            self._members("s", message.tool_calls or ()),
-        )
-        text.signatures = {
-            number: text.from_template(signature) for number, signature in signatures.items()
-        }
-        text.blocks = self._members("b", thoughts)
-        restored = decode_envelope(envelope, message, text, sealed=self._sealed)
+        restored = decode_message(envelope, message, thoughts, sealed=self._sealed)
         if not self._sealed:
             self._check_shown(restored, message, thoughts)
         return restored
@@ -442,26 +432,6 @@ class _History:
             raise InvalidEnvelope(RejectReason.UNSEALED)
         self._call_ids.update(ids)
 
-    def _members(
-        self, name: str, entities: Sequence[agui.ReasoningMessage | agui.ToolCall]
-    ) -> dict[int, object]:
-        """Return the members `name` in the envelopes of a message's reasoning or calls, by
-        number.
-        """
-        found: dict[int, object] = {}
-        for number, entity in enumerate(entities):
-            envelope = self._decode(entity) if entity.encrypted_value else {}
-            if isinstance(envelope, RejectReason):
-                raise InvalidEnvelope(envelope)
-            if name in envelope:
-                found[number] = envelope[name]
-        return found
-
-    def _decode(self, entity: agui.ReasoningMessage | agui.ToolCall) -> Envelope | RejectReason:
-        if isinstance(entity, agui.ReasoningMessage):
-            return self._of_thoughts[entity.id]
-        return self._values.decode("call", entity.id, entity.encrypted_value or "")
-
     def _blocks_without_envelope(
         self,
         message: agui.AssistantMessage,
@@ -478,16 +448,15 @@ class _History:
         if isinstance(reason, RejectReason) and reason is not RejectReason.BARE:
             raise InvalidEnvelope(reason)
         thoughts = [thought for thought in before if thought.encrypted_value]
-        calls = [call for call in message.tool_calls or () if call.encrypted_value]
-        for value in [*map(self._decode, thoughts), *map(self._decode, calls)]:
-            # An envelope of ours here means that the assistant message has lost its own.
+        for value in (self._of_thoughts[thought.id] for thought in thoughts):
+            # An envelope of ours here is another message's.
             if value is not RejectReason.BARE:
                 raise InvalidEnvelope(
                     value if isinstance(value, RejectReason) else RejectReason.DAMAGED
                 )
         if (
-            calls
-            or reason is RejectReason.BARE
+            reason is RejectReason.BARE
+            or any(call.encrypted_value for call in message.tool_calls or ())
             or (thoughts and self._values.options.providers != ("openai",))
         ):
             raise InvalidEnvelope(RejectReason.BARE)

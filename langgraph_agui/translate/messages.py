@@ -146,9 +146,10 @@ class RunMessages:
         record.source = AGENT
         if isinstance(record, StreamingMessage):
             record.turn.source = AGENT
+            record.turn.encrypted = None  # it may have said that the message is a subagent's
             self._live[None][record] = None
             if isinstance(message, AIMessage):
-                record.emit_values(message)
+                record.emit_value(message)
         elif isinstance(message, ToolMessage):
             record.content = self._result(message, record)
         elif not isinstance(message, AIMessage):
@@ -216,7 +217,7 @@ class RunMessages:
         if isinstance(record, StreamingMessage):
             self._close(record)
             if isinstance(message, AIMessage):
-                record.emit_values(message)
+                record.emit_value(message)
         elif self._repeats(message.id, call.source):
             return
         else:
@@ -517,7 +518,7 @@ class RunMessages:
                 live.emit_deltas(read_blocks(message, whole=True))
                 live.close()
                 if isinstance(message, AIMessage):
-                    live.emit_values(message)
+                    live.emit_value(message)
                 return live
             case "tool":
                 return self._emit_result(cast("ToolMessage", message), message_id, source)

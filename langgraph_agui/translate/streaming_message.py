@@ -4,12 +4,11 @@ events.
 The blocks of a message enter `StreamingMessage.emit_deltas`; text that only continues the
 `current` one enters `fragment`. Events leave through the sink. The rules are those of AG-UI 1.0
 (text messages, reasoning, tool calls): reasoning closes before text or a call opens, a call belongs
-to its assistant message, an encrypted value follows the message or call that it belongs to.
+to its assistant message, the encrypted value follows when the message is complete.
 """
 
 from collections.abc import Iterable
 from time import monotonic
-from typing import Literal
 
 from ag_ui import core as agui
 from langchain_core.messages import AIMessage
@@ -162,27 +161,24 @@ class StreamingMessage(Record):
             self._close(block)
         self.is_open = False
 
-    def emit_values(self, message: AIMessage) -> None:
-        """Emit the encrypted values of the finished message, each for the message or call that it
-        belongs to.
-        """
+    def emit_value(self, message: AIMessage) -> None:
+        """Emit the encrypted value of the finished message, if it has a new one."""
         self.message, self._name = message, message.name
-        for block, value in self.turn.encode_values(message):
-            entity = block.id if block is not None else self.turn.message_id
-            if block is None and self.content is None:
-                self._conversation.begin_assistant(self)
-                self._sink.event(agui.TextMessageStartEvent(message_id=entity, role="assistant"))
-                self._sink.event(agui.TextMessageEndEvent(message_id=entity))
-            emit_value(
-                entity, value, self._sink, is_call=block is not None and block.kind == "call"
-            )
+        if not self.turn.encode_value(message):
+            return
+        block, message_id = self.turn.value_holder, self.turn.message_id
+        if block is None and self.content is None:
+            self._conversation.begin_assistant(self)
+            self._sink.event(agui.TextMessageStartEvent(message_id=message_id, role="assistant"))
+            self._sink.event(agui.TextMessageEndEvent(message_id=message_id))
+        emit_value(message_id if block is None else block.id, self.turn.encrypted, self._sink)
 
     def update(self, message: AIMessage) -> None:
         """Take the message as its node has returned it: the provider gets back what the node has
         made of it.
         """
         if self.message is not None and (message is not self.message or message.name != self._name):
-            self.emit_values(message)
+            self.emit_value(message)
 
     def rename(self, message_id: str) -> None:
         """Take a better id, unless the client has seen the assistant message: reasoning stands on
@@ -193,12 +189,11 @@ class StreamingMessage(Record):
             self.turn.message_id = message_id
 
 
-def emit_value(entity_id: str, value: str | None, sink: Sink, *, is_call: bool = False) -> None:
-    """Emit the encrypted value of a message or call, if it has one."""
+def emit_value(message_id: str, value: str | None, sink: Sink) -> None:
+    """Emit the encrypted value of a message, if it has one."""
     if value is not None:
-        kind: Literal["tool-call", "message"] = "tool-call" if is_call else "message"
         sink.event(
             agui.ReasoningEncryptedValueEvent(
-                subtype=kind, entity_id=entity_id, encrypted_value=value
+                subtype="message", entity_id=message_id, encrypted_value=value
             )
         )

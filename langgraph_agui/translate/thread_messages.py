@@ -256,7 +256,7 @@ class ThreadMessages:
                 if live is not None and live.same_content(turn):
                     return public, ()
                 if isinstance(message, AIMessage):
-                    turn.encode_values(message)
+                    turn.encode_value(message)
                 alone = Conversation()
                 alone.append_turn(Record(public, turn=turn))
                 return public, alone.messages()

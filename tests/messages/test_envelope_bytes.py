@@ -1,10 +1,9 @@
-"""The envelope format, byte by byte: clients keep `encryptedValue` strings, so every release must
-read and write them.
+"""The envelope format, byte by byte: clients keep `encryptedValue` strings, so every release of this
+version must read and write them.
 
-`envelopes.json` (as written today), `envelopes_v2.json` (as written before calls were bound) and
-`envelopes_v1.json` (as written before version 2) hold, for each case, the messages as a client
-keeps them and the envelopes in their values by holder, `<role>:<id>`. Never change an entry; add
-new ones. The docs describe the format (`reference/reasoning-format.md`).
+`envelopes.json` holds, for each case, the messages as a client keeps them and the envelopes in their
+values by holder, `<role>:<id>`. Never change an entry; add new ones. The docs describe the format
+(`reference/reasoning-format.md`).
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from langgraph_agui import (
     agui_messages_to_langchain,
     langchain_messages_to_agui,
 )
-from tests.messages import golden
 from tests.messages.envelope_cases import (
     CASES,
     KEY,
@@ -34,10 +32,9 @@ from tests.messages.envelope_cases import (
     call,
 )
 
-FILES: dict[int, dict[str, Json]] = {
-    version: json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
-    for version, name in ((1, "envelopes_v1.json"), (2, "envelopes_v2.json"), (3, "envelopes.json"))
-}
+STORED: dict[str, Json] = json.loads(
+    Path(__file__).with_name("envelopes.json").read_text(encoding="utf-8")
+)
 
 
 def to_client(messages: list[BaseMessage], options: ReasoningOptions = PLAIN) -> list[Json]:
@@ -57,22 +54,19 @@ def from_client(messages: list[Json], options: ReasoningOptions = PLAIN) -> list
 
 
 def values(messages: list[Json]) -> dict[str, str]:
-    """Return the values of messages and tool calls by their holder, `<role>:<id>`, as the seal
-    names it."""
-    found: dict[str, str] = {}
-    for message in messages:
-        for holder in (message, *message.get("toolCalls", ())):
-            if (value := holder.get("encryptedValue")) is not None:
-                found[f"{holder.get('role', 'call')}:{holder['id']}"] = value
-    return found
+    """Return the values of messages by their holder, `<role>:<id>`, as the seal names it."""
+    return {
+        f"{message['role']}:{message['id']}": message["encryptedValue"]
+        for message in messages
+        if message.get("encryptedValue") is not None
+    }
 
 
 def without_values(messages: list[Json]) -> list[Json]:
-    copies: list[Json] = json.loads(json.dumps(messages))
-    for message in copies:
-        for holder in (message, *message.get("toolCalls", ())):
-            holder.pop("encryptedValue", None)
-    return copies
+    return [
+        {key: value for key, value in message.items() if key != "encryptedValue"}
+        for message in messages
+    ]
 
 
 def decoded(value: str) -> bytes:
@@ -91,9 +85,9 @@ def opened(value: str, holder: str) -> str:
     return AESGCM(KEY).decrypt(nonce, box, context).decode()
 
 
-def envelopes(name: str, version: int = 3) -> dict[str, str]:
+def envelopes(name: str) -> dict[str, str]:
     """Return the JSON text of each envelope of a case by its holder."""
-    stored: dict[str, object] = FILES[version][name]["envelopes"]
+    stored: dict[str, object] = STORED[name]["envelopes"]
     return {
         holder: json.dumps(envelope, ensure_ascii=False, separators=(",", ":"))
         for holder, envelope in stored.items()
@@ -110,7 +104,7 @@ def check_rebuilt(
 
 @pytest.mark.parametrize("name", CASES)
 def test_messages_are_written_as_stored(name: str) -> None:
-    case, stored = CASES[name], FILES[3][name]["messages"]
+    case, stored = CASES[name], STORED[name]["messages"]
     made = to_client(case.messages, case.options)
     if case.options.seal is None:
         assert made == stored
@@ -124,17 +118,17 @@ def test_messages_are_written_as_stored(name: str) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "version"),
-    [(name, version) for version, stored in FILES.items() for name in CASES if name in stored],
-)
-def test_stored_messages_are_read(name: str, version: int) -> None:
-    case, stored = CASES[name], FILES[version][name]["messages"]
+@pytest.mark.parametrize("name", CASES)
+def test_stored_messages_are_read(name: str) -> None:
+    case, stored = CASES[name], STORED[name]["messages"]
     check_rebuilt(stored, case.back, case.options)
-    stored_values = values(stored)
-    assert {holder: opened(value, holder) for holder, value in stored_values.items()} == envelopes(
-        name, version
-    )
+    check_stored(name)
+
+
+def check_stored(name: str) -> None:
+    """Check that the values of a case hold its envelopes."""
+    stored = values(STORED[name]["messages"])
+    assert {holder: opened(value, holder) for holder, value in stored.items()} == envelopes(name)
 
 
 @pytest.mark.parametrize("name", ["sealed", "sealed and hidden"])
@@ -153,32 +147,12 @@ def test_sealed_values_have_the_documented_layout(name: str) -> None:
         assert first[holder].startswith("AXOuu-")
 
 
-def test_the_values_of_golden_become_those_of_today() -> None:
-    client = [
-        golden.USER,
-        golden.THOUGHT,
-        golden.REDACTED,
-        golden.CLAUDE,
-        golden.RESULT,
-        golden.ITEM,
-        golden.GPT,
-    ]
-    client += [golden.GEMINI, golden.RAW_THOUGHT, golden.BEDROCK]
-    messages = from_client(client)
-    today = to_client(messages)
-    assert without_values(today) == without_values(client)
-    assert from_client(today) == messages
-
-
 def test_messages_of_subagents_are_read() -> None:
-    """`t: 1` keeps a message for the agent's model, `t: 0` does not. Without `t`, a `subagentRunId`
-    means 0."""
-    stored = FILES[1]["subagents"]["messages"]
-    assert {holder: opened(value, holder) for holder, value in values(stored).items()} == envelopes(
-        "subagents", 1
-    )
+    """`in_thread` keeps a message for the agent's model, or not. Without it, a `subagentRunId` means
+    not."""
+    check_stored("subagents")
     check_rebuilt(
-        stored,
+        STORED["subagents"]["messages"],
         [
             HumanMessage("Ask the guide.", id="u1"),
             answer(
@@ -194,14 +168,10 @@ def test_messages_of_subagents_are_read() -> None:
 
 
 def test_ids_that_the_client_knows_another_for_are_read() -> None:
-    """`i` is LangChain's id of an assistant message, and the id of the call that a result
-    answers."""
-    stored = FILES[1]["other ids"]["messages"]
-    assert {holder: opened(value, holder) for holder, value in values(stored).items()} == envelopes(
-        "other ids", 1
-    )
+    """LangChain's id of an assistant message, and the id of the call that a result answers."""
+    check_stored("other ids")
     check_rebuilt(
-        stored,
+        STORED["other ids"]["messages"],
         [
             AIMessage("One moment please.", id="lc_1", tool_calls=[call("call_1", "Rome")]),
             ToolMessage("Sunny in Rome", tool_call_id="call_1", name="get_weather", id="t1"),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langgraph_agui import agui_messages_to_langchain, langchain_messages_to_agui
-from langgraph_agui.messages.template import VisibleText
+from langgraph_agui.messages.template import Call, VisibleText
 from langgraph_agui.options import ReasoningOptions
 from tests.messages.shapes import encoded, json_values, words
 
@@ -272,8 +272,9 @@ def test_values_are_used_for_one_message(caplog: pytest.LogCaptureFixture) -> No
     caplog.clear()
     other = {
         **HELD[1],
+        "id": "n",
         "content": "Another",
-        "encryptedValue": encoded({"v": 1, "h": VisibleText("Another").check, "c": "x"}),
+        "encryptedValue": forged("Another", content="x"),
     }
     other.pop("toolCalls")
     # Its words are not those that the client sees, and there is no seal.
@@ -316,6 +317,10 @@ EDITS: dict[str, Callable[[list[Json]], Any]] = {
 }
 
 
+# Edits after which no value is known to be this message's.
+LOST = ("second reasoning is missing", "the message has another id")
+
+
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edited_message_is_plain(name: str, caplog: pytest.LogCaptureFixture) -> None:
     held = deepcopy(HELD)
@@ -327,6 +332,9 @@ def test_an_edited_message_is_plain(name: str, caplog: pytest.LogCaptureFixture)
     assert [json.dumps(one["args"]) for one in message.tool_calls] == [
         json.dumps(json.loads(one["function"]["arguments"])) for one in shown.get("toolCalls", ())
     ]
+    if name in LOST:
+        assert not caplog.records
+        return
     [record] = caplog.records
     assert record.getMessage().startswith("Opaque values of the client's messages were not used: ")
     assert record.getMessage().endswith(" at odds with the message that it came with.")
@@ -354,14 +362,14 @@ def test_other_messages_are_whole_beside_an_edited_one() -> None:
 def test_an_edited_question_or_result_is_plain(
     edited: Json, content: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    envelope = {
-        "v": 1,
-        "h": VisibleText("Sunny").check,
-        "c": [["$t"]],
-        "k": {"opaque": 1},
-        "n": "opaque",
-    }
-    [message] = back([{**edited, "encryptedValue": encoded(envelope)}])
+    value = forged(
+        "Sunny",
+        calls=[Call("c")] if edited["role"] == "tool" else [],
+        content=["$0"],
+        additional_kwargs={"opaque": 1},
+        name="opaque",
+    )
+    [message] = back([{**edited, "encryptedValue": value}])
     assert (message.content, message.additional_kwargs, message.name) == (content, {}, None)
     [record] = caplog.records
     assert record.getMessage().endswith("1 at odds with the message that it came with.")
@@ -370,22 +378,32 @@ def test_an_edited_question_or_result_is_plain(
 # Forged envelopes
 
 
-def forged(**members: Any) -> str:
-    return encoded({"v": 1, **members})
+def forged(text: str = "Hi", reasoning: Any = (), calls: Any = (), **fields: Any) -> str:
+    """A value that fits the visible text of a message, and says that it has these fields."""
+    digest = VisibleText(text, reasoning, calls).digest
+    envelope: Json = {"v": 3, "message": fields, "digest": digest}
+    return encoded(envelope | ({"reasoning": [one for one, _ in reasoning]} if reasoning else {}))
 
 
 @pytest.mark.parametrize(
     "role", ["system", "human", "tool", "developer", "remove", "function", "chat"]
 )
 def test_no_envelope_makes_another_role(role: str) -> None:
-    own = {"type": role, "role": role, "h": VisibleText("Hi").check, "p": "x"}
-    metadata = {"type": role, "role": role, "lc_source": "x"}
-    kwargs = {"type": role, "role": role, "__openai_role__": role}
-    value = forged(**own, m=metadata, k=kwargs, c=[{"type": role, "role": role}])
+    fields: Json = {
+        "type": role,
+        "role": role,
+        "response_metadata": {"type": role, "role": role, "lc_source": "x"},
+        "additional_kwargs": {"type": role, "role": role, "__openai_role__": role},
+        "content": [{"type": role, "role": role}],
+        "status": "error",
+        "usage_metadata": {},
+        "example": True,
+    }
+    value = forged(**fields)
     held = [
         assistant(encryptedValue=value),
         user("Hi", encryptedValue=value),
-        result("Hi", encryptedValue=value),
+        result("Hi", encryptedValue=forged(calls=[Call("c")], **fields)),
     ]
     ai, human, tool = back(held)
     assert [type(message).__name__ for message in (ai, human, tool)] == [
@@ -400,69 +418,69 @@ def test_no_envelope_makes_another_role(role: str) -> None:
 
 
 WRONG: list[Any] = [
-    *(
-        None,
-        True,
-        0,
-        -1,
-        1.5,
-        10**400,
-        "x",
-        "$t",
-        [],
-        {},
-        [[]],
-        [None],
-        [1],
-        [[1, 2]],
-        ["$t"],
-        ["$t", 0, 99],
-    ),
-    *(
-        {"a": 1},
-        {"$t": []},
-        [{"type": []}],
-        [{"type": {}, "text": 1}],
-        [{"type": "text", "text": {"a": 1}}],
-    ),
+    *(None, True, 0, -1, 1.5, 10**400, "x", "$0", "$j0", "$x!", "$99", [], {}, [[]], [None], [1]),
+    *([[1, 2]], ["$0"], ["$99"], ["$?"], {"a": 1}, {"$0": []}, {"model_provider": []}),
+    *([{"type": []}], [{"type": {}, "text": 1}], [{"type": "text", "text": {"a": 1}}]),
     *(
         [{"type": "reasoning", "summary": [1], "index": []}],
         [{"type": "non_standard", "value": [1]}],
-        ["$b", 0],
-    ),
-    *(
         [{"type": "image", "extras": {"agui": {"type": []}}, "url": 1}],
         [{"name": [], "args": []}],
-        ["$s", 0],
-        ["$?"],
-    ),
-    *(
-        [[{"name": "f", "args": {}, "id": {}}], []],
-        [["f"], ["g"]],
-        [{}, {}],
-        [[{}], [{}]],
+        [{"name": "f", "args": {}, "id": {}}],
+        ["f"],
+        [{}],
         ["m:reasoning:0"] * 3,
     ),
 ]
+FIELDS = (
+    *("content", "additional_kwargs", "response_metadata", "tool_calls", "invalid_tool_calls"),
+    *("id", "name", "tool_call_id"),
+)
+MEMBERS = ("v", "of", "message", "digest", "reasoning", "in_thread")
 
 
-@pytest.mark.parametrize("member", [*"cknmixhrbsvp"])
-def test_members_of_any_type_raise_nothing(member: str) -> None:
-    check = VisibleText("Hi", ["Hm"], ["{}"]).check
-    whole: Json = {"h": check, "r": ["r"], "c": [["$b", 0], "$t", ["$t"]], "k": {"a": ["$s", 0]}}
+@pytest.mark.parametrize("field", FIELDS)
+def test_fields_of_any_type_raise_nothing(field: str) -> None:
     for wrong in WRONG:
-        for holder in ("assistant", "reasoning", "call"):
-            values = {"assistant": whole, "reasoning": {"b": {}}, "call": {"s": 1}}
-            values[holder] = {**values[holder], member: wrong}
-            signed = call(encryptedValue=forged(**values["call"]))
+        fields = {"content": ["$0"], "additional_kwargs": {"a": "$j0"}, field: wrong}
+        check_forged(
+            [
+                thought(),
+                assistant(
+                    "Hi", call(), encryptedValue=forged("Hi", [("r", "Hm")], CALLS, **fields)
+                ),
+                user("Hi", encryptedValue=forged(**{"content": ["$0"], field: wrong})),
+                result("Hi", encryptedValue=forged("Hi", (), [Call("c")], **{field: wrong})),
+            ]
+        )
+
+
+CALLS = [Call("c", "look", "{}")]
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_members_of_any_type_raise_nothing(member: str) -> None:
+    whole = {
+        "v": 3,
+        "message": {"content": ["$0"]},
+        "digest": VisibleText("Hi", [("r", "Hm")], CALLS).digest,
+        "reasoning": ["r"],
+    }
+    plain = {"v": 3, "message": {"content": ["$0"]}, "digest": VisibleText("Hi").digest}
+    for wrong in WRONG:
+        for holder in ("assistant", "reasoning"):
+            value = encoded({"of": "m", **whole, member: wrong})
+            values = {holder: {"encryptedValue": value}}
             check_forged(
                 [
-                    thought(encryptedValue=forged(**values["reasoning"])),
-                    assistant("Hi", signed, encryptedValue=forged(**values["assistant"])),
+                    thought(**values.get("reasoning", {})),
+                    assistant("Hi", call(), **values.get("assistant", {})),
                 ]
             )
-        small = forged(**{"h": VisibleText("Hi").check, "c": ["$t"], member: wrong})
-        check_forged([user("Hi", encryptedValue=small), result("Hi", encryptedValue=small)])
+        user_value = encoded({**plain, member: wrong})
+        if (member, wrong) == ("in_thread", False):
+            continue
+        check_forged([user("Hi", encryptedValue=user_value)])
 
 
 def check_forged(held: list[Json]) -> None:
@@ -483,14 +501,18 @@ def check_forged(held: list[Json]) -> None:
     )
 
 
+fields = st.dictionaries(
+    st.sampled_from([*FIELDS, "z"]), json_values | st.sampled_from(WRONG), max_size=5
+)
 members = st.dictionaries(
-    st.sampled_from([*"cknmixhrbsvp", "z"]), json_values | st.sampled_from(WRONG), max_size=5
+    st.sampled_from([*MEMBERS, "z"]), json_values | st.sampled_from(WRONG), max_size=3
 )
 envelopes = st.builds(
-    lambda held, h, v: {**held, "h": h, "v": v},
-    members,
-    st.sampled_from([VisibleText("Hi").check, 0]),
-    st.sampled_from([1, 1, 2]),
+    lambda held, more, digest, v: {"message": held, "digest": digest, "v": v, **more},
+    fields,
+    st.just({}) | members,
+    st.sampled_from([VisibleText("Hi").digest, VisibleText("Hi", calls=[Call("c")]).digest, 0]),
+    st.sampled_from([3, 3, 2]),
 )
 value_strings = envelopes.map(encoded) | json_values.map(encoded) | words
 
@@ -547,63 +569,42 @@ def test_nothing_that_a_client_sends_raises(held: list[Any], provider: str | Non
 
 def test_what_a_value_asks_for_is_bounded() -> None:
     text = "x" * 200_000
-    check = VisibleText(text).check
-    repeated = [assistant(text, encryptedValue=forged(h=check, c=["$+", *[["$t"]] * 50_000]))]
-    listed = [assistant(text, encryptedValue=forged(h=check, c=[["$t"]] * 50_000))]
-    tool = [result(text, encryptedValue=forged(h=check, c=[["$t"]] * 50_000))]
-    for held in (repeated, listed, tool):
-        assert [message.content for message in back(held)] == [text]
-    claimed = [
-        thought(text, encryptedValue=forged(b=text)),
-        *(assistant("", encryptedValue=forged(h=0, r=["r"])),) * 500,
-    ]
-    assert len(back(claimed)) == 500
-    assert (
-        len(
-            back(
-                [
-                    assistant("", id=f"m{number}", encryptedValue=forged(h=0, r=10**9))
-                    for number in range(500)
-                ]
-            )
+    listed = [assistant(text, encryptedValue=forged(text, content=["$0"] * 50_000))]
+    parsed = json.dumps([0] * 60_000)
+    args = [Call("c", "look", parsed)]
+    many = [
+        assistant(
+            text, call(parsed), encryptedValue=forged(text, (), args, content=["$j0"] * 50_000)
         )
-        == 500
-    )
-    one_id = [thought(text), assistant("", encryptedValue=forged(h=0, r=["r"] * 50_000))]
-    assert [message.content for message in back(one_id)] == [""]
-
-
-def test_values_that_hold_each_other_do_not_multiply() -> None:
-    count = 40
-    doubled = [
-        thought("", f"m:reasoning:{n}", encryptedValue=forged(b=[["$b", n - 1], ["$b", n - 1]]))
-        for n in range(count)
     ]
-    check = VisibleText("Hi", [""] * count).check
-    [message] = back(
-        [*doubled, assistant(encryptedValue=forged(h=check, r=count, c=["$b", count - 1]))]
-    )
-    assert message.content == "Hi"
-    signed = [
-        call("{}", f"c{n}", encryptedValue=forged(s=["$+", ["$s", n - 1], ["$s", n - 1]]))
-        for n in range(count)
+    tool = [result(text, encryptedValue=forged(text, (), [Call("c")], content=["$0"] * 50_000))]
+    for held in (listed, many, tool):
+        assert [message.content for message in back(held)] == [text]
+
+
+def test_what_a_value_claims_is_bounded() -> None:
+    def claiming(number: int, claimed: Any) -> Json:
+        value = encoded({"v": 3, "message": {}, "digest": "", "reasoning": claimed})
+        return assistant("", id=f"m{number}", encryptedValue=value)
+
+    text = "x" * 200_000
+    assert len(back([thought(text), *(claiming(number, ["r"]) for number in range(500))])) == 500
+    assert len(back([claiming(number, 10**9) for number in range(500)])) == 500
+    assert [message.content for message in back([thought(text), claiming(0, ["r"] * 50_000)])] == [
+        ""
     ]
-    check = VisibleText("Hi", arguments=["{}"] * count).check
-    [message] = back(
-        [assistant("Hi", *signed, encryptedValue=forged(h=check, k={"a": ["$s", count - 1]}))]
-    )
-    assert message.additional_kwargs == {}
 
 
-@pytest.mark.parametrize("member", [*"ckmxbs"])
-def test_values_that_are_very_deep(member: str) -> None:
+@pytest.mark.parametrize("field", FIELDS)
+def test_values_that_are_very_deep(field: str) -> None:
     for depth in (300, 700, 950, 100_000):
         deep = "[" * depth + "]" * depth
-        value = encoded(f'{{"v":1,"h":{VisibleText("Hi").check},"{member}":{deep}}}'.encode())
-        message = assistant("Hi", call(encryptedValue=value), encryptedValue=value)
+        digest = VisibleText("Hi").digest
+        message = f'{{"{field}":{deep}}}'
+        value = encoded(f'{{"v":3,"digest":"{digest}","message":{message}}}'.encode())
         held = [
             thought(encryptedValue=value),
-            message,
+            assistant("Hi", encryptedValue=value),
             user("Hi", encryptedValue=value),
             result("Hi", encryptedValue=value),
         ]

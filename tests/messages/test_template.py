@@ -14,282 +14,204 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraph_agui.kernel.seal import InvalidEnvelope
-from langgraph_agui.messages.template import VisibleText
+from langgraph_agui.messages.template import Call, VisibleText
 from tests.messages.shapes import json_values, words
 
 LONG = "Sunny in Paris, 24 °C ☀️ and 😀 beyond"
 ARGUMENTS = '{"city": "Paris", "days": [1, true, 1.0]}'
 sources = st.lists(words, max_size=3)
-
-
-def seen(text: str = LONG, **more: Any) -> VisibleText:
-    return VisibleText(text=text, **more)
-
-
-def parts_of(said: st.DataObject, of: list[str]) -> str:
-    """A string that is made of pieces of words."""
-    made = ""
-    for piece in said.draw(st.lists(st.sampled_from([*of, ""]), max_size=3)):
-        start = said.draw(st.integers(0, len(piece)))
-        made += (
-            piece[start : said.draw(st.integers(start, len(piece)))]
-            if said.draw(st.booleans())
-            else piece
-        )
-    return made
+calls = st.lists(st.builds(Call, words, words, words | json_values.map(json.dumps)), max_size=3)
+thoughts = st.lists(st.tuples(words, words), max_size=3)
 
 
 @given(
     text=words,
-    reasoning=sources,
-    arguments=sources,
+    reasoning=thoughts,
+    calls=calls,
     media=sources,
     value=json_values,
     more=json_values,
-    said=st.data(),
 )
 def test_any_value_comes_back(
-    text: str,
-    reasoning: Any,
-    arguments: Any,
-    media: Any,
-    value: Any,
-    more: Any,
-    said: st.DataObject,
+    text: str, reasoning: Any, calls: Any, media: Any, value: Any, more: Any
 ) -> None:
-    all_words = [text, *reasoning, *arguments, *media]
-    value = [value, parts_of(said, all_words), {"more": more, **{word: word for word in all_words}}]
+    strings = [text, *media, *(string for one in (*reasoning, *calls) for string in one)]
+    objects = [parsed for call in calls if (parsed := parsed_json(call.arguments)) is not None]
+    value = [value, strings, objects, {"more": more, **{string: string for string in strings}}]
 
-    def words_seen() -> VisibleText:
-        return VisibleText(text=text, reasoning=reasoning, arguments=arguments, media=media)
+    def visible() -> VisibleText:
+        return VisibleText(text, reasoning, calls, media)
 
-    packed = json.loads(json.dumps(words_seen().to_template(value)))
-    assert json.dumps(words_seen().from_template(packed)) == json.dumps(value)
+    packed = json.loads(json.dumps(visible().to_template(value)))
+    assert json.dumps(visible().from_template(packed)) == json.dumps(value)
+
+
+def parsed_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 @pytest.mark.parametrize(
     ("value", "template"),
     [
-        (LONG, ["$t"]),
-        (LONG[3:20], ["$t", 3, 20]),
-        ("A long thought.", ["$r", 1]),
-        ("long thought.", ["$r", 1, 2, 15]),
-        (ARGUMENTS, ["$a", 0]),
-        (json.loads(ARGUMENTS), ["$j", 0]),
+        (LONG, "$0"),
+        ("rs_1234567", "$3"),
+        ("A long thought.", "$4"),
+        ("call_123", "$5"),
+        ("get_weather", "$6"),
+        (ARGUMENTS, "$7"),
+        (json.loads(ARGUMENTS), "$j0"),
+        ([json.loads(ARGUMENTS)], ["$j0"]),
         ({"city": "Paris", "days": [1, 1, 1.0]}, {"city": "Paris", "days": [1, 1, 1.0]}),
         ({"days": [1, True, 1.0], "city": "Paris"}, {"days": [1, True, 1.0], "city": "Paris"}),
         ({}, {}),
-        ("data:image/png;base64,AAAA", ["$m", 0]),
-        (
-            f"<think>A long thought.</think>\n{LONG}!",
-            ["$+", "<think>", ["$r", 1], "</think>\n", ["$t"], "!"],
-        ),
-        (f"{LONG}A long thought.", ["$+", ["$t"], ["$r", 1], ""]),
-        ("Sunny in", "Sunny in"),
-        (b"\x00\xff", ["$x", "AP8="]),
-        (["$t"], ["$=", ["$t"]]),
-        (["$"], ["$=", ["$"]]),
-        (["a", "$t"], ["a", "$t"]),
-        ([["$t"]], [["$=", ["$t"]]]),
-        ([[LONG]], [[["$t"]]]),
+        ("data:image/png;base64,AAAA", "$11"),
+        (f"{LONG}!", f"{LONG}!"),
+        (LONG[3:20], LONG[3:20]),
+        ("a call", "a call"),
+        (b"\x00\xff", "$xAP8="),
+        (b"", "$x"),
+        ("$", "$$"),
+        ("$0", "$$0"),
+        ("$$0", "$$$0"),
+        ("a $0", "a $0"),
+        ([LONG, [LONG]], ["$0", ["$0"]]),
+        ({"$0": LONG}, {"$0": "$0"}),
         ([], []),
         ((1, True, 1.0, None), [1, True, 1.0, None]),
         (datetime(2026, 1, 2, tzinfo=UTC), "2026-01-02T00:00:00Z"),
     ],
 )
 def test_templates(value: object, template: object) -> None:
-    def words_seen() -> VisibleText:
-        return seen(
-            reasoning=["", "A long thought."],
-            arguments=[ARGUMENTS, "not JSON"],
-            media=["data:image/png;base64,AAAA"],
+    def visible() -> VisibleText:
+        return VisibleText(
+            LONG,
+            [("r", ""), ("rs_1234567", "A long thought.")],
+            [Call("call_123", "get_weather", ARGUMENTS), Call("a call", "", "not JSON")],
+            ["data:image/png;base64,AAAA"],
         )
 
-    packed = words_seen().to_template(value)
+    packed = visible().to_template(value)
     assert repr(packed) == repr(template)
-    assert json.dumps(words_seen().to_template(words_seen().from_template(packed))) == json.dumps(
-        packed
-    )
+    filled = visible().from_template(packed)
+    assert json.dumps(visible().to_template(filled)) == json.dumps(packed)
 
 
-def test_positions_count_code_points() -> None:
-    at = LONG.index("😀")
-    assert seen().to_template(LONG[at + 1 :] + "") == " beyond"
-    text = "😀" * 10 + "twelve words"
-    assert seen(text).to_template("twelve words") == ["$t", 10, 22]
-    assert seen(text).from_template(["$t", 9, 11]) == "😀t"
-
-
-def test_what_reasoning_and_calls_hold_is_filled_with_the_words_of_the_message() -> None:
-    words_seen = seen(blocks={1: {"type": "thinking", "thinking": ["$t"]}}, signatures={0: ["sig"]})
-    assert words_seen.from_template([["$b", 1], {"c": ["$s", 0]}]) == [
-        {"type": "thinking", "thinking": LONG},
-        {"c": ["sig"]},
-    ]
-
-
-def test_a_repeated_text_is_a_hole_only_so_often() -> None:
+def test_a_text_that_is_too_much_for_its_message_is_written_out() -> None:
     value = [LONG] * 100
-    packed = seen().to_template(value)
+    packed = VisibleText(LONG).to_template(value)
     assert isinstance(packed, list)
-    assert packed[:8] == [["$t"]] * 8
+    assert packed[:8] == ["$0"] * 8
     assert packed[8:] == value[8:]
-    assert seen().from_template(packed) == value
+    assert VisibleText(LONG).from_template(packed) == value
+
+
+def test_of_equal_strings_the_first_counts() -> None:
+    same = [Call("call_1", "get_weather", ARGUMENTS), Call("call_2", "get_weather", ARGUMENTS)]
+    packed = VisibleText("", calls=same).to_template([json.loads(ARGUMENTS), "get_weather"])
+    assert packed == ["$j0", "$2"]
 
 
 DAMAGED: list[Any] = [
-    *(
-        ["$"],
-        ["$?", 1],
-        ["$t", 1],
-        ["$t", 1, 2, 3],
-        ["$t", 2, 1],
-        ["$t", -1, 2],
-        ["$t", 0, 99],
-        ["$t", "0", 1],
-    ),
-    *(
-        ["$t", 0.0, 1],
-        ["$t", True, 2],
-        ["$t", None],
-        ["$r"],
-        ["$r", 9],
-        ["$r", -1],
-        ["$r", "0"],
-        ["$r", True],
-    ),
-    *(
-        ["$r", 0, 1],
-        ["$r", 0, 0, 99],
-        ["$r", 0, 0, 1, 2],
-        ["$a"],
-        ["$a", 9],
-        ["$a", 0, 0, 1],
-        ["$a", -1],
-        ["$a", []],
-    ),
-    *(
-        ["$j"],
-        ["$j", 1],
-        ["$j", 9],
-        ["$j", 2],
-        ["$m", 9],
-        ["$m", 0, 1, 2],
-        ["$b"],
-        ["$b", 9],
-        ["$b", None],
-        ["$s", 9],
-    ),
-    *(
-        ["$s", [0]],
-        ["$b", "0"],
-        ["$x"],
-        ["$x", 1],
-        ["$x", "!"],
-        ["$x", "A"],
-        ["$x", "é"],
-        ["$x", "AA==", 1],
-    ),
-    *(
-        ["$+", 1],
-        ["$+", ["$j", 0]],
-        ["$+", "a", None],
-        ["$+", ["$x", "AA=="]],
-        ["$+", {}],
-        ["$="],
-        ["$=", 1],
-    ),
-    *(["$=", [], 1], ["$=", ["a", ["$"]]], {"a": {"b": [1, ["$r", 9]]}}, [["$b", 0], ["$b", 0]]),
-    *([["$s", 0], ["$s", 0]], ["$b", 1], [["$t", 0, 30]] * 99),
+    *("$?", "$-1", "$ 0", "$0 ", "$0\n", "$1.0", "$t", "$j", "$jx", "$j-1", "$J0", "$٣", "$j٣"),
+    *("$99", "$j9", "$j1", "$j2", "$9" + "9" * 5000, "$j" + "9" * 5000, "$1e1", "$+1", "$0x0"),
+    *("$x!", "$xA", "$xé", "$xAA==A", "$x AA=="),
+    *({"a": {"b": [1, "$99"]}}, [["$j9"]], ["$0"] * 99, ["$j0"] * 2000),
 ]
 
 
 @pytest.mark.parametrize("template", DAMAGED, ids=lambda template: json.dumps(template)[:40])
 def test_templates_that_do_not_fit(template: object) -> None:
-    words_seen = VisibleText(
-        "x" * 40, ["r"], ['{"a": 1}', "no JSON", "[1"], ["m"], {0: 1, 1: ["$b", 1]}, {0: "s"}
+    visible = VisibleText(
+        "x" * 40,
+        [("r", "thought")],
+        [Call("c", "f", '{"a": 1}'), Call("d", "f", "no JSON"), Call("e", "f", "[1")],
+        ["media"],
     )
     with pytest.raises(InvalidEnvelope):
-        words_seen.from_template(template)
+        visible.from_template(template)
 
 
 def test_the_words_stand_in_a_message_so_often_and_not_more() -> None:
-    for template in ([["$t"]] * 8, ["$+", *[["$t"]] * 8], [["$t", 0, 20]] * 16):
+    for template in (["$0"] * 8, {str(n): ["$0"] for n in range(8)}):
         assert VisibleText("x" * 40).from_template(template)
         with pytest.raises(InvalidEnvelope):
-            VisibleText("x" * 40).from_template([template, ["$t", 0, 1]])
+            VisibleText("x" * 40).from_template([template, "$0"])
 
 
 def test_templates_that_are_too_deep() -> None:
     deep: Any = "end"
     for _ in range(100_000):
         deep = [deep]
-    for template in (deep, {"a": deep}, ["$=", [deep]], ["$j", 0]):
+    for template in (deep, {"a": deep}, "$j0"):
         with pytest.raises(InvalidEnvelope):
-            seen(arguments=["[" * 9000]).from_template(template)
+            VisibleText(LONG, calls=[Call("c", "f", "[" * 9000)]).from_template(template)
 
 
-def test_holes_in_holes_do_not_multiply() -> None:
-    twice = {number: ["$+", ["$b", number - 1], ["$b", number - 1]] for number in range(1, 64)}
-    with pytest.raises(InvalidEnvelope):
-        seen(blocks={0: "twice as long", **twice}).from_template(["$b", 63])
-
-
-marks = st.sampled_from(
-    ["$t", "$r", "$a", "$j", "$m", "$b", "$s", "$x", "$+", "$=", "$", "$?", "a"]
-)
 holes = st.builds(
-    lambda mark, rest: [mark, *rest],
-    marks,
-    st.lists(st.integers(-1, 3) | words | marks, max_size=3),
+    lambda mark, number, rest: f"${mark}{number}{rest}",
+    st.sampled_from(["", "j", "x", "$", "?"]),
+    st.integers(-1, 12) | words,
+    st.sampled_from(["", "", "A", "=="]),
 )
 templates = st.recursive(
     json_values | holes,
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(words, inner, max_size=3)
-        | st.builds(lambda mark, rest: [mark, *rest], marks, st.lists(inner, max_size=3))
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
     max_leaves=12,
 )
 
 
-@given(
-    template=templates,
-    reasoning=sources,
-    arguments=st.lists(words | json_values.map(json.dumps), max_size=3),
-    blocks=st.dictionaries(st.integers(0, 2), templates, max_size=3),
-    signatures=st.dictionaries(st.integers(0, 2), json_values, max_size=2),
-)
-def test_any_template_is_filled_or_damaged(
-    template: Any, reasoning: Any, arguments: Any, blocks: Any, signatures: Any
-) -> None:
-    words_seen = VisibleText(LONG, reasoning, arguments, [LONG], blocks, signatures)
+@given(template=templates, reasoning=thoughts, calls=calls)
+def test_any_template_is_filled_or_damaged(template: Any, reasoning: Any, calls: Any) -> None:
     try:
-        words_seen.from_template(template)
+        VisibleText(LONG, reasoning, calls, [LONG]).from_template(template)
     except InvalidEnvelope:
         return
 
 
-@given(all_words=st.lists(words, min_size=4, max_size=4), place=st.integers(0, 3), other=words)
-def test_the_checksum_is_of_all_words(all_words: list[str], place: int, other: str) -> None:
-    def check(text: str, thought: str, arguments: str, media: str) -> int:
-        return VisibleText(text, [thought], [arguments], [media]).check
+@given(all_words=st.lists(words, min_size=7, max_size=7), place=st.integers(0, 6), other=words)
+def test_the_digest_is_of_all_words(all_words: list[str], place: int, other: str) -> None:
+    def digest(text: str, thought: str, said: str, call: str, name: str, args: str, m: str) -> str:
+        return VisibleText(text, [(thought, said)], [Call(call, name, args)], [m]).digest
 
     edited = [*all_words[:place], other, *all_words[place + 1 :]]
-    assert (check(*all_words) == check(*edited)) == (all_words == edited)
+    assert (digest(*all_words) == digest(*edited)) == (all_words == edited)
 
 
-def test_the_checksum_is_the_documented_one() -> None:
-    words_seen = VisibleText("a", ["b"], ['{"z": 1.0, "é": []}', "{"], ["\ud800"])
-    written = b'a\0b\0{"z":1.0,"\\u00e9":[]}\0{\0\xed\xa0\x80'
-    assert words_seen.check == urlsafe_b64encode(sha256(written).digest()[:12]).decode()
+def test_words_do_not_move_from_one_place_to_another() -> None:
+    a, b = ("a", "b"), Call("a", "b")
+    digests = [
+        VisibleText("", [a]).digest,
+        VisibleText("", [a, a]).digest,
+        VisibleText("", [], [b]).digest,
+        VisibleText("", [], [Call("b", "a")]).digest,
+        VisibleText("", [], [b, Call("")]).digest,
+        VisibleText("", [], [], ["a", "b"]).digest,
+        VisibleText("a", [("", "b")]).digest,
+        VisibleText("", [("a\0b", "")]).digest,
+        VisibleText("ab").digest,
+    ]
+    assert len({*digests}) == len(digests)
+
+
+def test_the_digest_is_the_documented_one() -> None:
+    calls = [Call("c", "f", '{"z": 1.0, "é": []}'), Call("d", "g", "{")]
+    digest = VisibleText("a", [("r", "b")], calls, ["\ud800"]).digest
+    written = (
+        rb'["a",[["r","b"]],[["c","f","{\"z\":1.0,\"\\u00e9\":[]}"],["d","g","{"]],["\ud800"]]'
+    )
+    assert digest == urlsafe_b64encode(sha256(written).digest()[:12]).decode()
 
 
 def test_of_arguments_only_the_value_counts() -> None:
-    given = seen(arguments=['{"a": [1, 2.0, 18446744073709551617], "b": null}']).check
+    def digest(arguments: str) -> str:
+        return VisibleText(LONG, calls=[Call("c", "f", arguments)]).digest
+
+    given = digest('{"a": [1, 2.0, 18446744073709551617], "b": null}')
     # as JavaScript writes it
-    assert seen(arguments=['{"b":null,  "a":[1.0,2,18446744073709552000]}']).check == given
+    assert digest('{"b":null,  "a":[1.0,2,18446744073709552000]}') == given
     for other in (
         '{"a": [1, 3], "b": null}',
         '{"a": [2.0, 1], "b": null}',
@@ -297,4 +219,4 @@ def test_of_arguments_only_the_value_counts() -> None:
         "",
         "{",
     ):
-        assert seen(arguments=[other]).check != given
+        assert digest(other) != given

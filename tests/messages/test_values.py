@@ -1,5 +1,4 @@
-"""Opaque values: old versions are read for ever, and one that is not ours, whole and in its place
-is not used."""
+"""Opaque values: one that is not ours, whole, of today's version and in its place is not used."""
 
 from __future__ import annotations
 
@@ -19,7 +18,6 @@ from langgraph_agui.kernel.seal import ReasoningSeal, RejectReason
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec, Holder
 from langgraph_agui.messages.envelope import GEMINI_SIGNATURES
 from langgraph_agui.options import ReasoningOptions
-from tests.messages import golden
 from tests.messages.shapes import OPAQUE, decoded, encoded
 
 Json = dict[str, Any]
@@ -33,53 +31,6 @@ def back(
     held: list[Json], options: ReasoningOptions = PLAIN, thread: str = "t"
 ) -> list[BaseMessage]:
     return agui_messages_to_langchain(held, reasoning=options, thread_id=thread)
-
-
-def test_version_1_is_read_for_ever() -> None:
-    claude_says = [golden.THOUGHT, golden.REDACTED, golden.CLAUDE]
-    others_say = [golden.ITEM, golden.GPT, golden.GEMINI, golden.RAW_THOUGHT, golden.BEDROCK]
-    user, claude, result, gpt, gemini, bedrock = back(
-        [golden.USER, *claude_says, golden.RESULT, *others_say]
-    )
-    # what else it had, and the result's kwargs, came without a seal
-    assert user.content == golden.USER["content"]
-    assert claude.content == [
-        {"type": "thinking", "thinking": "The weather first.", "signature": "EqQBsig"},
-        {"type": "redacted_thinking", "data": "EmwKred"},
-        {"type": "text", "text": "Let me look that up."},
-        {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Rome"}},
-    ]
-    assert claude.response_metadata == {
-        "model_provider": "anthropic",
-        "container": {"id": "container_1"},
-    }
-    assert (result.content, result.name) == (["Sunny, 24 °C in Rome"], "get_weather")
-    assert result.additional_kwargs == {}
-    summary = [{"type": "summary_text", "text": "**Planning** the answer"}]
-    assert gpt.content == [
-        {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "gAAAAB"},
-        {"type": "text", "text": "Take a hat.", "id": "msg_0"},
-    ]
-    assert gemini.additional_kwargs == {GEMINI_SIGNATURES: {"call_1": "Q2lr"}}
-    assert gemini.response_metadata == {"model_provider": "google_genai"}
-    assert bedrock.content == [
-        {"type": "reasoning_content", "reasoning_content": {"redacted_content": b"\x00\xff"}},
-        {"type": "text", "text": "Rain."},
-    ]
-    assert bedrock.response_metadata == {
-        "model_provider": "bedrock_converse",
-        "model_name": "anthropic.claude",
-    }
-    assert bedrock.name == "weather"
-
-
-def test_sealed_version_1_is_read_for_ever() -> None:
-    [gemini] = back([golden.SEALED_GEMINI], SEALED, "thread-1")
-    assert gemini.additional_kwargs == {
-        "function_call": {"name": "get_weather", "arguments": '{"city": "Oslo"}'},
-        GEMINI_SIGNATURES: {"call_1": "Q2lr"},
-    }
-    assert gemini.response_metadata == {"model_provider": "google_genai"}
 
 
 # What is not used
@@ -102,7 +53,7 @@ TOLD: list[BaseMessage] = [
         "Sunny.", response_metadata={"model_provider": "anthropic", "container": OPAQUE}, id="msg_2"
     ),
 ]
-HOLDERS = ("user_1", "msg_1:reasoning:0", "call_1", "tool_1", "msg_2")
+HOLDERS = ("user_1", "msg_1:reasoning:0", "tool_1", "msg_2")
 
 
 def held_by_client(options: ReasoningOptions = SEALED, thread: str = "t") -> list[Json]:
@@ -110,9 +61,8 @@ def held_by_client(options: ReasoningOptions = SEALED, thread: str = "t") -> lis
     return [json.loads(message.model_dump_json(by_alias=True)) for message in shown]
 
 
-def entity(held: list[Json], entity_id: str) -> Json:
-    entities = [*held, *(one for message in held for one in message.get("toolCalls", ()))]
-    return next(one for one in entities if one["id"] == entity_id)
+def entity(held: list[Json], message_id: str) -> Json:
+    return next(message for message in held if message["id"] == message_id)
 
 
 def check_plain(
@@ -127,7 +77,7 @@ def check_plain(
     one warning."""
     caplog.clear()
     rebuilt = back(held, options, thread)
-    damaged = "msg_1" if entity_id in HOLDERS[1:3] else entity_id
+    damaged = "msg_1" if entity_id == HOLDERS[1] else entity_id
     assert len(rebuilt) == len(TOLD)
     for message, whole in zip(rebuilt, TOLD, strict=True):
         if message.id == damaged:
@@ -150,7 +100,7 @@ def test_undamaged_values_are_used(
     held = held_by_client(options)
     assert [entity(held, holder)["encryptedValue"][:7] == "eyJ2Ijo" for holder in HOLDERS] == [
         options is PLAIN
-    ] * 5
+    ] * 4
     assert back(held, options) == TOLD
     assert not caplog.records
 
@@ -220,7 +170,7 @@ def of_another_message(held: list[Json], holder: str) -> None:
     found = entity(held, holder)
     envelope = json.loads(decoded(entity(held_by_client(PLAIN), holder)["encryptedValue"]))
     found["encryptedValue"] = EncryptedValueCodec(SEALED, "t").encode(
-        found.get("role", "call"), f"{holder}x", envelope
+        found["role"], f"{holder}x", envelope
     )
 
 
@@ -233,7 +183,7 @@ def of_another_kind(held: list[Json], holder: str) -> None:
         "tool": "user",
         "reasoning": "assistant",
     }
-    other = others.get(found.get("role", "call"), "reasoning")
+    other = others[found["role"]]
     found["encryptedValue"] = EncryptedValueCodec(SEALED, "t").encode(other, holder, envelope)
 
 
@@ -246,7 +196,7 @@ def bare(held: list[Json], holder: str) -> None:
 
 
 def unsealed_json(held: list[Json], holder: str) -> None:
-    entity(held, holder)["encryptedValue"] = encoded({"v": 1})
+    entity(held, holder)["encryptedValue"] = encoded({"v": 3})
 
 
 def under_another_key(held: list[Json], holder: str) -> None:
@@ -255,7 +205,11 @@ def under_another_key(held: list[Json], holder: str) -> None:
 
 
 def sealed_newer(held: list[Json], holder: str) -> None:
-    sealed_as(held, holder, {"v": 3})
+    sealed_as(held, holder, {"v": 4})
+
+
+def sealed_older(held: list[Json], holder: str) -> None:
+    sealed_as(held, holder, {"v": 2, "h": "", "a": {}})
 
 
 def sealed_nonsense(held: list[Json], holder: str) -> None:
@@ -265,7 +219,7 @@ def sealed_nonsense(held: list[Json], holder: str) -> None:
 def sealed_as(held: list[Json], holder: str, envelope: Any) -> None:
     found = entity(held, holder)
     found["encryptedValue"] = EncryptedValueCodec(SEALED, "t").encode(
-        found.get("role", "call"), holder, envelope
+        found["role"], holder, envelope
     )
 
 
@@ -281,6 +235,7 @@ def sealed_as(held: list[Json], holder: str, envelope: Any) -> None:
         (bare, RejectReason.UNSEALED),
         (under_another_key, RejectReason.UNKNOWN_KEY),
         (sealed_newer, RejectReason.NEWER),
+        (sealed_older, RejectReason.OLDER),
         (sealed_nonsense, RejectReason.MALFORMED),
     ],
 )
@@ -303,9 +258,9 @@ def test_the_thread_is_another_for_all(caplog: pytest.LogCaptureFixture) -> None
 
 
 def test_thread_and_message_do_not_run_into_each_other() -> None:
-    value = EncryptedValueCodec(SEALED, "a").encode("user", "b/user:c", {"v": 1})
+    value = EncryptedValueCodec(SEALED, "a").encode("user", "b/user:c", {"v": 3})
     assert value is not None
-    assert EncryptedValueCodec(SEALED, "a").decode("user", "b/user:c", value) == {"v": 1}
+    assert EncryptedValueCodec(SEALED, "a").decode("user", "b/user:c", value) == {"v": 3}
     assert (
         EncryptedValueCodec(SEALED, "auser:b/").decode("user", "c", value) is RejectReason.ALTERED
     )
@@ -339,8 +294,10 @@ def longer(value: str) -> str:
     ("change", "why"),
     [
         (longer, RejectReason.TOO_LARGE),
-        (lambda value: encoded({**json.loads(decoded(value)), "v": 3}), RejectReason.NEWER),
+        (lambda value: encoded({**json.loads(decoded(value)), "v": 4}), RejectReason.NEWER),
         (lambda value: encoded({**json.loads(decoded(value)), "v": 10**400}), RejectReason.NEWER),
+        (lambda value: encoded({**json.loads(decoded(value)), "v": 2}), RejectReason.OLDER),
+        (lambda _: encoded({"v": 1, "p": "openai", "b": {}}), RejectReason.OLDER),
         (lambda value: encoded({**json.loads(decoded(value)), "v": 0}), RejectReason.MALFORMED),
         (lambda value: encoded({**json.loads(decoded(value)), "v": 1.0}), RejectReason.MALFORMED),
         (lambda value: encoded({**json.loads(decoded(value)), "v": True}), RejectReason.MALFORMED),
@@ -350,9 +307,9 @@ def longer(value: str) -> str:
         (lambda value: value + " ", RejectReason.MALFORMED),
         (lambda value: value[:8] + "\n" + value[8:], RejectReason.MALFORMED),
         (lambda value: value + "é", RejectReason.MALFORMED),
-        (lambda _: encoded(b'{"v":1,"b":' + b"[" * 100_000), RejectReason.MALFORMED),
-        (lambda _: encoded(b'{"v":1,"b":"\xff"}'), RejectReason.MALFORMED),
-        (lambda _: encoded({"v": 1}), RejectReason.DAMAGED),
+        (lambda _: encoded(b'{"v":3,"message":' + b"[" * 100_000), RejectReason.MALFORMED),
+        (lambda _: encoded(b'{"v":3,"message":"\xff"}'), RejectReason.MALFORMED),
+        (lambda _: encoded({"v": 3}), RejectReason.DAMAGED),
         (lambda _: OPAQUE, RejectReason.BARE),
         (lambda _: encoded([1]), RejectReason.BARE),
         (lambda _: encoded({"other": 1}), RejectReason.BARE),
@@ -368,32 +325,17 @@ def test_a_clear_value_is_another(
     held = held_by_client(PLAIN)
     value = change(entity(held, holder)["encryptedValue"])
     entity(held, holder)["encryptedValue"] = value
-    if why is RejectReason.BARE and holder == "msg_1:reasoning:0":
-        why = RejectReason.DAMAGED  # the value of its message's call is ours
     check_plain(held, holder, caplog, PLAIN, why)
 
 
-@pytest.mark.parametrize("holder", HOLDERS[1:3])
-@pytest.mark.parametrize("options", [PLAIN, SEALED], ids=["clear", "sealed"])
-def test_a_value_is_missing(
-    holder: str, options: ReasoningOptions, caplog: pytest.LogCaptureFixture
-) -> None:
-    for empty in (None, ""):
-        held = held_by_client(options)
-        entity(held, holder)["encryptedValue"] = empty
-        if empty is None:
-            del entity(held, holder)["encryptedValue"]
-        check_plain(held, holder, caplog, options, RejectReason.DAMAGED)
-
-
-@pytest.mark.parametrize("holder", ["user_1", "tool_1", "msg_2"])
-def test_a_message_that_is_whole_without_its_value(
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_a_message_without_its_value_is_plain(
     holder: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     held = held_by_client()
     del entity(held, holder)["encryptedValue"]
     rebuilt = {message.id: message for message in back(held, SEALED)}
-    assert OPAQUE not in repr(rebuilt[holder])
+    assert OPAQUE not in repr(rebuilt["msg_1" if holder == HOLDERS[1] else holder])
     assert not caplog.records
 
 
@@ -420,11 +362,11 @@ def test_padding_is_taken_and_no_other_spelling(
 
 
 def test_spare_bits_are_refused() -> None:
-    assert EncryptedValueCodec().decode("user", "u", "eyJ2IjoxfQ") == {"v": 1}
-    assert EncryptedValueCodec().decode("user", "u", "eyJ2IjoxfQ==") == {"v": 1}
+    assert EncryptedValueCodec().decode("user", "u", "eyJ2IjozfQ") == {"v": 3}
+    assert EncryptedValueCodec().decode("user", "u", "eyJ2IjozfQ==") == {"v": 3}
     for last in "RSTUVWXYZabcdef":
         assert (
-            EncryptedValueCodec().decode("user", "u", f"eyJ2Ijoxf{last}") is RejectReason.MALFORMED
+            EncryptedValueCodec().decode("user", "u", f"eyJ2Ijozf{last}") is RejectReason.MALFORMED
         )
 
 
@@ -433,7 +375,7 @@ def test_members_that_are_new_are_ignored() -> None:
     for holder in HOLDERS:
         found = entity(held, holder)
         found["encryptedValue"] = encoded(
-            {"zz": [], **json.loads(decoded(found["encryptedValue"])), "new": ["$?"]}
+            {"zz": [], **json.loads(decoded(found["encryptedValue"])), "new": "$?"}
         )
     assert back(held) == TOLD
 
@@ -473,14 +415,14 @@ def test_a_value_that_is_too_long_to_go_out(
 
 
 def test_the_limit_is_exact() -> None:
-    value = EncryptedValueCodec().encode("user", "u", {"v": 1, "c": "x" * 100})
+    value = EncryptedValueCodec().encode("user", "u", {"v": 3, "c": "x" * 100})
     assert value is not None
     exact, less = (
         EncryptedValueCodec(ReasoningOptions(max_bytes=len(value) - by)) for by in (0, 1)
     )
-    assert exact.encode("user", "u", {"v": 1, "c": "x" * 100}) == value
-    assert less.encode("user", "u", {"v": 1, "c": "x" * 100}) is None
-    assert exact.decode("user", "u", value) == {"v": 1, "c": "x" * 100}
+    assert exact.encode("user", "u", {"v": 3, "c": "x" * 100}) == value
+    assert less.encode("user", "u", {"v": 3, "c": "x" * 100}) is None
+    assert exact.decode("user", "u", value) == {"v": 3, "c": "x" * 100}
     assert less.decode("user", "u", value) is RejectReason.TOO_LARGE
 
 
@@ -494,17 +436,17 @@ def test_what_is_written_is_read(
     options: ReasoningOptions, envelope: Any, entity_id: str, thread: str
 ) -> None:
     values = EncryptedValueCodec(options, thread)
-    whole = {**envelope, "v": 1}
-    value = values.encode("call", entity_id, whole)
+    whole = {**envelope, "v": 3}
+    value = values.encode("reasoning", entity_id, whole)
     assert value is not None
     assert value.isascii()
     assert set(value) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
-    assert values.decode("call", entity_id, value) == whole
+    assert values.decode("reasoning", entity_id, value) == whole
 
 
 @given(
     value=st.text()
-    | st.text("ABCDEFeyJ2Ijox-_=+/0123", max_size=40)
+    | st.text("ABCDEFeyJ2Ijoz-_=+/0123", max_size=40)
     | st.binary(max_size=60).map(encoded)
 )
 @pytest.mark.parametrize("options", [PLAIN, SEALED], ids=["clear", "sealed"])
