@@ -1,5 +1,5 @@
-"""``python -m benchmarks.value_sizes``: the length of the encrypted values of one answer of each
-provider's package, without a seal. A seal adds 44 characters to each value."""
+"""``python -m benchmarks.value_sizes``: how long the encrypted values of one answer of each
+provider's package are, without a seal, and how long they were in version 0.2."""
 
 from typing import Any, Final
 
@@ -160,21 +160,43 @@ ANSWERS: Final[dict[str, AIMessage]] = {
 }
 
 
-def lengths(message: AIMessage) -> list[int]:
-    """Return the length of each encrypted value of a message."""
+# Characters in version 0.2, and of how many values.
+BEFORE: Final = {
+    "Anthropic, text and a call": (274, 1),
+    "Anthropic, thinking, text and a call": (1330, 1),
+    "Anthropic, thinking twice, redacted once": (3273, 3),
+    "Anthropic, a call of 5 kB": (1218, 1),
+    "Anthropic, five text blocks": (1420, 1),
+    "Anthropic, `v1`": (1312, 1),
+    "OpenAI Responses": (1790, 1),
+    "OpenAI Responses, three summary parts": (1810, 2),
+    "OpenAI Responses, `v0`": (1652, 1),
+    "Gemini": (1968, 1),
+    "Gemini, a call": (1250, 2),
+    "Bedrock Converse": (1394, 1),
+    "OpenRouter": (1127, 1),
+    "DeepSeek, Ollama, Groq, xAI": (231, 1),
+    "Mistral": (328, 1),
+    "think tags": (259, 1),
+}
+
+
+def length(message: AIMessage) -> int:
+    """Return the length of the encrypted value of a message."""
     shown = langchain_messages_to_agui([message], reasoning=ReasoningOptions(think_tags=True))
-    holders = [holder for one in shown for holder in (one, *(getattr(one, "tool_calls", 0) or ()))]
-    return [len(holder.encrypted_value) for holder in holders if holder.encrypted_value]
+    [value] = [one.encrypted_value for one in shown if one.encrypted_value]
+    return len(value)
 
 
-def main() -> None:
-    """Print the table."""
+def sizes_markdown() -> str:
+    """Return the table of all answers."""
     rows = []
     for name, message in ANSWERS.items():
-        found = lengths(message)
-        rows.append([name, str(len(found)), f"{sum(found):,}"])
-    print(table(["answer", "values", "characters"], rows))
+        characters, values = BEFORE[name]
+        before = f"{characters:,}" + (f", in {values} values" if values > 1 else "")
+        rows.append([name, before, f"{length(message):,}"])
+    return table(["answer", "0.2", "now"], rows)
 
 
 if __name__ == "__main__":
-    main()
+    print(sizes_markdown())

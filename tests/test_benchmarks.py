@@ -39,6 +39,7 @@ from benchmarks.state_size import (
     state_markdown,
 )
 from benchmarks.subjects import RAW, SUBJECTS, has_content, subjects_for
+from benchmarks.value_sizes import sizes_markdown
 from benchmarks.workloads import BUILDERS, Workload, build
 from langgraph_agui import AGUICallbackHandler
 from tests.deep import deep
@@ -392,3 +393,8 @@ async def test_the_report_replaces_the_generated_part_only(tmp_path) -> None:
     assert "stale" not in text
     assert "| **W1** one node, 50 text tokens | " in text
     assert "\n| one node, 50 text tokens | " in text
+
+
+def test_the_page_of_the_format_has_the_sizes_of_values() -> None:
+    page = report.ROOT / "docs" / "reference" / "reasoning-format.md"
+    assert sizes_markdown() in page.read_text("utf-8")

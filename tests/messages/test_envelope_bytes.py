@@ -9,6 +9,7 @@ values by holder, `<role>:<id>`. Never change an entry; add new ones. The docs d
 from __future__ import annotations
 
 import json
+import re
 from base64 import urlsafe_b64decode
 from pathlib import Path
 
@@ -129,6 +130,30 @@ def check_stored(name: str) -> None:
     """Check that the values of a case hold its envelopes."""
     stored = values(STORED[name]["messages"])
     assert {holder: opened(value, holder) for holder, value in stored.items()} == envelopes(name)
+
+
+def test_the_docs_show_an_envelope() -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "reasoning-format.md"
+    [shown] = re.findall(r"```json\n(.*)\n```", page.read_text("utf-8"))
+    content = [
+        {
+            "type": "thinking",
+            "thinking": "The weather first.",
+            "signature": "EqQBCkYIARgCKkBsaWduZWQ=",
+            "index": 0,
+        },
+        {"type": "text", "text": "Let me look that up.", "index": 1},
+        {
+            "type": "tool_use",
+            "id": "call_paris",
+            "name": "get_weather",
+            "input": {"city": "Paris"},
+            "index": 2,
+        },
+    ]
+    message = answer("msg_1", "anthropic", content, call("call_paris", "Paris"))
+    [[holder, value]] = values(to_client([message])).items()
+    assert opened(value, holder) == shown
 
 
 @pytest.mark.parametrize("name", ["sealed", "sealed and hidden"])
