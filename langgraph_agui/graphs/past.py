@@ -71,6 +71,10 @@ class PastMessages:
         """Return this past with a later one behind it."""
         return PastMessages(_newest([*self.had, *later.had]), later.taken, later.is_read)
 
+    def having(self, message_ids: Iterable[str]) -> PastMessages:
+        """Return this past with messages that the thread will not keep."""
+        return replace(self, had=_newest([*self.had, *map(_digest, message_ids)]))
+
     def without(self, message_id: str) -> PastMessages:
         """Return this past without a message: its user has changed it, so it is new."""
         digest = _digest(message_id)

@@ -121,6 +121,7 @@ class Conversation:
 
     Attributes:
         shares_ids: Whether the graph has used one id for several messages.
+        has_twins: Whether a message has several calls of one id.
     """
 
     def __init__(self, held: Sequence[Message] = ()) -> None:
@@ -129,6 +130,7 @@ class Conversation:
         # id for several messages.
         self._of_graph: dict[str, list[Record]] = {}
         self.shares_ids = False
+        self.has_twins = False
         # By the client's ids, withdrawn ones too: no id is used twice.
         self._calls: dict[str, Call] = {}
         # Calls that the client does not have, though it has their results.
@@ -378,7 +380,9 @@ class Conversation:
 
     def _add_call(self, call: Call) -> None:
         self._calls[call.id] = call
-        self._repeated[call.own_id].append(call)
+        same = self._repeated[call.own_id]
+        self.has_twins |= any(one.holder is call.holder for one in same[-1:])
+        same.append(call)
         call.holder.calls.append(call)
 
     def find_call(self, own_id: str | None, subagent_run_id: str | None) -> Call | None:
@@ -409,12 +413,17 @@ class Conversation:
             found.append(call)
         return found
 
-    def pair(self, thread: Sequence[BaseMessage]) -> None:
+    def pair(self, thread: Sequence[BaseMessage]) -> bool:
         """Find the call of each result in a thread: the last one of its id before it.
 
         Find messages too that the client holds under ids that the thread does not know: a run that
         was killed may have sent what it never saved, and nodes store messages under other ids.
+
+        Returns:
+            Whether the client has a result under another call of its message: tools that work on
+            calls of one id at once may end in any order.
         """
+        crossed = False
         ids = {message.id for message in thread}
         for orphan in self._orphans:
             if orphan.holder.id in ids and self._calls.get(orphan.id) is orphan:
@@ -424,20 +433,26 @@ class Conversation:
         for message in thread:
             if isinstance(message, LCToolMessage):
                 if calls := waiting.get(message.tool_call_id):
-                    self._take_result(message, calls.popleft(), ids)
+                    crossed |= self._take_result(message, calls.popleft(), ids)
             elif own := _visible_calls(message):
                 self._find_held(message, own, ids)
                 waiting.update(by_own_id(self.calls_in(message)))
+        return crossed
 
     def _take_result(
         self, message: LCToolMessage, call: Call, thread: Container[str | None]
-    ) -> None:
+    ) -> bool:
         held = call.result
         if self.of_graph(message.id) is None and held is not None and held.id not in thread:
             self.name(message.id or "", held)
         record = self._record_of(message)
+        crossed = record.answers is not None and record.answers.holder is call.holder
+        if crossed and record.answers is not call:
+            record.answers, call.result = call, record
+            return record.content is not None
         if record.answers is None:
             self._link(record, call)
+        return False
 
     def _find_held(
         self,

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ag_ui.core import AssistantMessage, ReasoningMessage
-from ag_ui.core import ToolCall as AGUIToolCall
 from langchain_core.messages import AIMessage, InvalidToolCall
 from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
 
 from langgraph_agui.kernel.seal import InvalidEnvelope
-from langgraph_agui.messages.content import REMOTE_KWARG
+from langgraph_agui.messages.content import REMOTE_KWARG, own_call_id
 from langgraph_agui.messages.encrypted_values import VERSION, Envelope
 from langgraph_agui.messages.providers import maker_of
 from langgraph_agui.messages.template import Call, VisibleText
@@ -55,20 +54,21 @@ _LOCAL = frozenset({"parsed"})
 Calls: TypeAlias = tuple[Sequence[ToolCall], Sequence[InvalidToolCall]]
 
 
-def to_langchain_calls(calls: Iterable[AGUIToolCall]) -> Calls:
-    """Return LangChain's calls. One whose arguments are not a JSON object becomes an invalid call,
-    not an error.
+def to_langchain_calls(message: AssistantMessage) -> Calls:
+    """Return LangChain's calls, with the model's ids. One whose arguments are not a JSON object
+    becomes an invalid call, not an error.
     """
     valid: list[ToolCall] = []
     invalid: list[InvalidToolCall] = []
-    for call in calls:
+    for call in message.tool_calls or ():
+        own_id = own_call_id(call.id, message.id)
         name, arguments = call.function.name, parse_arguments(call.function.arguments)
         if isinstance(arguments, dict):
-            valid.append(tool_call(name=name, args=arguments, id=call.id))
+            valid.append(tool_call(name=name, args=arguments, id=own_id))
         else:
             error = "The arguments are not a JSON object."
             invalid.append(
-                invalid_tool_call(name=name, args=call.function.arguments, id=call.id, error=error)
+                invalid_tool_call(name=name, args=call.function.arguments, id=own_id, error=error)
             )
     return valid, invalid
 
@@ -134,7 +134,7 @@ def encode_message(
     }
     fields = {key: value for key, value in fields.items() if value}
     own = message.tool_calls, message.invalid_tool_calls
-    if not same(_sent_calls(to_langchain_calls(visible.tool_calls or ())), _sent_calls(own)):
+    if not same(_sent_calls(to_langchain_calls(visible)), _sent_calls(own)):
         fields["tool_calls"], fields["invalid_tool_calls"] = own
     is_text = content == text.text or _is_one_text(message, text.text)
     if is_text and not (fields or metadata or thoughts):
@@ -223,7 +223,7 @@ def decode_message(
     """
     text = visible_text(visible, thoughts)
     fields = fields_in(envelope, text)
-    calls = to_langchain_calls(visible.tool_calls or ())
+    calls = to_langchain_calls(visible)
     try:
         kwargs = fields.get("additional_kwargs", {}).items()
         metadata = fields.get("response_metadata", {}).items()

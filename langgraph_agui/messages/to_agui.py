@@ -313,7 +313,8 @@ def user_or_tool_message(
     }
     if isinstance(message, agui.ToolMessage):
         failed = message.error is not None or (message.metadata or {}).get("status") == "error"
-        fields |= {"tool_call_id": message.tool_call_id, "status": "error" if failed else "success"}
+        own_id = call_id or message.tool_call_id
+        fields |= {"tool_call_id": own_id, "status": "error" if failed else "success"}
     if envelope is not None:
         answers = message.tool_call_id if isinstance(message, agui.ToolMessage) else None
         held = fields_in(envelope, _visible_text(message.content, answers))

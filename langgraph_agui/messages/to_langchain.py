@@ -22,6 +22,7 @@ from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import CALL_BLOCKS, read_blocks
 from langgraph_agui.messages.client_media import ClientMedia
+from langgraph_agui.messages.content import own_call_id
 from langgraph_agui.messages.encrypted_values import (
     EncryptedValueCodec,
     Envelope,
@@ -328,21 +329,19 @@ class _History:
             if isinstance(message, agui.ToolMessage)
             else message.name
         )
+        call_id = None
+        if isinstance(message, agui.ToolMessage):
+            call_id = self._call_ids.get(message.tool_call_id)
         if isinstance(envelope, RejectReason):
             self._rejected[envelope] += 1
         elif envelope is not None and not has_only_source(envelope):
-            call_id = (
-                self._call_ids.get(message.tool_call_id)
-                if isinstance(message, agui.ToolMessage)
-                else None
-            )
             try:
                 return user_or_tool_message(
                     message, name, envelope, sealed=self._sealed, call_id=call_id
                 )
             except InvalidEnvelope as error:
                 self._rejected[error.reason] += 1
-        return user_or_tool_message(message, name)
+        return user_or_tool_message(message, name, call_id=call_id)
 
     def _assistant(
         self,
@@ -353,6 +352,7 @@ class _History:
     ) -> AIMessage:
         calls = message.tool_calls or ()
         self._tool_names.update((call.id, call.function.name) for call in calls)
+        self._call_ids.update((call.id, own_call_id(call.id, message.id)) for call in calls)
         try:
             if isinstance(envelope, Mapping) and not has_only_source(envelope):
                 return self._with_envelope(message, envelope, claimed)
@@ -360,7 +360,7 @@ class _History:
         except InvalidEnvelope as error:
             self._rejected[error.reason] += 1
             blocks = []
-        valid, invalid = to_langchain_calls(calls)
+        valid, invalid = to_langchain_calls(message)
         content: Any = message.content or ""
         if blocks:
             content = [*blocks, {"type": "text", "text": content}] if content else blocks

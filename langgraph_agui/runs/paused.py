@@ -91,9 +91,7 @@ async def load_step(
         config: Names the thread.
         shown: Whether the step is to be shown.
     """
-    records = [one for one in pending.used.records if _UNKEPT in one]
-    if records:
-        newest = max(records, key=_number)
+    if (newest := _newest(pending)) is not None:
         askers = newest.get(_ASKERS)
         found = askers if isinstance(askers, Mapping) else {}
         return PausedStep([*_read(newest[_UNKEPT])], found)
@@ -109,6 +107,17 @@ async def load_step(
         )
     ]
     return PausedStep(unkept, {asked: None for graph in inner for asked in graph.asked})
+
+
+def unkept_ids(pending: PendingInterrupts) -> list[str]:
+    """Return the ids of the messages that were kept beside a pause."""
+    newest = _newest(pending)
+    return [one.message.id for one in _read(newest[_UNKEPT])] if newest is not None else []
+
+
+def _newest(pending: PendingInterrupts) -> Mapping[str, object] | None:
+    records = [one for one in pending.used.records if _UNKEPT in one]
+    return max(records, key=_number, default=None)
 
 
 def _number(record: Mapping[str, object]) -> int:

@@ -35,6 +35,7 @@ from langgraph_agui.messages.client_media import ClientMedia
 from langgraph_agui.messages.content import interrupted, unanswered, unanswered_calls
 from langgraph_agui.runs import history
 from langgraph_agui.runs.context import AgentContext
+from langgraph_agui.runs.paused import unkept_ids
 from langgraph_agui.runs.plan import Abandon, Execute, Resume, RunPlan, Show
 from langgraph_agui.state.client_state import ClientState
 
@@ -226,7 +227,7 @@ class RunPlanner:
         metadata = {
             ANSWERED: answers.mark,
             POSTPONED: json.dumps([*(_postponed(thread) | postponed)]),
-            **self._remembered(thread.past),
+            **self._remembered(thread.past.having(unkept_ids(pending))),
         }
         values = as_mapping(thread.state.values) or {}
         results = [as_mapping(task.result) or {} for task in thread.state.tasks]

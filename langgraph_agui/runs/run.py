@@ -354,9 +354,7 @@ class Run:
             )
         if isinstance(plan, Resume):
             await plan.use.record(self._graph)
-        if plan.thread is not None:
-            self._run_events.load_thread(plan.thread)
-        self._run_events.load_step(step.unkept, step.askers, show=isinstance(plan, Show))
+        self._load(plan, step)
         if isinstance(plan, Resume | Abandon):
             self._run_events.remove_client_results(
                 [request.interrupt for request, *_ in plan.resolution.decisions]
@@ -386,6 +384,14 @@ class Run:
             case Abandon():
                 await self._abandon(plan)
                 return PendingInterrupts()
+
+    def _load(self, plan: RunPlan, step: PausedStep) -> None:
+        """Give the thread and its paused step to the events of the run."""
+        if plan.thread is not None:
+            self._run_events.load_thread(plan.thread)
+        self._run_events.load_step(step.unkept, step.askers, show=isinstance(plan, Show))
+        if isinstance(plan, Execute | Abandon):
+            self._run_events.drop_step()
 
     async def _settle(self) -> None:
         """End the last superstep of the thread, which was killed."""

@@ -112,6 +112,8 @@ class RunMessages:
     def update(self, messages: Sequence[BaseMessage]) -> None:
         """Take the root graph's messages after a superstep."""
         self._state.update(messages)
+        if self._conversation.has_twins:
+            self._is_due |= self._conversation.pair(messages)
         if self._conversation.shares_ids:
             for message in messages:
                 self._resolve_shared_id(message)
@@ -300,6 +302,7 @@ class RunMessages:
         new += [(message, None) for message in results if message.id not in self._known]
         if new:
             self.mark_known(inputs())
+            self._conversation.pair([message for message, _ in output.messages])
         for message, copied in new:
             original = self._conversation.of_graph(copied) if copied is not None else None
             if original is not None and message.id and message.id not in self._known:

@@ -337,6 +337,11 @@ class RunEvents:
         self.messages.load_unkept(unkept, show=show)
         self.subagents.askers.update(askers)
 
+    def drop_step(self) -> None:
+        """The paused step never runs again: the client loses what it has seen of it."""
+        self.messages.withdraw_drafts()
+        self._emit_due_snapshot()
+
     def unkept(self) -> list[Unkept]:
         """Return the messages that the client has, and the root graph does not keep."""
         return self._conversation.unkept()
