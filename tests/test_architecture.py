@@ -21,7 +21,7 @@ LENGTHS = {
     "An answer to an interrupt": 23,
     "A state change": 14,
     "A run joined from another worker": 21,
-    "A RemoteAgent node": 25,
+    "A RemoteAgent node": 26,
 }
 
 # The steps of each walk: its files, and the text behind each.

@@ -5,13 +5,14 @@ the messages and state that they make; the agent's capabilities.
 """
 
 import json
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias, TypeVar
 
 import httpx2
 from ag_ui import core as agui
 
 from langgraph_agui.client import errors
+from langgraph_agui.client.call_ids import CallIds
 from langgraph_agui.client.endpoint import RETRIES, TIMEOUT, Endpoint, HTTPClient
 from langgraph_agui.client.event_stream import EventStream
 from langgraph_agui.client.limits import DEFAULT_LIMITS, ClientLimits, Deadline
@@ -98,12 +99,14 @@ class AGUIClient:
 
         It yields `ag_ui.core` events, verified as the reference client does: an invalid stream
         raises. Chunk events come as the start, content and end events they stand for. Unknown
-        events and fields are dropped with a warning. See `RemoteRun` for its errors, and for how to
-        stop reading.
+        events and fields are dropped with a warning. A tool call whose id the thread has already
+        gets another one, the same in each run. See `RemoteRun` for its errors, and for how to stop
+        reading.
 
         Args:
             run_input: Sent as it is, except that activity messages are left out, which are not for
-                agents (AG-UI 1.0, client), and that the protocol version is ours.
+                agents (AG-UI 1.0, client), that the protocol version is ours, and that calls which
+                were renamed have the agent's ids again.
         """
         return RemoteRun(self._endpoint, "", run_input, self.limits)
 
@@ -167,7 +170,8 @@ class RemoteRun(EventStream):
         self._endpoint, self._path, self._limits = endpoint, path, limits
         self.begun = False
         self._end: agui.RunFinishedEvent | agui.RunErrorEvent | None = None
-        self._fold = Fold(run_input.messages, run_input.state, limits.max_weight)
+        self._call_ids = CallIds(run_input)
+        self._fold = Fold(self._call_ids.messages, run_input.state, limits.max_weight)
         self._decoder, self._verifier = SSEDecoder(limits.max_event), Verifier()
         # The calls that the run has started, in their order, and whether each has a result.
         self._calls: dict[str, bool] = {}
@@ -249,7 +253,8 @@ class RemoteRun(EventStream):
         """
         try:
             for frame in self._decoder.finish() if chunk is None else self._decoder.feed(chunk):
-                for event in self._verifier.feed(frame):
+                for verified in self._verifier.feed(frame):
+                    event = self._call_ids.receive(verified)
                     self._apply(event)
                     yield event
             self._decoder.feed(b"")  # raises the error of a frame that came behind valid ones
@@ -299,7 +304,8 @@ class RemoteRun(EventStream):
     async def read(self, blocking: bool) -> AsyncGenerator[agui.Event]:
         """See `EventStream`."""
         deadline, received = Deadline(self._limits.run_timeout, blocking=blocking), 0
-        stream = self._endpoint.stream(self._path, _sent(self.input), deadline)
+        sent = _sent(self.input, self._call_ids.to_agent())
+        stream = self._endpoint.stream(self._path, sent, deadline)
         try:
             try:
                 async with stream as chunks:
@@ -320,9 +326,9 @@ class RemoteRun(EventStream):
             raise
 
 
-def _sent(run_input: agui.RunAgentInput) -> bytes:
-    """Return a run's input as it is sent: see `AGUIClient.run`."""
-    messages = [one for one in run_input.messages if not isinstance(one, agui.ActivityMessage)]
-    update = {"messages": messages, "protocol_version": agui.PROTOCOL_VERSION}
+def _sent(run_input: agui.RunAgentInput, messages: Iterable[agui.Message]) -> bytes:
+    """Return a run's input as it is sent, with these messages: see `AGUIClient.run`."""
+    sent_messages = [one for one in messages if not isinstance(one, agui.ActivityMessage)]
+    update = {"messages": sent_messages, "protocol_version": agui.PROTOCOL_VERSION}
     sent = to_jsonable(run_input.model_copy(update=update))
     return json.dumps(sent, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()

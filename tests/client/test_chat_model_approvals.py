@@ -248,12 +248,14 @@ def test_a_call_id_that_is_used_again_is_another_call() -> None:
         held: list[BaseMessage] = [HumanMessage("hi", id="u")]
         held += [model.invoke(held), HumanMessage("and?", id="v")]
         held.append(model.invoke(held))
-        held.append(ToolMessage("Rome", tool_call_id="c", id="o2"))
+        [made] = held[-1].tool_calls  # type: ignore[attr-defined]
+        held.append(ToolMessage("Rome", tool_call_id=made["id"], id="o2"))
         model.invoke(held)
         sent = agent.asked[-1].json["messages"]
-    assert [(one["id"], one["content"]) for one in sent if one["role"] == "tool"] == [
-        ("o1", "found"),
-        ("o2", "Rome"),
+    results = [one for one in sent if one["role"] == "tool"]
+    assert [(one["id"], one["toolCallId"], one["content"]) for one in results] == [
+        ("o1", "c", "found"),
+        ("o2", "c", "Rome"),
     ]
 
 
