@@ -212,13 +212,29 @@ class _ProducerRules:
         emptied = stored is not None and kind == "reasoning" and not stored.model.content
         if stored is not None and message_id not in self._streamed and not emptied:
             refuse("restreamed-message", event, f"message {message_id!r} is history and would grow")
+        calls = (stored.calls if stored is not None else None) or ()
+        if any(call.model.id in self._run_answers for call in calls):
+            refuse(
+                "continued-message",
+                event,
+                f"message {message_id!r} starts again after the result of its call, and a client "
+                "would show its text before that",
+            )
         self._streamed.add(message_id)
 
     def _open_call(self, event: agui.ToolCallStartEvent) -> None:
         call_id, conversation = event.tool_call_id, self._fold.conversation
+        holder = conversation.find_holder(call_id)
+        if holder is not None and self._is_another_call(event, holder.model.id):
+            refuse(
+                "call-id-reused",
+                event,
+                f"message {holder.model.id!r} has a call {call_id!r} already, and a client would "
+                "make one call of both",
+            )
         if call_id in self._started_calls:
             return
-        if conversation.find_call(call_id) is not None:
+        if holder is not None:
             refuse(
                 "restreamed-call",
                 event,
@@ -234,6 +250,19 @@ class _ProducerRules:
                 f"{call_id!r} is a message's id already, and the call has no parent",
             )
         self._started_calls[call_id] = None
+
+    def _is_another_call(self, event: agui.ToolCallStartEvent, holder_id: str) -> bool:
+        """Return whether a call is not the one that the message `holder_id` has under its id.
+
+        A call that is open may be continued. A run with answers may also announce it again in
+        another message.
+        """
+        call_id, parent = event.tool_call_id, event.parent_message_id
+        is_elsewhere = bool(parent) and parent != holder_id
+        if call_id in self._started_calls:
+            return is_elsewhere or call_id in self._run_answers
+        has_answers = self._input is not None and bool(self._input.resume)
+        return is_elsewhere and (call_id in self._answered or not has_answers)
 
     def _result(self, event: agui.ToolCallResultEvent) -> None:
         call_id, conversation = event.tool_call_id, self._fold.conversation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from ag_ui.core import RunAgentInput
+from ag_ui.core import ResumeEntry, RunAgentInput
 
 from langgraph_agui.protocol import ProtocolError, Verifier, verify
 from tests.protocol.streams import (
@@ -116,6 +116,46 @@ BROKEN: dict[str, tuple[list[Wire], str]] = {
         ),
         "restreamed-call",
     ),
+    "call id of another answer": (
+        in_run(*call(parentMessageId="m"), result(), *call(parentMessageId="n")),
+        "call-id-reused",
+    ),
+    "call id of an open call": (
+        in_run(*call(parentMessageId="m"), *call(parentMessageId="n"), result()),
+        "call-id-reused",
+    ),
+    "call id of an answered call": (in_run(*call(), result(), *call()), "call-id-reused"),
+    "call id of the history": (in_run(*call("old", parentMessageId="m")), "call-id-reused"),
+    "call id of an open call of the history": (
+        in_run(*call("waiting", parentMessageId="m")),
+        "call-id-reused",
+    ),
+    "call id of an earlier run": (
+        [
+            *in_run(*call(parentMessageId="m"), result()),
+            STARTED,
+            *call(parentMessageId="n"),
+        ],
+        "call-id-reused",
+    ),
+    "call id in chunks": (
+        in_run(
+            event(
+                "TOOL_CALL_CHUNK",
+                toolCallId="c",
+                toolCallName="f",
+                parentMessageId="m",
+                delta="{}",
+            ),
+            result(),
+            event("TOOL_CALL_CHUNK", toolCallId="c", toolCallName="f", delta="{}"),
+        ),
+        "call-id-reused",
+    ),
+    "text after the result of its call": (
+        in_run(*text("m", "x"), *call(parentMessageId="m"), result(), *text("m", "y")),
+        "continued-message",
+    ),
     "text of the history": (in_run(*text("a0", "more")), "restreamed-message"),
     "thought of the history": (in_run(*reasoning("r0", "more")), "restreamed-message"),
     "text of an earlier run": ([*in_run(*text()), STARTED, *text()], "restreamed-message"),
@@ -218,6 +258,19 @@ FINE: dict[str, list[Wire]] = {
         *call(parentMessageId="m"), *text("m", "also"), result()
     ),
     "call reopened in its run": in_run(*call("c", "{"), *call("c", "}"), result()),
+    "call in chunks that other events close": in_run(
+        event("TOOL_CALL_CHUNK", toolCallId="c", toolCallName="f", delta="{"),
+        event("CUSTOM", name="n", value=1),
+        event("TOOL_CALL_CHUNK", toolCallId="c", toolCallName="f", delta="}"),
+        result(),
+    ),
+    "call of a message that a snapshot repeats": in_run(
+        *call(parentMessageId="m"),
+        snapshot(
+            *HISTORY, {"id": "m", "role": "assistant", "toolCalls": [{**_OLD_CALL, "id": "c"}]}
+        ),
+        result(),
+    ),
     "history answered": in_run(result("waiting")),
     "frontend call": [STARTED, *call(name="front"), pending("c")],
     "frontend call answered and taken back": in_run(
@@ -273,6 +326,24 @@ def test_a_broken_rule_is_found_by_strict_only(name: str) -> None:
 @pytest.mark.parametrize("name", FINE)
 def test_a_conforming_stream_passes(name: str) -> None:
     assert verify(FINE[name], strict=True, input=INPUT)
+
+
+def test_the_error_says_which_call_is_meant() -> None:
+    with pytest.raises(ProtocolError, match="message 'm' has a call 'c' already"):
+        verify(
+            in_run(*call(parentMessageId="m"), result(), *call(parentMessageId="n")), strict=True
+        )
+
+
+def test_answers_may_lead_to_the_same_call() -> None:
+    """A call that they are about is no other one, wherever it is announced. But its arguments must
+    not come twice."""
+    answered = INPUT.model_copy(
+        update={"resume": [ResumeEntry(interrupt_id="i", status="resolved", payload=True)]}
+    )
+    with pytest.raises(ProtocolError) as caught:
+        verify(in_run(*call("waiting", parentMessageId="m")), strict=True, input=answered)
+    assert caught.value.code == "restreamed-call"
 
 
 def test_a_client_of_before_1_0_needs_no_outcome() -> None:
