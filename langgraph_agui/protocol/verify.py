@@ -281,6 +281,14 @@ class _ProducerRules:
     def _snapshot(self, event: agui.MessagesSnapshotEvent) -> None:
         if twice := repeated(message.id for message in event.messages):
             refuse("id-reused", event, f"two messages are called {twice!r}")
+        calls = [
+            call.id
+            for message in event.messages
+            if isinstance(message, agui.AssistantMessage)
+            for call in message.tool_calls or ()
+        ]
+        if twice := repeated(calls):
+            refuse("call-id-reused", event, f"two tool calls have the id {twice!r}")
         for message in event.messages:
             self._check_kind(event, message.id, _kind(message))
         self._answered = _answered(event.messages) | self._run_answers

@@ -178,6 +178,14 @@ BROKEN: dict[str, tuple[list[Wire], str]] = {
         in_run(snapshot(message("user", "x"), message("user", "x"))),
         "id-reused",
     ),
+    "snapshot with twin calls": (
+        in_run(
+            snapshot(
+                *({"id": id_, "role": "assistant", "toolCalls": [_OLD_CALL]} for id_ in ("m", "n"))
+            )
+        ),
+        "call-id-reused",
+    ),
     "snapshot that changes kinds": (
         in_run(*reasoning("m"), snapshot(message("user", "m"))),
         "id-reused",
