@@ -362,7 +362,10 @@ class AssistantTurn:
         visible = self.assistant_message()
         thoughts = [self.reasoning_message(block) for block in self.of_kind("reasoning")]
         try:
-            envelope = encode_message(message, visible, thoughts, sealed=options.seal is not None)
+            sealed, holder = options.seal is not None, self.value_holder
+            envelope = encode_message(
+                message, visible, thoughts, holder.id if holder else None, sealed=sealed
+            )
         except RecursionError:
             logger.warning(
                 "Message %.80r is nested too deeply; its opaque value is left out.",
@@ -372,10 +375,11 @@ class AssistantTurn:
             return None
         if envelope is None and self._has_envelope:
             # A node has changed the message and changed it back.
-            return make_envelope({}, visible_text(visible, thoughts))
+            return make_envelope({}, visible_text(visible, ()))
         return envelope
 
-    def _text(self, kind: BlockKind) -> str:
+    def text_of(self, kind: BlockKind) -> str:
+        """Return the text of all blocks of this kind."""
         return "".join(block.text for block in self.of_kind(kind))
 
     def same_content(self, other: "AssistantTurn") -> bool:
@@ -385,9 +389,9 @@ class AssistantTurn:
         The spelling of JSON arguments does not count either.
         """
         return (
-            self._text("text") == other._text("text")
+            self.text_of("text") == other.text_of("text")
             and self._calls() == other._calls()
-            and other._text("reasoning") in ("", self._text("reasoning"))
+            and other.text_of("reasoning") in ("", self.text_of("reasoning"))
         )
 
     def _calls(self) -> list[tuple[str, str | None, str]]:
@@ -422,7 +426,7 @@ class AssistantTurn:
         return agui.AssistantMessage(
             id=self.message_id,
             role="assistant",
-            content=self._text("text") if has_content else None,
+            content=self.text_of("text") if has_content else None,
             tool_calls=calls or None,
             encrypted_value=self.encrypted if self.value_holder is None else None,
             subagent_run_id=self.source.visible_id,

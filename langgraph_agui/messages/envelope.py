@@ -6,7 +6,7 @@ its provider in every byte: content and its shape, kwargs, calls, and the metada
 read when they send a message.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ag_ui.core import AssistantMessage, ReasoningMessage
@@ -113,6 +113,7 @@ def encode_message(
     message: AIMessage,
     visible: AssistantMessage,
     thoughts: Sequence[ReasoningMessage],
+    holder: str | None,
     *,
     sealed: bool,
 ) -> Envelope | None:
@@ -121,11 +122,14 @@ def encode_message(
     Args:
         message: The message. A streamed one is the sum of its chunks.
         visible: Its visible part.
-        thoughts: The reasoning messages that the client sees before it.
+        thoughts: The reasoning messages that belong to it.
+        holder: The id of the one that will have the value; None if the assistant message will.
         sealed: Whether nobody but the server can read the envelope. If not, only those
             `additional_kwargs` go out that providers' packages read.
     """
-    text, content = visible_text(visible, thoughts), message.content
+    # Clients may drop a reasoning message without text and value.
+    named = [thought for thought in thoughts if thought.content or thought.id == holder]
+    text, content = visible_text(visible, named), message.content
     metadata = _sent_metadata(message.response_metadata)
     fields: dict[str, object] = {
         "additional_kwargs": _kwargs(message, sealed),
@@ -137,18 +141,17 @@ def encode_message(
     if not same(_sent_calls(to_langchain_calls(visible)), _sent_calls(own)):
         fields["tool_calls"], fields["invalid_tool_calls"] = own
     is_text = content == text.text or _is_one_text(message, text.text)
-    if is_text and not (fields or metadata or thoughts):
+    if is_text and not (fields or metadata or named):
         return None
     if metadata := _maker(message.response_metadata) | metadata:
         fields["response_metadata"] = metadata
     if content != text.text:
         fields["content"] = content
     envelope = make_envelope(fields, text)
-    if not thoughts:
+    if not named:
         return envelope
-    ids = [thought.id for thought in thoughts]
-    are_derived = ids == [*derived_ids(visible.id, len(ids))]
-    return {**envelope, "reasoning": len(ids) if are_derived else ids}
+    numbers = {derived_id(visible.id, number): number for number in range(len(thoughts))}
+    return {**envelope, "reasoning": [numbers.get(thought.id, thought.id) for thought in named]}
 
 
 def _kwargs(message: AIMessage, sealed: bool) -> dict[str, object]:
@@ -193,9 +196,9 @@ def _is_one_text(message: AIMessage, text: str) -> bool:
     return False
 
 
-def derived_ids(message_id: str, count: int) -> Iterator[str]:
-    """Yield the ids of so many reasoning messages whose blocks have none of their own."""
-    return (f"{message_id}:reasoning:{number}" for number in range(count))
+def derived_id(message_id: str, number: int) -> str:
+    """Return the id of a reasoning message whose block has none of its own."""
+    return f"{message_id}:reasoning:{number}"
 
 
 def owner_id(thought_id: str) -> str:

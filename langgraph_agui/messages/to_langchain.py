@@ -31,7 +31,7 @@ from langgraph_agui.messages.encrypted_values import (
 )
 from langgraph_agui.messages.envelope import (
     decode_message,
-    derived_ids,
+    derived_id,
     owner_id,
     to_langchain_calls,
 )
@@ -292,7 +292,7 @@ class _History:
         """Return the envelope of a message as a whole, if it has one."""
         if not isinstance(message, agui.UserMessage | agui.AssistantMessage | agui.ToolMessage):
             return None
-        if message.id in self._in_thoughts:
+        if isinstance(message, agui.AssistantMessage) and message.id in self._in_thoughts:
             return self._in_thoughts[message.id]
         value = message.encrypted_value
         return self._values.decode(message.role, message.id, value) if value else None
@@ -305,15 +305,12 @@ class _History:
         """
         if not isinstance(message, agui.AssistantMessage) or not isinstance(envelope, Mapping):
             return None
-        named = envelope.get("reasoning")
-        count = named if type(named) is int else 0
-        ids = named if isinstance(named, list) else derived_ids(message.id, count)
+        named = envelope.get("reasoning", [])
         found: list[agui.ReasoningMessage] = []
-        for thought_id in ids:
-            if (
-                not isinstance(thought_id, str)
-                or (thought := self._unclaimed.pop(thought_id, None)) is None
-            ):
+        for one in named if isinstance(named, list) else ():
+            thought_id = derived_id(message.id, one) if isinstance(one, int) else str(one)
+            thought = self._unclaimed.pop(thought_id, None)
+            if thought is None:
                 return None
             found.append(thought)
         return found
@@ -355,7 +352,12 @@ class _History:
         self._call_ids.update((call.id, own_call_id(call.id, message.id)) for call in calls)
         try:
             if isinstance(envelope, Mapping) and not has_only_source(envelope):
-                return self._with_envelope(message, envelope, claimed)
+                if claimed is None:
+                    raise InvalidEnvelope
+                restored = decode_message(envelope, message, claimed, sealed=self._sealed)
+                if not self._sealed:
+                    self._check_shown(restored, message, claimed)
+                return restored
             blocks = self._blocks_without_envelope(message, envelope, before)
         except InvalidEnvelope as error:
             self._rejected[error.reason] += 1
@@ -373,19 +375,6 @@ class _History:
             name=message.name,
         )
 
-    def _with_envelope(
-        self,
-        message: agui.AssistantMessage,
-        envelope: Envelope,
-        thoughts: Sequence[agui.ReasoningMessage] | None,
-    ) -> AIMessage:
-        if thoughts is None:
-            raise InvalidEnvelope
-        restored = decode_message(envelope, message, thoughts, sealed=self._sealed)
-        if not self._sealed:
-            self._check_shown(restored, message, thoughts)
-        return restored
-
     def _check_shown(
         self,
         restored: AIMessage,
@@ -395,33 +384,24 @@ class _History:
         """Refuse a message whose text, thoughts or calls differ from what the client sees. Anybody
         can have made it.
         """
-        turn, calls = (
-            AssistantTurn.from_message(restored, message.id, values=self._values),
-            message.tool_calls or (),
-        )
-        made, shown_text = (
-            turn.of_kind("call"),
-            "".join(block.text for block in turn.of_kind("text")),
-        )
+        turn = AssistantTurn.from_message(restored, message.id, values=self._values)
+        calls, made = message.tool_calls or (), turn.of_kind("call")
+        pairs = [*zip(calls, made, strict=False)]
+        ids = [(call.id, block.provider_id or call.id) for call, block in pairs]
+        own_ids = {repr(own) for _, own in ids}  # a block may have anything as its id
         blocks = [
             one
             for one in restored.content
             if isinstance(one, Mapping) and str(one.get("type")) in CALL_BLOCKS
         ]
-        reasoning = "".join(block.text for block in turn.of_kind("reasoning"))
-        ids = [
-            (call.id, block.provider_id or call.id)
-            for call, block in zip(calls, made, strict=False)
-        ]
-        own_ids = {repr(own) for _, own in ids}  # a block may have anything as its id
         if not (
-            shown_text == (message.content or "")
-            and reasoning == "".join(thought.content for thought in thoughts)
+            turn.text_of("text") == (message.content or "")
+            and turn.text_of("reasoning") == "".join(thought.content for thought in thoughts)
             and len(made) == len(calls)
             and all(
                 call.function.name == (block.name or "")
                 and same_arguments(call.function.arguments, block.text)
-                for call, block in zip(calls, made, strict=True)
+                for call, block in pairs
             )
             and all(own == public or repr(public) not in own_ids for public, own in ids)
             # Packages send a block of a call as it is, if it is for none of the message's calls.

@@ -589,7 +589,8 @@ def test_what_a_value_claims_is_bounded() -> None:
 
     text = "x" * 200_000
     assert len(back([thought(text), *(claiming(number, ["r"]) for number in range(500))])) == 500
-    assert len(back([claiming(number, 10**9) for number in range(500)])) == 500
+    for claimed in (10**9, [10**400], [True], [-1], [1.5], [None], {"r": "r"}):
+        assert len(back([claiming(number, claimed) for number in range(500)])) == 500
     assert [message.content for message in back([thought(text), claiming(0, ["r"] * 50_000)])] == [
         ""
     ]

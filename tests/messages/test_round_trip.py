@@ -190,6 +190,19 @@ def test_conversations(messages: list[BaseMessage]) -> None:
 
 @few
 @given(messages=turns())
+def test_a_client_may_drop_reasoning_without_text_and_value(messages: list[BaseMessage]) -> None:
+    """As assistant-ui does."""
+    held = wire(messages)
+    kept = [
+        message
+        for message in held
+        if message["role"] != "reasoning" or message["content"] or "encryptedValue" in message
+    ]
+    assert [sent(message) for message in back(kept)] == [sent(message) for message in back(held)]
+
+
+@few
+@given(messages=turns())
 def test_a_client_can_hold_it_again(messages: list[BaseMessage]) -> None:
     held = wire(messages, PLAIN)
     assert wire(back(held, PLAIN), PLAIN) == held
