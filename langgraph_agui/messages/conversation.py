@@ -131,8 +131,9 @@ class Conversation:
         self._of_graph: dict[str, list[Record]] = {}
         self.shares_ids = False
         self.has_twins = False
-        # By the client's ids, withdrawn ones too: no id is used twice.
+        # By the client's ids, also those that are withdrawn and that the client has not lost yet.
         self._calls: dict[str, Call] = {}
+        self._withdrawn: list[Call] = []
         # Calls that the client does not have, though it has their results.
         self._orphans: list[Call] = []
         # By the model's ids.
@@ -301,7 +302,14 @@ class Conversation:
         for call in record.calls:
             call.is_shown = False
             self._repeated[call.own_id].remove(call)
+        self._withdrawn += record.calls
         return ids
+
+    def free_withdrawn_ids(self) -> None:
+        """The client has lost what was withdrawn: other calls may have its ids."""
+        for call in self._withdrawn:
+            self._calls.pop(call.id, None)
+        self._withdrawn.clear()
 
     @staticmethod
     def _empty(thought: Record) -> None:

@@ -291,6 +291,9 @@ class _ProducerRules:
             refuse("call-id-reused", event, f"two tool calls have the id {twice!r}")
         for message in event.messages:
             self._check_kind(event, message.id, _kind(message))
+        # The client loses the other calls: their ids are free.
+        self._started_calls = {call: None for call in self._started_calls if call in calls}
+        self._run_answers.intersection_update(calls)
         self._answered = _answered(event.messages) | self._run_answers
 
     def _check_kind(self, event: Event, message_id: str, kind: MessageKind) -> None:

@@ -581,13 +581,20 @@ class RunMessages:
 
     # -- the end ----------------------------------------------------------------------------------
 
-    def settle_calls_of(self, tools: Collection[str]) -> None:
-        """Answer the open calls of these tools, which nobody will answer."""
+    def settle_calls(self, client_tools: Collection[str]) -> None:
+        """Answer the open calls of all but the client's tools, which nobody will answer."""
         for live in self._all_live():
             if not live.is_open:
-                self._settle(live, unanswered, lambda name: name in tools)
+                self._settle(live, unanswered, lambda name: name not in client_tools)
 
-    def settle_calls(self, ended: Collection[str], client_tools: Collection[str]) -> None:
+    def settle_passed_calls(self) -> None:
+        """Answer the open calls of messages after which the agent has said something else."""
+        last = next(reversed(self._live[None]), None)
+        for live in list(self._live[None]):
+            if live is not last and not live.is_open:
+                self._settle(live, unanswered)
+
+    def settle_ended(self, ended: Collection[str], client_tools: Collection[str]) -> None:
         """Answer calls that nobody will answer: of models that have failed, and of agents that have
         ended.
 
@@ -643,19 +650,14 @@ class RunMessages:
         if live.is_open:
             live.close()
 
-    def pending_calls(self, client_tools: Collection[str]) -> list[str]:
-        """Return the calls of this run that the client is to answer, in order (AG-UI 1.0,
+    def pending_calls(self) -> list[str]:
+        """Return the calls of this run without a result, in order (AG-UI 1.0,
         `pendingToolCallIds`).
-
-        Args:
-            client_tools: The tools that the client runs.
         """
         return [
             call.id
             for call in self._conversation.shown_calls()
-            if call.result is None
-            and call.name in client_tools
-            and isinstance(call.holder, StreamingMessage)
+            if call.result is None and isinstance(call.holder, StreamingMessage)
         ]
 
 

@@ -6,7 +6,7 @@ through the sink: `RUN_STARTED` first, one terminal event last, and everything c
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from ag_ui import core as agui
@@ -16,7 +16,6 @@ from langgraph.errors import GraphBubbleUp, GraphDrained
 from langgraph.errors import GraphInterrupt as GraphInterruptError
 from langgraph.types import Interrupt as GraphInterrupt
 
-from langgraph_agui.compat.approval_tool import REQUEST_APPROVAL
 from langgraph_agui.compat.interrupts import show_to_pages
 from langgraph_agui.compat.outputs import read_predictions
 from langgraph_agui.graphs import Thread
@@ -96,6 +95,7 @@ class RunEvents:
         emit_raw: bool = False,
     ) -> None:
         self._input = run_input
+        self._client_tools = {tool.name for tool in run_input.tools or ()}
         self._sink = sink
         self.state = state or StateView({}, None, sink.event)
         self._expose_errors = expose_errors
@@ -138,11 +138,16 @@ class RunEvents:
         messages, past = self._stored.before()
         return thread_before(messages, past, dict(state) if isinstance(state, Mapping) else {})
 
-    def settle_calls(self, tools: Collection[str]) -> None:
-        """Answer the open calls of these tools: the graph has come to its end, and no client runs
-        them.
+    def settle_calls(self) -> None:
+        """Answer the open calls that are not for the client: the graph has come to its end."""
+        self.messages.settle_calls(self._client_tools)
+
+    def settle_passed_calls(self) -> None:
+        """Answer the open calls that the agent has passed without a result, unless it has paused:
+        nobody knows which tools are whose.
         """
-        self.messages.settle_calls_of(tools)
+        if not self.subagents.raised_interrupts:
+            self.messages.settle_passed_calls()
 
     def emit_messages_snapshot(
         self, interrupts: Sequence[Interrupt] = (), *, paused: bool = False
@@ -172,6 +177,7 @@ class RunEvents:
         self._sink.event(
             agui.MessagesSnapshotEvent.model_construct(messages=self._stored.snapshot())
         )
+        self._conversation.free_withdrawn_ids()
 
     def finish_run(self, interrupts: Sequence[Interrupt] | None = None) -> None:
         """End a run that has completed, or paused at `interrupts`; by default those that were
@@ -197,8 +203,7 @@ class RunEvents:
                 agui.RunFinishedInterruptOutcome(type="interrupt", interrupts=list(interrupts))
             )
         else:
-            client_tools = {tool.name for tool in self._input.tools or ()} | {REQUEST_APPROVAL}
-            pending = self.messages.pending_calls(client_tools) or None
+            pending = self.messages.pending_calls() or None
             outcome = agui.RunFinishedSuccessOutcome(type="success", pending_tool_call_ids=pending)
             self._emit_finished(outcome, self.output.result)
 
@@ -242,9 +247,8 @@ class RunEvents:
         self.finished = True
 
     def _settle(self) -> None:
-        client_tools = {tool.name for tool in self._input.tools or ()}
         self.messages.withdraw_elsewhere()
-        self.messages.settle_calls(self._ended_subagents, client_tools)
+        self.messages.settle_ended(self._ended_subagents, self._client_tools)
         self._close()
 
     def _break_off(self) -> None:
