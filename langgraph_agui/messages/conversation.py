@@ -90,6 +90,11 @@ class Record:
         return self.content() if callable(self.content) else self.content
 
     @property
+    def is_of_earlier_run(self) -> bool:
+        """Whether the client has it from an earlier run, and no graph is known to have it."""
+        return not (self.content is None or self.turn or self.task or self.is_named)
+
+    @property
     def maker(self) -> "Record":
         """The record that knows which task has made this one: of reasoning its answer's, of a
         result that of the message with its call.
@@ -474,8 +479,8 @@ class Conversation:
         calls = [own_id for own_id, _ in own]
         for call in self._repeated.get(calls[0], ()):
             held = call.holder
-            is_free = held.content is not None and not held.is_named and held.id not in thread
-            if is_free and [one.own_id for one in held.calls] == calls:
+            own_ids = [one.own_id for one in held.calls]
+            if held.is_of_earlier_run and held.id not in thread and own_ids == calls:
                 self.name(message.id or "", held)
                 return
 

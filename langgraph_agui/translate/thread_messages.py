@@ -167,7 +167,7 @@ class ThreadMessages:
         held_ids: defaultdict[_Content, deque[Record]] = defaultdict(deque)
         for held in conversation.messages():
             record = conversation.get(held.id)
-            if record is None or record.turn is not None or held.id in claimed:
+            if record is None or not record.is_of_earlier_run or held.id in claimed:
                 continue
             if isinstance(held, AssistantMessage) and record.source.subagent_run_id is None:
                 content = held.content or "", tuple(call.own_id for call in record.calls)

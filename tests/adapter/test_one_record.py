@@ -367,8 +367,11 @@ def performing(name: str, plan: list[str], numbers: Any) -> Any:
         return []
 
     async def node(state: Any) -> Any:
-        # LangGraph keeps pushed messages before those that the node returns.
-        acts = sorted(plan, key=lambda act: act != "push")
+        # LangGraph keeps pushed messages before those that the node returns. A graph inside does not
+        # run again with its node, so its words stand before those that the node says again.
+        first = "team" if "team" in plan else "push"
+        acts = sorted(plan, key=lambda act: act != first)
+        acts = [act for act in acts if first == "push" or act != "push"]
         said = [one for act in acts if act != "forget" for one in await say(act, state)]
         return {"messages": [] if "forget" in plan else said}
 
