@@ -24,6 +24,7 @@ ALLOWED = {
     # Where LangGraph's `ToolRuntime.emit_output_delta` writes.
     ("translate/local/callbacks.py", "_tools"),
     ("translate/local/callbacks.py", "_tool_call_writer"),
+    # The class of handlers that `push_message` looks for.
     ("translate/local/pushed.py", "_messages"),
     # rich redraws in a thread of its own, under this lock.
     ("devtools/cli/view.py", "_lock"),
