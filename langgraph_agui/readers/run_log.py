@@ -23,8 +23,8 @@ from langgraph_agui.readers.sinks import EventQueue, weight
 # Key in the metadata of a log's first snapshot: digests of the messages that the thread has had.
 _PAST: Final = "past"
 
-# Bytes of an event, around its text.
-_FRAME = 150
+# Bytes of a fragment, around its text.
+_STRING = 60
 
 
 def thread_before(
@@ -77,23 +77,22 @@ class RunLog:
             self._started = [event]
             return
         self._queue.event(event)
-        self._grow(weight(event))
+        self._bytes += weight(event)
+        if self._bytes > self._limit:
+            self._fold()
 
     def fragment(self, block: Block, text: str) -> None:
         """Add a fragment."""
         self._queue.fragment(block, text)
-        self._grow(_FRAME + len(text))
+        self._bytes += _STRING + len(text)
+        if self._bytes > self._limit:
+            self._fold()
 
     def events(self) -> list[BaseEvent]:
         """Return the log: `RUN_STARTED`, the time before the run, and what the run has emitted."""
         emitted = self._queue.events()
         self._keep(emitted)  # all clients that join share them
         return [*self._started, *self._before(), *emitted]
-
-    def _grow(self, added: int) -> None:
-        self._bytes += added
-        if self._bytes > self._limit:
-            self._fold()
 
     def _fold(self) -> None:
         before, rest = fold_settled([*self._before(), *self._queue.events()])

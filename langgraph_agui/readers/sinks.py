@@ -72,23 +72,32 @@ _FRAME = 150
 def weight(event: BaseEvent) -> int:
     """Return how many bytes an event takes, about."""
     match event:
-        case agui.StateSnapshotEvent():
-            return _FRAME + size(event.snapshot)
-        case agui.StateDeltaEvent():
-            return sum(_FRAME + size(getattr(one, "value", None)) for one in event.delta)
-        case agui.MessagesSnapshotEvent():
-            return _FRAME * (1 + len(event.messages))
         case (
             agui.TextMessageContentEvent()
             | agui.ReasoningMessageContentEvent()
             | agui.ToolCallArgsEvent()
         ):
             return _FRAME + len(event.delta)
+        case agui.StateDeltaEvent():
+            return sum(_FRAME + size(getattr(one, "value", None)) for one in event.delta)
+        case agui.StateSnapshotEvent():
+            return _FRAME + size(event.snapshot)
+        case agui.MessagesSnapshotEvent():
+            return _FRAME * (1 + len(event.messages))
         case agui.ToolCallResultEvent(content=str(content)):
             return _FRAME + len(content)
-        case agui.TextMessageStartEvent() | agui.TextMessageEndEvent() | agui.ToolCallEndEvent():
-            return _FRAME
-    return size(wire_fields(event))
+        case agui.ReasoningEncryptedValueEvent(encrypted_value=value):
+            return _FRAME + len(value)
+        case (
+            agui.ToolCallResultEvent()
+            | agui.ActivitySnapshotEvent()
+            | agui.ActivityDeltaEvent()
+            | agui.CustomEvent()
+            | agui.RawEvent()
+            | agui.RunFinishedEvent()
+        ):
+            return size(wire_fields(event))
+    return _FRAME  # only ids and names
 
 
 class EventSink:

@@ -135,12 +135,12 @@ class RunWriter:
         written = 0
         while (events := await reader.take()) and not reader.dropped:
             written += await self._append(events)
-            if written > self._max_unread:
+            if written > self._max_unread and not reader.dropped:
                 # Nothing comes between the events that wait and the log.
-                waiting, log, marks = reader.take_waiting(), self._run.log(), self._marks
-                self._marks = []
+                waiting, log, marks = reader.take_waiting(), self._run.log(), [*self._marks]
                 await self._append(waiting)
                 await self._begin([*log, *map(mark_event, marks)], begun)
+                del self._marks[: len(marks)]
                 begun, written = self._position, 0
             await asyncio.sleep(_INTERVAL)
 

@@ -28,10 +28,8 @@ class Signal(NamedTuple):
 
     @classmethod
     def from_text(cls, text: str) -> "Signal":
-        """Return the signal of a text that `to_text` has made. Versions before send no mark, and
-        no name with a `ping`.
-        """
-        kind, name, mark = [*text.split(" "), "", ""][:3]
+        """Return the signal of a text that `to_text` has made."""
+        kind, name, mark = text.split(" ")
         return cls(cast("SignalKind", kind), name, mark)
 
     def to_text(self) -> str:
