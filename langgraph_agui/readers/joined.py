@@ -54,6 +54,11 @@ class JoinedClient:
             one for one in run_input.messages if not isinstance(one, agui.ActivityMessage)
         ]
         self._own_state = own_state
+        # The state as another client has sent it is held back until the graph has taken it: until
+        # the run emits anything but an error.
+        before = agui.RunStartedEvent | agui.MessagesSnapshotEvent | agui.StateSnapshotEvent
+        self._is_taken = not all(isinstance(event, before) for event in events)
+        self._held_back: BaseEvent | None = None
         self._begun = False
         self._shown: set[str] = set()
         self._calls: dict[str, int] = {}
@@ -89,6 +94,17 @@ class JoinedClient:
 
     def convert(self, event: BaseEvent) -> Sequence[BaseEvent]:
         """Return an event in the client's terms; none if the client needs none."""
+        if self._is_taken or isinstance(event, agui.RunStartedEvent | agui.MessagesSnapshotEvent):
+            return self._convert(event)
+        if isinstance(event, agui.StateSnapshotEvent) and self._held_back is None:
+            self._held_back = event
+            return ()
+        self._is_taken = True
+        if self._held_back is None or isinstance(event, agui.RunErrorEvent):
+            return self._convert(event)
+        return [*self._convert(self._held_back), *self._convert(event)]
+
+    def _convert(self, event: BaseEvent) -> Sequence[BaseEvent]:
         match event:
             case agui.RunStartedEvent():
                 ids = {"run_id": self._input.run_id, "parent_run_id": self._input.parent_run_id}

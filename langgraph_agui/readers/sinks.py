@@ -176,7 +176,8 @@ class EventQueue:
 
     def clear(self) -> None:
         """Remove all."""
-        self.replace(())
+        self._items = []
+        self._last = None
 
 
 class Broadcaster:

@@ -265,12 +265,7 @@ async def test_a_reader_that_joins_is_told_who_has_spoken_before() -> None:
         for event in RecordedRun(received, given).events
         if event.type.value.startswith("SUBAGENT")
     ]
-    assert subagent_ids == [
-        "SUBAGENT_STARTED",
-        "SUBAGENT_STARTED",
-        "SUBAGENT_FINISHED",
-        "SUBAGENT_FINISHED",
-    ]
+    assert subagent_ids == ["SUBAGENT_STARTED", "SUBAGENT_FINISHED"] * 2
     assert [one.name for one in received if one.type.value == "SUBAGENT_STARTED"] == [
         "first",
         "both",
