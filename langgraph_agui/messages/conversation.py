@@ -39,6 +39,7 @@ class Call:
         name: The tool.
         result: The result.
         is_shown: Whether the client has the call.
+        is_withdrawn: Whether its message was taken back.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Call:
     name: str = ""
     result: "Record | None" = None
     is_shown: bool = False
+    is_withdrawn: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -65,6 +67,10 @@ class Record:
             once the root graph keeps it.
         is_kept: Whether that graph keeps it. If not, it goes when the task runs again.
         stays: Whether it stays though no graph keeps it: its author has sent it by himself.
+        is_elsewhere: Whether a node has put it into another channel than the conversation.
+        differs: Whether the client holds other words than the graph.
+        is_removed: Whether a node has removed it by its id.
+        is_gone: Whether the thread has lost it, and the client is to lose it too.
         message: The message as the model or the node has returned it.
         owner: The assistant message that a reasoning message belongs to, if this run emits it.
         is_named: Whether the graph is known to have it under another id than the client.
@@ -80,6 +86,10 @@ class Record:
     task: str = ""
     is_kept: bool = False
     stays: bool = False
+    is_elsewhere: bool = False
+    differs: bool = False
+    is_removed: bool = False
+    is_gone: bool = False
     message: BaseMessage | None = None
     owner: "Record | None" = None
     is_named: bool = False
@@ -138,9 +148,6 @@ class Conversation:
         self.has_twins = False
         # By the client's ids, also those that are withdrawn and that the client has not lost yet.
         self._calls: dict[str, Call] = {}
-        self._withdrawn: list[Call] = []
-        # Calls that the client does not have, though it has their results.
-        self._orphans: list[Call] = []
         # By the model's ids.
         self._repeated: defaultdict[str, list[Call]] = defaultdict(list)
         # What the client has, but results; the first one only holds those before all messages.
@@ -156,8 +163,8 @@ class Conversation:
             self._order[-1].results.append(record)
             call_id = message.tool_call_id
             if call_id not in self._calls:
+                # The client does not have the call, though it has the result.
                 self._calls[call_id] = Call(call_id, call_id, record)
-                self._orphans.append(self._calls[call_id])
             self._link(record, self._calls[call_id])
             return
         self._order.append(record)
@@ -278,6 +285,10 @@ class Conversation:
             if record.content is not None
         ]
 
+    def gone(self) -> set[str]:
+        """Return the ids of the messages that the client is to lose."""
+        return {record.id for record in self._records.values() if record.is_gone}
+
     # -- removal ----------------------------------------------------------------------------------
 
     def remove_results(self, call_ids: Container[str | None]) -> bool:
@@ -305,16 +316,14 @@ class Conversation:
         ids = {record.id, *(one for one, known in self._of_graph.items() if record in known)}
         self._remove([record, *(call.result for call in record.calls if call.result is not None)])
         for call in record.calls:
-            call.is_shown = False
+            call.is_shown, call.is_withdrawn = False, True
             self._repeated[call.own_id].remove(call)
-        self._withdrawn += record.calls
         return ids
 
     def free_withdrawn_ids(self) -> None:
         """The client has lost what was withdrawn: other calls may have its ids."""
-        for call in self._withdrawn:
-            self._calls.pop(call.id, None)
-        self._withdrawn.clear()
+        for call in [call for call in self._calls.values() if call.is_withdrawn]:
+            del self._calls[call.id]
 
     @staticmethod
     def _empty(thought: Record) -> None:
@@ -438,8 +447,9 @@ class Conversation:
         """
         crossed = False
         ids = {message.id for message in thread}
-        for orphan in self._orphans:
-            if orphan.holder.id in ids and self._calls.get(orphan.id) is orphan:
+        orphans = [call for call in self._calls.values() if call.holder is call.result]
+        for orphan in orphans:
+            if orphan.holder.id in ids:
                 del self._calls[orphan.id]
                 orphan.holder.answers = None
         waiting: dict[str, deque[Call]] = {}

@@ -84,9 +84,6 @@ class RunMessages:
         self._made: defaultdict[str, defaultdict[str, list[Record]]] = defaultdict(
             partial(defaultdict, list)
         )
-        # Messages that nodes have put into other channels than the conversation, where results may
-        # follow.
-        self._elsewhere: list[Record] = []
         self._has_subagents = False
         self._is_due = False
 
@@ -315,21 +312,19 @@ class RunMessages:
         """Sort the messages made in a task that has ended: what it returns, the graph around it
         keeps; what it does not return, no graph keeps.
         """
-        made = self._inside(namespace)
-        if not made and not self._elsewhere:
-            return
         kept = self._records_of([message for message, _ in output.messages])
         elsewhere = self._records_of(output.others) - kept
-        self._elsewhere = [record for record in self._elsewhere if record not in kept]
+        for record in kept:
+            record.is_elsewhere = False
         outer = graph_of(namespace)
-        for record in made:
+        for record in self._inside(namespace):
             is_own = record.source.subagent_run_id == (subagent.id if subagent else None)
             may_go = is_own and subagent is None and self.keeps_messages() and not record.stays
             if record in kept or not may_go:
                 self._track(record, outer, is_kept=True)
             elif record in elsewhere:
                 self._untrack(record)
-                self._elsewhere.append(record)
+                record.is_elsewhere = True
             else:
                 self._take_back(record, _answer_for(record))
 
@@ -387,9 +382,9 @@ class RunMessages:
         """Take back messages that stand only in other channels, because the run ends; `answer`
         settles their open calls.
         """
-        gone, self._elsewhere = self._elsewhere, []
-        for record in gone:
-            self._take_back(record, answer)
+        for live in self._all_live():
+            if live.is_elsewhere:
+                self._take_back(live, answer)
 
     def withdraw_drafts(self) -> None:
         """Take back the messages of tasks that have paused in an earlier run and have not run

@@ -63,13 +63,6 @@ class ThreadMessages:
         self._thread: Sequence[BaseMessage] = ()
         self._before: dict[str, BaseMessage] = {}
         self.now: Sequence[BaseMessage] = ()
-        self._differing: set[str] = set()
-        # By the client's ids, messages that it holds and that were gone before the run, or that the
-        # graph has removed.
-        self._gone: set[str] = set()
-        # Those that something has replaced: trimmed, unless a node has removed them by their ids.
-        self._replaced: set[str] = set()
-        self._named: set[str] = set()
         self._past = PastMessages()
         self.hidden: set[str] = set()
 
@@ -81,23 +74,36 @@ class ThreadMessages:
     def update(self, messages: Sequence[BaseMessage]) -> None:
         """Take the messages as they are after a superstep."""
         if self._may_remove and (removed := removed_from_end(self.now, messages)):
-            found = self._replaced if is_replaced(self.now, messages) else self._gone
-            # A graph that puts something in the place of several turns has summed them up, however
-            # it removes them.
-            if found is self._gone or sum(message.type == "human" for message in removed) <= 1:
-                found.update(self._conversation.public_id(message.id) for message in removed)
+            self._lose(removed, replaced=is_replaced(self.now, messages))
         self.now = messages
+
+    def _lose(self, removed: Sequence[BaseMessage], *, replaced: bool) -> None:
+        """Note messages that are gone. Those that something has replaced were trimmed, unless a
+        node has removed them by their ids.
+        """
+        # A graph that puts something in the place of several turns has summed them up, however it
+        # removes them.
+        if replaced and sum(message.type == "human" for message in removed) > 1:
+            return
+        for message in removed:
+            record = self._conversation.of_graph(message.id)
+            if record is not None and (record.is_removed or not replaced):
+                record.is_gone = True
 
     def remove(self, message_ids: Iterable[str]) -> None:
         """Note messages that a node removes by their ids."""
-        self._named.update(message_ids)
+        for message_id in message_ids:
+            if (record := self._conversation.of_graph(message_id)) is not None:
+                record.is_removed = True
 
     def find_gone(self, past: PastMessages) -> None:
         """Find messages that the client holds and the thread has no more."""
         if not self._past.had:
             self._past, self._thread = past, self.now
         kept = {*self._before, *(message.id for message in self.now)}
-        self._gone.update(gone_messages(self._conversation.messages(), kept, past))
+        for gone in gone_messages(self._conversation.messages(), kept, past):
+            if (record := self._conversation.get(gone)) is not None:
+                record.is_gone = True
 
     def before(self) -> tuple[list[Message], PastMessages]:
         """Return the conversation as it was before the run, and the messages that the thread has
@@ -117,10 +123,7 @@ class ThreadMessages:
         merged = merge_messages(
             self._conversation.messages(), [self._convert(message) for message in visible]
         )
-        removed = self._gone | self._replaced.intersection(
-            map(self._conversation.public_id, self._named)
-        )
-        gone = removed | self._settled_too_early(merged)
+        gone = self._conversation.gone() | self._settled_too_early(merged)
         if not gone:
             return merged
         kept = {self._conversation.public_id(message.id) for message in self.now}
@@ -159,11 +162,8 @@ class ThreadMessages:
         if not lost:
             return
         conversation = self._conversation
-        claimed = {
-            conversation.public_id(message.id)
-            for message in visible
-            if message.id not in self._differing
-        }
+        records = [conversation.of_graph(message.id) for message in visible]
+        claimed = {record.id for record in records if record is not None and not record.differs}
         held_ids: defaultdict[_Content, deque[Record]] = defaultdict(deque)
         for held in conversation.messages():
             record = conversation.get(held.id)
@@ -181,19 +181,15 @@ class ThreadMessages:
                 conversation.name(message_id, found.popleft())
 
     def _without_copy(self, visible: Sequence[BaseMessage]) -> list[AIMessage]:
-        """Return the messages of which the client has no copy, or one of other words; note the
-        latter.
-        """
+        """Return the messages of which the client has no copy, or one of other words."""
         lost: list[AIMessage] = []
-        self._differing.clear()
         for message in visible:
             if not isinstance(message, AIMessage):
                 continue
             record = self._conversation.of_graph(message.id)
-            if record is None or record.content is None:
-                lost.append(message)
-            elif self._differs(message, record):
-                self._differing.add(cast("str", message.id))
+            if record is not None and record.content is not None:
+                record.differs = self._differs(message, record)
+            if record is None or record.content is None or record.differs:
                 lost.append(message)
         return lost
 
@@ -222,7 +218,7 @@ class ThreadMessages:
             return True  # the root graph holds it, so it is the conversation's
         if not isinstance(message, AIMessage):
             return self._is_edited(message, record)
-        return message.id in self._differing and self._differs(message, record)
+        return record.differs and self._differs(message, record)
 
     def _is_edited(self, message: BaseMessage, record: Record) -> bool:
         """Return whether the user has edited a message in another tab: it has other words than the
