@@ -207,6 +207,7 @@ class Conversation:
         if record in known:
             known.remove(record)
         for unseen in [one for one in known if newest and one.content is None]:
+            self._drop_calls(unseen)
             self._forget(unseen)
         known.insert(len(known) if newest else 0, record)
         record.is_named = True
@@ -214,6 +215,8 @@ class Conversation:
 
     def add(self, record: Record) -> None:
         """Take a record that the client does not have yet."""
+        if (unseen := self._records.get(record.id)) is not None:
+            self._drop_calls(unseen)
         self._records[record.id] = record
 
     def rename(self, record: Record, message_id: str) -> None:
@@ -370,6 +373,13 @@ class Conversation:
                 self._order.append(first)
         for record in records:
             self._forget(record)
+
+    def _drop_calls(self, record: Record) -> None:
+        """Forget the calls of a message that the client has not seen."""
+        for call in record.calls:
+            self._calls.pop(call.id, None)
+            self._repeated[call.own_id].remove(call)
+        record.calls.clear()
 
     def _forget(self, record: Record) -> None:
         if self._records.get(record.id) is record:

@@ -99,7 +99,9 @@ class Subscription(EventQueue):
             return
         super().event(event)
         if self._waiter is None:  # else the reader waits for events, and is not slow
-            self._weigh(weight(event))
+            added = weight(event)
+            self._weight += added
+            self._judge(added)
         elif self._timer is None:
             self._wake()
 
@@ -109,13 +111,14 @@ class Subscription(EventQueue):
             return
         EventQueue.fragment(self, block, text)  # for each token: faster than by super()
         if self._waiter is None:
-            self._weigh(_STRING + len(text))
+            self._weight += _STRING + len(text)
+            if self._weight > self._max_unread:
+                self._judge(_STRING + len(text))
         elif self._timer is None:
             self._wake()
 
-    def _weigh(self, added: int) -> None:
+    def _judge(self, added: int) -> None:
         """Drop the reader if more waits for it than may. One item may wait, however large."""
-        self._weight += added
         if self._weight > self._max_unread and self._weight != added:
             logger.warning("A reader was dropped: %d bytes waited for it.", self._weight)
             self.drop(ErrorCode.READER_TOO_SLOW)

@@ -299,7 +299,9 @@ class RunMessages:
         new += [(message, None) for message in results if message.id not in self._known]
         if new:
             self.mark_known(inputs())
-            self._conversation.pair([message for message, _ in output.messages])
+            self._conversation.pair(
+                [message for message, _ in output.messages if self._has(message)]
+            )
         for message, copied in new:
             original = self._conversation.of_graph(copied) if copied is not None else None
             if original is not None and message.id and message.id not in self._known:
@@ -307,6 +309,12 @@ class RunMessages:
                 self._conversation.name(message.id, original)
             self.emit_message(message, subagent, namespace)
         self._sort_out(output, namespace, subagent)
+
+    def _has(self, message: BaseMessage) -> bool:
+        """Return whether the client has a message, or it is a result."""
+        record = self._conversation.of_graph(message.id)
+        is_shown = record is not None and record.content is not None
+        return is_shown or isinstance(message, ToolMessage)
 
     def _sort_out(self, output: NodeOutput, namespace: str, subagent: SubagentRun | None) -> None:
         """Sort the messages made in a task that has ended: what it returns, the graph around it

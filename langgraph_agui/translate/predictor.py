@@ -43,6 +43,8 @@ class Predictor:
         self._sink = sink
         self._state = state
         self._calls: dict[str, _Call] = {}
+        # Takes the short way until a predicted tool is called; it is read when a block opens.
+        self.fragment = sink.fragment
 
     def event(self, event: agui.BaseEvent) -> None:
         """Pass an event on."""
@@ -53,14 +55,14 @@ class Predictor:
             ):
                 self._state.owner_starts(call_id)
                 self._calls[call_id] = _Call(self._state.expected[name], event.subagent_run_id)
+                self.fragment = self._predict
             case agui.ToolCallEndEvent(tool_call_id=call_id) if call_id in self._calls:
                 self._preview(call_id, self._calls[call_id])
             case agui.ToolCallResultEvent(tool_call_id=call_id) if call_id in self._calls:
                 failed = (event.metadata or {}).get("status") == "error"
                 self._state.owner_ends(call_id, failed=failed)
 
-    def fragment(self, block: Block, text: str) -> None:
-        """Pass a fragment on."""
+    def _predict(self, block: Block, text: str) -> None:
         self._sink.fragment(block, text)
         if block.kind == "call" and (call := self._calls.get(block.id)) is not None:
             call.arguments += text

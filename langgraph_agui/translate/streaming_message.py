@@ -113,6 +113,7 @@ class StreamingMessage(Record):
                         tool_call_id=block.id, tool_call_name=name, parent_message_id=turn_id
                     )
                 )
+        self.fragment = sink.fragment
 
     def _close(self, block: Block) -> None:
         # some models send no arguments at all, clients parse JSON

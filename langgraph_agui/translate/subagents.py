@@ -15,6 +15,7 @@ from ag_ui.core import BaseEvent, Interrupt
 from langgraph.types import Interrupt as GraphInterrupt
 
 from langgraph_agui.interrupts.used_answers import graph_id
+from langgraph_agui.messages.assistant_turn import Block
 from langgraph_agui.messages.conversation import Conversation
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 from langgraph_agui.options import Subagents
@@ -48,7 +49,11 @@ class SubagentSink:
     def __init__(self, sink: Sink, subagent_run_id: str) -> None:
         self._sink = sink
         self._id = subagent_run_id
-        self.fragment = sink.fragment  # the block has the id
+
+    @property
+    def fragment(self) -> Callable[[Block, str], object]:
+        """Passes a fragment on: its block has the id."""
+        return self._sink.fragment
 
     def event(self, event: BaseEvent) -> None:
         """Receive an event that nobody else holds yet."""
