@@ -215,7 +215,8 @@ class Conversation:
 
     def add(self, record: Record) -> None:
         """Take a record that the client does not have yet."""
-        if (unseen := self._records.get(record.id)) is not None:
+        unseen = self._records.get(record.id)
+        if unseen is not None and unseen.content is None:
             self._drop_calls(unseen)
         self._records[record.id] = record
 
