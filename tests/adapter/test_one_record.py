@@ -4,6 +4,7 @@ messages, teams and pauses, in any mixture."""
 from __future__ import annotations
 
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import push_message
@@ -23,8 +25,8 @@ from langgraph.types import RetryPolicy, interrupt
 
 from langgraph_agui import AGUIMiddleware, ApprovalOptions, LangGraphAgent
 from tests.adapter.graphs import Chat, chain_of
-from tests.adapter.models import Scripted, call, calling, part
-from tests.adapter.streams import RecordedRun, dumped
+from tests.adapter.models import Scripted, call, calling, part, thinking
+from tests.adapter.streams import RecordedRun, collect, dumped, run_input
 from tests.approvals.clients import Client, asked, ending
 from tests.deep import example_count
 
@@ -205,11 +207,11 @@ def yes(recorded: RecordedRun) -> list[ResumeEntry]:
     ]
 
 
-def drafting(*nodes: Any) -> Any:
-    return chain_of(*nodes, checkpointer=InMemorySaver())
+def drafting(*nodes: Any, saver: Any = None) -> Any:
+    return chain_of(*nodes, checkpointer=saver or InMemorySaver())
 
 
-def a_node() -> Any:
+def a_node(saver: Any = None) -> Any:
     model = Scripted(["draft one"], ["draft two"])
 
     async def write(state: Chat) -> Any:
@@ -217,7 +219,7 @@ def a_node() -> Any:
         interrupt("send it?")
         return {"messages": [draft]}
 
-    return drafting(write)
+    return drafting(write, saver=saver)
 
 
 def a_model_in_a_tool() -> Any:
@@ -288,6 +290,52 @@ async def test_a_finished_task_of_an_entrypoint_keeps_its_words() -> None:
     assert [message.content for message in recorded.messages] == ["hi", "facts", "draft one"]
     recorded = await client.send(resume=yes(recorded))
     assert [message.content for message in recorded.messages] == ["hi", "facts", "draft two"]
+
+
+async def test_another_tab_loses_the_draft_too() -> None:
+    agent = LangGraphAgent(graph=a_node())
+    client = Client(agent)
+    paused = await client.send("hi")
+    given_to_the_other = run_input(*client.held, thread=client.thread)
+    await client.send(resume=yes(paused))
+    told = RecordedRun(await collect(agent.connect(given_to_the_other)), given_to_the_other)
+    assert [message.content for message in told.messages] == ["hi", "draft two"]
+
+
+async def test_another_process_takes_the_draft_back(tmp_path: Path) -> None:
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads")) as saver:
+        client = Client(LangGraphAgent(graph=a_node(saver)))
+        paused = await client.send("hi")
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads")) as saver:
+        client.agent = LangGraphAgent(graph=a_node(saver))
+        await check_reload(client, paused)
+        recorded = await client.send(resume=yes(paused))
+        assert [message.content for message in recorded.messages] == ["hi", "draft one"]
+        assert recorded.messages[1].id != paused.messages[1].id
+        await check_reload(client, recorded)
+
+
+async def test_a_draft_with_reasoning_and_calls() -> None:
+    model = Scripted(
+        [thinking("why "), thinking("not"), "draft"],
+        [call("search", FIRST, q="a")],
+        [thinking("again"), "better"],
+        [call("search", FIRST, q="b")],
+    )
+
+    async def write(state: Chat) -> Any:
+        draft, answer = await model.ainvoke("x"), await model.ainvoke("x")
+        interrupt("send it?")
+        return {"messages": [draft, answer, LCToolMessage("found", tool_call_id=FIRST)]}
+
+    client = Client(LangGraphAgent(graph=drafting(write)))
+    paused = await client.send("hi")
+    assert [one.role for one in paused.messages] == ["user", "reasoning", "assistant", "assistant"]
+    await check_reload(client, paused)
+    recorded = await client.send(resume=yes(paused))
+    said = [one for one in recorded.messages if one.content or one.role == "assistant"]
+    assert [one.content for one in said] == ["hi", "again", "better", None, "found"]
+    recorded.check_snapshot()
 
 
 async def test_an_abandoned_draft_goes() -> None:
