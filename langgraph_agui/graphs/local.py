@@ -141,7 +141,8 @@ class LocalGraphAdapter(GraphAdapter):
         """See `GraphAdapter`."""
         found: list[GraphAdapter] = []
         graph = self.graph
-        for task in namespace:
+        # LangGraph numbers the graphs that one task runs: they are the same one.
+        for task in [one for one in namespace if not one.isdigit()]:
             node = graph.nodes.get(task.rpartition(":")[0])
             if node is None or not isinstance(node.bound, Pregel):
                 return []

@@ -139,17 +139,17 @@ class RunTree:
         """
         around = self.find(parent)
         subagent, within, begins = around.subagent, around.namespace, False
+        given = self.find(run_id).given
         if parent is not None and any(tag.startswith(_NODE_TAG) for tag in tags):
             if around.node:
                 # the first nodes of a graph may begin at once, each in a thread of its own
                 with self._lock:
                     begins = parent not in self._graphs
                     if begins:
-                        self._start_graph(parent, around, graph_of(namespace))
+                        self._start_graph(parent, around, graph_of(namespace), given)
                     subagent = self._graphs[parent]
             else:
                 self._roots.add(parent)
-        given = self.find(run_id).given
         streamed = within is not None and (not within or namespace.startswith(f"{within}|"))
         shown = namespace if streamed else None
         location = RunLocation(
@@ -158,8 +158,8 @@ class RunTree:
         self._locations[run_id] = location
         return location, begins
 
-    def _start_graph(self, graph: UUID, around: RunLocation, namespace: str) -> None:
-        if self._speaks_in_conversation(around, namespace):
+    def _start_graph(self, graph: UUID, around: RunLocation, namespace: str, first: object) -> None:
+        if self._speaks_in_conversation(around, namespace, first):
             speaker = around.subagent
         else:
             speaker = self._subagents[graph] = self._new_subagent(around, namespace)
@@ -167,17 +167,22 @@ class RunTree:
         if namespace:
             self._by_namespace[namespace] = speaker
 
-    def _speaks_in_conversation(self, around: RunLocation, namespace: str) -> bool:
+    def _speaks_in_conversation(self, around: RunLocation, namespace: str, first: object) -> bool:
         """Return whether a graph speaks in the conversation of the graph around it.
 
         One that is a node does so if both share their messages, one that a node calls if it is
-        given messages of that conversation. One that a tool calls never does.
+        given messages of that conversation and has a conversation itself: `first`, the input of its
+        first node, shows that. One that a tool calls never does.
         """
         if around.tool is not None:
             return False
         shares = self._shares_messages(namespace.split("|"))
         if shares is not None:
             return shares
+        state = as_mapping(first) or {}
+        # A graph that goes on with a tool call begins with that.
+        if state and self._key not in state and "tool_call" not in state:
+            return False
         return bool(
             message_ids(around.given, self._key) & message_ids(around.node_given, self._key)
         )
