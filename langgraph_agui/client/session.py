@@ -49,8 +49,9 @@ class Turn(EventStream):
         self._run_all = run_all
         # The runs that have begun.
         self.runs: list[RemoteRun] = []
-        # The text of each message of the agent itself, in pieces.
+        # The text of each message, in pieces, and the ids of those of subagents.
         self._texts: dict[str, list[str]] = {}
+        self._foreign: set[str] = set()
 
     @property
     def outcome(self) -> Outcome | None:
@@ -74,8 +75,11 @@ class Turn(EventStream):
 
     @property
     def text(self) -> str:
-        """The agent's text so far without that of subagents, a blank line between messages."""
-        return "\n\n".join(text for pieces in self._texts.values() if (text := joined(pieces)))
+        """The agent's text so far, a blank line between messages: without that of subagents, and
+        without messages that the agent has taken back.
+        """
+        own = [joined(pieces) for name, pieces in self._texts.items() if name not in self._foreign]
+        return "\n\n".join(filter(None, own))
 
     def read(self, blocking: bool) -> AsyncGenerator[agui.Event]:
         """See `EventStream`."""
@@ -84,10 +88,16 @@ class Turn(EventStream):
     def receive(self, event: agui.Event) -> None:
         """Take the text of an event of the last run."""
         if isinstance(event, agui.TextMessageStartEvent):
-            if event.subagent_run_id is None and event.role in (None, "assistant"):
+            if event.role in (None, "assistant"):
                 self._texts.setdefault(event.message_id, [])
+                if event.subagent_run_id is not None:
+                    self._foreign.add(event.message_id)
         elif isinstance(event, agui.TextMessageContentEvent) and event.message_id in self._texts:
             self._texts[event.message_id].append(event.delta)
+        elif isinstance(event, agui.MessagesSnapshotEvent):
+            owners = {message.id: message.subagent_run_id for message in event.messages}
+            self._texts = {name: text for name, text in self._texts.items() if name in owners}
+            self._foreign = {name for name in self._texts if owners[name] is not None}
 
 
 class _SavedSession(BaseModel):
