@@ -9,7 +9,7 @@ recognised by what their chunks hold.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -19,6 +19,7 @@ from langgraph.pregel.remote import RemoteException
 
 from langgraph_agui.kernel.configs import graph_of, namespace_of, subagent_run_id
 from langgraph_agui.kernel.errors import ErrorCode
+from langgraph_agui.messages.extract import message_ids
 from langgraph_agui.translate.model_call import ModelCall
 from langgraph_agui.translate.run_events import RunEvents
 from langgraph_agui.translate.state_view import Namespace
@@ -33,29 +34,41 @@ StartedTask: TypeAlias = tuple[Namespace, Task]
 
 
 @dataclass(slots=True)
-class _Subagent:
-    """A graph inside the root graph: its run, its agent's name (maybe an inherited one), and its
-    first error.
+class _Graph:
+    """A graph inside the root graph.
+
+    Attributes:
+        speaker: The subagent that speaks in it; None is the main agent.
+        is_subagent: Whether it is that subagent itself.
+        agent: Its agent's name, maybe an inherited one.
+        error: Its first error.
     """
 
-    run: SubagentRun
+    speaker: SubagentRun | None
+    is_subagent: bool
     agent: str | None
     error: BaseException | None = None
 
 
 class RemoteTasks:
-    """The tasks of one run that have started and not ended, and the subagents that they run.
+    """The tasks of one run that have started and not ended, and the graphs that they run.
 
     A server also reports the start of a task that it does not run: one that had ended before the
     pause that the run resumes from, and one whose result is cached. Instead of its end comes an
     update, marked as cached, which names only the node.
+
+    Args:
+        messages_key: The state channel that holds the conversation.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, messages_key: str) -> None:
+        self._key = messages_key
         self._running: dict[Namespace, StartedTask] = {}
         self._skipped: Counter[tuple[Namespace, str]] = Counter()
         self._root_agent: str | None = None
-        self._subagents: dict[Namespace, _Subagent] = {}
+        self._graphs: dict[Namespace, _Graph] = {}
+        # The ids of the messages that each graph has started from.
+        self._given: dict[Namespace, set[str | None]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._running)
@@ -66,9 +79,18 @@ class RemoteTasks:
         self._skipped.clear()
 
     def subagent_at(self, namespace: Namespace) -> SubagentRun | None:
-        """Return the subagent whose graph streams under this namespace; None is the root graph."""
-        subagent = self._subagents.get(namespace)
-        return subagent.run if subagent is not None else None
+        """Return the subagent that speaks in the graph at this namespace; None is the main
+        agent.
+        """
+        graph = self._graphs.get(namespace)
+        return graph.speaker if graph is not None else None
+
+    def give(self, namespace: Namespace, messages: Sequence[BaseMessage]) -> None:
+        """Take the messages of a graph's state. The first ones, which arrive before its first task
+        starts, are those that it was given.
+        """
+        if namespace and namespace not in self._given:
+            self._given[namespace] = {message.id for message in messages}
 
     def runs_tool(self, own: Namespace) -> bool:
         """Return whether this task is known to run a tool: one for each call, not one for all calls
@@ -77,24 +99,26 @@ class RemoteTasks:
         return own in self._running and bool(_call_of(self._running[own][1]))
 
     def start(self, namespace: Namespace, task: Task) -> None:
-        """A task starts, or the stream reports so. The first one of a graph starts that graph's
-        subagent.
+        """A task starts, or the stream reports so. The first one of a graph starts that graph.
 
         Not the task that runs the graph: when a paused run resumes, a server reports the start of
         finished tasks again.
         """
         if not namespace:
             self._root_agent = _agent_name(task)
-        elif namespace not in self._subagents:
-            self._start_subagent(namespace, _agent_name(task))
+        elif namespace not in self._graphs:
+            self._graphs[namespace] = self._start_graph(namespace, _agent_name(task))
         self._running[own_namespace(namespace, task)] = namespace, task
 
-    def _start_subagent(self, namespace: Namespace, agent: str | None) -> None:
-        # the task that runs the graph
-        runner = namespace[:-1] if namespace[-1].isdigit() else namespace
-        outer = self._subagents.get(runner[:-1])
+    def _start_graph(self, namespace: Namespace, agent: str | None) -> _Graph:
+        runner = _runner_of(namespace)
+        _, task = self._running.get(runner, (None, {}))
+        outer = self._graphs.get(runner[:-1])
+        around = outer.speaker if outer is not None else None
+        if self._speaks_in_conversation(namespace, task):
+            return _Graph(around, is_subagent=False, agent=agent)
         inherited = outer.agent if outer is not None else self._root_agent
-        call = _call_of(self._running[runner][1]) if runner in self._running else {}
+        call = _call_of(task)
         args = call.get("args")
         description = args.get("description") if isinstance(args, Mapping) else None
         own_name = agent if agent != inherited else None
@@ -103,9 +127,17 @@ class RemoteTasks:
             name=own_name or str(call.get("name") or runner[-1].partition(":")[0]),
             description=description if isinstance(description, str) and description else None,
             call_id=str(call["id"]) if call.get("id") else None,
-            parent=outer.run if outer is not None else None,
+            parent=around,
         )
-        self._subagents[namespace] = _Subagent(run, agent)
+        return _Graph(run, is_subagent=True, agent=agent)
+
+    def _speaks_in_conversation(self, namespace: Namespace, task: Task) -> bool:
+        """Return whether the graph that `task` runs speaks in the conversation of the graph around
+        it: it is given messages of that, and no tool calls it.
+        """
+        if _runs_tools(task, self._key):
+            return False
+        return bool(self._given.get(namespace, set()) & message_ids(task.get("input"), self._key))
 
     def end_subagents(
         self, namespace: Namespace, task: Task, error: RemoteException | None
@@ -116,20 +148,27 @@ class RemoteTasks:
         `error` is that of the task, if it has failed.
         """
         own = own_namespace(namespace, task)
-        if (subagent := self._subagents.get(namespace)) is not None:
-            subagent.error = subagent.error or (
-                GraphInterrupt() if task.get("interrupts") else error
-            )
-        inside = [found for found in self._subagents if found[: len(own)] == own]
+        if (graph := self._graphs.get(namespace)) is not None:
+            graph.error = graph.error or (GraphInterrupt() if task.get("interrupts") else error)
+        inside = [found for found in self._graphs if found[: len(own)] == own]
         for found in sorted(inside, key=len, reverse=True):
-            ended = self._subagents.pop(found)
-            cancelled = any(graph == found for graph, _ in self._running.values())
-            # A graph that took too many steps: none of its tasks has failed, but the one that runs
-            # it.
-            too_many_steps = (
-                error if error is not None and _is_recursion_error(error.args[0]) else None
-            )
-            yield ended.run, ended.error or (GeneratorExit() if cancelled else too_many_steps)
+            ended = self._graphs.pop(found)
+            if ended.is_subagent and ended.speaker is not None:
+                yield ended.speaker, ended.error or self._end_of(found, own, error)
+
+    def _end_of(
+        self, graph: Namespace, task: Namespace, error: RemoteException | None
+    ) -> BaseException | None:
+        """Return what has ended a graph of which no task has failed, when `task` has ended, maybe
+        with `error`.
+        """
+        # It took too many steps: none of its tasks has failed, but the one that runs it.
+        if error is not None and _is_recursion_error(error.args[0]):
+            return error
+        is_open = any(namespace == graph for namespace, _ in self._running.values())
+        # A graph whose own task ends well has handed over to the graph around it.
+        handed_over = error is None and _runner_of(graph) == task
+        return GeneratorExit() if is_open and not handed_over else None
 
     def end(self, namespace: Namespace, task: Task) -> Task | None:
         """A task has ended. Return the report of its start; None if it ran before this
@@ -234,6 +273,11 @@ def own_namespace(namespace: Namespace, task: Task) -> Namespace:
     return (*namespace, f"{task['name']}:{task['id']}")
 
 
+def _runner_of(graph: Namespace) -> Namespace:
+    """Return the namespace of the task that runs a graph."""
+    return graph[:-1] if graph[-1].isdigit() else graph
+
+
 def _is_recursion_error(report: object) -> bool:
     return isinstance(report, Mapping) and report.get("error") == "GraphRecursionError"
 
@@ -249,6 +293,14 @@ def _call_of(task: Task) -> Mapping[str, object]:
         call: Mapping[str, object] = given[0]
         return call if call.get("type") == "tool_call" else {}
     return {}
+
+
+def _runs_tools(task: Task, messages_key: str) -> bool:
+    """Return whether a task runs one tool call, or all those of its last message."""
+    given = task.get("input")
+    messages = given.get(messages_key) if isinstance(given, Mapping) else None
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    return bool(_call_of(task) or (isinstance(last, Mapping) and last.get("tool_calls")))
 
 
 def _agent_name(task: Task) -> str | None:

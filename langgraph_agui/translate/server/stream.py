@@ -58,7 +58,7 @@ class RemoteGraphRunner(GraphRunner):
         self._adapter = graph
         self._graph = graph.graph
         self._decoder = MessageDecoder()
-        self._tasks = RemoteTasks()
+        self._tasks = RemoteTasks(self._key)
         self._models = RemoteModels(run_events, self._tasks)
         self._errors = RemoteErrors(run_events)
         self._created: RunCreateMetadata | None = None
@@ -184,12 +184,13 @@ class RemoteGraphRunner(GraphRunner):
                 else:
                     self._tasks.start(namespace, task)
                     subagent = self._tasks.subagent_at(namespace)  # its first task starts it
-                    self._run_events.start_node(_run_id(task), str(task["name"]), subagent)
+                    own = "|".join(own_namespace(namespace, task))
+                    self._run_events.start_node(_run_id(task), str(task["name"]), subagent, own)
             case "values":
                 values = self._decoder.decode(data)
-                self._run_events.update_graph(
-                    namespace, values, self._messages_in(values), subagent
-                )
+                messages = self._messages_in(values)
+                self._tasks.give(namespace, messages)
+                self._run_events.update_graph(namespace, values, messages, subagent)
             case "custom":
                 self._run_events.output.emit_written(self._decoder.decode(data), subagent)
             case "updates" if isinstance(data, Mapping) and "__interrupt__" in data:
