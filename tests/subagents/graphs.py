@@ -1,4 +1,4 @@
-"""Graphs with subagents of every kind, and who speaks in which subagent."""
+"""Graphs with subagents of every kind, and teams; who speaks in which subagent."""
 
 from __future__ import annotations
 
@@ -51,6 +51,8 @@ class Built:
     """The speakers whose words the root graph's own state holds."""
     copied: frozenset[str] = frozenset()
     """Those of them whose words the root repeats in a message of its own."""
+    team: frozenset[str] = frozenset()
+    """The speakers that speak in the conversation, as the boss does."""
     silent: tuple[str, ...] = ()
     """The names of subagents in which no word is told."""
 
@@ -264,33 +266,46 @@ def declared(saver: Any, state: Any, key: str) -> Built:
     inner = graph_of(state, speak=talker(voice("inner"), "speak", key))
     outer = graph_of(state, speak=talker(voice("outer"), "speak", key), inside=inner)
     boss = voice(BOSS)
-    graph = graph_of(Topic, saver, part=outer, speak=talker(boss, "speak"))
-    return Built(
-        graph,
-        boss,
-        {"outer": ExpectedSubagent("part"), "inner": ExpectedSubagent("inside", "outer")},
-    )
+    return Built(graph_of(Topic, saver, part=outer, speak=talker(boss, "speak")), boss, {})
 
 
 def declared_shared(saver: Any) -> Built:
     """Declared subgraphs, one in the other, whose messages are the root's."""
     built = declared(saver, Topic, "messages")
-    built.shared = frozenset({"outer", "inner"})
+    built.shared = built.team = frozenset({"outer", "inner"})
     return built
 
 
 def declared_apart(saver: Any) -> Built:
     """Declared subgraphs, one in the other, that keep their messages to themselves."""
-    return declared(saver, Notes, "notes")
+    built = declared(saver, Notes, "notes")
+    built.subagent_ids = {
+        "outer": ExpectedSubagent("part"),
+        "inner": ExpectedSubagent("inside", "outer"),
+    }
+    return built
 
 
 def declared_agent(saver: Any) -> Built:
     """An agent with a name of its own as a node."""
-    boss = voice(BOSS)
+    boss, writer = voice(BOSS), frozenset({"writer"})
     graph = graph_of(
         Chat, saver, writer=agent_of(voice("writer"), name="author"), speak=talker(boss, "speak")
     )
-    return Built(graph, boss, {"writer": ExpectedSubagent("author")}, shared=frozenset({"writer"}))
+    return Built(graph, boss, {}, shared=writer, team=writer)
+
+
+def asked_about_all(saver: Any) -> Built:
+    """A node that gives an agent the whole conversation, and returns its answer."""
+    boss, adviser = voice(BOSS), frozenset({"adviser"})
+    agent = agent_of(voice("adviser"), name="adviser")
+
+    async def consult(state: Any) -> dict[str, Any]:
+        answer = await agent.ainvoke({"messages": state["messages"]})
+        return {"messages": answer["messages"][-1:]}
+
+    graph = graph_of(Topic, saver, consult=consult, speak=talker(boss, "speak"))
+    return Built(graph, boss, {}, shared=adviser, team=adviser)
 
 
 def in_a_node(saver: Any) -> Built:
@@ -360,6 +375,7 @@ GRAPHS: dict[str, Build] = {
         declared_shared,
         declared_apart,
         declared_agent,
+        asked_about_all,
         in_a_node,
         copied,
         quoting,
@@ -368,7 +384,7 @@ GRAPHS: dict[str, Build] = {
 }
 """Graphs that run to their end."""
 
-_FIRST = {"deep", "async_tools", "tools_in_tools", "declared_shared", "sent"}
+_FIRST = {"deep", "async_tools", "tools_in_tools", "declared_shared", "declared_apart", "sent"}
 
 few_graphs = pytest.mark.parametrize(
     "build",

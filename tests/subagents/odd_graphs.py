@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from langchain.agents import create_agent
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
@@ -20,10 +20,13 @@ from tests.subagents.graphs import (
     Build,
     Built,
     ExpectedSubagent,
+    Notes,
+    Topic,
     agent_of,
     agent_tool,
     asking,
     boss_of,
+    graph_of,
 )
 from tests.subagents.voices import spoken, voice
 
@@ -108,18 +111,45 @@ def batched(saver: Any) -> Built:
     )
 
 
-def handing_over(saver: Any) -> Built:
-    """A declared subgraph that ends by sending the graph around it to another node."""
-    inner = StateGraph(Chat)
-    inner.add_node("speak", talker(voice("inner"), "speak"))
-    inner.add_node("leave", lambda state: Command(goto="last", graph=Command.PARENT))
+def declared_that_leaves(saver: Any, state: Any, key: str, *, keeps: bool = False) -> Built:
+    """A declared subgraph that ends by sending the graph around it to another node, maybe with its
+    messages."""
+
+    def leave(state: Any) -> Command[Any]:
+        update = {"messages": state["messages"]} if keeps else None
+        return Command(goto="last", graph=Command.PARENT, update=update)
+
+    inner: Any = StateGraph(state)
+    inner.add_node("speak", talker(voice("inner"), "speak", key))
+    inner.add_node("leave", leave)
     inner.add_edge(START, "speak")
     inner.add_edge("speak", "leave")
-    boss, builder = voice(BOSS), StateGraph(Chat)
+    boss, builder = voice(BOSS), StateGraph(Topic)
     builder.add_node("part", inner.compile(), destinations=("last",))
     builder.add_node("last", talker(boss, "last"))
     builder.add_edge(START, "part")
-    return Built(builder.compile(checkpointer=saver), boss, {"inner": ExpectedSubagent("part")})
+    return Built(builder.compile(checkpointer=saver), boss, {})
+
+
+def handing_over(saver: Any) -> Built:
+    """A declared subgraph, whose messages stay inside, that hands over."""
+    built = declared_that_leaves(saver, Notes, "notes")
+    built.subagent_ids = {"inner": ExpectedSubagent("part")}
+    return built
+
+
+def handing_over_all(saver: Any) -> Built:
+    """A member of a team that hands over with all that was said."""
+    built = declared_that_leaves(saver, Chat, "messages", keeps=True)
+    built.shared = built.team = frozenset({"inner"})
+    return built
+
+
+def handing_over_nothing(saver: Any) -> Built:
+    """A member of a team that hands over, and keeps to itself what it has said."""
+    built = declared_that_leaves(saver, Chat, "messages")
+    built.team = frozenset({"inner"})
+    return built
 
 
 def functional(saver: Any) -> Built:
@@ -148,13 +178,30 @@ ODD: dict[str, Build] = {
         streamed_by_a_tool,
         batched,
         handing_over,
+        handing_over_all,
+        handing_over_nothing,
         functional,
     )
 }
 
 
-def retried() -> Built:
-    """A declared agent whose node is run again, for its model has failed at first."""
+def handing_over_from_a_tool(saver: Any) -> Built:
+    """An agent of a tool that ends by an update of the graph around it."""
+
+    @tool
+    def leave(why: str) -> Any:
+        """Leave."""
+        done = ToolMessage("left", tool_call_id="boss.0")
+        return Command(goto="model", graph=Command.PARENT, update={"messages": [done]})
+
+    agent = create_agent(voice("other", ("leave", {"why": "so"})), [leave], name="other")
+    graph, boss = boss_of(saver, [agent_tool("ask", agent)], ("ask", WHY))
+    return Built(graph, boss, {"other": ExpectedSubagent("other", BOSS, "boss.0", "Ask ask.")})
+
+
+def retried(state: Any, key: str) -> Built:
+    """A declared graph whose node is run again, for its model has failed at first. Who speaks is
+    `first`, then `second`."""
     numbers = count()
 
     def script(_: Any) -> list[Any]:
@@ -162,12 +209,10 @@ def retried() -> Built:
         said = spoken("first" if first else "second", "ends 1")
         return [*said[:3], ConnectionError("a secret")] if first else said
 
-    boss, builder = voice(BOSS), StateGraph(Chat)
-    agent = create_agent(Scripted(script=script), [], name="part")
-    builder.add_node("part", agent, retry_policy=RetryPolicy(max_attempts=2, initial_interval=0.01))
+    boss, builder = voice(BOSS), StateGraph(Topic)
+    part = graph_of(state, speak=talker(Scripted(script=script), "speak", key))
+    builder.add_node("part", part, retry_policy=RetryPolicy(max_attempts=2, initial_interval=0.01))
     builder.add_node("speak", talker(boss, "speak"))
     builder.add_edge(START, "part")
     builder.add_edge("part", "speak")
-    return Built(
-        builder.compile(), boss, {name: ExpectedSubagent("part") for name in ("first", "second")}
-    )
+    return Built(builder.compile(), boss, {})

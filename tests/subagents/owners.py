@@ -184,16 +184,17 @@ def written(messages: Iterable[Message]) -> list[tuple[str, str | None]]:
 
 
 def check_words(recorded: RecordedRun, built: Built) -> dict[str, str]:
-    """A speaker has one subagent, its own; the boss speaks as the parent. Returns the subagents by
-    speakers."""
+    """A speaker has one subagent, its own; the boss and its team speak as the parent. Returns the
+    subagents by speakers."""
     owners: dict[str, str] = {}
     subagent_ids: Mapping[str, ExpectedSubagent] = built.subagent_ids
     snapshot = recorded.snapshot if recorded.of("MESSAGES_SNAPSHOT") else []
     told_owners = [*sayings(recorded.events), *written(recorded.messages), *written(snapshot)]
     for speaker, owner in told_owners:
-        assert speaker == BOSS or speaker in subagent_ids, f"somebody unknown: {speaker!r}"
-        if speaker == BOSS:
-            assert owner is None, f"the boss speaks in {owner}"
+        in_conversation = speaker == BOSS or speaker in built.team
+        assert in_conversation or speaker in subagent_ids, f"somebody unknown: {speaker!r}"
+        if in_conversation:
+            assert owner is None, f"{speaker} speaks in {owner}"
         elif owner is None and speaker in built.copied:
             continue
         else:

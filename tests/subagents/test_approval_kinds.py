@@ -17,6 +17,7 @@ from langgraph.types import Send, interrupt
 
 from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, talker
+from tests.adapter.streams import dumped
 from tests.approvals.clients import Client, asked
 from tests.approvals.dialogues import resolved
 from tests.approvals.kinds import Mode
@@ -25,6 +26,8 @@ from tests.subagents.graphs import (
     BOSS,
     Built,
     ExpectedSubagent,
+    Notes,
+    Topic,
     agent_of,
     agent_tool,
     asking,
@@ -62,17 +65,30 @@ def tool_in_tool(saver: Any, leaf: Any) -> Built:
 
 
 def declared(saver: Any, leaf: Any) -> Built:
-    boss = voice(BOSS)
+    boss, team = voice(BOSS), frozenset({"leaf"})
     graph = graph_of(Chat, saver, part=leaf, speak=talker(boss, "speak"))
-    return Built(graph, boss, {"leaf": ExpectedSubagent("leaf")}, shared=frozenset({"leaf"}))
+    return Built(graph, boss, {}, shared=team, team=team)
 
 
 def declared_twice(saver: Any, leaf: Any) -> Built:
-    boss = voice(BOSS)
+    boss, team = voice(BOSS), frozenset({"outer", "leaf"})
     outer = graph_of(Chat, speak=talker(voice("outer"), "speak"), inside=leaf)
     graph = graph_of(Chat, saver, part=outer, speak=talker(boss, "speak"))
+    return Built(graph, boss, {}, shared=team, team=team)
+
+
+def declared_apart(saver: Any, leaf: Any) -> Built:
+    """A declared subgraph, whose messages stay inside, and a node of that asks the agent."""
+    boss = voice(BOSS)
+
+    async def consult(state: Any) -> dict[str, Any]:
+        await leaf.ainvoke(asking("why"))
+        return {}
+
+    outer = graph_of(Notes, speak=talker(voice("outer"), "speak", "notes"), consult=consult)
+    graph = graph_of(Topic, saver, part=outer, speak=talker(boss, "speak"))
     subagent_ids = {"outer": ExpectedSubagent("part"), "leaf": ExpectedSubagent("leaf", "outer")}
-    return Built(graph, boss, subagent_ids, shared=frozenset(subagent_ids))
+    return Built(graph, boss, subagent_ids)
 
 
 def in_a_node(saver: Any, leaf: Any) -> Built:
@@ -97,15 +113,22 @@ def sent(saver: Any, leaf: Any) -> Built:
     fan: Any = lambda state: [Send(name, {"messages": []}) for name in ("guarded", "free")]  # noqa: E731
     builder.add_conditional_edges("fan", fan, ["guarded", "free"])
     builder.add_edge(["guarded", "free"], "speak")
-    subagent_ids = {"leaf": ExpectedSubagent("leaf"), "other": ExpectedSubagent("other")}
-    return Built(
-        builder.compile(checkpointer=saver), boss, subagent_ids, shared=frozenset(subagent_ids)
-    )
+    team = frozenset({"leaf", "other"})
+    return Built(builder.compile(checkpointer=saver), boss, {}, shared=team, team=team)
 
 
 KINDS: dict[str, Kind] = {
     kind.__name__: kind
-    for kind in (async_tool, sync_tool, tool_in_tool, declared, declared_twice, in_a_node, sent)
+    for kind in (
+        async_tool,
+        sync_tool,
+        tool_in_tool,
+        declared,
+        declared_twice,
+        declared_apart,
+        in_a_node,
+        sent,
+    )
 }
 
 # that checkpointer is not for agents that are invoked synchronously
@@ -146,13 +169,13 @@ async def test_the_subagents_go_on_under_their_ids(
         owners = check_all(first, built)
         assert set(owners) == set(built.subagent_ids)
         (question,) = asked(first)
-        assert (question.subagent_run_id, question.tool_call_id) == (owners["leaf"], "leaf.0")
+        assert (question.subagent_run_id, question.tool_call_id) == (owners.get("leaf"), "leaf.0")
         (shown,) = asked(await client.connect())
         assert shown.model_dump() == question.model_dump()
         client.agent = LangGraphAgent(graph=built.graph)
         recorded = await client.send(resume=resolved((question.id, {"approved": True})))
         assert check_all(recorded, built) == owners
-        assert set(starts(recorded.events)) == set(owners.values()) - {owners.get("other")}
+        assert set(starts(recorded.events)) == set(owners.values())
         assert (done, len(model.seen)) == (["leaf0"], 2)
         assert recorded.messages[-1].content == "boss: ends 1"
 
@@ -204,12 +227,12 @@ async def test_a_question_of_a_subagents_tool() -> None:
 
 
 async def test_a_breakpoint_in_a_subagent() -> None:
-    inner = graph_of(
-        Chat, speak=talker(voice("leaf"), "speak"), after=talker(voice("leaf"), "after")
-    )
+    speak, after = (talker(voice("leaf"), name, "notes") for name in ("speak", "after"))
+    inner = graph_of(Notes, speak=speak, after=after)
     inner.interrupt_before_nodes = ["after"]
-    built = declared(InMemorySaver(), inner)
-    built.subagent_ids = {"leaf": ExpectedSubagent("part")}
+    boss = voice(BOSS)
+    graph = graph_of(Topic, InMemorySaver(), part=inner, speak=talker(boss, "speak"))
+    built = Built(graph, boss, {"leaf": ExpectedSubagent("part")})
     client = Client(LangGraphAgent(graph=built.graph))
     first = await client.send("hi")
     owners = check_all(first, built)
@@ -219,6 +242,25 @@ async def test_a_breakpoint_in_a_subagent() -> None:
     recorded = await client.send(resume=resolved((question.id, {"approved": True})))
     assert recorded.last.outcome.type == "success"
     assert check_all(recorded, built) == owners
+
+
+async def test_a_breakpoint_in_a_team() -> None:
+    inner = graph_of(
+        Chat, speak=talker(voice("leaf"), "speak"), after=talker(voice("leaf"), "after")
+    )
+    inner.interrupt_before_nodes = ["after"]
+    built = declared(InMemorySaver(), inner)
+    client = Client(LangGraphAgent(graph=built.graph))
+    first = await client.send("hi")
+    assert check_all(first, built) == {}
+    (question,) = asked(first)
+    assert question.subagent_run_id is None
+    shown = await client.connect()
+    assert [one.model_dump() for one in asked(shown)] == [question.model_dump()]
+    assert dumped(shown.messages) == dumped(first.messages)
+    recorded = await client.send(resume=resolved((question.id, {"approved": True})))
+    assert recorded.last.outcome.type == "success"
+    assert check_all(recorded, built) == {}
 
 
 @modes

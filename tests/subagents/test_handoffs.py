@@ -20,7 +20,7 @@ from tests.approvals.clients import Client
 from tests.callbacks.hearing import ReceivedEvents
 from tests.deep import each_value
 from tests.subagents.graphs import asking
-from tests.subagents.owners import check_lifecycle, starts, tag
+from tests.subagents.owners import check_no_subagents
 from tests.subagents.test_next_turn import plain
 from tests.subagents.voices import voice
 
@@ -104,20 +104,18 @@ async def test_its_own_result_is_told(handing: Any, mode: Any) -> None:
 
 
 @handings
+@modes
 @each_value()
-async def test_nothing_of_a_subagent_is_told_after_its_end(handing: Any) -> None:
-    """But that nobody answers its call: that is known when the run ends."""
+async def test_they_are_a_team(handing: Any, mode: Any) -> None:
+    """They speak in the conversation, in all modes."""
     graph, _ = build(None, handing)
-    recorded = await Client(LangGraphAgent(graph=graph)).send("hi")
-    check_lifecycle(
-        [
-            event
-            for event in recorded.events
-            if not getattr(event, "message_id", "").endswith(":unanswered")
-        ]
-    )
+    recorded = await Client(
+        LangGraphAgent(graph=graph, clients=ClientOptions(subagents=mode))
+    ).send("hi")
+    check_no_subagents(recorded)
     (called,) = recorded.of("TOOL_CALL_START")
-    assert (called.tool_call_id, tag(called)) == ("ann.0", next(iter(starts(recorded.events))))
+    assert called.tool_call_id == "ann.0"
+    assert recorded.messages[-1].content in ("bob: ends 1", "bob: ends 2")
 
 
 @handings

@@ -102,9 +102,7 @@ async def test_the_thread_holds_what_the_graph_alone_would(build: Build) -> None
 
 @savers
 @pytest.mark.parametrize("place", ["before", "after"])
-@pytest.mark.parametrize(
-    "name", ["deep", "async_tools", "declared_shared", "declared_apart", "sent"]
-)
+@pytest.mark.parametrize("name", ["deep", "async_tools", "declared_apart", "sent"])
 @each_value()
 async def test_a_users_message_in_a_subagent_is_none_of_the_thread(
     name: str, place: str, stored: bool

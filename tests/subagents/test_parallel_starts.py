@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from langgraph.graph import START, StateGraph
 
-from tests.adapter.graphs import Chat, chain_of
+from tests.adapter.graphs import chain_of
 from tests.callbacks.hearing import ReceivedEvents
 from tests.deep import example_count
+from tests.subagents.graphs import Notes, Topic
 
 
 @pytest.fixture
@@ -25,11 +26,11 @@ def hurried() -> Iterator[None]:
 
 @pytest.mark.usefixtures("hurried")
 def test_it_begins_once() -> None:
-    inner: Any = StateGraph(Chat)
+    inner: Any = StateGraph(Notes)
     for name in "pqrstuvw":
         inner.add_node(name, lambda _state: {})
         inner.add_edge(START, name)
-    graph = chain_of(inner.compile(name="inner"))
+    graph = chain_of(inner.compile(name="inner"), state=Topic)
     for _ in range(example_count(25, 150)):
         received = ReceivedEvents()
         graph.invoke({"messages": [("user", "hi")]}, received.config)
