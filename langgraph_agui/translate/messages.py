@@ -311,10 +311,12 @@ class RunMessages:
         self._sort_out(output, namespace, subagent)
 
     def _has(self, message: BaseMessage) -> bool:
-        """Return whether the client has a message, or it is a result."""
+        """Return whether the client has a message, or it is a result. A server's results have no
+        ids yet: they come with the state.
+        """
         record = self._conversation.of_graph(message.id)
         is_shown = record is not None and record.content is not None
-        return is_shown or isinstance(message, ToolMessage)
+        return is_shown or (bool(message.id) and isinstance(message, ToolMessage))
 
     def _sort_out(self, output: NodeOutput, namespace: str, subagent: SubagentRun | None) -> None:
         """Sort the messages made in a task that has ended: what it returns, the graph around it
