@@ -22,6 +22,7 @@ from tests.remote.graphs import GRAPHS
 from tests.remote.inner_graphs import GRAPHS as INNER
 from tests.remote.sibling_graphs import GRAPHS as SIBLINGS
 from tests.remote.subagent_graphs import GRAPHS as SUBAGENTS
+from tests.remote.team_graphs import GRAPHS as TEAMS
 from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "tests.remote.inner_graphs": INNER,
         "tests.remote.sibling_graphs": SIBLINGS,
         "tests.remote.subagent_graphs": SUBAGENTS,
+        "tests.remote.team_graphs": TEAMS,
         "tests.approvals.server_graphs": APPROVALS,
     }
     graphs = {name: f"{module}:{name}" for module, names in modules.items() for name in names}
