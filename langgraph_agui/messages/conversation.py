@@ -351,17 +351,25 @@ class Conversation:
             show: Whether to give them to a client that does not have them.
 
         Returns:
-            The records of those that the client has then, but results.
+            The records of those that the client has then, but results, and reasoning whose answer
+            is among them: that goes with its answer.
         """
         restored: list[Record] = []
+        thoughts: defaultdict[str, list[Record]] = defaultdict(list)
         for message, task, is_kept in unkept:
             if show and message.id not in self._records:
                 self._hold(message)
             record = self._records.get(message.id)
-            if record is not None and record.answers is None:
-                record.task, record.is_kept = task, is_kept
-                restored.append(record)
-        return restored
+            if record is None or record.answers is not None:
+                continue
+            record.task, record.is_kept = task, is_kept
+            if isinstance(message, ReasoningMessage):
+                thoughts[task].append(record)
+                continue
+            restored.append(record)
+            for thought in thoughts.pop(task, ()):
+                thought.owner = record
+        return [*restored, *(thought for alone in thoughts.values() for thought in alone)]
 
     def _remove(self, records: Sequence[Record]) -> None:
         order, self._order = self._order, []
