@@ -338,7 +338,7 @@ class Run:
             None if pending is None else emit_pending(self._form, pending, self._run_events)
         )
         if not pending:
-            self._run_events.settle_calls()
+            self._run_events.settle_calls(self._agent.own_tools(self.input))
         self._run_events.emit_messages_snapshot(interrupts or (), paused=bool(pending))
         if not self._graph.keeps_messages(self._agent.messages_key):
             self._run_events.use_state_as_result()

@@ -139,19 +139,24 @@ class RunMessages:
         record = self._conversation.of_graph(message.id)
         if record is None or record.source.subagent_run_id is None or record.content is None:
             return
+        if isinstance(message, AIMessage) and not isinstance(record, StreamingMessage):
+            # The snapshot makes the message anew: its value says that it is a subagent's.
+            self._is_due |= record.message is not message
+            record.message = message
+            return
         self._is_due = True
         if isinstance(record, StreamingMessage):
             self._forget(record)
-        record.source = AGENT
-        if isinstance(record, StreamingMessage):
-            record.turn.source = AGENT
+            record.source = record.turn.source = AGENT
             record.turn.encrypted = None  # it may have said that the message is a subagent's
             self._live[None][record] = None
             if isinstance(message, AIMessage):
                 record.emit_value(message)
-        elif isinstance(message, ToolMessage):
+            return
+        record.source = AGENT
+        if isinstance(message, ToolMessage):
             record.content = self._result(message, record)
-        elif not isinstance(message, AIMessage):
+        else:
             record.content = user_message(message, record.id, self._codec)
 
     def mark_known(self, messages: Iterable[BaseMessage]) -> None:
@@ -586,11 +591,11 @@ class RunMessages:
 
     # -- the end ----------------------------------------------------------------------------------
 
-    def settle_calls(self, client_tools: Collection[str]) -> None:
-        """Answer the open calls of all but the client's tools, which nobody will answer."""
+    def settle_calls(self, tools: Collection[str]) -> None:
+        """Answer the open calls of these tools, which nobody will answer."""
         for live in self._all_live():
             if not live.is_open:
-                self._settle(live, unanswered, lambda name: name not in client_tools)
+                self._settle(live, unanswered, lambda name: name in tools)
 
     def settle_passed_calls(self) -> None:
         """Answer the open calls of messages after which the agent has said something else."""

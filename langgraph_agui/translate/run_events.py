@@ -6,7 +6,7 @@ through the sink: `RUN_STARTED` first, one terminal event last, and everything c
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from ag_ui import core as agui
@@ -138,9 +138,11 @@ class RunEvents:
         messages, past = self._stored.before()
         return thread_before(messages, past, dict(state) if isinstance(state, Mapping) else {})
 
-    def settle_calls(self) -> None:
-        """Answer the open calls that are not for the client: the graph has come to its end."""
-        self.messages.settle_calls(self._client_tools)
+    def settle_calls(self, tools: Collection[str]) -> None:
+        """Answer the open calls of these tools: the graph has come to its end, and no client runs
+        them.
+        """
+        self.messages.settle_calls(tools)
 
     def settle_passed_calls(self) -> None:
         """Answer the open calls that the agent has passed without a result, unless it has paused:
