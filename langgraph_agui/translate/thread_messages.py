@@ -214,7 +214,7 @@ class ThreadMessages:
         """Return whether the client's copy of a message is older than the thread's, or only a part
         of it.
         """
-        if record.source.subagent_run_id is not None:
+        if record.shown().subagent_run_id is not None:
             return True  # the root graph holds it, so it is the conversation's
         if not isinstance(message, AIMessage):
             return self._is_edited(message, record)
