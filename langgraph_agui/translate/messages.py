@@ -568,8 +568,8 @@ class RunMessages:
         self, call: Call, message: ToolMessage, message_id: str, known: Record | None = None
     ) -> Record:
         source = call.holder.source
-        record = known or Record(message_id, source=source)
-        record.answers = call
+        record = known or Record(message_id)
+        record.source, record.answers = source, call
         result = self._result(message, record)
         self._conversation.answer(record, result)
         event = agui.ToolCallResultEvent(
