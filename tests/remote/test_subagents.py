@@ -88,9 +88,9 @@ async def test_whose_everything_is(agent: Agents, name: str) -> None:
         starts(recorded.events)
     )
     assert set(starts(recorded.events)) == set(owners.values())
-    assert {(end.type.value, end.outcome) for end in ends(recorded.events).values()} == {
+    assert [(end.type.value, end.outcome) for end in ends(recorded.events).values()] == [
         ("SUBAGENT_FINISHED", None)
-    }
+    ] * len(built.subagent_ids)
     for subagent_id, start in starts(recorded.events).items():
         assert subagent_id.startswith("tools:") == (start.parent_tool_call_id is not None)
 

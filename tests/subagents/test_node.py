@@ -67,7 +67,13 @@ async def test_every_graph(shown: Any, node_client: NodeClient) -> None:
 @modes
 @pytest.mark.parametrize(
     ("name", "stored"),
-    [("deep", True), ("deep", False), ("declared_shared", False), ("sent", True)],
+    [
+        ("deep", True),
+        ("deep", False),
+        ("declared_shared", False),
+        ("declared_apart", False),
+        ("sent", True),
+    ],
 )
 @each_value()
 def test_three_turns_over_http(
@@ -91,8 +97,10 @@ def test_three_turns_over_http(
         first, *_ = [run(number) for number in (1, 2, 3)]
     owners = speakers(first.messages)
     assert owners["boss"] is None
-    assert set(owners) - {"boss"} == set(built.shared if shown == "hidden" else built.subagent_ids)
-    assert all(owner is None for owner in owners.values()) == (shown != "attributed")
+    subagents = () if shown == "hidden" else built.subagent_ids
+    assert set(owners) == {"boss", *built.team, *subagents}
+    attributed = {speaker for speaker, owner in owners.items() if owner is not None}
+    assert attributed == set(built.subagent_ids if shown == "attributed" else ())
     humans = [message.text for message in built.boss.seen[-1] if message.type == "human"]
     assert humans == ["turn 1", "turn 2", "turn 3"]
 
