@@ -227,7 +227,8 @@ def _leave_open(request: ToolCallRequest) -> ToolMessage | Command[Any] | None:
     if request.tool is not None or not is_root() or not is_frontend_call(call):
         return None
     open_calls = unanswered_calls(request.state["messages"])
-    made = next((open_call for open_call in open_calls if open_call["id"] == call["id"]), call)
+    same = [one for one in open_calls if one["id"] == call["id"]] or [call]  # models repeat ids
+    made = next((one for one in same if one["args"] == call["args"]), same[0])
     if made["args"] == call["args"] and made["name"] == call["name"]:
         return Command()
     text = _EDITED.format(arguments=json.dumps(call["args"], ensure_ascii=False, default=str))

@@ -23,6 +23,7 @@ from langgraph_agui.messages.assistant_turn import AssistantTurn, Block
 from langgraph_agui.messages.content import free_call_id, own_call_id
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 from langgraph_agui.messages.hidden import hidden_in
+from langgraph_agui.protocol.json import dump_json, same_arguments
 
 # A message that the client holds, or what makes it of a message that still grows.
 Content: TypeAlias = Message | Callable[[], Message]
@@ -121,11 +122,13 @@ class Unkept(NamedTuple):
         message: The client's message.
         task: See `Record`.
         is_kept: See `Record`.
+        source: See `Record`.
     """
 
     message: Message
     task: str
     is_kept: bool
+    source: MessageSource = AGENT
 
 
 class Conversation:
@@ -337,7 +340,7 @@ class Conversation:
     def unkept(self) -> list[Unkept]:
         """Return the messages that the root graph does not keep yet, in the client's order."""
         return [
-            Unkept(record.shown(), record.maker.task, record.maker.is_kept)
+            Unkept(record.shown(), record.maker.task, record.maker.is_kept, record.source)
             for first in self._order
             for record in (first, *first.results)
             if record.content is not None and record.maker.task
@@ -356,11 +359,15 @@ class Conversation:
         """
         restored: list[Record] = []
         thoughts: defaultdict[str, list[Record]] = defaultdict(list)
-        for message, task, is_kept in unkept:
+        renamed: dict[str, str] = {}
+        for message, task, is_kept, source in unkept:
             if show and message.id not in self._records:
-                self._hold(message)
+                self._hold(self._with_free_ids(message, renamed))
             record = self._records.get(message.id)
-            if record is None or record.answers is not None:
+            if record is None:
+                continue
+            record.source = source
+            if record.answers is not None:
                 continue
             record.task, record.is_kept = task, is_kept
             if isinstance(message, ReasoningMessage):
@@ -370,6 +377,26 @@ class Conversation:
             for thought in thoughts.pop(task, ()):
                 thought.owner = record
         return [*restored, *(thought for alone in thoughts.values() for thought in alone)]
+
+    def _with_free_ids(self, message: Message, renamed: dict[str, str]) -> Message:
+        """Return a message with ids of calls that are free here: another client saw it first.
+
+        Args:
+            message: The message.
+            renamed: The new ids by the old ones. Those of this message are added.
+        """
+        if isinstance(message, ToolMessage):
+            call_id = renamed.get(message.tool_call_id, message.tool_call_id)
+            return message.model_copy(update={"tool_call_id": call_id})
+        calls = (message.tool_calls or ()) if isinstance(message, AssistantMessage) else ()
+        taken = [call for call in calls if call.id in self._calls]
+        for call in taken:
+            own_id = own_call_id(call.id, message.id)
+            renamed[call.id] = free_call_id(own_id, message.id, self._calls)
+        if not taken:
+            return message
+        free = [call.model_copy(update={"id": renamed.get(call.id, call.id)}) for call in calls]
+        return message.model_copy(update={"tool_calls": free})
 
     def _remove(self, records: Sequence[Record]) -> None:
         order, self._order = self._order, []
@@ -431,12 +458,15 @@ class Conversation:
 
         Of several, the first open one in the newest message.
         """
-        agent = MessageSource(subagent_run_id).subagent_run_id
+        calls = self.find_calls(own_id, subagent_run_id)
+        return calls[0] if calls else None
+
+    def find_calls(self, own_id: str | None, subagent_run_id: str | None) -> list[Call]:
+        """Return the open calls of this id in an agent's newest message, all if none is open."""
         known = self._repeated.get(own_id or "", ())
-        calls = [call for call in known if call.holder.source.subagent_run_id == agent]
+        calls = [call for call in known if call.holder.source.subagent_run_id == subagent_run_id]
         calls = [call for call in calls if call.result is None] or calls
-        newest = [call for call in calls if call.holder is calls[-1].holder]
-        return newest[0] if newest else None
+        return [call for call in calls if call.holder is calls[-1].holder]
 
     def calls_in(self, message: BaseMessage) -> list[Call]:
         """Return the visible calls of a message of the graph, in its order."""
@@ -448,6 +478,12 @@ class Conversation:
         for own_id, name in own:
             if known[own_id]:
                 call = known[own_id].popleft()
+            elif (same := self._calls.get(own_id)) is not None and same.holder is record:
+                # The model's own id begins as ours do.
+                call = same
+                self._repeated[call.own_id].remove(call)
+                self._repeated[own_id].append(call)
+                call.own_id = own_id
             else:
                 call = self._new_call(record, own_id)
                 call.name = name
@@ -509,7 +545,8 @@ class Conversation:
         for call in self._repeated.get(calls[0], ()):
             held = call.holder
             own_ids = [one.own_id for one in held.calls]
-            if held.is_of_earlier_run and held.id not in thread and own_ids == calls:
+            is_free = held.is_of_earlier_run and held.id not in thread
+            if is_free and own_ids == calls and _same_arguments(held, message):
                 self.name(message.id or "", held)
                 return
 
@@ -528,6 +565,19 @@ def by_own_id(calls: Iterable[Call]) -> defaultdict[str, deque[Call]]:
     for call in calls:
         found[call.own_id].append(call)
     return found
+
+
+def _same_arguments(held: Record, message: BaseMessage) -> bool:
+    """Return whether the client's calls have the arguments of a message's: ids alone repeat."""
+    content = held.content
+    if not isinstance(content, AssistantMessage) or not isinstance(message, AIMessage):
+        return False
+    made = {call["id"]: dump_json(call["args"]) for call in message.tool_calls}
+    shown = zip(held.calls, content.tool_calls or (), strict=False)
+    return all(
+        call.own_id not in made or same_arguments(one.function.arguments, made[call.own_id])
+        for call, one in shown
+    )
 
 
 def _visible_calls(message: BaseMessage) -> list[tuple[str, str]]:

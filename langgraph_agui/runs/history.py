@@ -9,7 +9,7 @@ the answer to it, means "run again from there", with other content "edit and for
 is known already, was removed by the graph, or is forged.
 """
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Sequence
 from typing import cast
 
@@ -23,6 +23,7 @@ from langgraph_agui.kernel.quoting import quoted_list
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.content import (
     SettlingResult,
+    caller_id,
     calls_without_result,
     interrupted,
     is_unanswered,
@@ -253,14 +254,13 @@ def new_messages(
             return True
         return index >= start and message_id not in past
 
-    # By the client's ids: of calls with one id, the last one waits.
-    shown = {
-        own_call_id(call.id, one.id): call.id
-        for one in client
-        if isinstance(one, agui.AssistantMessage)
-        for call in one.tool_calls or ()
-    }
-    waiting = {shown.get(own_id or "", own_id): own_id for own_id in open_calls}
+    shown = _shown_calls(client)
+    waiting: dict[str | None, str | None] = {}
+    for own_id in open_calls:
+        # A client may send only what is new.
+        made = f"{caller_id(thread, own_id or '')}:{own_id}"
+        for call_id in shown.get(own_id or "") or [own_id, made]:
+            waiting[call_id] = own_id
     new: list[agui.Message] = []
     for index, message in enumerate(client):
         # Messages of subagents are not the thread's.
@@ -276,6 +276,18 @@ def new_messages(
             own_id = waiting.pop(message.tool_call_id)
             new.append(message.model_copy(update={"tool_call_id": own_id}))
     return new
+
+
+def _shown_calls(client: Sequence[agui.Message]) -> dict[str, list[str]]:
+    """Return the client's ids of calls, by the model's: of one id, those of the last message."""
+    shown: dict[str, list[str]] = {}
+    for message in client:
+        if isinstance(message, agui.AssistantMessage) and message.subagent_run_id is None:
+            of_message: defaultdict[str, list[str]] = defaultdict(list)
+            for call in message.tool_calls or ():
+                of_message[own_call_id(call.id, message.id)].append(call.id)
+            shown.update(of_message)
+    return shown
 
 
 # -- gaps ----------------------------------------------------------------------------------------

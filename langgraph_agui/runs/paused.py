@@ -5,8 +5,8 @@ again, maybe in another process: they are shown as long as the question is open,
 step runs again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Final
 from uuid import uuid4
 
 from ag_ui.core import Message
@@ -19,30 +19,20 @@ from langgraph_agui.interrupts.pauses import PendingInterrupts
 from langgraph_agui.kernel.errors import CodedError
 from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.messages.conversation import Unkept
+from langgraph_agui.messages.encrypted_values import MessageSource
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui
 from langgraph_agui.runs.context import AgentContext
+from langgraph_agui.translate.run_events import PausedStep
 
 logger = run_logger(__name__)
 
-# The keys of a record: the messages, the askers, and its number, because the newest record counts.
+# The keys of a record: the fields of the step, and its number, because the newest record counts.
 _UNKEPT: Final = "unkept"
+_TASKS: Final = "tasks"
 _ASKERS: Final = "askers"
 _NUMBER: Final = "number"
 
 _MESSAGE: Final[TypeAdapter[Message]] = TypeAdapter(Message)
-
-
-class PausedStep(NamedTuple):
-    """What a client has seen of a paused step.
-
-    Attributes:
-        unkept: The messages that the graph does not keep.
-        askers: The subagents that have raised the interrupts, by their ids; None for those of the
-            agent itself.
-    """
-
-    unkept: Sequence[Unkept] = ()
-    askers: Mapping[str, str | None] = {}
 
 
 async def store_step(graph: GraphAdapter, pause: StateSnapshot, step: PausedStep) -> None:
@@ -58,13 +48,15 @@ async def store_step(graph: GraphAdapter, pause: StateSnapshot, step: PausedStep
                 "message": message.model_dump(mode="json", by_alias=True, exclude_none=True),
                 "task": task,
                 "kept": is_kept,
+                "source": list(source),
             }
-            for message, task, is_kept in step.unkept
+            for message, task, is_kept, source in step.unkept
         ]
         record = {
             "id": str(uuid4()),
             _NUMBER: number,
             _UNKEPT: messages,
+            _TASKS: list(step.tasks),
             _ASKERS: dict(step.askers),
         }
         await graph.store_record(pause, number, record)
@@ -92,9 +84,7 @@ async def load_step(
         shown: Whether the step is to be shown.
     """
     if (newest := _newest(pending)) is not None:
-        askers = newest.get(_ASKERS)
-        found = askers if isinstance(askers, Mapping) else {}
-        return PausedStep([*_read(newest[_UNKEPT])], found)
+        return _read_step(newest)
     if not (pending and shown) or not any(task.state for task in thread.state.tasks):
         return PausedStep()
     inner = await agent.graph.load_inner_graphs(config, agent.messages_key)
@@ -106,7 +96,7 @@ async def load_step(
             graph.messages, reasoning=agent.reasoning, thread_id=thread_id
         )
     ]
-    return PausedStep(unkept, {asked: None for graph in inner for asked in graph.asked})
+    return PausedStep(unkept, askers={asked: None for graph in inner for asked in graph.asked})
 
 
 def unkept_ids(pending: PendingInterrupts) -> list[str]:
@@ -125,8 +115,23 @@ def _number(record: Mapping[str, object]) -> int:
     return number if isinstance(number, int) else -1
 
 
+def _read_step(record: Mapping[str, object]) -> PausedStep:
+    tasks, askers = record.get(_TASKS), record.get(_ASKERS)
+    return PausedStep(
+        [*_read(record[_UNKEPT])],
+        tasks if isinstance(tasks, list) else (),
+        askers if isinstance(askers, Mapping) else {},
+    )
+
+
 def _read(stored: object) -> Iterable[Unkept]:
     for one in stored if isinstance(stored, list) else ():
         match one:
-            case {"message": message, "task": str(task), "kept": bool(is_kept)}:
-                yield Unkept(_MESSAGE.validate_python(message), task, is_kept)
+            case {
+                "message": message,
+                "task": str(task),
+                "kept": bool(is_kept),
+                "source": [str() | None as subagent, bool(attributed), bool(in_thread)],
+            }:
+                source = MessageSource(subagent, attributed, in_thread)
+                yield Unkept(_MESSAGE.validate_python(message), task, is_kept, source)

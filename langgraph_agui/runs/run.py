@@ -40,11 +40,11 @@ from langgraph_agui.readers.sinks import Broadcaster, IdleTimer, Sink
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import OFFERED, AgentContext
 from langgraph_agui.runs.locks import ThreadLease, ThreadLocks
-from langgraph_agui.runs.paused import PausedStep, load_step, store_step
+from langgraph_agui.runs.paused import load_step, store_step
 from langgraph_agui.runs.plan import Abandon, Execute, Resume, RunPlan, Show
 from langgraph_agui.runs.planner import RunPlanner
 from langgraph_agui.state.client_state import RUN
-from langgraph_agui.translate.run_events import RunEvents
+from langgraph_agui.translate.run_events import PausedStep, RunEvents
 from langgraph_agui.translate.server.stream import graph_runner_for
 from langgraph_agui.translate.state_view import StateView
 
@@ -389,7 +389,8 @@ class Run:
         """Give the thread and its paused step to the events of the run."""
         if plan.thread is not None:
             self._run_events.load_thread(plan.thread)
-        self._run_events.load_step(step.unkept, step.askers, show=isinstance(plan, Show))
+        asks = isinstance(plan, Show) and bool(plan.pending)
+        self._run_events.load_step(step, show=asks)
         if isinstance(plan, Execute | Abandon):
             self._run_events.drop_step()
 
@@ -428,8 +429,7 @@ class Run:
         stored = await self._graph.load_state(self._config)
         # with the values that finished tasks have written
         self._run_events.state.values((), stored.values)
-        step = PausedStep(self._run_events.unkept(), self._run_events.subagents.askers)
-        await store_step(self._graph, stored, step)
+        await store_step(self._graph, stored, self._run_events.paused_step())
         return await self._agent.pending_interrupts(stored, self._config)
 
     def _report_unasked(self) -> None:

@@ -92,7 +92,7 @@ class ShownThread:
         self._run_events.load_thread(thread)
         pending = await self._agent.pending_interrupts(thread.state, self._config)
         step = await load_step(self._agent, thread, pending, self._config)
-        self._run_events.load_step(step.unkept, step.askers, show=True)
+        self._run_events.load_step(step, show=bool(pending))
         if thread.state.created_at is not None:
             self._run_events.update_graph((), thread.state.values, thread.messages)
         return pending

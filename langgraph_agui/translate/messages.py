@@ -56,6 +56,7 @@ class RunMessages:
     Attributes:
         copies: Finds messages that nodes return once more.
         keeps_messages: As given.
+        open_tasks: The checkpoint namespaces of the tasks that have begun and not ended.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class RunMessages:
         self._made: defaultdict[str, defaultdict[str, list[Record]]] = defaultdict(
             partial(defaultdict, list)
         )
+        self.open_tasks: set[str] = set()
         self._has_subagents = False
         self._is_due = False
 
@@ -139,25 +141,19 @@ class RunMessages:
         record = self._conversation.of_graph(message.id)
         if record is None or record.source.subagent_run_id is None or record.content is None:
             return
-        if isinstance(message, AIMessage) and not isinstance(record, StreamingMessage):
-            # The snapshot makes the message anew: its value says that it is a subagent's.
-            self._is_due |= record.message is not message
-            record.message = message
-            return
         self._is_due = True
         if isinstance(record, StreamingMessage):
             self._forget(record)
-            record.source = record.turn.source = AGENT
+            record.turn.source = AGENT
             record.turn.encrypted = None  # it may have said that the message is a subagent's
             self._live[None][record] = None
-            if isinstance(message, AIMessage):
-                record.emit_value(message)
-            return
         record.source = AGENT
         if isinstance(message, ToolMessage):
             record.content = self._result(message, record)
-        else:
+        elif not isinstance(message, AIMessage):
             record.content = user_message(message, record.id, self._codec)
+        elif isinstance(record, StreamingMessage):
+            record.emit_value(message)
 
     def mark_known(self, messages: Iterable[BaseMessage]) -> None:
         """Note messages that a graph or node was given: they are not new."""
@@ -270,13 +266,21 @@ class RunMessages:
         Args:
             namespace: The checkpoint namespace of its task.
         """
+        self.open_tasks.add(namespace)
         drafts = [record for record in self._inside(namespace) if not record.is_kept]
         for record in drafts:
             self._take_back(record, _answer_for(record))
 
-    def restart_graph(self, namespace: str) -> None:
-        """A graph inside a task begins anew: what it has kept before does not count."""
-        kept = [record for record in self._made_in(namespace) if record.is_kept]
+    def begin_graph(self, namespace: str, task: str) -> None:
+        """A graph inside a task begins, by a task of its own. If it has not begun that task before,
+        it begins anew: what it has kept does not count.
+
+        Args:
+            namespace: Its checkpoint namespace.
+            task: That of its task.
+        """
+        made = self._made_in(namespace) if task not in self.open_tasks else ()
+        kept = [record for record in made if record.is_kept]
         for record in kept:
             self._take_back(record, _answer_for(record))
 
@@ -288,6 +292,7 @@ class RunMessages:
         namespace: str = "",
     ) -> None:
         """A node has returned messages. `namespace` is the checkpoint namespace of its task."""
+        self.open_tasks.discard(namespace)
         self._state.remove(output.removed)
         new: list[tuple[BaseMessage, str | None]] = []
         for message, copied in output.messages:

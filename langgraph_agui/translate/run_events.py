@@ -6,7 +6,8 @@ through the sink: `RUN_STARTED` first, one terminal event last, and everything c
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 from ag_ui import core as agui
@@ -44,6 +45,21 @@ from langgraph_agui.translate.subagents import SubagentRun, SubagentTracker
 from langgraph_agui.translate.thread_messages import ThreadMessages
 
 logger = run_logger(__name__)
+
+
+class PausedStep(NamedTuple):
+    """What a client has seen of a paused step.
+
+    Attributes:
+        unkept: The messages that the root graph does not keep.
+        tasks: The checkpoint namespaces of the tasks that have begun and not ended.
+        askers: The subagents that have raised the interrupts, by their ids; None for those of the
+            agent itself.
+    """
+
+    unkept: Sequence[Unkept] = ()
+    tasks: Sequence[str] = ()
+    askers: Mapping[str, str | None] = {}
 
 
 class RunEvents:
@@ -329,28 +345,26 @@ class RunEvents:
         self.messages.load_thread(thread.messages)
         self._stored.find_gone(thread.past)
 
-    def load_step(
-        self, unkept: Iterable[Unkept], askers: Mapping[str, str | None], *, show: bool
-    ) -> None:
-        """Take what clients have seen of the thread's paused step.
+    def load_step(self, step: PausedStep, *, show: bool) -> None:
+        """Take the thread's paused step. What the client has of it goes when it runs again.
 
         Args:
-            unkept: The messages that the graph did not keep. Those that the client has go when
-                their task runs again.
-            askers: The subagents that have raised the interrupts.
-            show: Whether to show the others to the client.
+            step: The step.
+            show: Whether to show the client what it has not of it.
         """
-        self.messages.load_unkept(unkept, show=show)
-        self.subagents.askers.update(askers)
+        self.messages.load_unkept(step.unkept, show=show)
+        self.messages.open_tasks.update(step.tasks)
+        self.subagents.askers.update(step.askers)
 
     def drop_step(self) -> None:
         """The paused step never runs again: the client loses what it has seen of it."""
         self.messages.withdraw_drafts()
         self._emit_due_snapshot()
 
-    def unkept(self) -> list[Unkept]:
-        """Return the messages that the client has, and the root graph does not keep."""
-        return self._conversation.unkept()
+    def paused_step(self) -> PausedStep:
+        """Return what the client has seen of the step that has paused."""
+        unkept, tasks = self._conversation.unkept(), self.messages.open_tasks
+        return PausedStep(unkept, sorted(tasks), self.subagents.askers)
 
     def set_initial_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Take the messages that the root graph starts from: none of them is new."""
@@ -368,9 +382,9 @@ class RunEvents:
         if not self.subagents.hides(subagent):
             self.steps.start(run_id, node, self.subagents.announce(subagent), namespace)
 
-    def restart_graph(self, namespace: str) -> None:
-        """A graph inside another begins anew, at its checkpoint namespace."""
-        self.messages.restart_graph(namespace)
+    def begin_graph(self, namespace: str, task: str) -> None:
+        """The first superstep of a graph inside another begins; see `RunMessages.begin_graph`."""
+        self.messages.begin_graph(namespace, task)
         self._emit_due_snapshot()
 
     def end_node(

@@ -6,7 +6,7 @@ and the sink that puts `subagentRunId` on a subagent's other events. Only this f
 `attributed`, `inline` and `hidden`.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -164,20 +164,31 @@ class SubagentTracker:
         A server's checkpoints do not name all subagents; the run that has paused saw them.
         """
         result = []
+        asked: Counter[tuple[str | None, str | None]] = Counter()
         for interrupt in interrupts:
             subagent_run_id = self.askers.get(graph_id(interrupt.id), interrupt.subagent_run_id)
+            call = subagent_run_id, interrupt.tool_call_id
             ids = {
                 "subagent_run_id": subagent_run_id if self._attributed else None,
-                "tool_call_id": self._asked_call(subagent_run_id, interrupt.tool_call_id),
+                "tool_call_id": self._asked_call(*call, before=asked[call]),
             }
+            asked[call] += 1
             result.append(interrupt.model_copy(update=ids))
         return result
 
-    def _asked_call(self, subagent_run_id: str | None, call_id: str | None) -> str | None:
+    def _asked_call(
+        self, subagent_run_id: str | None, call_id: str | None, before: int
+    ) -> str | None:
         """Return the client's id of a call that needs an approval; None if this run knows it only
         as another agent's.
+
+        Args:
+            subagent_run_id: The agent.
+            call_id: The model's id.
+            before: How many requests for calls of this id come before.
         """
-        call = self._conversation.find_call(call_id, subagent_run_id)
+        calls = self._conversation.find_calls(call_id, subagent_run_id)
+        call = calls[min(before, len(calls) - 1)] if calls else None
         known = call or self._conversation.call(call_id or "")
         if known is None:
             return call_id

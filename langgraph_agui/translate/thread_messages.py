@@ -170,13 +170,24 @@ class ThreadMessages:
             if record is None or not record.is_of_earlier_run or held.id in claimed:
                 continue
             if isinstance(held, AssistantMessage) and record.source.subagent_run_id is None:
-                content = held.content or "", tuple(call.own_id for call in record.calls)
+                content = (
+                    held.content or "",
+                    (
+                        *(call.own_id for call in record.calls),
+                        *(canonical_json(one.function.arguments) for one in held.tool_calls or ()),
+                    ),
+                )
                 held_ids[content].append(record)
         for message in lost:
             message_id = cast("str", message.id)
             own = AssistantTurn.from_message(message, message_id, values=self._codec)
             text = own.assistant_message().content or ""
-            found = held_ids.get((text, tuple(str(call["id"]) for call in message.tool_calls)))
+            calls = own.assistant_message().tool_calls or ()
+            said = (
+                *(str(call["id"]) for call in message.tool_calls),
+                *(canonical_json(one.function.arguments) for one in calls),
+            )
+            found = held_ids.get((text, said))
             if found:
                 conversation.name(message_id, found.popleft())
 

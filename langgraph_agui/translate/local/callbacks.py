@@ -230,9 +230,9 @@ class CallbackSource(BaseCallbackHandler):
         ):
             return  # a chain inside the node that happens to have its name
         location, begins = self.runs.enter_node(run_id, parent_run_id, namespace, tags or ())
-        if begins and metadata.get("langgraph_step") == 1:  # it does not go on from a checkpoint
-            restart = partial(self._run_events.restart_graph, graph_of(namespace))
-            self.deliver(None, restart)
+        if begins and metadata.get("langgraph_step") == 1:
+            graph = graph_of(namespace)
+            self.deliver(None, partial(self._run_events.begin_graph, graph, namespace))
         self._inputs[run_id] = inputs
         start = partial(self._run_events.start_node, run_id, name, location.subagent, namespace)
         self.deliver(location.position("start"), start)
