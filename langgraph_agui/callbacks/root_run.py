@@ -77,7 +77,8 @@ class RootRun(CallbackSource):
         """The Runnable has returned. Emit the end of the run, after a `MESSAGES_SNAPSHOT` if asked
         for.
         """
-        self.deliver(None, self._run_events.settle_passed_calls)
+        if self._graphs:
+            self.deliver(None, self._run_events.settle_passed_calls)
         if snapshot:
             self.deliver(None, self._run_events.emit_messages_snapshot)
         self.deliver(None, self._run_events.finish_run)

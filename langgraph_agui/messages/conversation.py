@@ -251,6 +251,7 @@ class Conversation:
         if block.kind == "call":
             call = self._calls.get(block.id) or self._new_call(record, block.provider_id, block.id)
             call.name, call.is_shown = block.name or "", True
+            self._calls[call.id] = self._calls.pop(call.id)  # in the client's order
 
     def begin_assistant(self, record: Record) -> None:
         """Give an assistant message its place, even if it is empty."""
@@ -434,7 +435,7 @@ class Conversation:
 
     def shown_calls(self) -> Iterable[Call]:
         """Return the calls that the client has, in the order in which it received them."""
-        return (call for first in self._order for call in first.calls if call.is_shown)
+        return (call for call in self._calls.values() if call.is_shown)
 
     def new_call_id(self, record: Record, own_id: str) -> str:
         """Return the client's id for a new call of a message, from the model's id."""
@@ -476,19 +477,23 @@ class Conversation:
         record = self._record_of(message)
         known, found = by_own_id(record.calls), list[Call]()
         for own_id, name in own:
-            if known[own_id]:
-                call = known[own_id].popleft()
-            elif (same := self._calls.get(own_id)) is not None and same.holder is record:
-                # The model's own id begins as ours do.
-                call = same
-                self._repeated[call.own_id].remove(call)
-                self._repeated[own_id].append(call)
-                call.own_id = own_id
-            else:
+            same = known[own_id]
+            call = same.popleft() if same else self._named_as_ours(record, own_id)
+            if call is None:
                 call = self._new_call(record, own_id)
                 call.name = name
             found.append(call)
         return found
+
+    def _named_as_ours(self, record: Record, own_id: str) -> Call | None:
+        """Return the call of a message that the model itself has named as we name repeated ones."""
+        call = self._calls.get(own_id)
+        if call is None or call.holder is not record or call.own_id == own_id:
+            return None
+        self._repeated[call.own_id].remove(call)
+        self._repeated[own_id].append(call)
+        call.own_id = own_id
+        return call
 
     def pair(self, thread: Sequence[BaseMessage]) -> bool:
         """Find the call of each result in a thread: the last one of its id before it.

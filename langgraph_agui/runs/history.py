@@ -24,7 +24,6 @@ from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.content import (
     SettlingResult,
     caller_id,
-    calls_without_result,
     interrupted,
     is_unanswered,
     own_call_id,
@@ -255,12 +254,11 @@ def new_messages(
         return index >= start and message_id not in past
 
     shown = _shown_calls(client)
-    waiting: dict[str | None, str | None] = {}
-    for own_id in open_calls:
+    waiting: dict[str, str] = {}
+    for own_id in filter(None, open_calls):
         # A client may send only what is new.
-        made = f"{caller_id(thread, own_id or '')}:{own_id}"
-        for call_id in shown.get(own_id or "") or [own_id, made]:
-            waiting[call_id] = own_id
+        made = f"{caller_id(thread, own_id)}:{own_id}"
+        waiting.update(dict.fromkeys(shown.get(own_id) or [own_id, made], own_id))
     new: list[agui.Message] = []
     for index, message in enumerate(client):
         # Messages of subagents are not the thread's.
@@ -387,9 +385,12 @@ def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread
 def _without_result(
     message: AIMessage, messages: Sequence[BaseMessage], results: Iterable[int]
 ) -> list[ToolCall]:
-    """Return the calls of a message without a result at these places."""
-    found = [cast("ToolMessage", messages[place]) for place in results]
-    return calls_without_result(message, [result.tool_call_id for result in found])
+    """Return the calls of a message without a result at these places; of one id, the first."""
+    answered = {cast("ToolMessage", messages[place]).tool_call_id for place in results}
+    first: dict[str | None, ToolCall] = {}
+    for call in message.tool_calls:
+        first.setdefault(call["id"], call)
+    return [call for call_id, call in first.items() if call_id not in answered]
 
 
 def _find_results(messages: Sequence[BaseMessage]) -> dict[int, list[int]]:
