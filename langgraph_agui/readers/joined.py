@@ -32,7 +32,7 @@ def join(
     if not _emitted(events).isdisjoint(message.id for message in run_input.messages):
         # What it holds keeps its place. Emitted again, it would stand behind the reasoning, which
         # no snapshot removes.
-        before, rest = fold_settled(events)
+        before, rest = fold_settled(events, in_order=True)
         events = [events[0], *before, *rest]
     reader.begin(events, JoinedClient(run_input, events, own_state).convert)
 

@@ -8,7 +8,7 @@ of the log, and then what comes.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import Final, cast
 
 from ag_ui import core as agui
@@ -106,13 +106,22 @@ class RunLog:
         self._bytes = sum(map(weight, events))
 
 
-def fold_settled(events: Iterable[BaseEvent]) -> tuple[list[BaseEvent], list[BaseEvent]]:
+def fold_settled(
+    events: Iterable[BaseEvent], *, in_order: bool = False
+) -> tuple[list[BaseEvent], list[BaseEvent]]:
     """Return the events of a log, but for `RUN_STARTED`, as two parts: the time before, of which
     all that is settled has become a part, and what is not settled.
+
+    Args:
+        events: The events.
+        in_order: Whether messages behind one that is not settled are left too, so that all keep
+            their order.
     """
     events = [one for one in events if not isinstance(one, agui.RunStartedEvent)]
     items = _Items(events)
     is_open = items.open_in(events)
+    if in_order:
+        is_open |= items.behind(is_open, events)
     fold = Fold(max_weight=sys.maxsize)  # the patches are our own
     rest, past = list[BaseEvent](), PastMessages()
     for event in events:
@@ -187,6 +196,12 @@ class _Items:
             ):
                 return "subagent", subagent_run_id
         return None
+
+    def behind(self, is_open: Collection[Hashable], events: Iterable[BaseEvent]) -> set[Hashable]:
+        """Return the messages that begin behind one of these."""
+        messages: list[Hashable] = [item for item in map(self.of, events) if isinstance(item, str)]
+        first = next((index for index, one in enumerate(messages) if one in is_open), None)
+        return set() if first is None else {*messages[first:]} - {*messages[:first]}
 
     def open_in(self, events: Iterable[BaseEvent]) -> set[Hashable]:
         """Return the items of which more may come behind these events. Subagents stay open:
