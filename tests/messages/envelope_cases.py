@@ -299,7 +299,13 @@ CASES: dict[str, Case] = {
             answer("msg_1", "openai", "", call("same", "Rome"), call("same", "Oslo")),
             ToolMessage("Sunny", tool_call_id="same", name="get_weather", id="t1"),
             ToolMessage("Rain", tool_call_id="same", name="get_weather", id="t2"),
-        ]
+        ],
+        # Ids tell all, so it has no envelope, and as any such message it loses who made it.
+        less=[
+            AIMessage("", id="msg_1", tool_calls=[call("same", "Rome"), call("same", "Oslo")]),
+            ToolMessage("Sunny", tool_call_id="same", name="get_weather", id="t1"),
+            ToolMessage("Rain", tool_call_id="same", name="get_weather", id="t2"),
+        ],
     ),
     "plain text": Case([HumanMessage("Hello", id="u1"), AIMessage("Hi, how are you?", id="msg_1")]),
     "user media": Case(
