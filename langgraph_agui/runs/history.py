@@ -348,7 +348,9 @@ def results_elsewhere(thread: Thread, key: str) -> dict[str, ToolMessage]:
     return {message.tool_call_id: message for message in others if isinstance(message, ToolMessage)}
 
 
-def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread:
+def shown_thread(
+    thread: Thread, key: str, own_tools: Collection[str], client_tools: Collection[str]
+) -> Thread:
     """Return a thread with the messages that its runs have shown.
 
     If the thread has ended, each call has a result, but those at the end that are for the client.
@@ -357,9 +359,13 @@ def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread
         thread: The thread.
         key: The channel of its messages.
         own_tools: The tools that no client runs.
+        client_tools: Those that the client runs: it also answers calls whose arguments are no JSON.
     """
     messages = thread.messages
-    if not thread.has_ended or not calls_in(messages):
+    answers = [message for message in messages if isinstance(message, AIMessage)]
+    if not thread.has_ended or not any(
+        message.tool_calls or message.invalid_tool_calls for message in answers
+    ):
         return thread
     found = _find_results(messages)
     left = {call["id"] for call in unanswered_calls(messages, at_end=True)}
@@ -378,6 +384,11 @@ def shown_thread(thread: Thread, key: str, own_tools: Collection[str]) -> Thread
             if call_id in results:
                 waiting.append(results[call_id])
             elif call_id not in left or name in own_tools:
+                waiting.append(unanswered(call_id, name, message.id or ""))
+        answered = {cast("ToolMessage", messages[place]).tool_call_id for place in found[index]}
+        for invalid in message.invalid_tool_calls:
+            call_id, name = invalid["id"] or "", invalid["name"] or ""
+            if call_id not in answered and name not in client_tools:
                 waiting.append(unanswered(call_id, name, message.id or ""))
     return thread._replace(messages=[*shown, *waiting])
 

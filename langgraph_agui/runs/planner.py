@@ -399,7 +399,9 @@ class RunPlanner:
         return past.metadata() if self._graph.may_remove_messages(self._key) else {}
 
     def _shown(self, thread: Thread) -> Thread:
-        return history.shown_thread(thread, self._key, self._agent.own_tools(self._input, thread))
+        own_tools = self._agent.own_tools(self._input, thread)
+        client_tools = {tool.name for tool in self._input.tools or ()}
+        return history.shown_thread(thread, self._key, own_tools, client_tools)
 
     async def _plan_messages(self, rerun: Rerun | None, thread: Thread) -> Execute | Show:
         if rerun is not None:

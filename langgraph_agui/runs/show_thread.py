@@ -88,7 +88,8 @@ class ShownThread:
     async def _load(self) -> PendingInterrupts:
         thread = await self._agent.graph.load_thread(self._config, self._agent.messages_key)
         own_tools = self._agent.own_tools(self._input, thread)
-        thread = shown_thread(thread, self._agent.messages_key, own_tools)
+        client_tools = {tool.name for tool in self._input.tools or ()}
+        thread = shown_thread(thread, self._agent.messages_key, own_tools, client_tools)
         self._run_events.load_thread(thread)
         pending = await self._agent.pending_interrupts(thread.state, self._config)
         step = await load_step(self._agent, thread, pending, self._config)

@@ -27,6 +27,7 @@ from langgraph_agui.messages.conversation import Call, Conversation, Record, Unk
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec, MessageSource
 from langgraph_agui.messages.hidden import NOTHING, Hidden, hidden_in
 from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
+from langgraph_agui.protocol.json import parse_arguments
 from langgraph_agui.readers.sinks import Sink
 from langgraph_agui.translate.model_call import ModelCall
 from langgraph_agui.translate.repeated_messages import NodeOutput, RepeatedMessages
@@ -596,11 +597,17 @@ class RunMessages:
 
     # -- the end ----------------------------------------------------------------------------------
 
-    def settle_calls(self, tools: Collection[str]) -> None:
-        """Answer the open calls of these tools, which nobody will answer."""
+    def settle_calls(self, tools: Collection[str], client_tools: Collection[str]) -> None:
+        """Answer the open calls of these tools, which nobody will answer, and those whose arguments
+        are no JSON object, unless the client runs their tools.
+        """
+
+        def may_answer(call: Call) -> bool:
+            return call.name in tools or (call.name not in client_tools and _is_broken(call))
+
         for live in self._all_live():
             if not live.is_open:
-                self._settle(live, unanswered, lambda name: name in tools)
+                self._settle(live, unanswered, may_answer)
 
     def settle_passed_calls(self) -> None:
         """Answer the open calls of messages after which the agent has said something else."""
@@ -621,7 +628,7 @@ class RunMessages:
             if live.failed:
                 self._settle(live, interrupted)
             elif live.source.subagent_run_id in ended:
-                self._settle(live, unanswered, lambda name: name not in client_tools)
+                self._settle(live, unanswered, lambda call: call.name not in client_tools)
 
     def abandon(self, subagent_run_id: str) -> None:
         """Close the messages of a subagent that has failed, and answer its open calls as
@@ -635,13 +642,11 @@ class RunMessages:
         self,
         record: Record,
         answer: SettlingResult,
-        may_answer: Callable[[str], bool] = lambda _: True,
+        may_answer: Callable[[Call], bool] = lambda _: True,
     ) -> None:
-        """Answer the open calls of a message by `answer`, if `may_answer` is true of their
-        tools.
-        """
+        """Answer the open calls of a message by `answer`, if `may_answer` is true of them."""
         for call in record.calls:
-            if call.is_shown and call.result is None and may_answer(call.name):
+            if call.is_shown and call.result is None and may_answer(call):
                 result = answer(call.own_id, call.name, record.id)
                 self._answer(call, result, str(result.id))
 
@@ -680,6 +685,14 @@ def _answer_for(record: Record) -> SettlingResult:
     """Return the maker of the results of a message that goes."""
     failed = isinstance(record, StreamingMessage) and record.failed
     return interrupted if failed else not_kept
+
+
+def _is_broken(call: Call) -> bool:
+    """Return whether the arguments of a call are no JSON object."""
+    turn = call.holder.turn
+    blocks = turn.of_kind("call") if turn is not None else ()
+    texts = [block.text for block in blocks if block.id == call.id]
+    return any(not isinstance(parse_arguments(text), dict) for text in texts)
 
 
 def _content(message: BaseMessage) -> tuple[object, ...]:

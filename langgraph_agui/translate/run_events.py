@@ -158,7 +158,7 @@ class RunEvents:
         """Answer the open calls of these tools: the graph has come to its end, and no client runs
         them.
         """
-        self.messages.settle_calls(tools)
+        self.messages.settle_calls(tools, self._client_tools)
 
     def settle_passed_calls(self) -> None:
         """Answer the open calls that the agent has passed without a result, unless it has paused:

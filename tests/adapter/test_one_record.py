@@ -24,7 +24,7 @@ from langgraph.graph.message import push_message
 from langgraph.types import RetryPolicy, interrupt
 
 from langgraph_agui import AGUIMiddleware, ApprovalOptions, LangGraphAgent
-from tests.adapter.graphs import Chat, chain_of
+from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted, call, calling, part, thinking
 from tests.adapter.streams import RecordedRun, collect, dumped, run_input
 from tests.approvals.clients import Client, asked, ending
@@ -191,10 +191,25 @@ async def test_approvals_of_repeated_calls() -> None:
     await check_reload(client, recorded)
 
 
-async def test_a_call_whose_arguments_are_no_json_is_not_pending() -> None:
-    model = Scripted([calling(part("search", "not json", "c1"))])
-    recorded = await Client(LangGraphAgent(graph=create_agent(model, [search]))).send("hi")
+def server_tools(model: Any) -> Any:
+    return create_agent(model, [search], checkpointer=InMemorySaver())
+
+
+def unknown_tools(model: Any) -> Any:
+    return chain_of(talker(model), checkpointer=InMemorySaver())
+
+
+@pytest.mark.parametrize("build", [server_tools, unknown_tools])
+async def test_a_call_whose_arguments_are_no_json_is_pending_for_nobody(build: Any) -> None:
+    client = Client(
+        LangGraphAgent(graph=build(Scripted([calling(part("search", "not json", "c1"))])))
+    )
+    recorded = await client.send("hi")
     assert recorded.last.outcome.pending_tool_call_ids is None
+    assert [one.content for one in recorded.messages if one.role == "tool"] == [
+        "This call has no result."
+    ]
+    await check_reload(client, recorded)
 
 
 # -- steps that run again ------------------------------------------------------------------------
