@@ -677,7 +677,9 @@ class RunMessages:
         return [
             call.id
             for call in self._conversation.shown_calls()
-            if call.result is None and isinstance(call.holder, StreamingMessage)
+            if call.result is None
+            and isinstance(call.holder, StreamingMessage)
+            and not call.holder.is_gone
         ]
 
 

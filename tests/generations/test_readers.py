@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import pytest
 from fastapi import FastAPI
 from langchain.agents import create_agent
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
@@ -84,6 +84,12 @@ class Stage:
 
     def __init__(self, *last: Any) -> None:
         helper = create_agent(Scripted(["I help."]), name="helper")
+
+        async def consult(state: Board) -> dict[str, Any]:
+            """A subagent: its words stay inside."""
+            await helper.ainvoke({"messages": [HumanMessage("help")]})
+            return {}
+
         words = [
             thinking("Hm.", 0),
             thinking(index=0, signature="s"),
@@ -93,7 +99,7 @@ class Stage:
         self.model = Waiting(
             [*words, *([] if ask in last else [call("paint", "c1", 2)])], gate=asyncio.Event()
         )
-        nodes = [begin, helper, talker(self.model), finish, *last]
+        nodes = [begin, consult, talker(self.model), finish, *last]
         self.agent = LangGraphAgent(chain_of(*nodes, state=Board, checkpointer=InMemorySaver()))
         app = FastAPI()
         for name in ("first", "old", "new"):

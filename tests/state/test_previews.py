@@ -345,8 +345,15 @@ def subagent_ids(recorded: RecordedRun, word: str) -> set[str | None]:
     return {event.subagent_run_id for event in events if word in event.model_dump_json()}
 
 
+class Notes(TypedDict, total=False):
+    """The state of a graph that keeps its messages to itself."""
+
+    doc: str
+    progress: str
+
+
 async def test_an_emission_in_a_declared_subgraph_is_a_subagents() -> None:
-    inner = chain_of(digging, state=Paper)
+    inner = chain_of(digging, state=Notes)
     builder = StateGraph(Paper)
     builder.add_node("inner", inner)
     builder.add_edge(START, "inner")

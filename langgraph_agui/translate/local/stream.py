@@ -102,7 +102,8 @@ class LocalGraphRunner(GraphRunner):
     ) -> None:
         """Run the graph to its end; see `GraphRunner`."""
         pushed = PushedMessages(self._source.on_pushed_message)
-        config = merge_run_configs(config, {"callbacks": [self._source, pushed]})
+        # The source stands last: it may raise, and LangChain would leave those behind it unawaited.
+        config = merge_run_configs(config, {"callbacks": [pushed, self._source]})
         stream = cast(
             "AsyncIterator[StreamPart]",
             (graph or self._graph).astream(
