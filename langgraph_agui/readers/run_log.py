@@ -50,7 +50,7 @@ def past_in(event: agui.MessagesSnapshotEvent) -> PastMessages:
     return PastMessages(dict.fromkeys(str(had).split())) if had is not None else PastMessages()
 
 
-class RunLog:
+class RunLog(EventQueue):
     """The log of one run.
 
     When it holds more than `max_bytes`, what is settled is folded away: messages and results become
@@ -64,45 +64,49 @@ class RunLog:
     """
 
     def __init__(self, before: Callable[[], Sequence[BaseEvent]], max_bytes: int) -> None:
+        super().__init__()
         self._before = before
         self._max_bytes = max_bytes
         self._limit = max_bytes
         self._bytes = 0
         self._started: list[BaseEvent] = []
-        self._queue = EventQueue()
 
     def event(self, event: BaseEvent) -> None:
         """Add an event."""
         if isinstance(event, agui.RunStartedEvent):
             self._started = [event]
             return
-        self._queue.event(event)
+        super().event(event)
         self._bytes += weight(event)
         if self._bytes > self._limit:
             self._fold()
 
     def fragment(self, block: Block, text: str) -> None:
         """Add a fragment."""
-        self._queue.fragment(block, text)
+        last = self._last
+        if last is not None and last.block is block:
+            last.texts.append(text)  # for each token: faster than by super()
+        else:
+            super().fragment(block, text)
         self._bytes += _STRING + len(text)
         if self._bytes > self._limit:
             self._fold()
 
     def events(self) -> list[BaseEvent]:
         """Return the log: `RUN_STARTED`, the time before the run, and what the run has emitted."""
-        emitted = self._queue.events()
+        emitted = super().events()
         self._keep(emitted)  # all clients that join share them
         return [*self._started, *self._before(), *emitted]
 
     def _fold(self) -> None:
-        before, rest = fold_settled([*self._before(), *self._queue.events()])
+        before, rest = fold_settled([*self._before(), *super().events()])
         self._before = lambda: before
         self._keep(list[BaseEvent](compact(cast("list[Event]", rest))))
         # what is open may be larger: it is not looked at again for each token
         self._limit = max(self._max_bytes, 2 * self._bytes)
 
     def _keep(self, events: Sequence[BaseEvent]) -> None:
-        self._queue.replace(events)
+        self.replace(events)
         self._bytes = sum(map(weight, events))
 
 

@@ -109,7 +109,11 @@ class Subscription(EventQueue):
         """Add a fragment. Does nothing after the reader has left."""
         if self._abandoned:
             return
-        EventQueue.fragment(self, block, text)  # for each token: faster than by super()
+        last = self._last
+        if last is not None and last.block is block:
+            last.texts.append(text)  # for each token: faster than by super()
+        else:
+            super().fragment(block, text)
         if self._waiter is None:
             self._weight += _STRING + len(text)
             if self._weight > self._max_unread:
@@ -179,10 +183,11 @@ class Subscription(EventQueue):
         No client takes a frame of more than `MAX_FRAME` characters. Such a snapshot is left out.
         For any other event the reader gets `RUN_ERROR` (`event_too_large`).
         """
-        frames = b""
-        while not frames and (events := await self.take()):
-            frames = self._context.run(self._encode, events)
-        return frames
+        while await self._wait():
+            self._pace()
+            if frames := self._encode(self.take_waiting()):
+                return frames
+        return b""
 
     def _encode(self, events: Iterable[BaseEvent]) -> bytes:
         frames: list[bytes] = []
@@ -190,20 +195,22 @@ class Subscription(EventQueue):
             frame = encode(event)
             if _fits(frame):
                 frames.append(frame)
-            elif isinstance(event, agui.MessagesSnapshotEvent | agui.StateSnapshotEvent):
-                logger.warning(
-                    "A %s of %d bytes is too large for a client and is left out.",
-                    event.type.value,
-                    len(frame),
-                )
-                count_dropped("large_snapshot")
-            else:
-                logger.error(
-                    "A %s of %d bytes is too large for a client.", event.type.value, len(frame)
-                )
-                self.drop(ErrorCode.EVENT_TOO_LARGE)
+            elif not self._context.run(self._leave_out, event, len(frame)):
                 break
         return b"".join(frames)
+
+    def _leave_out(self, event: BaseEvent, length: int) -> bool:
+        """Leave out a snapshot that is too large for a client, or drop the reader; return whether
+        it goes on.
+        """
+        text = "A %s of %d bytes is too large for a client"
+        if isinstance(event, agui.MessagesSnapshotEvent | agui.StateSnapshotEvent):
+            logger.warning(text + " and is left out.", event.type.value, length)
+            count_dropped("large_snapshot")
+            return True
+        logger.error(text + ".", event.type.value, length)
+        self.drop(ErrorCode.EVENT_TOO_LARGE)
+        return False
 
     def clear(self) -> None:
         """Remove all that waits."""

@@ -26,6 +26,7 @@ from langgraph_agui.kernel.configs import graph_of, namespace_of
 from langgraph_agui.kernel.errors import ErrorCode, RunStopped
 from langgraph_agui.messages.extract import extract_all
 from langgraph_agui.messages.hidden import EVERYTHING, Hidden
+from langgraph_agui.translate.local.pushed import PushedMessages
 from langgraph_agui.translate.local.run_tree import RunTree, SharesMessages, ToolRun
 from langgraph_agui.translate.local.sequencer import StreamPosition, StreamSequencer
 from langgraph_agui.translate.model_call import ModelCall
@@ -349,13 +350,6 @@ class CallbackSource(BaseCallbackHandler):
             ),
         )
 
-    def on_pushed_message(self, message: BaseMessage, metadata: Mapping[str, object]) -> None:
-        """A node has pushed a message (`push_message`)."""
-        namespace = namespace_of(metadata)
-        subagent = self.runs.subagent_at(graph_of(namespace).split("|"))
-        push = partial(self._run_events.push_message, message, subagent, namespace)
-        self.deliver(None, push)
-
     def on_retriever_start(
         self,
         serialized: object,
@@ -369,7 +363,7 @@ class CallbackSource(BaseCallbackHandler):
         self.runs.enter(run_id, parent_run_id, "")
 
 
-class LoopCallbackSource(CallbackSource):
+class LoopCallbackSource(CallbackSource, PushedMessages):  # type: ignore[misc]  # a name differs
     """The source of a graph's run: delivers in the thread of the event loop, in the order of the
     sequencer.
 
@@ -388,7 +382,8 @@ class LoopCallbackSource(CallbackSource):
         fail: Callable[[Exception], None],
         shares_messages: SharesMessages,
     ) -> None:
-        super().__init__(run_events, shares_messages)
+        CallbackSource.__init__(self, run_events, shares_messages)
+        PushedMessages.__init__(self)
         self._fail = fail
         self._loop = asyncio.get_running_loop()
         self.sequencer = StreamSequencer(self._loop)
@@ -412,6 +407,13 @@ class LoopCallbackSource(CallbackSource):
             self._messages.receive_chunk(call, message)
         elif not (self.stopped and in_loop):
             self.deliver(None, partial(self._messages.receive_chunk, call, message))
+
+    def on_pushed_message(self, message: BaseMessage, metadata: Mapping[str, object]) -> None:
+        """A node has pushed a message (`push_message`)."""
+        namespace = namespace_of(metadata)
+        subagent = self.runs.subagent_at(graph_of(namespace).split("|"))
+        push = partial(self._run_events.push_message, message, subagent, namespace)
+        self.deliver(None, push)
 
     def deliver(self, position: StreamPosition | None, call: Callable[[], None]) -> None:
         """Run `call` in the loop's thread when it is its turn. Raises `RunStopped` if the run was

@@ -1,12 +1,12 @@
 """Receives the messages that nodes push (`langgraph.graph.message.push_message`).
 
-A message enters when its node pushes it, in any thread; it leaves at once through `receive`.
-LangGraph gives such a message to the handlers of its stream mode `messages`. That mode adds a
-handler to every token, so here is one that takes nothing else.
+A message enters when its node pushes it, in any thread; it leaves at once, as a call of
+`on_pushed_message`. LangGraph gives such a message to the handlers of its stream mode `messages`.
+That mode, or a second handler, would cost time for every token, so ours is one of that class.
 """
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage
@@ -27,27 +27,15 @@ else:
                 super().__init__()
 
 
-# Receives a message, with the metadata of the node that pushes it.
-Receive: TypeAlias = Callable[[BaseMessage, Mapping[str, object]], None]
-
-
 class PushedMessages(StreamMessagesHandler):
-    """A callback handler that receives pushed messages, and nothing else.
+    """A callback handler that receives pushed messages, and does nothing else by itself."""
 
-    Args:
-        receive: Receives them.
-    """
-
-    ignore_llm = True
-    ignore_chat_model = True
-    ignore_chain = True
-    ignore_agent = True
-    ignore_retriever = True
-    ignore_retry = True
-    ignore_custom_event = True
-
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self) -> None:
         def stream(part: tuple[object, str, object]) -> None:
-            receive(*cast("tuple[BaseMessage, Mapping[str, object]]", part[2]))
+            self.on_pushed_message(*cast("tuple[BaseMessage, Mapping[str, object]]", part[2]))
 
         super().__init__(stream, subgraphs=True)
+
+    def on_pushed_message(self, message: BaseMessage, metadata: Mapping[str, object]) -> None:
+        """A node has pushed a message. `metadata` is the node's."""
+        raise NotImplementedError

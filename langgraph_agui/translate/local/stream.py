@@ -16,7 +16,6 @@ from langgraph_agui.graphs import CompiledGraph, LocalGraphAdapter
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.translate.local.callbacks import LoopCallbackSource
-from langgraph_agui.translate.local.pushed import PushedMessages
 from langgraph_agui.translate.run_events import RunEvents
 
 MODES: Sequence[StreamMode] = ["values", "updates", "custom", "tasks"]
@@ -101,9 +100,7 @@ class LocalGraphRunner(GraphRunner):
         graph: CompiledGraph | None = None,
     ) -> None:
         """Run the graph to its end; see `GraphRunner`."""
-        pushed = PushedMessages(self._source.on_pushed_message)
-        # The source stands last: it may raise, and LangChain would leave those behind it unawaited.
-        config = merge_run_configs(config, {"callbacks": [pushed, self._source]})
+        config = merge_run_configs(config, {"callbacks": [self._source]})
         stream = cast(
             "AsyncIterator[StreamPart]",
             (graph or self._graph).astream(
