@@ -49,6 +49,11 @@ def encode(event: BaseEvent) -> bytes:
         return f"data: {_JSON.encode(to_jsonable(event))}\n\n".encode()
 
 
+def encode_text(text: str) -> str:
+    """Return a text as it stands in a frame, without quotes."""
+    return encode_basestring(text)[1:-1]
+
+
 def _model_text(model: GeneratedBaseModel) -> str:
     """Return a model as JSON text: one pass over its fields, most of which are texts or empty."""
     values, pieces = model.__dict__, []

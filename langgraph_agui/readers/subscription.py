@@ -18,8 +18,8 @@ from langgraph_agui.kernel.aio import keep_alive
 from langgraph_agui.kernel.errors import ErrorCode
 from langgraph_agui.kernel.telemetry import count_dropped, count_error, run_logger
 from langgraph_agui.messages.assistant_turn import Block
-from langgraph_agui.protocol.sse import MAX_FRAME, encode
-from langgraph_agui.readers.sinks import EventQueue, weight
+from langgraph_agui.protocol.sse import MAX_FRAME, encode, encode_text
+from langgraph_agui.readers.sinks import PIECE, EventQueue, content_events, weight
 
 logger = run_logger(__name__)
 
@@ -31,6 +31,9 @@ INTERVAL = 0.005
 
 # How many batches may leave at once, after a silence.
 _BURST = 8
+
+# Stands for the text in the frame of a block.
+_TEXT = "text"
 
 # Bytes of a fragment that waits, around its text.
 _STRING = 60
@@ -64,6 +67,9 @@ class Subscription(EventQueue):
         # Log records and metrics name the run of this context, whoever takes the events.
         self._context = copy_context()
         self._weight = 0
+        # The frame of a text in the block that was encoded last, before and behind the text.
+        self._block: Block | None = None
+        self._head = self._end = ""
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         # How many batches may leave at once, at the time of the last one.
@@ -185,9 +191,33 @@ class Subscription(EventQueue):
         """
         while await self._wait():
             self._pace()
-            if frames := self._encode(self.take_waiting()):
+            frames = self._encode_waiting() if not self._converts else None
+            if frames is None:
+                frames = self._encode(self.take_waiting())
+            if frames:
                 return frames
         return b""
+
+    def _encode_waiting(self) -> bytes | None:
+        """Return the frame of one short text, which is all that waits at a provider's pace; None if
+        anything else waits. No event is made: the frames of a block differ in their texts alone.
+        """
+        if len(self) != 1 or (last := self._last) is None:
+            return None
+        text = "".join(last.texts)
+        if len(text) > PIECE:
+            return None
+        if last.block is not self._block:
+            self._block = last.block
+            [event] = content_events(last.block, _TEXT)
+            head, field, end = encode(event).decode().partition(f'"delta":"{_TEXT}')
+            self._head, self._end = head + field.removesuffix(_TEXT), end
+        try:
+            frame = f"{self._head}{encode_text(text)}{self._end}".encode()
+        except UnicodeEncodeError:  # half a surrogate pair: `encode` knows what to do
+            return None
+        self.clear()
+        return frame
 
     def _encode(self, events: Iterable[BaseEvent]) -> bytes:
         frames: list[bytes] = []

@@ -15,9 +15,14 @@ from ag_ui.core import (
     TextMessageContentEvent,
     ToolCallArgsEvent,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from langgraph_agui.messages.assistant_turn import Block
+from langgraph_agui.protocol import encode
 from langgraph_agui.readers.sinks import EventSink, own_copy
+from langgraph_agui.readers.subscription import Subscription
+from tests.deep import example_count
 
 KINDS = [
     ("text", TextMessageContentEvent, "message_id"),
@@ -71,3 +76,22 @@ def test_what_a_reader_does_with_a_state_touches_no_other_copy() -> None:
     own_copy(delta).delta[0].value["b"] = 3  # type: ignore[attr-defined]
     assert snapshot.snapshot == {"a": [1]}
     assert delta.delta[0].value == {"b": 2}
+
+
+@given(
+    st.sampled_from(KINDS),
+    st.text(min_size=1) | st.just('"delta":"text'),
+    st.lists(st.text(min_size=1), min_size=1, max_size=4),
+    st.none() | st.text(min_size=1),
+)
+@settings(max_examples=example_count(50, 300), deadline=None)
+async def test_a_frame_is_that_of_the_event(
+    kind: Any, block_id: str, texts: list[str], owner: str | None
+) -> None:
+    name, event, key = kind
+    reader, block = Subscription(1_000_000), Block(name, block_id, 0, subagent_run_id=owner)
+    async with reader:
+        for text in texts:
+            reader.fragment(block, text)
+            made = event(**{key: block_id, "delta": text, "subagent_run_id": owner})
+            assert await reader.take_frames() == encode(made)
