@@ -127,6 +127,7 @@ class AssistantTurn:
         self.source = source
         self._new_call_id = new_call_id
         self._call_ids: set[str] = set()
+        self._last_ids: dict[str, str] = {}
         self._hidden = hidden
         # The calls that are hidden, by index or id, and the last call.
         self._hidden_calls: set[Hashable] = set()
@@ -306,8 +307,10 @@ class AssistantTurn:
     def _call_id(self, own_id: str) -> str:
         if self._new_call_id is not None:
             return self._new_call_id(own_id)
-        call_id = free_call_id(own_id, self.message_id, self._call_ids)
+        last = self._last_ids.get(own_id)
+        call_id = free_call_id(own_id, self.message_id, self._call_ids, last)
         self._call_ids.add(call_id)
+        self._last_ids[own_id] = call_id
         return call_id
 
     def of_kind(self, kind: BlockKind) -> list[Block]:

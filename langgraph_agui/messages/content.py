@@ -506,26 +506,30 @@ def calls_without_result(message: AIMessage, answered: Iterable[str]) -> list[To
     return found
 
 
-def free_call_id(own_id: str, message_id: str, taken: Container[str]) -> str:
+def free_call_id(
+    own_id: str, message_id: str, taken: Container[str], last: str | None = None
+) -> str:
     """Return the client's id of a call: the model's, or a longer one if another call has that.
 
     Args:
         own_id: The model's id. Models repeat them: some count from 0 in each answer.
         message_id: The client's id of the message with the call.
         taken: The ids of the other calls.
+        last: The id of the last call of this id in the message, if it has one.
     """
-    call_id = own_id
+    padding = 0 if last is None else len(last) - len(own_id) - len(message_id) + 1
+    call_id = own_id if last is None else f"{message_id}{':' * padding}{own_id}"
     while call_id in taken or not call_id:
-        call_id = f"{message_id}:{call_id}"
+        padding = max(padding, 0) + 1
+        call_id = f"{message_id}{':' * padding}{own_id}"
     return call_id
 
 
 def own_call_id(call_id: str, message_id: str) -> str:
     """Return the model's id of a call, from the client's id and that of its message."""
     prefix = f"{message_id}:"
-    while call_id.startswith(prefix) and call_id != prefix:
-        call_id = call_id.removeprefix(prefix)
-    return call_id
+    own_id = call_id.removeprefix(prefix).lstrip(":") if call_id.startswith(prefix) else ""
+    return own_id or call_id
 
 
 def caller_id(messages: Sequence[BaseMessage], call_id: str) -> str:

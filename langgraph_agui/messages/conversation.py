@@ -68,6 +68,7 @@ class Record:
             once the root graph keeps it.
         is_kept: Whether that graph keeps it. If not, it goes when the task runs again.
         stays: Whether it stays though no graph keeps it: its author has sent it by himself.
+        is_over: Whether the graph inside another that has made it has ended.
         is_elsewhere: Whether a node has put it into another channel than the conversation.
         differs: Whether the client holds other words than the graph.
         is_removed: Whether a node has removed it by its id.
@@ -87,6 +88,7 @@ class Record:
     task: str = ""
     is_kept: bool = False
     stays: bool = False
+    is_over: bool = False
     is_elsewhere: bool = False
     differs: bool = False
     is_removed: bool = False
@@ -362,7 +364,9 @@ class Conversation:
         thoughts: defaultdict[str, list[Record]] = defaultdict(list)
         renamed: dict[str, str] = {}
         for message, task, is_kept, source in unkept:
-            if show and message.id not in self._records:
+            # Of subagents only those that have asked are shown again, by their questions.
+            is_shown = show and source.subagent_run_id is None
+            if is_shown and message.id not in self._records:
                 self._hold(self._with_free_ids(message, renamed))
             record = self._records.get(message.id)
             if record is None:
@@ -442,7 +446,9 @@ class Conversation:
         return self._new_call(record, own_id).id
 
     def _new_call(self, record: Record, own_id: str | None, public: str | None = None) -> Call:
-        call_id = public or free_call_id(own_id or "", record.id, self._calls)
+        same = self._repeated.get(own_id or "")
+        twin = same[-1].id if same and same[-1].holder is record else None
+        call_id = public or free_call_id(own_id or "", record.id, self._calls, twin)
         call = Call(call_id, own_id or call_id, record)
         self._add_call(call)
         return call

@@ -281,13 +281,9 @@ class _ProducerRules:
     def _snapshot(self, event: agui.MessagesSnapshotEvent) -> None:
         if twice := repeated(message.id for message in event.messages):
             refuse("id-reused", event, f"two messages are called {twice!r}")
-        calls = [
-            call.id
-            for message in event.messages
-            if isinstance(message, agui.AssistantMessage)
-            for call in message.tool_calls or ()
-        ]
-        if twice := repeated(calls):
+        calls, held = _calls(event.messages), Counter(_calls(self._fold.messages))
+        # The client's own messages may repeat ids.
+        if twice := repeated(call for call in calls if held[call] < 2):
             refuse("call-id-reused", event, f"two tool calls have the id {twice!r}")
         for message in event.messages:
             self._check_kind(event, message.id, _kind(message))
@@ -309,6 +305,16 @@ class _ProducerRules:
 def _kind(message: agui.Message) -> MessageKind:
     role = message.role
     return role if role in ("reasoning", "tool", "activity") else "text"
+
+
+def _calls(messages: Iterable[agui.Message]) -> list[str]:
+    """Return the ids of all tool calls of these messages."""
+    return [
+        call.id
+        for message in messages
+        if isinstance(message, agui.AssistantMessage)
+        for call in message.tool_calls or ()
+    ]
 
 
 def _answered(messages: Iterable[agui.Message]) -> set[str]:

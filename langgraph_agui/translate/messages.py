@@ -339,6 +339,7 @@ class RunMessages:
             record.is_elsewhere = False
         outer = graph_of(namespace)
         for record in self._inside(namespace):
+            record.is_over = record.is_kept  # by the graph that the task has run
             is_own = record.source.subagent_run_id == (subagent.id if subagent else None)
             may_go = is_own and subagent is None and self.keeps_messages() and not record.stays
             if record in kept or not may_go:
@@ -627,7 +628,7 @@ class RunMessages:
         for live in self._all_live():
             if live.failed:
                 self._settle(live, interrupted)
-            elif live.source.subagent_run_id in ended:
+            elif live.is_over or live.source.subagent_run_id in ended:
                 self._settle(live, unanswered, lambda call: call.name not in client_tools)
 
     def abandon(self, subagent_run_id: str) -> None:

@@ -53,8 +53,8 @@ class PausedStep(NamedTuple):
     Attributes:
         unkept: The messages that the root graph does not keep.
         tasks: The checkpoint namespaces of the tasks that have begun and not ended.
-        askers: The subagents that have raised the interrupts, by their ids; None for those of the
-            agent itself.
+        askers: The subagents that have raised interrupts, by the ids of these; None for those of
+            the agent itself. The others are known by their checkpoints.
     """
 
     unkept: Sequence[Unkept] = ()
@@ -364,7 +364,8 @@ class RunEvents:
     def paused_step(self) -> PausedStep:
         """Return what the client has seen of the step that has paused."""
         unkept, tasks = self._conversation.unkept(), self.messages.open_tasks
-        return PausedStep(unkept, sorted(tasks), self.subagents.askers)
+        own = {asked: None for asked, owner in self.subagents.askers.items() if owner is None}
+        return PausedStep(unkept, sorted(tasks), own)
 
     def set_initial_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Take the messages that the root graph starts from: none of them is new."""

@@ -107,9 +107,9 @@ def test_those_that_no_call_runs_stand_in_place(browser: Browser) -> None:
 
 @deep
 def test_one_within_the_other_without_a_call(browser: Browser) -> None:
-    inside = ["inside", "done", ["(inner: hm)", "inner: ends 1"]]
-    part = ["part", "done", ["(outer: hm)", "outer: ends 1", inside]]
-    with shown(browser, GRAPHS["declared_shared"](InMemorySaver()).graph) as page:
+    inside = ["inside", "done", ["(inner: hm)", "inner: ends 0"]]
+    part = ["part", "done", ["(outer: hm)", "outer: ends 0", inside]]
+    with shown(browser, GRAPHS["declared_apart"](InMemorySaver()).graph) as page:
         ask(page)
         assert outline(page) == ["hello", part, "(boss: hm)", "boss: ends 1"]
 
