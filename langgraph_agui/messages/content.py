@@ -517,10 +517,11 @@ def free_call_id(
         taken: The ids of the other calls.
         last: The id of the last call of this id in the message, if it has one.
     """
-    padding = 0 if last is None else len(last) - len(own_id) - len(message_id) + 1
-    call_id = own_id if last is None else f"{message_id}{':' * padding}{own_id}"
+    used = 0 if last in (None, own_id) else len(last or "") - len(own_id) - len(message_id)
+    padding = 0 if last is None else used + 1
+    call_id = f"{message_id}{':' * padding}{own_id}" if padding else own_id
     while call_id in taken or not call_id:
-        padding = max(padding, 0) + 1
+        padding += 1
         call_id = f"{message_id}{':' * padding}{own_id}"
     return call_id
 
