@@ -250,7 +250,7 @@ async def test_a_long_run_is_written_from_its_beginning_again(
     """Old entries go, and who follows from early or late on has all of it once."""
     monkeypatch.setattr(run_writer, "_INTERVAL", 0.001)
     beginnings: list[Entry] = []
-    words = [part for number in range(300) for part in (0.001, text_chunk(f"word{number:400} ", 1))]
+    words = [part for number in range(300) for part in (0.008, text_chunk(f"word{number:400} ", 1))]
     model = Scripted([text_chunk("Begin ", 1), 0.05, *words])
     async with pair_on(server, model, limits=RunLimits(unread=30_000)) as pair, server() as three:
         begin_log = pair.stores[0].begin_log
