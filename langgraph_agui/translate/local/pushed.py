@@ -3,6 +3,7 @@
 A message enters when its node pushes it, in any thread; it leaves at once, as a call of
 `on_pushed_message`. LangGraph gives such a message to the handlers of its stream mode `messages`.
 That mode, or a second handler, would cost time for every token, so ours is one of that class.
+LangGraph 1.2.20 and 1.2.21 take such handlers out of each run, which is why we need 1.2.22.
 """
 
 from collections.abc import Mapping
