@@ -92,6 +92,7 @@ SLOW = [
     "client/remote/test_restart.py",
     "client/test_examples.py",
     "http/test_optional.py",
+    "messages/test_envelope_bytes.py::test_the_docs_show_an_envelope",
     "sharing/test_two_workers.py",
     "state/test_recipe_example.py",
     "threads/test_kill.py",
