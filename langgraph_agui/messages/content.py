@@ -517,12 +517,10 @@ def free_call_id(
         taken: The ids of the other calls.
         last: The id of the last call of this id in the message, if it has one.
     """
-    used = 0 if last in (None, own_id) else len(last or "") - len(own_id) - len(message_id)
-    padding = 0 if last is None else used + 1
-    call_id = f"{message_id}{':' * padding}{own_id}" if padding else own_id
+    call_id = last or own_id
     while call_id in taken or not call_id:
-        padding += 1
-        call_id = f"{message_id}{':' * padding}{own_id}"
+        rest = own_id if call_id == own_id else call_id.removeprefix(message_id)
+        call_id = f"{message_id}:{rest}"  # one more colon each time
     return call_id
 
 

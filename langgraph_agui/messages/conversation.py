@@ -68,7 +68,7 @@ class Record:
             once the root graph keeps it.
         is_kept: Whether that graph keeps it. If not, it goes when the task runs again.
         stays: Whether it stays though no graph keeps it: its author has sent it by himself.
-        is_over: Whether the graph inside another that has made it has ended.
+        is_over: Whether it was made by an inner graph that has ended.
         is_elsewhere: Whether a node has put it into another channel than the conversation.
         differs: Whether the client holds other words than the graph.
         is_removed: Whether a node has removed it by its id.

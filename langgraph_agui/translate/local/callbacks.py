@@ -363,7 +363,7 @@ class CallbackSource(BaseCallbackHandler):
         self.runs.enter(run_id, parent_run_id, "")
 
 
-class LoopCallbackSource(CallbackSource, PushedMessages):  # type: ignore[misc]  # a name differs
+class LoopCallbackSource(CallbackSource, PushedMessages):  # type: ignore[misc]  # on_chain_end names its outputs otherwise
     """The source of a graph's run: delivers in the thread of the event loop, in the order of the
     sequencer.
 
