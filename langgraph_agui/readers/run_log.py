@@ -83,11 +83,7 @@ class RunLog(EventQueue):
 
     def fragment(self, block: Block, text: str) -> None:
         """Add a fragment."""
-        last = self._last
-        if last is not None and last.block is block:
-            last.texts.append(text)  # for each token: faster than by super()
-        else:
-            super().fragment(block, text)
+        super().fragment(block, text)
         self._bytes += _STRING + len(text)
         if self._bytes > self._limit:
             self._fold()

@@ -115,11 +115,7 @@ class Subscription(EventQueue):
         """Add a fragment. Does nothing after the reader has left."""
         if self._abandoned:
             return
-        last = self._last
-        if last is not None and last.block is block:
-            last.texts.append(text)  # for each token: faster than by super()
-        else:
-            super().fragment(block, text)
+        super().fragment(block, text)
         if self._waiter is None:
             self._weight += _STRING + len(text)
             if self._weight > self._max_unread:
