@@ -419,14 +419,19 @@ class ClientOptions:
             them inline, and others attributed.
         models_in_tools: Whether the words of models that tools call are streamed until the tool's
             node has ended (`"stream"`), or never seen (`"hidden"`).
+        hold_messages: Whether a message is held back until its node and the hooks of middleware
+            behind it (`after_model`, `after_agent`) have ended, and then sent whole. Set it if
+            such a hook rewrites answers that nobody may see before (reference/middleware.md).
 
     Raises:
+        TypeError: An option is of another type.
         ValueError: An option is none of the above.
     """
 
     protocol: ClientProtocol = "auto"
     subagents: Literal["auto", Subagents] = "auto"
     models_in_tools: Literal["stream", "hidden"] = "stream"
+    hold_messages: bool = False
 
     def __post_init__(self) -> None:
         _check_fields(self)

@@ -19,8 +19,10 @@ from ag_ui.core import Event, RunAgentInput
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.pregel import Pregel
 
 from langgraph_agui.callbacks.run_queue import RunEventQueue
+from langgraph_agui.graphs import adapt_graph
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import RunStopped
 from langgraph_agui.messages.extract import extract_messages, find_messages
@@ -209,6 +211,7 @@ async def astream_agui(
         ValueError: `subagents` has an unknown value.
     """
     check_choice("subagents", subagents, Subagents)
+    graph = adapt_graph(runnable) if isinstance(runnable, Pregel) else None
     queue = RunEventQueue(keep=True)
     run_events = RunEvents(
         run_input,
@@ -217,6 +220,7 @@ async def astream_agui(
         subagents=subagents,
         expose_errors=expose_errors,
         messages_key=messages_key,
+        transformers=graph.transformers_at if graph is not None else None,
     )
     run = RootRun(run_events, threading.RLock())
     task = asyncio.create_task(

@@ -18,6 +18,7 @@ from langgraph_agui.graphs.past import PAST, PastMessages, removed_from_end
 from langgraph_agui.kernel.configs import as_mapping, merge_run_configs
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.messages.extract import extract_messages
+from langgraph_agui.messages.transformers import Factory
 
 CompiledGraph: TypeAlias = Pregel[Any, Any, Any, Any]
 # A compiled graph of any state, context, input and output type, or one on a LangGraph server.
@@ -153,6 +154,22 @@ class GraphAdapter(ABC):
 
     # The channels in the graph's output; None if the output is one value, or unknown.
     output_names: Collection[str] | None = None
+
+    @property
+    def transformers(self) -> Sequence[Factory]:
+        """The graph's stream transformers that change its stream, as far as they can run here."""
+        return ()
+
+    @property
+    def needs_held_messages(self) -> bool:
+        """Whether a transformer that changes the stream cannot run here."""
+        return False
+
+    def transformers_at(self, namespace: Sequence[str], name: str | None) -> Sequence[Factory]:
+        """Return the transformers of the graph at `namespace`, or else of the one with this name
+        that is found inside it.
+        """
+        return self.transformers if not namespace else ()
 
     @property
     def contents(self) -> GraphContents | None:

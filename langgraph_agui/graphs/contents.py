@@ -15,6 +15,7 @@ from langchain_core.tools import BaseTool
 from langgraph.pregel import Pregel
 
 from langgraph_agui.chat_models.find import Place, models_at, of_kind, providers_in, walk
+from langgraph_agui.messages.transformers import Factory, changing
 from langgraph_agui.nodes import name_of
 
 # The name that LangGraph gives a graph without one.
@@ -37,6 +38,8 @@ class GraphContents:
         subagents: The graphs inside it: names, and descriptions of those with a tool of their own.
         middleware: The names of the classes of its own middleware.
         inner_middleware: The names of the classes of its subagents' middleware.
+        transformers: The stream transformers of the graphs inside it that change their streams, by
+            the graph's name.
         structured_output: Whether an agent of its own answers in a schema.
     """
 
@@ -47,6 +50,7 @@ class GraphContents:
     subagents: dict[str, str | None]
     middleware: frozenset[str]
     inner_middleware: frozenset[str]
+    transformers: dict[str, list[Factory]]
     structured_output: bool
 
 
@@ -72,6 +76,11 @@ def contents_of(graph: object) -> GraphContents:
         subagents={name: texts.get(runner) for name, runner in ran_by.items()},
         middleware=_middleware(own),
         inner_middleware=_middleware(inner),
+        transformers={
+            _name_of(inner, place): found
+            for inner, place in of_kind(Pregel, places)
+            if place.graphs and (found := changing(inner.stream_transformers, here=True))
+        },
         structured_output=any(classes & _STRUCTURED for classes in own),
     )
 

@@ -34,6 +34,7 @@ from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError, as_state_error
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.extract import message_ids
+from langgraph_agui.messages.transformers import Factory, changing
 
 logger = run_logger(__name__)
 
@@ -75,6 +76,30 @@ class LocalGraphAdapter(GraphAdapter):
     def contents(self) -> GraphContents:
         """See `GraphAdapter`."""
         return contents_of(self.graph)
+
+    @cached_property
+    def transformers(self) -> Sequence[Factory]:
+        """See `GraphAdapter`."""
+        return changing(self.graph.stream_transformers, here=True)
+
+    @cached_property
+    def needs_held_messages(self) -> bool:
+        """See `GraphAdapter`."""
+        elsewhere = changing(self.graph.stream_transformers, here=False)
+        if elsewhere:
+            logger.warning(
+                "A stream transformer of the graph is asynchronous (it has `aprocess`) and does "
+                "not run here. Messages are held back until their node and the hooks of middleware "
+                "behind it have ended."
+            )
+        return bool(elsewhere)
+
+    def transformers_at(self, namespace: Sequence[str], name: str | None) -> Sequence[Factory]:
+        """See `GraphAdapter`."""
+        if not namespace:
+            return self.transformers
+        inner = self.subgraphs_at(namespace)
+        return inner[-1].transformers if inner else self.contents.transformers.get(name or "", ())
 
     # The checkpointer is read whenever it is needed: applications may set it once their event loop
     # runs.

@@ -34,6 +34,7 @@ from langgraph_agui.messages.hidden import NOTHING, Hidden, hidden_in
 from langgraph_agui.messages.providers import shows_reasoning
 from langgraph_agui.messages.redaction import hides_reasoning, warn_reasoning_dropped
 from langgraph_agui.messages.think_tags import TAGGED, TagSplitter
+from langgraph_agui.messages.transformers import MessageBlocks, warn_refused
 from langgraph_agui.protocol.json import canonical_json
 
 logger = run_logger(__name__)
@@ -109,6 +110,8 @@ class AssistantTurn:
         encrypted: The encrypted value of the whole message.
         value_holder: The block whose message has that value: the last reasoning, because some
             clients keep the values of reasoning messages only. None is the assistant message.
+        transformers: The stream transformers of the graph that the message is from.
+        transformed: Its way through them, if it arrives in pieces.
     """
 
     def __init__(
@@ -139,6 +142,8 @@ class AssistantTurn:
         self.value_holder: Block | None = None
         self._taken = taken
         self._values = values or EncryptedValueCodec()
+        self.transformers = self._values.transformers
+        self.transformed: MessageBlocks | None = None
         options = self._values.options
         self._shows, self._shows_all = (
             shows_reasoning(options, self.provider),
@@ -190,16 +195,39 @@ class AssistantTurn:
             model=model,
             hidden=hidden,
         )
-        for delta in [*turn.split(read_blocks(message, whole=True)), *turn.flush()]:
+        for delta in [*turn.split(turn._read_kept(message)), *turn.flush()]:
             turn.block(delta).grow(delta.text)
         for block in turn.blocks:
             block.end()
         return turn
 
+    def read(self, message: BaseMessage) -> list[BlockDelta]:
+        """Return the blocks of a whole message, as far as the graph's transformers let them
+        pass.
+        """
+        if self.transformers is None:
+            return read_blocks(message, whole=True)
+        return self.transformers.whole(message)
+
+    def _read_kept(self, message: BaseMessage) -> list[BlockDelta]:
+        """Return the blocks of a message that the graph keeps. One that a transformer refuses is
+        empty: the thread can be shown without it.
+        """
+        if self.transformers is None:
+            return self.read(message)
+        try:
+            return self.read(message)
+        except Exception:
+            warn_refused(self.message_id)
+            return []
+
     def split(self, deltas: Iterable[BlockDelta]) -> Iterator[BlockDelta]:
         """Return the visible ones of `deltas`, and reasoning between think tags as blocks of its
         own.
         """
+        return self._split(deltas if self.transformed is None else self.transformed.feed(deltas))
+
+    def _split(self, deltas: Iterable[BlockDelta]) -> Iterator[BlockDelta]:
         for delta in deltas:
             if delta.kind == "text" and self.splitter is not None:
                 yield from filter(self._emits, self.splitter.feed(delta.text))
@@ -226,8 +254,16 @@ class AssistantTurn:
         return self._last_call in self._hidden_calls
 
     def flush(self) -> list[BlockDelta]:
-        """Return the splitter's buffer when the message has ended."""
-        return [*filter(self._emits, self.splitter.end())] if self.splitter is not None else []
+        """Return what the transformers and the splitter hold, when the message has ended."""
+        rest = [] if self.transformed is None else [*self._split(self.transformed.end())]
+        return rest if self.splitter is None else [*rest, *filter(self._emits, self.splitter.end())]
+
+    @property
+    def takes_fragments(self) -> bool:
+        """Whether text that only continues a block needs no more than that: it does not go through
+        a splitter or transformers.
+        """
+        return self.splitter is None and self.transformed is None
 
     def block(self, delta: BlockDelta) -> Block:
         """Return the block that `delta` belongs to, a new one at the end if it begins one."""
@@ -359,6 +395,8 @@ class AssistantTurn:
         options = self._values.options
         if not self._values.emits or (options.seal is None and self._hidden != NOTHING):
             return None  # hidden words look like words that a client has made up
+        if self.transformers is not None and not self._shows_all_of(message):
+            return None
         if options.seal is None and hides_reasoning(message, options):
             warn_reasoning_dropped()
             return None
@@ -380,6 +418,16 @@ class AssistantTurn:
             # A node has changed the message and changed it back.
             return make_envelope({}, visible_text(visible, ()))
         return envelope
+
+    def _shows_all_of(self, message: AIMessage) -> bool:
+        """Return whether transformers have left all of a message as it is."""
+        plain = EncryptedValueCodec(self._values.options)
+        whole = AssistantTurn.from_message(message, self.message_id, values=plain, like=self)
+        return self._texts() == whole._texts()
+
+    def _texts(self) -> tuple[object, ...]:
+        calls = [canonical_json(block.text) for block in self.of_kind("call")]
+        return self.text_of("text"), self.text_of("reasoning"), calls
 
     def text_of(self, kind: BlockKind) -> str:
         """Return the text of all blocks of this kind."""

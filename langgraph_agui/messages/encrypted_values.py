@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from langgraph_agui.kernel.seal import SEALED, InvalidEnvelope, RejectReason
+from langgraph_agui.messages.transformers import Transformers
 from langgraph_agui.options import ReasoningOptions
 from langgraph_agui.protocol.json import check_json
 from langgraph_agui.protocol.limits import InputLimits
@@ -36,10 +37,18 @@ class EncryptedValueCodec:
     Args:
         options: The agent's.
         thread_id: The thread that sealed values are bound to.
+        transformers: The graph's stream transformers, if it has any: a message that they change
+            has no value, which would hold what they hide.
     """
 
-    def __init__(self, options: ReasoningOptions | None = None, thread_id: str = "") -> None:
+    def __init__(
+        self,
+        options: ReasoningOptions | None = None,
+        thread_id: str = "",
+        transformers: Transformers | None = None,
+    ) -> None:
         self.options = options or ReasoningOptions()
+        self.transformers = transformers
         self._thread_id = thread_id
         self._sealed: dict[bytes, tuple[bytes, bytes]] = {}
 

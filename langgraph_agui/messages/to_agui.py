@@ -89,7 +89,12 @@ def langchain_messages_to_agui(
         reasoning: Who sees reasoning, and how opaque values travel.
         thread_id: The thread that sealed values are bound to.
     """
-    conversation, values = Conversation(), EncryptedValueCodec(reasoning, thread_id)
+    return history_as_agui(messages, EncryptedValueCodec(reasoning, thread_id))
+
+
+def history_as_agui(messages: Iterable[BaseMessage], values: EncryptedValueCodec) -> list[Message]:
+    """Return the same; `values` encodes the opaque values."""
+    conversation = Conversation()
     for message in cast(
         "Iterable[object]", messages if isinstance(messages, Iterable) else [messages]
     ):
@@ -186,6 +191,8 @@ def tool_message(
         source: Which agent's tool has answered.
         call_id: The id that the client knows its call by, if not the call's own.
     """
+    if values.transformers is not None:
+        message = values.transformers.result(message)
     call_id = call_id or message.tool_call_id
     content, value = _encode_content(message, message_id, call_name, values, source, call_id)
     failed = message.status == "error"

@@ -19,8 +19,9 @@ from langgraph_agui.interrupts.pauses import PendingInterrupts
 from langgraph_agui.kernel.errors import CodedError
 from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.messages.conversation import Unkept
-from langgraph_agui.messages.encrypted_values import MessageSource
-from langgraph_agui.messages.to_agui import langchain_messages_to_agui
+from langgraph_agui.messages.encrypted_values import EncryptedValueCodec, MessageSource
+from langgraph_agui.messages.to_agui import history_as_agui
+from langgraph_agui.messages.transformers import RunTransformers
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.translate.run_events import PausedStep
 
@@ -88,13 +89,15 @@ async def load_step(
     if not (pending and shown) or not any(task.state for task in thread.state.tasks):
         return PausedStep()
     inner = await agent.graph.load_inner_graphs(config, agent.messages_key)
-    thread_id = str(config["configurable"].get("thread_id", ""))
+    values = EncryptedValueCodec(
+        agent.reasoning,
+        str(config["configurable"].get("thread_id", "")),
+        RunTransformers(agent.graph.transformers_at).root,
+    )
     unkept = [
         Unkept(message, graph.namespace, is_kept=True)
         for graph in inner
-        for message in langchain_messages_to_agui(
-            graph.messages, reasoning=agent.reasoning, thread_id=thread_id
-        )
+        for message in history_as_agui(graph.messages, values)
     ]
     return PausedStep(unkept, askers={asked: None for graph in inner for asked in graph.asked})
 

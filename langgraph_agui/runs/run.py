@@ -78,6 +78,8 @@ def start_events(agent: AgentContext, run_input: RunAgentInput, sink: Sink) -> R
         expose_errors=agent.expose_errors,
         messages_key=agent.messages_key,
         emit_raw=agent.emit_raw,
+        transformers=agent.graph.transformers_at,
+        hold_messages=agent.clients.hold_messages or agent.graph.needs_held_messages,
     )
 
 
@@ -415,6 +417,7 @@ class Run:
         context = self._agent.filled.runtime_context(self._context, self.input)
         graph = thread.graph if thread is not None else None
         await self._runner.run(graph_input, config, context, graph)
+        self._run_events.end_graph()
         if "tools" in self._asked:
             self._agent.client_tools.report_asked()
         if not self._run_events.paused:

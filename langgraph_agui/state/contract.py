@@ -15,6 +15,7 @@ from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.kernel.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.kernel.quoting import quoted, quoted_list
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
+from langgraph_agui.messages.transformers import Transformers
 from langgraph_agui.options import StateOptions
 from langgraph_agui.protocol.json import JsonValue, dump_json, same, same_for_clients, to_jsonable
 from langgraph_agui.state import schema as schemas
@@ -251,7 +252,7 @@ class StateContract:
             # The client sends back the last run's whole state, also keys that are no input.
             refused = {key for key in refused if not self._may_be_output(key)}
         self.refuse(refused)
-        self._protect_reasoning(now, taken)
+        self._protect_hidden(now, taken)
         values, problems = self._load(taken)
         lost = self._lost(taken, problems) if stored is None else set()
         problems = [problem for problem in problems if problem.key not in empty | lost]
@@ -264,13 +265,20 @@ class StateContract:
         """Return whether a run may have shown this key as the graph's."""
         return self.shows(key) and (self._graph.input_names is None or self.has_channel(key))
 
-    def _protect_reasoning(self, now: Mapping[str, object], changed: Iterable[str]) -> None:
-        """Refuse changes of values that hold reasoning which the client does not see: it would be
-        lost.
+    def form_of(self, key: str) -> Callable[[object], JsonValue]:
+        """Return the function that makes the client's form of the values of a key; `to_jsonable`
+        if nothing is ever hidden.
         """
+        return partial(self._transformed, key) if self._graph.transformers else self.show
+
+    def _transformed(self, key: str, value: object) -> JsonValue:
+        return self.show(Transformers(self._graph.transformers).value(key, value))
+
+    def _protect_hidden(self, now: Mapping[str, object], changed: Iterable[str]) -> None:
+        """Refuse changes of values of which the client does not see all: the rest would be lost."""
         for key in sorted(now.keys() & set(changed)):
-            if not same_for_clients(self.show(now[key]), to_jsonable(now[key])):
-                text = f"The state {quoted(key)} holds hidden reasoning; it is read-only."
+            if not same_for_clients(self.form_of(key)(now[key]), to_jsonable(now[key])):
+                text = f"The state {quoted(key)} holds hidden values; it is read-only."
                 raise RunInputError(ErrorCode.INVALID_INPUT, text)
 
     def _lost(self, taken: Mapping[str, object], problems: Iterable[Problem]) -> set[str]:
@@ -295,7 +303,7 @@ class StateContract:
             if same(value, channels[key]):
                 return True
             # The second form is costly, and rarely needed.
-            for convert in (self.show, to_jsonable):
+            for convert in (self.form_of(key), to_jsonable):
                 form = convert(channels[key])
                 if same_for_clients(value, form) or same_for_clients(to_jsonable(value), form):
                     return True

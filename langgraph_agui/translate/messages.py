@@ -27,6 +27,7 @@ from langgraph_agui.messages.conversation import Call, Conversation, Record, Unk
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec, MessageSource
 from langgraph_agui.messages.hidden import NOTHING, Hidden, hidden_in
 from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
+from langgraph_agui.messages.transformers import Transformers
 from langgraph_agui.protocol.json import parse_arguments
 from langgraph_agui.readers.sinks import Sink
 from langgraph_agui.translate.model_call import ModelCall
@@ -195,6 +196,8 @@ class RunMessages:
             call.live = live = self._open(
                 public, provider, model, source=call.source, hidden=call.hidden
             )
+            live.turn.transformers = call.transformers
+            live.turn.transformed = call.transformed
             self._track(live, namespace_of(call.metadata))
             live.emit_deltas(deltas)
 
@@ -223,7 +226,7 @@ class RunMessages:
             return
         else:
             public = self._public_id(message.id, call)
-            record = self._emit_whole(message, public, call.source)
+            record = self._emit_whole(message, public, call.source, call.transformers)
             self._track(record, namespace_of(call.metadata))
         if message.id is not None:
             is_own = call.source.subagent_run_id is None or message.id not in self._known
@@ -524,7 +527,11 @@ class RunMessages:
         return live
 
     def _emit_whole(
-        self, message: BaseMessage, message_id: str, source: MessageSource = AGENT
+        self,
+        message: BaseMessage,
+        message_id: str,
+        source: MessageSource = AGENT,
+        transformers: Transformers | None = None,
     ) -> Record | None:
         """Emit a message that arrives in one piece; return its record if the client sees it."""
         match agui_role(message):
@@ -535,7 +542,8 @@ class RunMessages:
                 live = self._open(
                     message_id, provider, model, source=source, streamed=False, hidden=hidden
                 )
-                live.emit_deltas(read_blocks(message, whole=True))
+                live.turn.transformers = transformers or live.turn.transformers
+                live.emit_deltas(live.turn.read(message))
                 live.close()
                 if isinstance(message, AIMessage):
                     live.emit_value(message)
@@ -594,6 +602,10 @@ class RunMessages:
     def _result(self, message: ToolMessage, record: Record) -> agui.ToolMessage:
         call = record.answers
         name, call_id = (call.name, call.id) if call is not None else (None, None)
+        turn = call.holder.turn if call is not None else None
+        inner = turn.transformers if turn is not None else None
+        if inner is not None and inner is not self._codec.transformers:
+            message = inner.result(message)
         return tool_message(message, record.id, self._codec, name, record.source, call_id)
 
     # -- the end ----------------------------------------------------------------------------------

@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 from uuid import UUID, uuid4
 
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 from langgraph_agui.messages.hidden import NOTHING, Hidden
 from langgraph_agui.messages.to_agui import SUMMARIZATION
+from langgraph_agui.messages.transformers import MessageBlocks, Transformers
 from langgraph_agui.translate.streaming_message import StreamingMessage
 from langgraph_agui.translate.subagents import SubagentRun
+
+# The key in the metadata of a model call that LangChain's middleware makes for itself.
+INTERNAL_CALL: Final = "lc_internal_call"
 
 
 @dataclass(slots=True, eq=False)
@@ -27,6 +31,8 @@ class ModelCall:
         run_id: The LangChain run.
         source: Which agent the client sees as the message's author.
         live: The message that the call streams.
+        transformers: The stream transformers of the graph that calls the model, if it has any.
+        transformed: The way of its message through the graph's stream transformers.
         best_id: The best id of the message so far.
         may_improve: Whether a better one may still come.
     """
@@ -40,16 +46,21 @@ class ModelCall:
     run_id: UUID = field(default_factory=uuid4)
     source: MessageSource = AGENT
     live: StreamingMessage | None = None
+    transformers: Transformers | None = None
+    transformed: MessageBlocks | None = None
     best_id: str | None = None
     may_improve: bool = True
 
     @property
     def is_hidden(self) -> bool:
-        """Whether the client sees nothing of the call: it is tagged `nostream`, hidden, or sums
-        up the history.
+        """Whether the client sees nothing of the call: it is tagged `nostream`, hidden, or
+        middleware makes it for itself.
         """
         return (
-            self.nostream or self.hidden.is_total or self.metadata.get("lc_source") == SUMMARIZATION
+            self.nostream
+            or self.hidden.is_total
+            or INTERNAL_CALL in self.metadata
+            or self.metadata.get("lc_source") == SUMMARIZATION
         )
 
     def rank(self, message_id: str | None) -> None:

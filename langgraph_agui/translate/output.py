@@ -13,6 +13,7 @@ from ag_ui import core as agui
 from langchain_core.messages import BaseMessage
 
 from langgraph_agui.compat.outputs import ShownByEvent, read_event
+from langgraph_agui.messages.transformers import WITHHELD, Transformers
 from langgraph_agui.nodes import AGENT_OUTPUT, activity_in, emission_of, result_in
 from langgraph_agui.protocol.wire import wire_fields
 from langgraph_agui.readers.sinks import Sink
@@ -38,6 +39,7 @@ class CustomOutput:
         state: Receives the state that nodes write to the custom stream.
         subagents: Decides how the client sees subagents.
         redact: Removes reasoning that the client must not see.
+        transformers: The graph's stream transformers, if it has any.
         result: The result of the run, if there is one besides messages.
     """
 
@@ -46,6 +48,7 @@ class CustomOutput:
     state: StateView
     subagents: SubagentTracker
     redact: Callable[[object], object]
+    transformers: Transformers | None = None
     result: object = None
     # The first event of each tool that has written output, by call id, and the tools that run.
     _tools: dict[str, agui.ActivitySnapshotEvent] = field(default_factory=dict)
@@ -53,7 +56,12 @@ class CustomOutput:
 
     def set_result(self, value: object) -> None:
         """Make `value`, which no message holds, the result of the run."""
-        self.result = self.redact(value)
+        value = self._passing("values", value)
+        self.result = None if value is WITHHELD else self.redact(value)
+
+    def _passing(self, method: str, value: object) -> object:
+        """Return data of a stream mode as transformers let clients see them, or `WITHHELD`."""
+        return value if self.transformers is None else self.transformers.send(method, value)
 
     def start_tool(self, call_id: str, subagent: SubagentRun | None = None) -> None:
         """A tool begins to work on a call. After a failure it may do so again, with new output."""
@@ -72,6 +80,10 @@ class CustomOutput:
         """
         if self.subagents.hides(subagent):
             return
+        if self.transformers is not None:
+            delta = self.transformers.output(call_id, delta)
+            if delta is WITHHELD or delta == "":
+                return
         public, delta = self._public_call_id(call_id, subagent), self.redact(delta)
         if (activity := self._tools.get(public)) is not None:
             self._patch_tool(activity, {"op": "add", "path": "/output/-", "value": delta})
@@ -125,7 +137,8 @@ class CustomOutput:
         """Emit a part of the custom stream: a result, an activity, state, or a
         custom event.
         """
-        if self.subagents.hides(subagent):
+        value = self._passing("custom", value)
+        if self.subagents.hides(subagent) or value is WITHHELD:
             return
         subagent_run_id = self.subagents.announce(subagent)
         if (result := result_in(value)) is not None:
@@ -150,6 +163,9 @@ class CustomOutput:
             subagent: The subagent that it is from.
             namespace: The checkpoint namespace of its task.
         """
+        value = self._passing("custom", value)
+        if value is WITHHELD:
+            return lambda: None
         name, value, shown = read_event(name, value)
         if isinstance(shown, BaseMessage):
             self.messages.copies.add(namespace, shown, subagent)

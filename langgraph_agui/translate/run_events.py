@@ -7,7 +7,7 @@ through the sink: `RUN_STARTED` first, one terminal event last, and everything c
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 from uuid import UUID
 
 from ag_ui import core as agui
@@ -21,7 +21,7 @@ from langgraph_agui.compat.interrupts import show_to_pages
 from langgraph_agui.compat.outputs import read_predictions
 from langgraph_agui.graphs import Thread
 from langgraph_agui.interrupts.pauses import interrupt_requests
-from langgraph_agui.kernel.configs import as_mapping, namespace_of
+from langgraph_agui.kernel.configs import as_mapping, graph_of, namespace_of
 from langgraph_agui.kernel.errors import ErrorClassifier, ErrorCode, RunStopped
 from langgraph_agui.kernel.telemetry import log_fields, run_logger
 from langgraph_agui.messages.content import interrupted, unanswered_calls
@@ -30,10 +30,12 @@ from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.messages.providers import maker_of
 from langgraph_agui.messages.redaction import redactor_for
+from langgraph_agui.messages.transformers import WITHHELD, RunTransformers, TransformersAt
 from langgraph_agui.options import ReasoningOptions, Subagents
 from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.readers.run_log import thread_before
 from langgraph_agui.readers.sinks import Sink
+from langgraph_agui.translate.held_output import HeldOutput
 from langgraph_agui.translate.lifecycle import Steps, Usage, run_error, run_started
 from langgraph_agui.translate.messages import KeepsMessages, NodeInput, RunMessages
 from langgraph_agui.translate.model_call import ModelCall
@@ -78,6 +80,8 @@ class RunEvents:
         expose_errors: Whether `RUN_ERROR.message` may be the exception's own text.
         messages_key: The state channel that holds the conversation.
         emit_raw: Whether each part of the graph's stream is emitted as a `RAW` event too.
+        transformers: Returns the stream transformers of the graph at a namespace, by its name too.
+        hold_messages: Whether messages are held back until the hooks of middleware have seen them.
 
     Attributes:
         messages_key: As given.
@@ -88,6 +92,7 @@ class RunEvents:
         steps: The steps of the nodes that run.
         errors: Knows which part of the graph raised which error: it names the code if the run fails
             with it.
+        transformers: The stream transformers of the graph and of those inside it.
         usage: Counts the tokens that models report.
         output: Receives the output of nodes and tools besides messages and state.
         providers: The providers whose models were called.
@@ -109,6 +114,8 @@ class RunEvents:
         expose_errors: bool = False,
         messages_key: str = "messages",
         emit_raw: bool = False,
+        transformers: TransformersAt | None = None,
+        hold_messages: bool = False,
     ) -> None:
         self._input = run_input
         self._client_tools = {tool.name for tool in run_input.tools or ()}
@@ -116,7 +123,10 @@ class RunEvents:
         self.state = state or StateView({}, None, sink.event)
         self._expose_errors = expose_errors
         self._log_fields = log_fields(run_input)
-        codec = EncryptedValueCodec(reasoning, run_input.thread_id)
+        self.errors = ErrorClassifier()
+        self.transformers = RunTransformers(transformers, self._transformer_failed)
+        root = self.transformers.root
+        codec = EncryptedValueCodec(reasoning, run_input.thread_id, root)
         # No snapshot holds activities: one that did would delete those of earlier runs in the
         # client.
         held = [
@@ -132,13 +142,16 @@ class RunEvents:
             conversation, predictor, codec, self._stored, self.subagents, keeps_messages
         )
         self._hides_inner = hides_inner
+        self._holds_messages = hold_messages
+        self._held = HeldOutput()
         self.messages_key = messages_key
         self._emit_raw = emit_raw
         self.usage = Usage()
         self.steps = Steps(sink, self.usage)
-        self.errors = ErrorClassifier()
         self._redact = redactor_for(codec.options)
-        self.output = CustomOutput(sink, self.messages, self.state, self.subagents, self._redact)
+        self.output = CustomOutput(
+            sink, self.messages, self.state, self.subagents, self._redact, root
+        )
         self._known_graphs: set[Namespace] = set()
         self._ended_subagents: set[str] = set()
         self.providers: set[str] = set()
@@ -270,6 +283,7 @@ class RunEvents:
         self._close()
 
     def _break_off(self) -> None:
+        self._held.drop()
         self._close()
         self.messages.withdraw_elsewhere(interrupted)
         self._emit_due_snapshot()
@@ -302,10 +316,19 @@ class RunEvents:
 
     def start_model_call(self, call: ModelCall) -> None:
         """A model call begins."""
-        if (call.structured and self.messages.keeps_messages()) or (
-            self._hides_inner and call.in_tool
+        if (
+            self._holds_messages
+            or (call.structured and self.messages.keeps_messages())
+            or (self._hides_inner and call.in_tool)
         ):
             return  # its message is emitted whole, if a node returns it
+        graph = graph_of(namespace_of(call.metadata))
+        name = call.subagent.name if call.subagent is not None else None
+        call.transformers = self.transformers.of_graph(graph, name)
+        if call.transformers is not None:
+            metadata = {**call.metadata, "run_id": str(call.run_id)}
+            call.transformed = call.transformers.message(metadata, graph.split("|"))
+            call.nostream = call.nostream or not call.transformed.begins()
         if not call.is_hidden and not self.subagents.hides(call.subagent):
             self.messages.start_model_call(call)
             self._emit_due_snapshot()
@@ -336,6 +359,10 @@ class RunEvents:
         """A node has pushed a message. `namespace` is the checkpoint namespace of its task."""
         if not self.subagents.hides(subagent):
             self.messages.emit_message(message, subagent, namespace, stays=True)
+
+    def end_graph(self) -> None:
+        """The root graph has come to its end, or to a pause: no hook will change a message."""
+        self._held.release()
 
     def load_thread(self, thread: Thread) -> None:
         """Take the thread as the checkpoint holds it: none of it is new, nor is what the run starts
@@ -378,6 +405,7 @@ class RunEvents:
         self, run_id: UUID, node: str, subagent: SubagentRun | None = None, namespace: str = ""
     ) -> None:
         """A node begins, maybe once more. `namespace` is the checkpoint namespace of its task."""
+        self._held.start_node(node, namespace)
         self.messages.start_node(namespace)
         self._emit_due_snapshot()
         if not self.subagents.hides(subagent):
@@ -397,10 +425,18 @@ class RunEvents:
         namespace: str,
     ) -> None:
         """A node has ended; see `RunMessages.end_node`."""
-        if not self.subagents.hides(subagent):
+        if self.subagents.hides(subagent):
+            return
+
+        def emit(output: NodeOutput) -> None:
             self.messages.end_node(output, inputs, subagent, namespace)
             self._emit_due_snapshot()
-            self.steps.finish(run_id)
+
+        if self._holds_messages:
+            self._held.hold(output, emit, subagent, namespace)
+        else:
+            emit(output)
+        self.steps.finish(run_id)
 
     def _emit_due_snapshot(self) -> None:
         if self.messages.take_due():
@@ -408,6 +444,7 @@ class RunEvents:
 
     def end_subagent(self, subagent: SubagentRun, error: BaseException | None = None) -> None:
         """A subagent has ended: well, or with `error`."""
+        self._held.end_subagent(subagent)
         if isinstance(error, GraphInterruptError | GraphDrained):
             self.subagents.suspend(subagent)
         elif error is None or isinstance(error, GraphBubbleUp):
@@ -424,6 +461,9 @@ class RunEvents:
                 code = self.errors.classify(error)
                 message = str(error) if self._expose_errors else code.message
                 self.subagents.fail(subagent.id, message, code.value)
+
+    def _transformer_failed(self, error: Exception) -> None:
+        self.errors.record(error, ErrorCode.GRAPH_ERROR)
 
     def _close_subagent(self, subagent_run_id: str) -> None:
         self.messages.close(subagent_run_id)
@@ -450,7 +490,7 @@ class RunEvents:
         elif first:
             self._known_graphs.add(namespace)
             self.messages.mark_known(messages)
-        else:
+        elif not self._holds_messages:  # else the output of its nodes shows them
             self.messages.emit_new(messages, subagent)
         self.state.values(namespace, values, self.subagents.announce(subagent))
         if namespace:
@@ -462,8 +502,19 @@ class RunEvents:
             self.output.set_result(values)  # a functional-API graph that returns a bare value
 
     def record_part(self, part: Mapping[str, object]) -> None:
-        """Emit a part of the graph's stream as a `RAW` event, if that is wanted."""
-        if self._emit_raw:
+        """Emit a part of the graph's stream as a `RAW` event, if that is wanted.
+
+        Transformers know values and custom data only, so other parts stay hidden where there are
+        some.
+        """
+        if not self._emit_raw:
+            return
+        if (transformers := self.transformers.root) is not None:
+            if part["type"] not in ("values", "custom"):
+                return
+            method, namespace = str(part["type"]), cast("Namespace", part["ns"])
+            part = {**part, "data": transformers.send(method, part["data"], namespace)}
+        if part["data"] is not WITHHELD:
             self._sink.event(agui.RawEvent(event=to_jsonable(dict(part)), source="langgraph"))
 
     def record_task(self, namespace: Namespace, task: Mapping[str, object]) -> bool:

@@ -55,7 +55,6 @@ class StateView:
         emit: Callable[[agui.BaseEvent], object],
     ) -> None:
         self._contract = contract
-        self._show = to_jsonable if contract is None else contract.show
         self._deltas = contract is None or contract.deltas
         self._emit = emit
         self._patchable = isinstance(client_state, Mapping)
@@ -177,9 +176,9 @@ class StateView:
     def _step(self, key: str, value: object) -> Step:
         before = self._base.get(key, NOTHING)
         # Most values that a client sends are the same, and need no conversion.
-        if not self._begun and self._show is to_jsonable and same(before, value):
+        if not self._begun and self._form_of(key) is to_jsonable and same(before, value):
             return Step(before, [], before)
-        return step_to_value(before, value, key, self._show)
+        return step_to_value(before, value, key, self._form_of(key))
 
     def _preview_subgraph(
         self, namespace: Namespace, channels: Mapping[str, object], subagent_run_id: str | None
@@ -245,7 +244,7 @@ class StateView:
             The keys that clients do not see; they are left out.
         """
         made = {
-            key: step_to_value(self._target(key), value, key, self._show).after
+            key: step_to_value(self._target(key), value, key, self._form_of(key)).after
             for key, value in values.items()
         }
         return self._preview(owner, made, subagent_run_id)
@@ -267,7 +266,8 @@ class StateView:
         values: dict[str, Maybe] = {key: NOTHING for key in self.copy if key not in result}
         for key, value in result.items():
             if self.copy.get(key, NOTHING) is not value:
-                values[key] = value if self._show is to_jsonable else self._show(value)
+                form = self._form_of(key)
+                values[key] = value if form is to_jsonable else form(value)
         return self._preview(owner, values, subagent_run_id)
 
     def _preview(
@@ -324,6 +324,9 @@ class StateView:
             for key, value in values.items()
             if contract is None or contract.shows(str(key))
         }
+
+    def _form_of(self, key: str) -> Callable[[object], JsonValue]:
+        return to_jsonable if self._contract is None else self._contract.form_of(key)
 
     def _is_shown(self, key: str) -> bool:
         return self._contract is not None and self._contract.shows(key)

@@ -80,8 +80,7 @@ class StreamingMessage(Record):
                     continue  # additions of a late chunk without words go into the encrypted values
                 self._open(block)
                 text = block.text if block.kind == "call" else text
-            # A splitter must see every text, so its messages do not take the short way.
-            self.current = block if self.turn.splitter is None else None
+            self.current = block if self.turn.takes_fragments else None
             if text:
                 self.fragment(block, text)
 

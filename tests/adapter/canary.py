@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import binascii
 import json
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
@@ -45,7 +44,7 @@ def decoded(text: str) -> bytes:
     text = text.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return b64decode(text + "=" * (-len(text) % 4), validate=True)
-    except binascii.Error:
+    except ValueError:
         return b""
 
 

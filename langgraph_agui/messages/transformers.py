@@ -1,0 +1,362 @@
+"""The stream transformers of a graph: what they change or hold back, clients do not see.
+
+LangChain's middleware uses them to redact what a model says while it streams (`PIIMiddleware`).
+LangGraph runs them in its v3 stream only, which we do not read: so our own data enter here, in the
+form of v3 events, and leave as the transformers let them pass.
+
+Only those that say that they change the stream run (`StreamTransformer.before_builtins`); the
+others make projections of it, which nobody reads here.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import time
+from typing import Any, Final, TypeAlias, cast
+
+from langchain_core.messages import BaseMessage, ToolMessage
+from langgraph.stream import StreamTransformer
+
+from langgraph_agui.kernel.telemetry import count_dropped, run_logger
+from langgraph_agui.messages.blocks import BlockDelta, BlockKind, read_blocks
+from langgraph_agui.protocol.json import dump_json, parse_arguments
+
+logger = run_logger(__name__)
+
+Factory: TypeAlias = Callable[[tuple[str, ...]], StreamTransformer]
+Scope: TypeAlias = Sequence[str]
+
+# The kind of a block, and what distinguishes it from others of its kind.
+_Key: TypeAlias = tuple[BlockKind, object]
+
+# LangChain's transformer that hides the model calls of middleware. `ModelCall` knows these.
+_HIDES_CALLS: Final = "InternalCallTransformer"
+
+
+class _Withheld:
+    """Stands for data that a transformer holds back."""
+
+
+WITHHELD: Final = _Withheld()
+
+
+def changing(factories: Iterable[Factory], *, here: bool) -> list[Factory]:
+    """Return those of a graph's transformers that change its stream.
+
+    Args:
+        factories: All of them.
+        here: Whether to return those that can run here, or those that cannot: they await something
+            for each event.
+    """
+    made = [(factory, factory(())) for factory in factories]
+    return [
+        factory
+        for factory, transformer in made
+        if transformer.before_builtins
+        and type(transformer).__name__ != _HIDES_CALLS
+        and (type(transformer).aprocess is StreamTransformer.aprocess) is here
+    ]
+
+
+def warn_refused(message_id: str | None) -> None:
+    """Log, with the exception that is being handled, that clients see a message empty."""
+    logger.warning(
+        "A stream transformer refuses message %.80r; clients see it empty.",
+        message_id,
+        exc_info=True,
+    )
+    count_dropped("message")
+
+
+# Returns the stream transformers of the graph at a namespace, or of the graph of this name, that
+# change its stream.
+TransformersAt: TypeAlias = Callable[[Scope, str | None], Sequence[Factory]]
+
+
+class RunTransformers:
+    """The transformers of all graphs of a run.
+
+    Args:
+        find: Finds them; None if there are none.
+        failed: Receives an exception of one. It ends the run as an error of the graph.
+
+    Attributes:
+        root: Those of the root graph; None if it has none.
+    """
+
+    def __init__(
+        self, find: TransformersAt | None, failed: Callable[[Exception], None] = lambda _: None
+    ) -> None:
+        self._find = find
+        self._failed = failed
+        own = find((), None) if find is not None else ()
+        self.root = Transformers(own, failed) if own else None
+        self._inner: dict[str, Transformers | None] = {"": self.root}
+
+    def of_graph(self, namespace: str, name: str | None) -> "Transformers | None":
+        """Return the transformers of a graph and of the root graph, if there are any.
+
+        Args:
+            namespace: Its checkpoint namespace.
+            name: Its name, if it is a subagent.
+        """
+        if self._find is None:
+            return None
+        if namespace not in self._inner:
+            scope = namespace.split("|")
+            own = self._find(scope, name)
+            inner = Transformers(own, self._failed, scope, around=self.root) if own else self.root
+            self._inner[namespace] = inner
+        return self._inner[namespace]
+
+
+class Transformers:
+    """The transformers of one graph, in one run.
+
+    Args:
+        factories: They make the transformers.
+        failed: Receives an exception of a transformer.
+        scope: The namespace of the graph.
+        around: The transformers of the root graph, if this is another one. They come last.
+    """
+
+    def __init__(
+        self,
+        factories: Iterable[Factory],
+        failed: Callable[[Exception], None] = lambda _: None,
+        scope: Scope = (),
+        around: "Transformers | None" = None,
+    ) -> None:
+        self._transformers = [factory((*scope,)) for factory in factories]
+        for transformer in self._transformers:
+            transformer.init()
+        self._failed = failed
+        self._around = around
+
+    def send(self, method: str, data: object, namespace: Scope = ()) -> object:
+        """Return the data of an event as clients may see them; `WITHHELD` if they may not.
+
+        Args:
+            method: The stream mode that has such data.
+            data: They may be changed in place, as by LangGraph.
+            namespace: Of the graph that they are from.
+
+        Raises:
+            Exception: A transformer wants no more to be seen of the run.
+        """
+        event: dict[str, Any] = {
+            "type": "event",
+            "method": method,
+            "params": {
+                "namespace": [*namespace],
+                "timestamp": round(time() * 1000),
+                "data": data,
+            },
+        }
+        passes = True
+        try:
+            for transformer in self._transformers:
+                passes = transformer.process(cast("Any", event)) and passes
+        except Exception as error:
+            self._failed(error)
+            raise
+        if not passes:
+            return WITHHELD
+        shown = event["params"]["data"]
+        return shown if self._around is None else self._around.send(method, shown, namespace)
+
+    # -- messages ---------------------------------------------------------------------------------
+
+    def message(self, metadata: Mapping[str, Any], namespace: Scope = ()) -> "MessageBlocks":
+        """Return the way of a message that arrives in pieces.
+
+        Args:
+            metadata: Of its model call.
+            namespace: Of the graph that calls the model.
+        """
+        return MessageBlocks(self, metadata, namespace)
+
+    def whole(self, message: BaseMessage) -> list[BlockDelta]:
+        """Return the blocks of a whole message. A transformer may know only messages, or only their
+        pieces.
+        """
+        metadata = {"run_id": message.id or ""}
+        shown = self.send("messages", (message, metadata))
+        payload = shown[0] if isinstance(shown, tuple) else None
+        if not isinstance(payload, BaseMessage):
+            return []
+        if payload is not message and payload != message:
+            return read_blocks(payload, whole=True)
+        blocks = self.message(metadata)
+        return [*blocks.feed(read_blocks(message, whole=True)), *blocks.end()]
+
+    def result(self, message: ToolMessage) -> ToolMessage:
+        """Return a tool's result as clients may see it. One that a transformer refuses is empty:
+        whether the graph goes on with it is its own decision.
+        """
+        data: dict[str, object] = {
+            "event": "tool-finished",
+            "tool_call_id": message.tool_call_id,
+            "output": message,
+        }
+        try:
+            shown = self.send("tools", data)
+        except Exception:
+            warn_refused(message.id)
+            shown = WITHHELD
+        output = shown.get("output") if isinstance(shown, dict) else None
+        return output if isinstance(output, ToolMessage) else message.model_copy(update=_EMPTY)
+
+    # -- other data -------------------------------------------------------------------------------
+
+    def output(self, call_id: str, delta: object) -> object:
+        """Return a part of a tool's output."""
+        data = {"event": "tool-output-delta", "tool_call_id": call_id, "delta": delta}
+        shown = self.send("tools", data)
+        return shown.get("delta") if isinstance(shown, dict) else WITHHELD
+
+    def value(self, key: str, value: object) -> object:
+        """Return the value of a key of the state; None if it is held back."""
+        shown = self.send("values", {key: value})
+        return shown.get(key) if isinstance(shown, Mapping) else None
+
+
+_EMPTY: Final = {"content": "", "artifact": None}
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block on its way: the text that the model has sent, and the text that has passed."""
+
+    index: int
+    first: BlockDelta
+    sent: list[str] = field(default_factory=list)
+    passed: str = ""
+
+
+class MessageBlocks:
+    """The blocks of one message on their way through transformers. `BlockDelta`s enter and leave.
+
+    Args:
+        transformers: The transformers.
+        metadata: Of the model call.
+        namespace: Of the graph that calls the model.
+    """
+
+    def __init__(
+        self, transformers: Transformers, metadata: Mapping[str, Any], namespace: Scope = ()
+    ) -> None:
+        self._transformers = transformers
+        self._metadata = metadata
+        self._namespace = namespace
+        self._open: dict[_Key, _Block] = {}
+        self._last_call: object = None
+        self._count = 0
+        self._refused = False
+
+    def begins(self) -> bool:
+        """Begin the message. Return whether clients may see it at all."""
+        shown = self._send({"event": "message-start", "role": "ai", "id": ""})
+        return isinstance(shown, dict) and shown.get("role") == "ai"
+
+    def feed(self, deltas: Iterable[BlockDelta]) -> Iterator[BlockDelta]:
+        """Return the parts that may be shown now. Arguments wait until they are complete."""
+        for delta in deltas:
+            key = self._key(delta)
+            if key not in self._open:
+                yield from self._end_texts()
+                self._begin(key, delta)
+            block = self._open[key]
+            block.sent.append(delta.text)
+            if delta.kind == "call":
+                block.first = block.first._replace(
+                    id=delta.id or block.first.id, name=delta.name or block.first.name
+                )
+                if delta.id or delta.name:
+                    yield delta._replace(text="")
+            elif not delta.text:
+                yield block.first._replace(text="")
+            elif text := self._passing(block, delta):
+                yield block.first._replace(text=text)
+
+    def end(self) -> Iterator[BlockDelta]:
+        """Return the rest, when the message has ended."""
+        for key in [*self._open]:
+            yield from self._end(key)
+        self._send({"event": "message-finish"})
+
+    def _key(self, delta: BlockDelta) -> _Key:
+        if delta.kind != "call":
+            return delta.kind, delta.key
+        if delta.key is not None or delta.id is not None:
+            self._last_call = delta.id if delta.key is None else delta.key
+        return delta.kind, self._last_call
+
+    def _begin(self, key: _Key, delta: BlockDelta) -> None:
+        block = self._open[key] = _Block(self._count, delta)
+        self._count += 1
+        self._send({"event": "content-block-start", "index": block.index, "content": _start(delta)})
+
+    def _passing(self, block: _Block, delta: BlockDelta) -> str:
+        """Return the part of a text that may be shown now."""
+        piece = {"type": f"{delta.kind}-delta", delta.kind: delta.text}
+        shown = self._send({"event": "content-block-delta", "index": block.index, "delta": piece})
+        passed = str(shown["delta"].get(delta.kind) or "") if isinstance(shown, dict) else ""
+        block.passed += passed
+        return passed
+
+    def _end_texts(self) -> Iterator[BlockDelta]:
+        """End the blocks that the client will see closed: what they hold back belongs before what
+        follows.
+        """
+        for key in [key for key in self._open if key[0] != "call"]:
+            yield from self._end(key)
+
+    def _end(self, key: _Key) -> Iterator[BlockDelta]:
+        block = self._open.pop(key)
+        text = "".join(block.sent)
+        event = {"event": "content-block-finish", "index": block.index}
+        shown = self._send({**event, "content": _finished(block.first, text)})
+        if isinstance(shown, dict):
+            final = _text_in(shown["content"], text)
+            if final.startswith(block.passed) and final != block.passed:
+                yield block.first._replace(text=final.removeprefix(block.passed))
+
+    def _send(self, data: dict[str, object]) -> Any:
+        """Send an event of the message. After one that was refused, nothing more is shown."""
+        if self._refused:
+            return WITHHELD
+        self._refused = True
+        shown = self._transformers.send("messages", (data, self._metadata), self._namespace)
+        self._refused = False
+        return shown[0] if isinstance(shown, tuple) else WITHHELD
+
+
+def _start(delta: BlockDelta) -> dict[str, object]:
+    if delta.kind != "call":
+        return {"type": delta.kind, delta.kind: ""}
+    return {"type": "tool_call", "id": delta.id, "name": delta.name or "", "args": {}}
+
+
+def _finished(first: BlockDelta, text: str) -> dict[str, object]:
+    """Return a finished block as LangChain shows it to transformers."""
+    if first.kind != "call":
+        return {"type": first.kind, first.kind: text}
+    arguments = parse_arguments(text or "{}")
+    is_broken = not isinstance(arguments, dict)
+    return {
+        "type": "invalid_tool_call" if is_broken else "tool_call",
+        "id": first.id,
+        "name": first.name,
+        "args": text if is_broken else arguments,
+    }
+
+
+def _text_in(content: Mapping[str, object], text: str) -> str:
+    """Return the text of a finished block; `text`, as the model has spelled it, if it is the
+    same.
+    """
+    if (arguments := content.get("args")) is None:
+        return str(content.get("text") or content.get("reasoning") or "")
+    if isinstance(arguments, str):
+        return arguments
+    return text if arguments == parse_arguments(text or "{}") else dump_json(arguments)

@@ -1,0 +1,87 @@
+"""Holds the messages of nodes back until the hooks of middleware have seen them.
+
+`create_agent` runs the hooks of middleware as nodes behind the model (`after_model`), and a hook
+may rewrite or remove an answer. The output of nodes enters; it leaves when another node begins, as
+the hooks have left it.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from langchain_core.messages import BaseMessage
+
+from langgraph_agui.kernel.configs import graph_of
+from langgraph_agui.translate.repeated_messages import NodeOutput
+from langgraph_agui.translate.subagents import SubagentRun
+
+# What the names of the nodes of hooks end with, behind the name of their middleware.
+_HOOKS: Final = (".before_agent", ".before_model", ".after_model", ".after_agent")
+
+# Takes the output of a node when it may be seen.
+Emit = Callable[[NodeOutput], None]
+
+
+class _Held(NamedTuple):
+    output: NodeOutput
+    emit: Emit
+    subagent: SubagentRun | None
+
+
+class HeldOutput:
+    """The output of nodes that nobody has seen yet, by graph."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, list[_Held]] = {}
+
+    def hold(
+        self, output: NodeOutput, emit: Emit, subagent: SubagentRun | None, namespace: str
+    ) -> None:
+        """Hold the output of the task at `namespace`. It replaces messages of its graph that are
+        held already.
+        """
+        held = self._held.setdefault(graph_of(namespace), [])
+        held[:] = [one._replace(output=_changed(one.output, output)) for one in held]
+        held.append(_Held(output, emit, subagent))
+
+    def start_node(self, node: str, namespace: str) -> None:
+        """Emit what a graph holds, if this node of it is no hook."""
+        if not node.endswith(_HOOKS):
+            self._release([graph_of(namespace)])
+
+    def end_subagent(self, subagent: SubagentRun) -> None:
+        """Emit what the graphs of a subagent hold."""
+        self._release(
+            [
+                graph
+                for graph, held in self._held.items()
+                if any(one.subagent == subagent for one in held)
+            ]
+        )
+
+    def release(self) -> None:
+        """Emit all: nothing more runs."""
+        self._release([*self._held])
+
+    def drop(self) -> None:
+        """Forget all: the run has failed, and the hooks may not have seen it."""
+        self._held.clear()
+
+    def _release(self, graphs: list[str]) -> None:
+        for graph in graphs:
+            for one in self._held.pop(graph, ()):
+                one.emit(one.output)
+
+
+def _changed(held: NodeOutput, later: NodeOutput) -> NodeOutput:
+    """Return an output with the messages that a later one replaces, without those that it
+    removes.
+    """
+    new: dict[str | None, BaseMessage] = {message.id: message for message, _ in later.messages}
+    new.pop(None, None)
+    return held._replace(
+        messages=[
+            (new.get(message.id, message), copied)
+            for message, copied in held.messages
+            if message.id not in later.removed
+        ]
+    )

@@ -1,0 +1,192 @@
+"""Guardrails that rewrite an answer behind the model: `ClientOptions(hold_messages=True)`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+from ag_ui.core import ResumeEntry
+from langchain.agents import create_agent
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    AgentState,
+    HumanInTheLoopMiddleware,
+    PIIMiddleware,
+)
+from langchain_core.messages import AIMessage, RemoveMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.runtime import Runtime
+from langgraph.stream import StreamTransformer
+
+from langgraph_agui import ClientOptions, LangGraphAgent
+from tests.adapter.canary import CANARY, check_events
+from tests.adapter.models import Scripted, call
+from tests.adapter.streams import RecordedRun, record_run, run_input
+from tests.middleware.test_transformers import delegating, look, said
+from tests.threads.test_connect import connect
+
+
+def rewritten(state: Any) -> dict[str, Any] | None:
+    answer = state["messages"][-1]
+    if not isinstance(answer, AIMessage) or CANARY not in answer.text:
+        return None
+    return {"messages": [AIMessage(answer.text.replace(CANARY, "***"), id=answer.id)]}
+
+
+class AfterModel(AgentMiddleware[Any, Any]):
+    """Rewrites an answer."""
+
+    def after_model(self, state: AgentState[Any], runtime: Runtime) -> dict[str, Any] | None:
+        return rewritten(state)
+
+
+class AfterAgent(AgentMiddleware[Any, Any]):
+    """Rewrites the last answer."""
+
+    def after_agent(self, state: AgentState[Any], runtime: Runtime) -> dict[str, Any] | None:
+        return rewritten(state)
+
+
+class Replaces(AgentMiddleware[Any, Any]):
+    """Puts another message in the place of an answer."""
+
+    def after_model(self, state: AgentState[Any], runtime: Runtime) -> dict[str, Any] | None:
+        answer = state["messages"][-1]
+        if CANARY not in answer.text:
+            return None
+        return {"messages": [RemoveMessage(id=str(answer.id)), AIMessage("No.", id="other")]}
+
+
+class Refuses(AgentMiddleware[Any, Any]):
+    """Fails on an answer."""
+
+    def after_model(self, state: AgentState[Any], runtime: Runtime) -> dict[str, Any] | None:
+        if CANARY in state["messages"][-1].text:
+            raise RuntimeError("not this")
+        return None
+
+
+def holding(model: Any, *middleware: Any, hold: bool = True, **fields: Any) -> LangGraphAgent:
+    graph = create_agent(
+        model,
+        fields.pop("tools", []),
+        middleware=[*middleware],
+        checkpointer=InMemorySaver(),
+        **fields,
+    )
+    return LangGraphAgent(graph, clients=ClientOptions(hold_messages=hold))
+
+
+async def checked(agent: LangGraphAgent) -> RecordedRun:
+    recorded = await record_run(agent, run_input("Hi", thread="t"))
+    check_events(recorded.events)
+    shown = await connect(agent)
+    assert shown.messages == [
+        message for message in recorded.messages if message.subagent_run_id is None
+    ]
+    return recorded
+
+
+@pytest.mark.parametrize("middleware", [AfterModel, AfterAgent])
+@pytest.mark.parametrize("streams", [True, False])
+async def test_a_rewritten_answer(middleware: Any, streams: bool) -> None:
+    model = Scripted(["I am ", CANARY], disable_streaming=not streams)
+    recorded = await checked(holding(model, middleware()))
+    assert said(recorded) == recorded.messages[-1].content == "I am ***"
+
+
+async def test_without_the_option_it_is_seen() -> None:
+    agent = holding(Scripted(["I am ", CANARY]), AfterModel(), hold=False)
+    recorded = await record_run(agent, run_input("Hi", thread="t"))
+    assert CANARY in said(recorded)
+    assert recorded.messages[-1].content == "I am ***"
+
+
+async def test_an_answer_that_another_replaces() -> None:
+    recorded = await checked(holding(Scripted(["I am ", CANARY]), Replaces()))
+    assert said(recorded) == "No."
+
+
+async def test_an_answer_that_fails_the_run() -> None:
+    agent = holding(Scripted(["I am ", CANARY]), Refuses())
+    recorded = await record_run(agent, run_input("Hi", thread="t"))
+    check_events(recorded.events)
+    assert recorded.last.type == "RUN_ERROR"
+
+
+async def test_calls_and_results_in_their_order() -> None:
+    guard = PIIMiddleware("word", detector=CANARY, apply_to_output=True, apply_to_tool_results=True)
+    guard.transformers = ()  # as in LangChain versions that have none
+    model = Scripted(["I look. ", call("look", "c1", who="Ann")], ["Found ", CANARY])
+    recorded = await checked(holding(model, guard, tools=[look]))
+    assert said(recorded) == "I look. Found [REDACTED_WORD]"
+    assert recorded.of("TOOL_CALL_RESULT")[0].content == "Ann is [REDACTED_WORD]."
+    assert [message.role for message in recorded.messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+
+
+async def test_an_approval_shows_its_call() -> None:
+    model = Scripted(["I look. ", call("look", "c1", who="Ann")], ["Found."])
+    agent = holding(model, HumanInTheLoopMiddleware(interrupt_on={"look": True}), tools=[look])
+    recorded = await record_run(agent, run_input("Hi", thread="t"))
+    assert said(recorded) == "I look. "
+    (interrupt,) = recorded.last.outcome.interrupts
+    assert interrupt.tool_call_id == "c1"
+    answer = ResumeEntry(interrupt_id=interrupt.id, status="resolved", payload={"type": "approve"})
+    resumed = await record_run(agent, run_input(*recorded.messages, thread="t", resume=[answer]))
+    assert said(resumed) == "Found."
+    assert [message.role for message in resumed.messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+
+
+async def test_a_subagent() -> None:
+    inner = create_agent(Scripted(["I am ", CANARY]), [], middleware=[AfterModel()], name="helper")
+    model = Scripted([call("ask", "c1", task="Who?")], ["Thanks."])
+    recorded = await checked(holding(model, tools=[delegating(inner, "ask")]))
+    assert said(recorded) == "I am ***Thanks."
+
+
+class Slow(StreamTransformer):
+    """Asks somebody else about each event, which our stream does not wait for."""
+
+    before_builtins: ClassVar[bool] = True
+
+    def init(self) -> dict[str, Any]:
+        return {}
+
+    async def aprocess(self, event: Any) -> bool:
+        return True
+
+
+async def test_a_transformer_that_cannot_run_here_holds_messages_too(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    agent = holding(Scripted(["I am ", CANARY]), AfterModel(), hold=False, transformers=[Slow])
+    recorded = await checked(agent)
+    assert said(recorded) == "I am ***"
+    assert "Messages are held back" in caplog.text
+
+
+async def test_a_hook_that_jumps() -> None:
+    class Again(AgentMiddleware[Any, Any]):
+        """Lets the model try once more."""
+
+        def after_model(self, state: AgentState[Any], runtime: Runtime) -> Any:
+            answer = state["messages"][-1]
+            if CANARY not in answer.text:
+                return None
+            removed = RemoveMessage(id=str(answer.id))
+            return {"messages": [removed], "jump_to": "model"}
+
+        after_model.__can_jump_to__ = ["model"]  # type: ignore[attr-defined]  # noqa: RUF012
+
+    recorded = await checked(holding(Scripted(["I am ", CANARY], ["I am fine."]), Again()))
+    assert said(recorded) == "I am fine."

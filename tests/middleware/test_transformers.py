@@ -1,0 +1,336 @@
+"""What a graph's stream transformers hide, clients never see: not while it streams, not in the
+snapshot, not after a reload."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain.agents import AgentState, create_agent
+from langchain.agents.middleware import PIIMiddleware
+from langchain.tools import ToolRuntime
+from langchain_core.callbacks import adispatch_custom_event
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_stream_writer
+from langgraph.stream import StreamTransformer
+from langgraph.types import Command
+
+from langgraph_agui import LangGraphAgent, astream_agui
+from langgraph_agui.nodes import emit_state
+from tests.adapter.canary import CANARY, check_events
+from tests.adapter.graphs import chain_of, talker
+from tests.adapter.models import Scripted, call, text_chunk, thinking
+from tests.adapter.streams import RecordedRun, record_run, run_input
+from tests.threads.test_connect import connect
+
+LONG = "tell me more " * 30
+
+
+def pii(strategy: str = "redact", **fields: Any) -> PIIMiddleware:
+    """Middleware that hides the canary."""
+    given: dict[str, Any] = {
+        "apply_to_input": False,
+        "apply_to_output": True,
+        "apply_to_tool_results": True,
+        **fields,
+    }
+    return PIIMiddleware("word", detector=CANARY, strategy=strategy, **given)  # type: ignore[arg-type]
+
+
+def agent_of(model: Any, *middleware: Any, tools: Sequence[Any] = (), **fields: Any) -> Any:
+    return LangGraphAgent(
+        create_agent(
+            model, [*tools], middleware=[*middleware], checkpointer=InMemorySaver(), **fields
+        )
+    )
+
+
+async def checked(agent: LangGraphAgent) -> RecordedRun:
+    """A run that tells nothing, and a thread that looks the same after a reload."""
+    recorded = await record_run(agent, run_input("Hi", thread="t"))
+    check_events(recorded.events)
+    shown = await connect(agent)
+    check_events(shown.events)
+    assert shown.messages == [
+        message
+        for message in recorded.messages
+        if message.subagent_run_id is None and message.role != "activity"
+    ]
+    return recorded
+
+
+def said(recorded: RecordedRun) -> str:
+    return "".join(event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT"))
+
+
+@pytest.mark.parametrize("strategy", ["redact", "mask", "hash"])
+@pytest.mark.parametrize("streams", [True, False])
+async def test_text(strategy: str, streams: bool) -> None:
+    pieces = ["Write ", "to CANA", "RY7f", "3a, please. ", LONG, "And to ", CANARY]
+    model = Scripted(pieces, disable_streaming=not streams)
+    recorded = await checked(agent_of(model, pii(strategy)))
+    text = said(recorded)
+    assert text.startswith("Write to ")
+    assert LONG in text
+    assert text == recorded.messages[-1].content
+    assert recorded.last.outcome.type == "success"
+    if streams:  # as soon as it may be
+        assert len(recorded.of("TEXT_MESSAGE_CONTENT")) > 1
+
+
+async def test_reasoning_and_text_stay_in_order() -> None:
+    answer = [
+        thinking(f"He is {CANARY[:5]}", 0),
+        thinking(f"{CANARY[5:]}, so", 0),
+        thinking(index=0, signature="s"),
+        text_chunk("Dear ", 1),
+        text_chunk(CANARY, 1),
+    ]
+    recorded = await checked(agent_of(Scripted(answer), pii()))
+    assert [message.role for message in recorded.messages] == ["user", "reasoning", "assistant"]
+    assert recorded.messages[1].content == "He is [REDACTED_WORD], so"
+    assert recorded.messages[2].content == "Dear [REDACTED_WORD]"
+
+
+@tool
+def look(who: str) -> str:
+    """Look somebody up."""
+    return f"{who} is {CANARY}."
+
+
+def asking(*, streams: bool = True) -> Scripted:
+    return Scripted(
+        ["I look. ", call("look", "c1", who=f"{CANARY} or so")],
+        ["Found."],
+        disable_streaming=not streams,
+    )
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_arguments_and_results(streams: bool) -> None:
+    recorded = await checked(agent_of(asking(streams=streams), pii(), tools=[look]))
+    (args,) = recorded.of("TOOL_CALL_ARGS")
+    assert args.delta == '{"who": "[REDACTED_WORD] or so"}'
+    (result,) = recorded.of("TOOL_CALL_RESULT")
+    assert result.content == "[REDACTED_WORD] or so is [REDACTED_WORD]."
+    assert said(recorded) == "I look. Found."
+
+
+async def test_arguments_that_need_nothing_stay_as_they_are() -> None:
+    spelled = '{ "who" : "Ann" }'
+    answer = call("look", "c1")
+    answer.tool_call_chunks[0]["args"] = spelled
+    recorded = await record_run(
+        agent_of(Scripted([answer], ["Found."]), pii(), tools=[look]), run_input("Hi", thread="t")
+    )
+    assert recorded.of("TOOL_CALL_ARGS")[0].delta == spelled
+    assert recorded.of("REASONING_ENCRYPTED_VALUE") == []
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_a_run_that_is_blocked_fails_and_tells_nothing(streams: bool) -> None:
+    pieces = ["Write to ", CANARY, " now"]
+    agent = agent_of(Scripted(pieces, disable_streaming=not streams), pii("block"))
+    recorded = await record_run(agent, run_input("Hi", thread="t"))
+    check_events(recorded.events)
+    assert recorded.last.code == "graph_error"
+    shown = await connect(agent)
+    check_events(shown.events)
+
+
+async def test_a_blocked_result() -> None:
+    agent = agent_of(asking(), pii("block", apply_to_output=False), tools=[look])
+    recorded = await record_run(agent, run_input("Hi", thread="t"))
+    check_events(recorded.events)
+    check_events((await connect(agent)).events)
+    assert recorded.last.type == "RUN_ERROR"
+
+
+# -- other data ------------------------------------------------------------------------------------
+
+
+class Noted(AgentState[Any]):
+    note: str
+
+
+@tool
+async def write(who: str, runtime: ToolRuntime) -> Command[Any]:
+    """Write a note."""
+    get_stream_writer()({"custom": CANARY})
+    runtime.emit_output_delta(f"{CANARY} " * 40)
+    await adispatch_custom_event("seen", {"who": CANARY})
+    emit_state({"note": f"first {CANARY}"})
+    message = ToolMessage("Written.", tool_call_id=runtime.tool_call_id)
+    return Command(update={"note": f"then {CANARY}", "messages": [message]})
+
+
+class HidesCustom(StreamTransformer):
+    """Hides the canary in the custom stream."""
+
+    before_builtins: ClassVar[bool] = True
+
+    def init(self) -> dict[str, Any]:
+        return {}
+
+    def process(self, event: Any) -> bool:
+        if event["method"] == "custom":
+            event["params"]["data"] = replaced(event["params"]["data"])
+        return True
+
+
+def replaced(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace(CANARY, "***")
+    if isinstance(value, dict):
+        return {key: replaced(inner) for key, inner in value.items()}
+    return value
+
+
+async def test_state_custom_events_and_output() -> None:
+    model = Scripted([call("write", "c1", who="Ann")], ["Done."])
+    agent = agent_of(model, pii(), tools=[write], state_schema=Noted, transformers=[HidesCustom])
+    recorded = await checked(agent)
+    assert recorded.state == {"note": "then [REDACTED_WORD]"}
+    values = [event.value for event in recorded.of("CUSTOM")]
+    assert sorted(values, key=str) == [{"custom": "***"}, {"who": "***"}]
+
+
+async def test_a_client_that_sends_the_state_back_changes_nothing() -> None:
+    model = Scripted([call("write", "c1", who="Ann")], ["Done."])
+    agent = agent_of(model, pii(), tools=[write], state_schema=Noted, transformers=[HidesCustom])
+    recorded = await record_run(agent, run_input("Hi", thread="t"))
+    again = run_input(*recorded.messages, "And?", thread="t", state=recorded.state)
+    assert (await record_run(agent, again)).last.outcome.type == "success"
+    kept = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})  # type: ignore[attr-defined]
+    assert kept.values["note"] == f"then {CANARY}"
+
+
+# -- other transformers ----------------------------------------------------------------------------
+
+
+class Pieces(StreamTransformer):
+    """Knows pieces of messages only, and no whole ones."""
+
+    before_builtins: ClassVar[bool] = True
+
+    def init(self) -> dict[str, Any]:
+        return {}
+
+    def process(self, event: Any) -> bool:
+        if event["method"] != "messages" or not isinstance(event["params"]["data"][0], dict):
+            return True
+        data = event["params"]["data"][0]
+        for part in (data.get("delta"), data.get("content")):
+            if isinstance(part, dict) and isinstance(part.get("text"), str):
+                part["text"] = part["text"].upper()
+        return True
+
+
+class Silent(Pieces):
+    """Hides whole messages."""
+
+    def process(self, event: Any) -> bool:
+        return bool(event["method"] != "messages")
+
+
+class Late(Pieces):
+    """Only looks: it runs behind LangGraph's own."""
+
+    before_builtins: ClassVar[bool] = False
+    seen: ClassVar[list[Any]] = []
+
+    def process(self, event: Any) -> bool:
+        self.seen.append(event)
+        return True
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_pieces_and_whole_messages_look_the_same(streams: bool) -> None:
+    model = Scripted(["good ", "day"], disable_streaming=not streams)
+    agent = agent_of(model, transformers=[Pieces])
+    recorded = await checked(agent)
+    assert said(recorded) == recorded.messages[-1].content == "GOOD DAY"
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_a_message_may_be_hidden_as_a_whole(streams: bool) -> None:
+    model = Scripted(["good ", CANARY], disable_streaming=not streams)
+    recorded = await record_run(agent_of(model, transformers=[Silent]), run_input("Hi", thread="t"))
+    check_events(recorded.events)
+    assert said(recorded) == ""
+
+
+async def test_those_that_only_look_do_not_run() -> None:
+    await record_run(agent_of(Scripted(["a"]), transformers=[Late]), run_input("Hi", thread="t"))
+    assert Late.seen == []
+
+
+# -- graphs inside ---------------------------------------------------------------------------------
+
+
+def delegating(inner: Any, name: str) -> Any:
+    @tool(name)
+    async def delegate(task: str) -> str:
+        """Delegate."""
+        result = await inner.ainvoke({"messages": [("user", task)]})
+        return str(result["messages"][-1].text)
+
+    return delegate
+
+
+@pytest.mark.parametrize("own", [True, False])
+async def test_a_subagent(own: bool) -> None:
+    """Its own transformers hide what it says, and so do those of the agent around it."""
+    speaks = Scripted(["I am ", CANARY])
+    inner = create_agent(speaks, [], middleware=[pii()] if own else [], name="helper")
+    model = Scripted([call("ask", "c1", task="Who?")], ["Thanks."])
+    outer = [] if own else [pii()]
+    recorded = await checked(agent_of(model, *outer, tools=[delegating(inner, "ask")]))
+    assert "I am [REDACTED_WORD]" in said(recorded)
+    assert recorded.of("SUBAGENT_STARTED")
+
+
+@pytest.mark.parametrize("shares", [True, False])
+async def test_an_agent_that_is_a_node(shares: bool) -> None:
+    inner = create_agent(Scripted(["I am ", CANARY]), [], middleware=[pii()], name="helper")
+    graph = chain_of(inner if shares else talker(Scripted(["Hello"])), inner)
+    agent = LangGraphAgent(graph)
+    recorded = await record_run(agent, run_input("Hi", thread="t"))
+    check_events(recorded.events)
+
+
+async def test_any_runnable() -> None:
+    graph = create_agent(Scripted(["I am ", CANARY]), [], middleware=[pii()])
+    given = run_input("Hi", thread="t")
+    events = [event async for event in astream_agui(graph, {"messages": [("user", "Hi")]}, given)]
+    check_events(events)
+
+
+# -- LangGraph's own v3 stream is the measure ------------------------------------------------------
+
+
+async def v3_text(graph: Any) -> str:
+    """The text of the last message of a run, as LangGraph's own stream shows it."""
+    run = await graph.astream_events({"messages": [("user", "Hi")]}, version="v3")
+    texts = [str(await message.text) async for message in run.messages]
+    return texts[-1]
+
+
+@given(
+    st.lists(
+        st.sampled_from(["word ", CANARY, CANARY[:4], CANARY[4:], LONG, "é😀", "\n"]), min_size=1
+    ),
+    st.sampled_from(["redact", "mask", "hash"]),
+)
+async def test_clients_see_what_the_v3_stream_shows(pieces: list[str], strategy: str) -> None:
+    def graph() -> Any:
+        return create_agent(Scripted(pieces), [], middleware=[pii(strategy)])
+
+    recorded = await record_run(LangGraphAgent(graph()), run_input("Hi", thread="t"))
+    check_events(recorded.events)
+    assert said(recorded) == await v3_text(graph())
