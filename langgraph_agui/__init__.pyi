@@ -39,6 +39,7 @@ from .nodes import state_update as state_update
 from .options import Approval as Approval
 from .options import ApprovalOptions as ApprovalOptions
 from .options import ClientOptions as ClientOptions
+from .options import Question as Question
 from .options import ReasoningOptions as ReasoningOptions
 from .options import RunLimits as RunLimits
 from .options import StateOptions as StateOptions

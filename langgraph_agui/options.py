@@ -367,6 +367,66 @@ class Approval:
 OnAnswer: TypeAlias = Callable[[Approval], Awaitable[object] | object]
 
 
+def _unchanged(value: object) -> object:
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """The question in the value of an `interrupt()`, as clients see it and answer it.
+
+    A question with `decisions` is an approval: a client may answer it in each form of an approval
+    (guides/approvals.md).
+
+    Args:
+        message: The question, for people.
+        reason: Why the graph asks: `tool_call`, `input_required`, `confirmation`, or
+            `namespace:name`.
+        response_schema: The JSON Schema of answers. An answer that breaks it is refused. That of an
+            approval is made of its `decisions`, unless it is given.
+        tool: The tool whose call the question is about. An approval names its tool.
+        args: The arguments of that call.
+        tool_call_id: The call. By default, the open call of `tool` with these `args`, where it is
+            known which one it is.
+        decisions: The decisions that the graph takes: some of `approve`, `edit`, `reject` and
+            `respond`. None if the question is no approval.
+        decode: Takes an answer as the client sent it. Returns one that has the graph's own form as
+            a decision of LangChain, or as `response_schema` has it, and others unchanged.
+        encode: Takes a valid answer, and returns the value to resume the graph with. The answer to
+            an approval is a decision of LangChain: `{"type": "approve"}`, for example. If this
+            function or `decode` raises `ValueError`, the answer is refused.
+        if_cancelled: The value to resume the graph with if the client cancels. By default, an
+            approval is rejected if it takes that, and any other pause is abandoned.
+        expires_at: Until when it may be answered (ISO 8601).
+        metadata: More that clients see.
+
+    Raises:
+        ValueError: There are decisions, and no `tool`.
+    """
+
+    message: str | None = None
+    reason: str = "input_required"
+    response_schema: Mapping[str, object] | None = None
+    tool: str | None = None
+    args: Mapping[str, object] | None = None
+    tool_call_id: str | None = None
+    decisions: Sequence[str] | None = None
+    decode: Callable[[object], object] = _unchanged
+    encode: Callable[[object], object] = _unchanged
+    if_cancelled: object = None
+    expires_at: str | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.decisions is not None and self.tool is None:
+            raise ValueError("A Question with decisions is about a call: expected its tool")
+
+
+# Takes the value of an interrupt, as JSON data. Returns its question; None if the value has another
+# form.
+QuestionForm: TypeAlias = Callable[[object], Question | None]
+
+
 @_option_group()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalOptions:
@@ -384,6 +444,9 @@ class ApprovalOptions:
             before AG-UI 1.0, and the outcome for others. Answers are taken in each form.
         when_paused: Whether a new user message is refused while interrupts are open, or cancels all
             of them and runs.
+        forms: The forms of your own questions. Each takes the value of an interrupt, as JSON data,
+            and returns its `Question`, or None if the value has another form. The first that
+            returns one is used; after them come the forms that the library knows.
 
     Raises:
         TypeError: An option is of another type.
@@ -394,9 +457,12 @@ class ApprovalOptions:
     on_answer: OnAnswer | None = None
     ask_by: AskBy = "auto"
     when_paused: WhenPaused = "refuse"
+    forms: Sequence[QuestionForm] = ()
 
     def __post_init__(self) -> None:
         _check_fields(self)
+        if not all(map(callable, self.forms)):
+            raise TypeError("ApprovalOptions.forms is a list of functions")
         timeout = seconds(self.timeout)
         if timeout is not None and not timeout >= 0:
             raise ValueError(f"ApprovalOptions.timeout must be 0 or more, not {self.timeout!r}")

@@ -18,7 +18,7 @@ FILES = {path.name for path in PACKAGE.rglob("*.py")} | {
 LENGTHS = {
     "A token": 13,
     "A history": 19,
-    "An answer to an interrupt": 23,
+    "An answer to an interrupt": 24,  # the forms of questions are a table
     "A state change": 14,
     "A run joined from another worker": 21,
     "A RemoteAgent node": 26,

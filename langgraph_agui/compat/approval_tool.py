@@ -73,12 +73,12 @@ def _answer(message: agui.ToolMessage, approval_id: str) -> agui.ResumeEntry:
         payload = clean_json(parse_json(text_of(message.content)))
     except (ProtocolError, ValueError):
         payload = None
-    if not isinstance(payload, dict):
+    if not isinstance(payload, dict | list):
         raise RunInputError(
             ErrorCode.INTERRUPT_INVALID,
             f"The result for approval {approval_id!r} is no JSON object.",
         )
-    if payload.pop("approval_id", approval_id) != approval_id:
+    if isinstance(payload, dict) and payload.pop("approval_id", approval_id) != approval_id:
         raise RunInputError(
             ErrorCode.INTERRUPT_INVALID,
             f"The result for approval {approval_id!r} names another one.",

@@ -47,15 +47,15 @@ def show_to_pages(requests: Iterable[InterruptRequest]) -> None:
     """
     for request in requests:
         shown, action = request.interrupt, request.action
-        if action is None:
-            value = (shown.metadata or {})[VALUE]
-            shown.metadata = {"langgraph": {"raw": value}, **(shown.metadata or {})}
-            shown.message = _question_in(value) or shown.message
-        elif "reject" in action.allowed and shown.response_schema is not None:
-            shown.response_schema["properties"][_REASON] = {
-                "type": "string",
-                "description": "The same as `message`.",
-            }
+        metadata = shown.metadata or {}
+        if VALUE in metadata:
+            shown.metadata = {"langgraph": {"raw": metadata[VALUE]}, **metadata}
+            shown.message = _question_in(metadata[VALUE]) or shown.message
+        schema = shown.response_schema
+        if action is not None and "reject" in action.allowed and schema is not None:
+            text = {"type": "string", "description": "The same as `message`."}
+            properties = {**schema.get("properties", {}), _REASON: text}
+            shown.response_schema = {**schema, "properties": properties}
 
 
 def with_message(
@@ -138,7 +138,7 @@ def command_answers(run_input: RunAgentInput, pending: PendingInterrupts) -> Com
     command = props.get("command") if isinstance(props, Mapping) else None
     if not isinstance(command, Mapping) or command.get("resume") is None or run_input.resume:
         return None
-    asked = groupby(pending.requests, lambda one: one.batch or first_id(one.id))
+    asked = groupby(pending.requests, _question_id)
     groups = {key: [*group] for key, group in asked}
     entries = _answers(command["resume"], command.get("interruptEvent"), groups)
     sent = ResumeEntry(
@@ -147,6 +147,13 @@ def command_answers(run_input: RunAgentInput, pending: PendingInterrupts) -> Com
         payload=[to_jsonable(command), [message.id for message in run_input.messages]],
     )
     return CommandAnswers(entries, fingerprint([sent]))
+
+
+def _question_id(request: InterruptRequest) -> str:
+    """Return the id of the question that a client of before is asked: that of LangGraph's
+    interrupt, or of a breakpoint.
+    """
+    return first_id(request.id) if request.batch is None else request.graph_id
 
 
 # The open requests by the ids of LangGraph's interrupts, as they were asked first.
@@ -251,12 +258,9 @@ def _entries(group: Sequence[InterruptRequest], answer: object, named: str) -> l
     again = named.removeprefix(first_id(named))  # which asking of the question is answered
     first = group[0]
     parsed = _loaded(answer, first) if first.action is None else _parsed(answer)
-    answers: list[object] = [parsed]
-    if first.batch is not None and isinstance(parsed, Mapping):
-        decisions = parsed.get("decisions")
-        answers = decisions if isinstance(decisions, list) else answers
-    if first.batch is not None and len(answers) != len(group):
-        message = f"Expected {len(group)} decisions, got {len(answers)}."
+    answers = first.payloads(parsed)
+    if len(answers) != len(group):
+        message = f"Expected {len(group)} answers, got {len(answers)}."
         raise RunInputError(ErrorCode.INTERRUPT_INVALID, message)
     return [
         ResumeEntry(interrupt_id=first_id(request.id) + again, status="resolved", payload=payload)
@@ -265,11 +269,11 @@ def _entries(group: Sequence[InterruptRequest], answer: object, named: str) -> l
 
 
 def _parsed(answer: object) -> object:
-    """Return an approval's answer. Pages may send an object as JSON text; the text `true` approves
-    nothing.
+    """Return an approval's answer. Pages may send an object or a list as JSON text; the text `true`
+    approves nothing.
     """
     parsed = _json_of(answer)
-    return parsed if isinstance(parsed, dict) else answer
+    return parsed if isinstance(parsed, dict | list) else answer
 
 
 def _loaded(answer: object, request: InterruptRequest) -> object:
@@ -280,7 +284,7 @@ def _loaded(answer: object, request: InterruptRequest) -> object:
     loaded = _json_of(answer)
     if loaded is None:
         return answer
-    if request.schema is None:
+    if request.question.response_schema is None:
         return loaded
     try:
         request.read(answer)

@@ -6,13 +6,13 @@ arguments in the request, and counts once.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ag_ui.core import ResumeEntry, RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
-from langgraph_agui.interrupts.decisions import Decision, log_approval, rejection
+from langgraph_agui.interrupts.decisions import Decision, log_approval
 from langgraph_agui.interrupts.pauses import InterruptRequest, PendingInterrupts
 from langgraph_agui.kernel.aio import awaited
 from langgraph_agui.kernel.errors import CodedError, ErrorCode, RunInputError
@@ -96,7 +96,13 @@ def resolve(entries: Sequence[ResumeEntry], pending: PendingInterrupts) -> Resol
         RunInputError: A request is answered twice, unknown, left out or expired, or its answer does
             not fit.
     """
-    answers = _by_request(entries, pending)
+    try:
+        return _resolution(_by_request(entries, pending), pending)
+    except InvalidAnswer as error:
+        raise RunInputError(ErrorCode.INTERRUPT_INVALID, str(error)) from error
+
+
+def _resolution(answers: Mapping[str, ResumeEntry], pending: PendingInterrupts) -> Resolution:
     decisions = [
         (request, answers[request.id], _decide(request, answers[request.id]))
         for request in pending.requests
@@ -112,15 +118,13 @@ def resolve(entries: Sequence[ResumeEntry], pending: PendingInterrupts) -> Resol
             )
             raise RunInputError(ErrorCode.INTERRUPT_INVALID, message)
         return Resolution(abandoned=True, decisions=decisions)
-    values: dict[str, object] = {}
-    batches: dict[str, list[object]] = {}
+    by_interrupt: dict[str, list[tuple[InterruptRequest, object]]] = {}
     for request, _, decision in decisions:
-        if request.batch is None:
-            values[request.graph_id] = decision.value
-        else:
-            batches.setdefault(request.batch, []).append(decision.value)
-    for batch, in_order in batches.items():
-        values[batch] = {"decisions": in_order}
+        by_interrupt.setdefault(request.graph_id, []).append((request, decision.value))
+    values = {
+        graph_id: answered[0][0].resume_value([value for _, value in answered])
+        for graph_id, answered in by_interrupt.items()
+    }
     return Resolution(values, decisions=decisions)
 
 
@@ -146,16 +150,12 @@ def _by_request(
 
 def _decide(request: InterruptRequest, entry: ResumeEntry) -> Decision:
     if entry.status == "cancelled":
-        takes_rejection = request.action is not None and "reject" in request.action.allowed
-        return rejection() if takes_rejection else request.if_cancelled or Decision("cancel", {})
+        return request.cancel()
     if has_expired(request.interrupt):
         raise RunInputError(
             ErrorCode.INTERRUPT_EXPIRED, f"The interrupt {request.id!r} can only be cancelled now."
         )
-    try:
-        return request.read(entry.payload)
-    except InvalidAnswer as error:
-        raise RunInputError(ErrorCode.INTERRUPT_INVALID, str(error)) from error
+    return request.read(entry.payload)
 
 
 # -- answers that are sent again -----------------------------------------------------------------

@@ -149,9 +149,10 @@ def _decision_in(
     if isinstance(answer, _Answer):
         if not answer.approved:
             return rejection(answer.message)
-        if answer.editedArgs is None or answer.editedArgs == action.args:
+        edited = answer.editedArgs
+        if edited is None or (edited == action.args and "approve" in action.allowed):
             return Decision("approve", {"type": "approve"})
-        return _edit(action, answer.editedArgs)
+        return _edit(action, edited)
     if answer.approved not in (None, answer.type in APPROVING):
         raise InvalidAnswer(
             f"The answer about {action.name!r} contradicts itself: {answer.type}, approved or not."

@@ -5,35 +5,39 @@ run, `connect` and the check of a resume all read it here, so a client can answe
 it was shown, and no others.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from ag_ui.core import Interrupt
 from langchain_core.messages import ToolCall
 from langchain_core.runnables import RunnableConfig
-from langchain_core.utils.json_schema import dereference_refs
 from langgraph.types import Interrupt as GraphInterrupt
 from langgraph.types import PregelTask, StateSnapshot
-from pydantic import BaseModel, Field, StrictStr, TypeAdapter, ValidationError
 
 from langgraph_agui.graphs.adapter import GraphAdapter, InterruptHolder
 from langgraph_agui.interrupts.decisions import (
-    ALL_DECISIONS,
     Action,
     Decision,
     answer_schema,
     read_decision,
+    rejection,
 )
+from langgraph_agui.interrupts.forms import Questions, questions_in
 from langgraph_agui.interrupts.used_answers import ANSWERED, UsedAnswers, graph_id
 from langgraph_agui.kernel.aio import Duration, seconds
 from langgraph_agui.kernel.configs import subagent_run_id
+from langgraph_agui.kernel.quoting import quoted
+from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.messages.content import unanswered_calls
 from langgraph_agui.messages.extract import extract_messages
-from langgraph_agui.nodes import CANCELLED
+from langgraph_agui.options import Question, QuestionForm
 from langgraph_agui.protocol.json import to_jsonable
-from langgraph_agui.protocol.response_schema import check_schema
+from langgraph_agui.protocol.response_schema import InvalidAnswer, check_schema
+
+logger = run_logger(__name__)
 
 # Returns the part of a graph's value that a client may see, as JSON data.
 Redact: TypeAlias = Callable[[object], object]
@@ -45,9 +49,6 @@ VALUE = "value"
 BREAKPOINT = "langgraph:breakpoint"
 
 _BREAKPOINT_DECISIONS = ("approve", "reject")
-# any other is `framework:name`
-_AGUI_REASONS = frozenset({"tool_call", "input_required", "confirmation"})
-_MESSAGE_KEYS = ("message", "question", "description")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +57,15 @@ class InterruptRequest:
 
     Attributes:
         interrupt: The request as AG-UI has it.
-        action: The call to be approved; None where the answer goes to the graph as it is.
-        schema: The JSON Schema under which LangGraph takes the answer, if it publishes one.
-        if_cancelled: The decision if the client cancels, where the graph asked to be resumed then.
-        batch: The id of the LangGraph interrupt, if that takes the answers to several requests.
+        question: The question; it knows which answers it takes.
+        action: The call to be approved; None where the question is no approval.
+        batch: All questions of its LangGraph interrupt, if that takes the answers to several.
     """
 
     interrupt: Interrupt
+    question: Question
     action: Action | None = None
-    schema: Mapping[str, object] | None = None
-    if_cancelled: Decision | None = None
-    batch: str | None = None
+    batch: Questions | None = None
 
     @property
     def id(self) -> str:
@@ -80,12 +79,55 @@ class InterruptRequest:
 
     def read(self, payload: object) -> Decision:
         """Return the decision in a payload. Raises `InvalidAnswer` if the payload does not fit."""
-        if self.action is None:
-            check_schema(payload, self.schema, self.interrupt.message or self.id)
-            return Decision("answer", payload)
-        decision = read_decision(payload, self.action)
-        check_schema(decision.value, self.schema, self.action.name)
-        return decision
+        if self.batch is not None and len(self.batch.asked) == 1:
+            payloads = self.payloads(payload)
+            payload = payloads[0] if len(payloads) == 1 else payload
+        with self._refusing():
+            payload = self.question.decode(payload)
+            if self.action is not None:
+                return self._encoded(read_decision(payload, self.action))
+            check_schema(payload, self.question.response_schema, self._subject)
+            return self._encoded(Decision("answer", payload))
+
+    def cancel(self) -> Decision:
+        """Return the decision of a client that cancels. Raises as `read` does."""
+        if self.question.if_cancelled is not None:
+            return Decision("reject", self.question.if_cancelled)
+        if self.action is None or "reject" not in self.action.allowed:
+            return Decision("cancel", {})
+        with self._refusing():
+            return self._encoded(rejection())
+
+    def payloads(self, answer: object) -> list[object]:
+        """Return the payloads in an answer to all questions of its LangGraph interrupt."""
+        payloads = self.batch.split(answer) if self.batch is not None else None
+        return [answer] if payloads is None else payloads
+
+    def resume_value(self, values: list[object]) -> object:
+        """Return the value to resume with, of the values for all questions of its LangGraph
+        interrupt. Raises `InvalidAnswer` if LangGraph would not take it.
+        """
+        if self.batch is None:
+            return values[0]
+        value = self.batch.join(values)
+        check_schema(value, self.batch.schema, self._subject)
+        return value
+
+    @property
+    def _subject(self) -> str:
+        return self.action.name if self.action is not None else self.interrupt.message or self.id
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Refuse an answer that the question's own functions refuse."""
+        try:
+            yield
+        except ValueError as error:
+            logger.info("The answer to %s was refused: %s", quoted(self._subject), error)
+            raise InvalidAnswer(f"The answer to {self._subject!r} is malformed.") from error
+
+    def _encoded(self, decision: Decision) -> Decision:
+        return replace(decision, value=self.question.encode(decision.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,27 +158,25 @@ class PendingInterruptReader:
         redact: Returns the part of a value that a client may see.
         timeout: For how long a request may be answered; None for ever. A request with an expiry of
             its own keeps it.
+        forms: The forms of the application's own questions.
     """
 
     graph: GraphAdapter
     messages_key: str = "messages"
     redact: Redact = to_jsonable
     timeout: Duration | None = None
+    forms: Sequence[QuestionForm] = ()
 
     async def read(self, stored: StateSnapshot, config: RunnableConfig) -> PendingInterrupts:
         """Return the interrupts that a thread waits for, by its checkpoint."""
         if not stored.tasks:
             return PendingInterrupts()
         used = UsedAnswers(await self.graph.load_records(stored))
-        if any(_has_used_approval(task, stored) for task in stored.tasks if task.error is not None):
+        failed_tasks = [task for task in stored.tasks if task.error is not None]
+        if any(self._has_used_approval(task, stored) for task in failed_tasks):
             # LangGraph would run the failed task again, beside the open ones
             return PendingInterrupts(used=used)
-        failed = {
-            interrupt.id
-            for task in stored.tasks
-            if task.error is not None
-            for interrupt in task.interrupts
-        }
+        failed = {interrupt.id for task in failed_tasks for interrupt in task.interrupts}
         if failed:
             failed -= await self.graph.reopened_interrupts(config, stored)
         waiting = [interrupt for interrupt in stored.interrupts if interrupt.id not in failed]
@@ -153,7 +193,8 @@ class PendingInterruptReader:
             inner = (
                 extract_messages(holder.values, self.messages_key) if holder.namespace else messages
             )
-            for request in interrupt_requests(interrupt, unanswered_calls(inner), self.redact):
+            calls = unanswered_calls(inner)
+            for request in interrupt_requests(interrupt, calls, self.redact, self.forms):
                 request.interrupt.id = used.next_id(request.id)
                 request.interrupt.subagent_run_id = _subagent_at(holder.namespace, stored)
                 self._set_expiry(request.interrupt, holder.created_at)
@@ -174,24 +215,28 @@ class PendingInterruptReader:
             metadata={"next": list(nodes)},
         )
         self._set_expiry(interrupt, stored.created_at)
-        request = InterruptRequest(interrupt, Action(name, allowed=_BREAKPOINT_DECISIONS))
+        question = Question(tool=name, decisions=_BREAKPOINT_DECISIONS)
+        request = InterruptRequest(interrupt, question, Action(name, allowed=_BREAKPOINT_DECISIONS))
         return PendingInterrupts([request], at_breakpoint=True, used=used)
+
+    def _has_used_approval(self, failed: PregelTask, stored: StateSnapshot) -> bool:
+        """Return whether a failed task may have run an approved call.
+
+        The approval was asked for by the task itself, or was given before the superstep.
+        """
+        if not failed.interrupts:
+            return ANSWERED in (stored.metadata or {})
+        return any(
+            request.action is not None
+            for interrupt in failed.interrupts
+            for request in interrupt_requests(interrupt, (), self.redact, self.forms)
+        )
 
     def _set_expiry(self, interrupt: Interrupt, since: str | None) -> None:
         timeout = seconds(self.timeout)
         if timeout is not None and interrupt.expires_at is None and since is not None:
             end = datetime.fromisoformat(since) + timedelta(seconds=timeout)
             interrupt.expires_at = end.isoformat()
-
-
-def _has_used_approval(failed: PregelTask, stored: StateSnapshot) -> bool:
-    """Return whether a failed task may have run an approved call.
-
-    The approval was asked for by the task itself, or was given before the superstep.
-    """
-    if not failed.interrupts:
-        return ANSWERED in (stored.metadata or {})
-    return any(_approval_in(interrupt.value) is not None for interrupt in failed.interrupts)
 
 
 def _subagent_at(namespace: str, stored: StateSnapshot) -> str | None:
@@ -206,29 +251,91 @@ def _subagent_at(namespace: str, stored: StateSnapshot) -> str | None:
 
 
 def interrupt_requests(
-    interrupt: GraphInterrupt, calls: Sequence[ToolCall], redact: Redact
+    interrupt: GraphInterrupt,
+    calls: Sequence[ToolCall],
+    redact: Redact,
+    forms: Sequence[QuestionForm] = (),
 ) -> list[InterruptRequest]:
     """Return the requests in a LangGraph interrupt.
 
     Args:
-        interrupt: An `interrupt()` of a node or a tool, or one of LangChain's
-            `HumanInTheLoopMiddleware`.
-        calls: The open calls of the graph that paused: a batched approval does not name the calls
-            that it is about.
+        interrupt: An `interrupt()` of a node or a tool.
+        calls: The open calls of the graph that paused: not every question names the call that it is
+            about.
         redact: Returns the part of a value that a client may see.
+        forms: The forms of the application's own questions.
     """
     value = redact(interrupt.value)
-    approval = _approval_in(interrupt.value)
-    if isinstance(approval, _ToolApproval):
-        requests = [_per_call(interrupt, approval, redact)]
-    elif approval is not None and len(approval.action_requests) == len(approval.review_configs):
-        requests = _batched(interrupt.id, approval, calls, redact)
+    asked = questions_in(interrupt, value, forms)
+    if isinstance(asked, Question):
+        [call_id] = _find_calls([asked], calls)
+        requests = [_request(interrupt.id, asked, call_id, redact)]
     else:
-        return [_plain(interrupt, value)]
-    # a graph's own, with more than the middleware's
-    if value_of([request.interrupt for request in requests]) != value:
+        requests = [
+            _request(f"{interrupt.id}:{number}", question, call_id, redact, asked)
+            for number, (question, call_id) in enumerate(
+                zip(asked.asked, _find_calls(asked.asked, calls), strict=True)
+            )
+        ]
+    # The metadata of the middleware's approvals hold all of its value in parts.
+    if requests[0].action is None or value_of([request.interrupt for request in requests]) != value:
         requests[0].interrupt.metadata = {**(requests[0].interrupt.metadata or {}), VALUE: value}
     return requests
+
+
+def _request(
+    request_id: str,
+    question: Question,
+    call_id: str | None,
+    redact: Redact,
+    batch: Questions | None = None,
+) -> InterruptRequest:
+    """Return a question as a client sees it, about the call with this id."""
+    interrupt = Interrupt(
+        id=request_id,
+        reason=question.reason,
+        message=question.message,
+        tool_call_id=call_id,
+        response_schema=(
+            dict(question.response_schema) if question.response_schema is not None else None
+        ),
+        expires_at=question.expires_at,
+        metadata=dict(question.metadata) or None,
+    )
+    if question.decisions is None:
+        return InterruptRequest(interrupt, question, batch=batch)
+    action = Action(question.tool or "", question.args or {}, call_id, tuple(question.decisions))
+    interrupt.message = question.message or f"May {action.name} run?"
+    if interrupt.response_schema is None:
+        interrupt.response_schema = answer_schema(action.allowed)
+    interrupt.metadata = {
+        **question.metadata,
+        "name": action.name,
+        "args": redact(action.args),
+        "allowedDecisions": list(action.allowed),
+    }
+    return InterruptRequest(interrupt, question, action, batch)
+
+
+def _find_calls(questions: Sequence[Question], calls: Sequence[ToolCall]) -> list[str | None]:
+    """Return the ids of the calls that questions are about, by tool and arguments.
+
+    None where several calls look the same and not all of them are asked about.
+    """
+    ids: list[str | None] = []
+    for number, question in enumerate(questions):
+        call = (question.tool, question.args)
+        alike = [
+            one["id"]
+            for one in calls
+            if one["name"] == question.tool and question.args in (None, one["args"])
+        ]
+        # Each question is about a call of its own, unless it does not name the arguments.
+        same = [at for at, one in enumerate(questions) if (one.tool, one.args) == call]
+        same = same if question.args is not None else [number]
+        found = alike[same.index(number)] if len(alike) == len(same) else None
+        ids.append(question.tool_call_id or found)
+    return ids
 
 
 def value_of(asked: Sequence[Interrupt]) -> object:
@@ -258,153 +365,3 @@ def _call_in(asked: Interrupt) -> dict[str, object]:
     """Return the call to approve, as `HumanInTheLoopMiddleware` has it."""
     about = asked.metadata or {}
     return {"name": about["name"], "args": about["args"], "description": asked.message}
-
-
-# -- HumanInTheLoopMiddleware (langchain.agents.middleware.human_in_the_loop) --------------------
-
-
-class _ToolCall(BaseModel):
-    name: StrictStr
-    args: dict[str, object]
-    description: object = None
-
-
-class _ToolApproval(_ToolCall):
-    type: Literal["tool_approval"]
-    tool_call_id: object = None
-
-
-class _Review(BaseModel):
-    allowed_decisions: object = None
-
-
-class _BatchedApproval(BaseModel):
-    action_requests: list[_ToolCall] = Field(min_length=1)
-    review_configs: list[_Review]
-
-
-_APPROVAL = TypeAdapter[_ToolApproval | _BatchedApproval](_ToolApproval | _BatchedApproval)
-
-
-def _approval_in(value: object) -> _ToolApproval | _BatchedApproval | None:
-    """Return the approval in the value of an interrupt; None for a question of the graph's own."""
-    try:
-        return _APPROVAL.validate_python(value)
-    except ValidationError:
-        return None
-
-
-def _batched(
-    interrupt_id: str, approval: _BatchedApproval, calls: Sequence[ToolCall], redact: Redact
-) -> list[InterruptRequest]:
-    found = _match_calls([(call.name, call.args) for call in approval.action_requests], calls)
-    requests = []
-    for number, call in enumerate(approval.action_requests):
-        named = approval.review_configs[number].allowed_decisions
-        allowed = tuple(map(str, named)) if isinstance(named, list | tuple) else ALL_DECISIONS
-        action = Action(call.name, call.args, found[number], allowed)
-        interrupt = _approval(f"{interrupt_id}:{number}", call, action, redact)
-        requests.append(InterruptRequest(interrupt, action, batch=interrupt_id))
-    return requests
-
-
-def _match_calls(
-    actions: Sequence[tuple[str, object]], calls: Sequence[ToolCall]
-) -> list[str | None]:
-    """Return the ids of the calls that a batched approval names by tool and arguments.
-
-    None where several calls look the same and not all of them need approval.
-    """
-    ids: list[str | None] = []
-    for number, action in enumerate(actions):
-        alike = [call["id"] for call in calls if (call["name"], call["args"]) == action]
-        sure = len(alike) == actions.count(action)
-        ids.append(alike[actions[:number].count(action)] if sure else None)
-    return ids
-
-
-def _per_call(
-    interrupt: GraphInterrupt, approval: _ToolApproval, redact: Redact
-) -> InterruptRequest:
-    schema = _schema_of(interrupt, interrupt.value)
-    allowed, args_schema = _per_call_decisions(schema)
-    call_id = approval.tool_call_id if isinstance(approval.tool_call_id, str) else None
-    action = Action(approval.name, approval.args, call_id, allowed)
-    return InterruptRequest(
-        _approval(interrupt.id, approval, action, redact, args_schema), action, schema
-    )
-
-
-def _per_call_decisions(
-    schema: Mapping[str, object] | None,
-) -> tuple[tuple[str, ...], Mapping[str, object] | None]:
-    """Return the decisions that a per-call schema allows, and its schema of edited arguments."""
-    try:
-        whole = dereference_refs(dict(schema or {}))
-    except (KeyError, ValueError):  # a reference leads nowhere
-        whole = {}
-    branches = [
-        branch.get("properties", {})
-        for branch in whole.get("oneOf") or whole.get("anyOf") or [whole]
-    ]
-    by_type = {fields.get("type", {}).get("const"): fields for fields in branches}
-    allowed = tuple(kind for kind in ALL_DECISIONS if kind in by_type)
-    edited = by_type.get("edit", {}).get("edited_action", {})
-    return allowed or ALL_DECISIONS, edited.get("properties", {}).get("args")
-
-
-def _approval(
-    request_id: str,
-    call: _ToolCall,
-    action: Action,
-    redact: Redact,
-    args_schema: Mapping[str, object] | None = None,
-) -> Interrupt:
-    description = call.description if isinstance(call.description, str) else ""
-    return Interrupt(
-        id=request_id,
-        reason="tool_call",
-        message=description or f"May {call.name} run?",
-        tool_call_id=action.call_id,
-        response_schema=answer_schema(action.allowed, args_schema),
-        metadata={
-            "name": call.name,
-            "args": redact(call.args),
-            "allowedDecisions": list(action.allowed),
-        },
-    )
-
-
-# -- any other interrupt -------------------------------------------------------------------------
-
-
-def _plain(interrupt: GraphInterrupt, value: object) -> InterruptRequest:
-    fields: Mapping[str, object] = value if isinstance(value, Mapping) else {}
-    reason = _text(fields, "reason") or ""
-    if ":" not in reason and reason not in _AGUI_REASONS:
-        reason = "input_required"
-    schema = _schema_of(interrupt, fields)
-    metadata = fields.get("metadata")
-    shown = Interrupt(
-        id=interrupt.id,
-        reason=reason,
-        message=value if isinstance(value, str) else _text(fields, *_MESSAGE_KEYS),
-        tool_call_id=_text(fields, "toolCallId", "tool_call_id"),
-        response_schema=dict(schema) if schema is not None else None,
-        expires_at=_text(fields, "expiresAt", "expires_at"),
-        metadata={**(metadata if isinstance(metadata, Mapping) else {}), VALUE: value},
-    )
-    if_cancelled = Decision("reject", {CANCELLED: True}) if CANCELLED in fields else None
-    return InterruptRequest(shown, schema=schema, if_cancelled=if_cancelled)
-
-
-def _schema_of(
-    interrupt: GraphInterrupt, value: Mapping[str, object]
-) -> Mapping[str, object] | None:
-    """Return the `response_schema` of `interrupt(...)`, else a schema in the value itself."""
-    given = (interrupt.response_schema, value.get("responseSchema"), value.get("response_schema"))
-    return next((schema for schema in given if isinstance(schema, Mapping)), None)
-
-
-def _text(fields: Mapping[str, object], *keys: str) -> str | None:
-    return next((text for key in keys if isinstance(text := fields.get(key), str) and text), None)

@@ -79,8 +79,13 @@ class AgentContext:
         self, stored: StateSnapshot, config: RunnableConfig
     ) -> PendingInterrupts:
         """Return the interrupts that a thread waits for, by its checkpoint."""
-        show, timeout = self.contract.show, self.approvals.timeout
-        reader = PendingInterruptReader(self.graph, self.messages_key, show, timeout)
+        reader = PendingInterruptReader(
+            self.graph,
+            self.messages_key,
+            self.contract.show,
+            self.approvals.timeout,
+            self.approvals.forms,
+        )
         pending = await reader.read(stored, config)
         show_to_pages(pending.requests)
         return pending

@@ -147,3 +147,15 @@ async def test_an_approval_that_is_not_quite_the_middlewares_is_an_approval(
         "success" if "edit" in allowed else "interrupt_invalid"
     )
     assert len(answers) == ("edit" in allowed)
+
+
+async def test_an_approval_that_allows_nothing_takes_no_answer() -> None:
+    review = {"action_name": "pay", "allowed_decisions": []}
+    client, answers = client_of({"action_requests": [ONE], "review_configs": [review]})
+    (one,) = await client.ask("go")
+    assert (one.reason, (one.metadata or {})["allowedDecisions"]) == ("tool_call", [])
+    for payload in (True, {"type": "approve"}, {"decisions": [{"type": "approve"}]}, "yes", None):
+        refused = await client.send(resume=resolved((one.id, payload)))
+        assert ending(refused) == "interrupt_invalid"
+    assert ending(await client.send(resume=cancelled(one.id))) == "cancelled"
+    assert answers == []

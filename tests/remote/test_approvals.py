@@ -11,8 +11,9 @@ import pytest
 from langgraph.pregel.remote import RemoteGraph
 
 from langgraph_agui import LangGraphAgent
-from tests.approvals.clients import Client, ending
+from tests.approvals.clients import Client, asked, ending
 from tests.approvals.dialogues import resolved
+from tests.approvals.form_graphs import FORMS
 from tests.approvals.kinds import KINDS, happened
 from tests.approvals.matrix import CASES, decide, pause, refuse_all, repeat
 from tests.deep import deep, representatives
@@ -41,6 +42,22 @@ async def dialogue(graph: RemoteGraph, kind: str, answer: str, home: Path) -> No
         assert getattr(again.last, "code", None) == ("interrupt_unknown" if late else None)
     else:
         await repeat(agent, paused, entries)
+
+
+@pytest.mark.parametrize("kind", representatives(FORMS, lambda kind: kind.partition("_")[0]))
+async def test_a_question_in_a_known_form(kind: str, server: str) -> None:
+    agent = LangGraphAgent(graph=RemoteGraph(f"approvals_{kind}", url=server))
+    client = Client(agent, thread=str(uuid4()))
+    questions = await client.ask("Please.")
+    assert [one.tool_call_id for one in questions] == ["c-Ada", "c-Bob"][: len(questions)]
+    assert asked(await client.connect()) == questions
+    wrong = resolved(*((one.id, {"decisions": "none"}) for one in questions))
+    assert ending(await client.send(resume=wrong)) == "interrupt_invalid"
+    dated = {"action": "accept", "content": {"date": "Monday"}}
+    payload = dated if kind.startswith("mcp") else {"approved": True}
+    right = resolved(*((one.id, payload) for one in questions))
+    for _ in range(2):  # the second time as a client whose connection broke
+        assert ending(await client.send(resume=right)) == "success"
 
 
 @pytest.mark.parametrize("kind", representatives(["per_call", "interrupt", "tool_batched"]))
