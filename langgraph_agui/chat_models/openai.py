@@ -2,17 +2,21 @@
 base class.
 """
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal
 
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_openai import ChatOpenAI
 from langchain_openai.chat_models.base import BaseChatOpenAI
-from pydantic import PrivateAttr
+from pydantic import BaseModel, PrivateAttr
 
-from langgraph_agui.chat_models.replay import KEPT, Replay, give_back
+from langgraph_agui.chat_models import server_fields
+from langgraph_agui.chat_models.reasoning_support import host_of, is_openai
+from langgraph_agui.chat_models.replay import KEPT, Replay, chosen, give_back
+from langgraph_agui.messages.blocks import SERVER_FIELDS
 
 _NAMES: Final = ("reasoning", "reasoning_content")
 
@@ -73,6 +77,10 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
     uses. Messages name `"openai_compatible"` as their provider: unlike OpenAI's, this is no
     summary, and `content_blocks` has it.
 
+    All other fields that the server adds to its message and to its tool calls (`reasoning_details`
+    of OpenRouter, `thinking_blocks` of LiteLLM, `extra_content` of Gemini's compatible endpoint)
+    come back as they came, joined if they were streamed, and to no other model or server.
+
     OpenAI's own API shows reasoning in its Responses API only; use `ChatOpenAI` for that.
 
     Documented: vLLM returns and reads `reasoning`, and has dropped the older `reasoning_content`
@@ -88,11 +96,82 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
     # threads outlive the process.
     reasoning_field: Literal["reasoning", "reasoning_content"] | None = None
 
+    # The names of the server's own fields that a request may carry, in messages of which
+    # `replay_reasoning` says that they go back with their reasoning. None means all that the server
+    # has sent, and none to OpenAI's own API, which refuses fields that it does not know.
+    returned_fields: Sequence[str] | None = None
+
     _provider: ClassVar[str] = "openai_compatible"
     _last_field: str = PrivateAttr(default=KEPT)
+    # The fields of the answer that is streamed; each stream has a copy of the model.
+    _streamed: server_fields.ServerFields = PrivateAttr(default_factory=server_fields.ServerFields)
 
     def _field(self, payload: Mapping[str, Any]) -> tuple[str, str | None]:
         return self.reasoning_field or self._last_field, None
+
+    def _get_request_payload(
+        self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        payload = super()._get_request_payload(input_, stop=stop, **kwargs)
+        host, names = host_of(self), self.returned_fields
+        if "messages" not in payload or (names is None and is_openai(self, host)):
+            return payload
+        history = self._convert_input(input_).to_messages()
+        model = server_fields.digest_of(host, payload["model"])
+        wanted = chosen(history, self.replay_reasoning)
+        for body, message, goes in zip(payload["messages"], history, wanted, strict=True):
+            if goes:
+                server_fields.give_back(body, message, model, names)
+        return payload
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        stream = self._for_stream()
+        yield from super(ReasoningChatOpenAI, stream)._stream(messages, stop, run_manager, **kwargs)
+        self._last_field = stream._last_field
+        if (last := stream._last_chunk()) is not None:
+            if run_manager is not None:
+                run_manager.on_llm_new_token("", chunk=last)
+            yield last
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        stream = self._for_stream()
+        chunks = super(ReasoningChatOpenAI, stream)._astream(messages, stop, run_manager, **kwargs)
+        async for chunk in chunks:
+            yield chunk
+        self._last_field = stream._last_field
+        if (last := stream._last_chunk()) is not None:
+            if run_manager is not None:
+                await run_manager.on_llm_new_token("", chunk=last)
+            yield last
+
+    def _for_stream(self) -> "ReasoningChatOpenAI":
+        """Return the model for one stream: its pieces are joined here, because LangChain's sum of
+        chunks glues what does not grow, and leaves apart what has no index.
+        """
+        stream = self.model_copy()
+        stream._streamed = server_fields.ServerFields()
+        return stream
+
+    def _last_chunk(self) -> ChatGenerationChunk | None:
+        """Return the chunk with the fields of the streamed answer; None if there are none."""
+        message = AIMessageChunk(content="", response_metadata={"model_provider": self._provider})
+        kept = self._streamed.keep(message, self._digest())
+        return ChatGenerationChunk(message=message) if kept else None
+
+    def _digest(self) -> str:
+        return server_fields.digest_of(host_of(self), self.model_name)
 
     def _create_chat_result(
         self, response: Any, generation_info: dict[str, Any] | None = None
@@ -100,8 +179,13 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
         result = super()._create_chat_result(response, generation_info)
         choices = response.get("choices") if isinstance(response, dict) else response.choices
         for generation, choice in zip(result.generations, choices or (), strict=False):
-            answer = choice.get("message") if isinstance(choice, dict) else choice.message
+            answer = _as_mapping(
+                choice.get("message") if isinstance(choice, dict) else choice.message
+            )
             self._keep(generation.message, answer)
+            fields = server_fields.ServerFields()
+            fields.add(answer)
+            fields.keep(generation.message, self._digest())
         return result
 
     def _convert_chunk_to_generation_chunk(
@@ -116,19 +200,29 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
         # With a response format the SDK streams events that hold the server's chunk.
         choices = chunk.get("choices") or (chunk.get("chunk") or {}).get("choices")
         if generation is not None and choices:
-            self._keep(generation.message, choices[0].get("delta"))
+            delta = _as_mapping(choices[0].get("delta"))
+            self._keep(generation.message, delta)
+            self._streamed.add(delta)
         return generation
 
     def _get_generation_chunk_from_completion(self, completion: Any) -> ChatGenerationChunk:
         generation = super()._get_generation_chunk_from_completion(completion)
-        # it was in the chunks, and would be added to them
-        generation.message.additional_kwargs.pop(KEPT, None)
+        # They were in the chunks, and would be added to them.
+        for key in (KEPT, SERVER_FIELDS):
+            generation.message.additional_kwargs.pop(key, None)
         return generation
 
-    def _keep(self, message: BaseMessage, answer: object) -> None:
+    def _keep(self, message: BaseMessage, answer: Mapping[str, Any]) -> None:
         message.response_metadata["model_provider"] = self._provider
         for name in _NAMES:
-            text = answer.get(name) if isinstance(answer, Mapping) else getattr(answer, name, None)
+            text = answer.get(name)
             if isinstance(text, str) and text:
                 self._last_field, message.additional_kwargs[KEPT] = name, text
                 break
+
+
+def _as_mapping(answer: object) -> Mapping[str, Any]:
+    """Return a message or delta as a mapping. A parsed answer may be anything, and stays out."""
+    if isinstance(answer, BaseModel):
+        return answer.model_dump(exclude={"parsed"})
+    return answer if isinstance(answer, Mapping) else {}

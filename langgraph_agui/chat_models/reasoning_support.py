@@ -104,8 +104,8 @@ _ENCRYPTED: Final = (
 def _openai(model: BaseChatModel) -> Judgement:
     if getattr(model, "use_responses_api", None):
         return _responses(model, out=bool(_mapping(model, "reasoning").get("summary")))
-    host = _host(model)
-    if _is_openai(model, host):
+    host = host_of(model)
+    if is_openai(model, host):
         return False, False, (_RESPONSES,)
     use = (
         "Use the class of this provider's own package, or else ReasoningChatOpenAI from "
@@ -119,7 +119,7 @@ def _openai(model: BaseChatModel) -> Judgement:
 
 
 def _compatible(model: BaseChatModel) -> Judgement:
-    if getattr(model, "use_responses_api", None) or _is_openai(model, _host(model)):
+    if getattr(model, "use_responses_api", None) or is_openai(model, host_of(model)):
         return _openai(model)
     return True, *_replayed(model, "")
 
@@ -336,14 +336,14 @@ def _name_of(model: BaseChatModel) -> str:
     return type(model).__name__
 
 
-def _host(model: BaseChatModel) -> str:
+def host_of(model: BaseChatModel) -> str:
     """Where an OpenAI client sends its requests; "" if that is not known."""
     client = getattr(model, "root_async_client", None)
     address = getattr(model, "openai_api_base", None) or getattr(client, "base_url", "")
     return urlsplit(str(address)).hostname or ""
 
 
-def _is_openai(model: BaseChatModel, host: str) -> bool:
+def is_openai(model: BaseChatModel, host: str) -> bool:
     """Whether requests go to OpenAI's own API: at OpenAI, at Azure or through LangSmith's
     gateway.
     """

@@ -49,6 +49,9 @@ REASONING_BLOCKS = frozenset({"reasoning", "thinking", "redacted_thinking", "rea
 # The key in `additional_kwargs` in which packages keep reasoning as they got it. It is the key of
 # the block too.
 REASONING_KWARG = "reasoning_content"
+# The key in `additional_kwargs` in which `ReasoningChatOpenAI` keeps the fields of servers that
+# OpenAI's API does not have. They may hold reasoning.
+SERVER_FIELDS = "agui_server_fields"
 
 _MEDIA = frozenset({"image", "image_url", "audio", "video", "file", "image_generation_call"})
 

@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, InvalidToolCall
 from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
 
 from langgraph_agui.kernel.seal import InvalidEnvelope
+from langgraph_agui.messages.blocks import SERVER_FIELDS
 from langgraph_agui.messages.content import REMOTE_KWARG, own_call_id
 from langgraph_agui.messages.encrypted_values import VERSION, Envelope
 from langgraph_agui.messages.providers import maker_of
@@ -40,6 +41,7 @@ RETURNED = frozenset(
         "audio",
         "prefix",
         REMOTE_KWARG,
+        SERVER_FIELDS,
     )
 )
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 
 from langgraph_agui.kernel.telemetry import run_logger
-from langgraph_agui.messages.blocks import is_reasoning
+from langgraph_agui.messages.blocks import SERVER_FIELDS, is_reasoning
 from langgraph_agui.messages.providers import shows_reasoning
 from langgraph_agui.messages.think_tags import TagSplitter
 from langgraph_agui.options import ReasoningOptions
@@ -42,7 +42,7 @@ _MEMBERS = frozenset(
 )
 
 # One of these is in the JSON of any reasoning.
-_WORDS = ("reasoning", "thinking")
+_WORDS = ("reasoning", "thinking", SERVER_FIELDS)
 
 # The keyword argument in which langchain-openai keeps a reasoning item (`output_version="v0"`).
 _ITEM = "reasoning"
@@ -110,7 +110,9 @@ class _Redactor:
             key: self.value(inner, provider)
             for key, inner in value.items()
             if not (
-                self._hides(inner, provider) or (key in _ANYWHERE and isinstance(inner, str | list))
+                self._hides(inner, provider)
+                or key == SERVER_FIELDS
+                or (key in _ANYWHERE and isinstance(inner, str | list))
             )
         }
 

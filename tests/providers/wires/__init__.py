@@ -5,7 +5,15 @@ from __future__ import annotations
 from tests.providers.wires.anthropic import AnthropicWire
 from tests.providers.wires.base import Request, Wire
 from tests.providers.wires.bedrock import BedrockWire
-from tests.providers.wires.chat import ChatWire, GroqWire, MistralWire, OpenRouterWire, XaiWire
+from tests.providers.wires.chat import (
+    ChatWire,
+    GeminiChatWire,
+    GroqWire,
+    LiteLLMWire,
+    MistralWire,
+    OpenRouterWire,
+    XaiWire,
+)
 from tests.providers.wires.google import GoogleWire
 from tests.providers.wires.ollama import OllamaWire
 from tests.providers.wires.openai_responses import OpenAIResponsesWire
@@ -40,6 +48,8 @@ WIRES: dict[str, Wire] = {
     "xai-responses": OpenAIResponsesWire(),
     "bedrock-v1": BedrockWire(),
     "bedrock-oss": BedrockWire(),
+    "gemini-chat": GeminiChatWire(),
+    "litellm": LiteLLMWire(),
 }
 
 __all__ = ["WIRES", "Request", "Wire"]

@@ -254,6 +254,105 @@ def _detail(kind: str, form: str, index: int, **values: str) -> Delta:
     return {"type": f"reasoning.{kind}", "format": form, "index": index, **values}
 
 
+class LiteLLMWire(ChatWire):
+    """LiteLLM in front of Claude or Gemini: `thinking_blocks`, whose pieces have no index, and
+    `provider_specific_fields`, also of calls and of their functions."""
+
+    def reasoning_deltas(self, block: Reasoning, index: int, turn: Turn) -> Iterator[Delta]:
+        if block.redacted is None:
+            for piece in turn.pieces(block.joined):
+                yield {"reasoning_content": piece, **_thinking(_thought(piece))}
+            yield {"reasoning_content": "", **_thinking(_thought("", block.signature))}
+        else:
+            yield _thinking(_redacted(block.redacted))
+
+    def call_deltas(self, call: Call, index: int, call_id: str, turn: Turn) -> Iterator[Delta]:
+        for delta in super().call_deltas(call, index, call_id, turn):
+            for piece in delta["tool_calls"]:
+                if "id" in piece:
+                    _sign_for_litellm(piece, call)
+            yield delta
+
+    def message(self, turn: Turn, request: Request) -> dict[str, Any]:
+        nothing = {"annotations": [], "audio": None, "function_call": None, "images": None}
+        message = {**super().message(turn, request), **nothing}
+        blocks = [
+            _thought(block.joined, block.signature)
+            if block.redacted is None
+            else _redacted(block.redacted)
+            for block in turn.blocks
+            if isinstance(block, Reasoning)
+        ]
+        for sent, call in zip(message.get("tool_calls", ()), turn.calls, strict=True):
+            _sign_for_litellm(sent, call)
+        return {**message, **_thinking(*blocks)} if blocks else message
+
+
+def _thought(text: str, signature: str | None = None) -> Delta:
+    return {"type": "thinking", "thinking": text, "signature": signature or ""}
+
+
+def _redacted(data: str) -> Delta:
+    return {"type": "redacted_thinking", "data": data}
+
+
+def _thinking(*blocks: Delta) -> Delta:
+    return {
+        "thinking_blocks": [*blocks],
+        "provider_specific_fields": {"thinking_blocks": [*blocks], "citations": None},
+    }
+
+
+def _sign_for_litellm(sent: Delta, call: Call) -> None:
+    if call.signature is not None:
+        fields = {"provider_specific_fields": {"thought_signature": call.signature}}
+        sent.update(fields)
+        sent["function"].update(fields)
+
+
+class GeminiChatWire(ChatWire):
+    """Gemini's OpenAI-compatible endpoint: signatures in `extra_content`, of messages and of
+    calls. Calls come whole, and all of them have the index 0."""
+
+    def deltas(self, turn: Turn, request: Request) -> Iterator[Delta]:
+        yield from super().deltas(turn, request)
+        if extra := self._extra(turn):
+            yield {"content": "", **extra}
+
+    def reasoning_deltas(self, block: Reasoning, index: int, turn: Turn) -> Iterator[Delta]:
+        yield from ()
+
+    def call_deltas(self, call: Call, index: int, call_id: str, turn: Turn) -> Iterator[Delta]:
+        yield {"tool_calls": [{"index": 0, **self._call(call, call_id)}]}
+
+    def message(self, turn: Turn, request: Request) -> dict[str, Any]:
+        message = super().message(turn, request)
+        message.pop("reasoning_content", None)
+        return {**message, **self._extra(turn)}
+
+    def whole_calls(self, turn: Turn, request: Request) -> dict[str, Any]:
+        calls = [
+            self._call(call, self.call_id(call, request, index))
+            for index, call in enumerate(turn.calls)
+        ]
+        return {"tool_calls": calls} if calls else {}
+
+    def _call(self, call: Call, call_id: str) -> Delta:
+        function = {"name": call.name, "arguments": call.json_args}
+        sent: Delta = {"id": call_id, "type": "function", "function": function}
+        return {**sent, **_signed(call.signature)}
+
+    def _extra(self, turn: Turn) -> Delta:
+        signatures = [block.signature for block in turn.blocks if not isinstance(block, Call)]
+        return _signed(next(filter(None, signatures), None))
+
+
+def _signed(signature: str | None) -> Delta:
+    if signature is None:
+        return {}
+    return {"extra_content": {"google": {"thought_signature": signature}}}
+
+
 class MistralWire(ChatWire):
     """Mistral: thinking chunks inside the content, whole tool calls, usage on the finish chunk."""
 
