@@ -171,7 +171,8 @@ class ThinkTags:
         opening: The tag before the reasoning.
         closing: The tag behind it.
         opened: Whether the model's template has written the opening tag, so that answers begin
-            inside reasoning.
+            inside reasoning. A whole text without a tag is the answer; it is shown as reasoning
+            until it ends.
 
     Raises:
         TypeError: An argument is of another type.

@@ -31,7 +31,7 @@ from langgraph_agui.messages.envelope import (
     visible_text,
 )
 from langgraph_agui.messages.hidden import NOTHING, Hidden, hidden_in
-from langgraph_agui.messages.providers import shows_reasoning
+from langgraph_agui.messages.providers import is_whole, shows_reasoning
 from langgraph_agui.messages.redaction import hides_reasoning, warn_reasoning_dropped
 from langgraph_agui.messages.think_tags import TAGGED, TagSplitter
 from langgraph_agui.messages.transformers import MessageBlocks, warn_refused
@@ -195,7 +195,9 @@ class AssistantTurn:
             model=model,
             hidden=hidden,
         )
-        for delta in [*turn.split(turn._read_kept(message)), *turn.flush()]:
+        for delta in turn.split(turn._read_kept(message)):
+            turn.block(delta).grow(delta.text)
+        for delta in turn.flush(message):
             turn.block(delta).grow(delta.text)
         for block in turn.blocks:
             block.end()
@@ -253,10 +255,24 @@ class AssistantTurn:
             self._hidden_calls.add(self._last_call)
         return self._last_call in self._hidden_calls
 
-    def flush(self) -> list[BlockDelta]:
-        """Return what the transformers and the splitter hold, when the message has ended."""
-        rest = [] if self.transformed is None else [*self._split(self.transformed.end())]
-        return rest if self.splitter is None else [*rest, *filter(self._emits, self.splitter.end())]
+    def flush(self, message: BaseMessage | None) -> Iterator[BlockDelta]:
+        """Return the rest, now that the message has ended. If all of a text turns out to be the
+        answer, its reasoning loses its words.
+
+        Args:
+            message: The message; None if its model has not come to the end.
+        """
+        if self.transformed is not None:
+            yield from self._split(self.transformed.end())
+        if self.splitter is None:
+            return
+        options = self._values.options
+        whole = message is not None and is_whole(message.response_metadata, options)
+        thought = self._by_key.get(("reasoning", (TAGGED, 0)))
+        if whole and self.splitter.unclosed and thought is not None:
+            thought.pieces.clear()
+            thought.half = b""
+        yield from filter(self._emits, self.splitter.end(is_whole=whole))
 
     @property
     def takes_fragments(self) -> bool:

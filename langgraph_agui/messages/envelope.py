@@ -17,7 +17,7 @@ from langgraph_agui.kernel.seal import InvalidEnvelope
 from langgraph_agui.messages.blocks import SERVER_FIELDS
 from langgraph_agui.messages.content import REMOTE_KWARG, own_call_id
 from langgraph_agui.messages.encrypted_values import VERSION, Envelope
-from langgraph_agui.messages.providers import maker_of
+from langgraph_agui.messages.providers import END_REASONS, end_of, maker_of, was_cut
 from langgraph_agui.messages.template import Call, VisibleText
 from langgraph_agui.protocol.json import json_key, parse_arguments, same
 
@@ -27,7 +27,7 @@ GEMINI_SIGNATURES = "__gemini_function_call_thought_signatures__"
 # `response_metadata` that packages read when they send a message, besides the provider (Anthropic:
 # `container`).
 _SENT = ("output_version", "container")
-_METADATA = frozenset({*_SENT, "model_provider", "model_name", "id"})
+_METADATA = frozenset({*_SENT, *END_REASONS, "model_provider", "model_name", "id"})
 
 # `additional_kwargs` that packages send, besides calls, which the client sees. All others travel
 # only sealed.
@@ -143,7 +143,7 @@ def encode_message(
     if not same(_sent_calls(to_langchain_calls(visible)), _sent_calls(own)):
         fields["tool_calls"], fields["invalid_tool_calls"] = own
     is_text = content == text.text or _is_one_text(message, text.text)
-    if is_text and not (fields or metadata or named):
+    if is_text and not (fields or metadata):
         return None
     if metadata := _maker(message.response_metadata) | metadata:
         fields["response_metadata"] = metadata
@@ -174,7 +174,7 @@ def _sent_metadata(metadata: Mapping[str, object]) -> dict[str, object]:
 
 def _maker(metadata: Mapping[str, object]) -> dict[str, object]:
     """Return the metadata that name the provider of a message, and the model if packages ask for
-    it.
+    it, and that say that a limit has cut it.
     """
     provider = metadata.get("model_provider")
     maker: dict[str, object] = {"model_provider": provider} if isinstance(provider, str) else {}
@@ -183,6 +183,9 @@ def _maker(metadata: Mapping[str, object]) -> dict[str, object]:
         # The provider's name does not show who made the reasoning. langchain-aws reads the
         # model's name, too.
         maker["model_name"] = model
+    if was_cut(metadata):
+        # Of a text that was cut, nothing is the answer if its think tag is not closed.
+        maker |= end_of(metadata)
     return maker
 
 

@@ -46,3 +46,28 @@ def maker_of(metadata: Mapping[str, object]) -> str | None:
     if provider == "openai" and isinstance(model, str) and model.startswith("grok"):
         return "xai"
     return provider if isinstance(provider, str) else None
+
+
+# Where packages keep why a model has ended, and the values that say that a limit has cut the text.
+END_REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
+_CUT = frozenset({"length", "max_tokens", "model_length", "model_context_window_exceeded"})
+
+
+def end_of(metadata: Mapping[str, object]) -> dict[str, str]:
+    """Return why a model has ended its message, from its `response_metadata`; empty if they do not
+    tell.
+    """
+    return {key: value for key in END_REASONS if isinstance(value := metadata.get(key), str)}
+
+
+def was_cut(metadata: Mapping[str, object]) -> bool:
+    """Return whether a limit has cut the text of a message."""
+    return any(reason.lower() in _CUT for reason in end_of(metadata).values())
+
+
+def is_whole(metadata: Mapping[str, object], options: ReasoningOptions) -> bool:
+    """Return whether the model has ended its text itself. Where nothing tells, hidden reasoning may
+    have been cut, and is not shown as an answer.
+    """
+    known = bool(end_of(metadata)) or options.visibility == "full"
+    return known and not was_cut(metadata)

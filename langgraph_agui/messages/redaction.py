@@ -12,7 +12,7 @@ from functools import cache, partial
 
 from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.messages.blocks import SERVER_FIELDS, is_reasoning
-from langgraph_agui.messages.providers import shows_reasoning
+from langgraph_agui.messages.providers import is_whole, shows_reasoning
 from langgraph_agui.messages.think_tags import TagSplitter
 from langgraph_agui.options import ReasoningOptions
 from langgraph_agui.protocol.json import JsonValue, to_jsonable
@@ -127,6 +127,7 @@ class _Redactor:
         metadata = message.get("response_metadata")
         name = metadata.get("model_provider") if isinstance(metadata, Mapping) else None
         provider = name if isinstance(name, str) else None
+        whole = is_whole(metadata if isinstance(metadata, Mapping) else {}, self._options)
         hidden = _KWARGS if shows_reasoning(self._options, provider) else _KWARGS | {_ITEM}
         others = {
             **message,
@@ -135,9 +136,11 @@ class _Redactor:
         by_model = message.get("type") in ("ai", "AIMessageChunk")
         content = others.pop("content", None)
         if isinstance(content, list):
-            content = self._list(content, provider, is_content=True, by_model=by_model)
+            content = self._list(
+                content, provider, is_content=True, by_model=by_model, is_whole=whole
+            )
         elif isinstance(content, str) and by_model:
-            content = self._without_tags(content, by_model=True)
+            content = self._without_tags(content, by_model=True, is_whole=whole)
         else:
             content = self.value(content, provider)
         return {
@@ -158,14 +161,13 @@ class _Redactor:
                 return json.dumps(redacted, ensure_ascii=False)
         return self._without_tags(text)
 
-    def _without_tags(self, text: str, *, by_model: bool = False) -> str:
+    def _without_tags(self, text: str, *, by_model: bool = False, is_whole: bool = False) -> str:
         """Return `text` without reasoning between tags. A text that is not by a model is split only
-        if it has tags.
+        if it has tags. `is_whole` as for `TagSplitter.end`.
         """
-        tags = self._tags
-        return (
-            text if tags is None or not (by_model or tags.in_text(text)) else tags.answer_in(text)
-        )
+        if self._tags is None or not (by_model or self._tags.in_text(text)):
+            return text
+        return self._tags.answer_in(text, is_whole=is_whole)
 
     def _list(
         self,
@@ -174,6 +176,7 @@ class _Redactor:
         *,
         is_content: bool = False,
         by_model: bool = False,
+        is_whole: bool = False,
     ) -> list[JsonValue]:
         """Redact a list. A tag may open in one text block and close in another, so they are split
         as one text.
@@ -183,7 +186,7 @@ class _Redactor:
             value if is_content and isinstance(value, str) else _block_text(value) for value in kept
         ]
         joined = "".join(text for text in texts if text is not None)
-        answer = self._without_tags(joined, by_model=by_model)
+        answer = self._without_tags(joined, by_model=by_model, is_whole=is_whole)
         if answer == joined:
             return [self.value(value, provider) for value in kept]
         # The answer takes the place of the first text.

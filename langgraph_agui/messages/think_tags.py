@@ -22,7 +22,9 @@ class TagSplitter:
     - Whitespace inside reasoning next to its tags, whitespace after a closing tag, and whitespace
       alone before the first tag belongs to the tags: these models put line breaks there.
     - Tags do not nest: an opening tag inside reasoning is reasoning, a closing tag outside is text.
-    - Reasoning that is not closed is reasoning to the end, without the whitespace there.
+    - Reasoning that is not closed is reasoning to the end, without the whitespace there. But if the
+      template has opened it, the model may not have thought at all: a whole text without a tag is
+      the answer. `end` returns it, after `feed` has returned it as reasoning.
 
     Args:
         tags: The tags.
@@ -32,20 +34,27 @@ class TagSplitter:
         self._tags = tags
         self._opening, self._closing = tags.opening, tags.closing
         self._buffer = ""
+        # The text that may be all answer; None if a closing tag has come.
+        self._unclosed: list[str] | None = [] if tags.opened else None
         self._reasoning = tags.opened
         self._stretch = 0
         # Whether whitespace that comes next belongs to the tag before it, or may stand before the
         # first tag.
         self._after_tag, self._leading = tags.opened, not tags.opened
 
+    @property
+    def unclosed(self) -> bool:
+        """Whether the template has opened reasoning, and no tag has come since."""
+        return self._unclosed is not None and not self.in_text("".join(self._unclosed))
+
     def in_text(self, text: str) -> bool:
         """Whether `text` contains one of the tags."""
         return self._opening in text or self._closing in text
 
-    def answer_in(self, text: str) -> str:
-        """Return the whole `text` of a model without its reasoning."""
+    def answer_in(self, text: str, *, is_whole: bool = True) -> str:
+        """Return the `text` of a model without its reasoning; `is_whole` as for `end`."""
         splitter = TagSplitter(self._tags)
-        deltas = [*splitter.feed(text), *splitter.end()]
+        deltas = [*splitter.feed(text), *splitter.end(is_whole=is_whole)]
         return "".join(delta.text for delta in deltas if delta.kind == "text")
 
     def feed(self, text: str) -> list[BlockDelta]:
@@ -55,6 +64,8 @@ class TagSplitter:
         The splitter buffers a possible beginning of a tag, and whitespace that may belong to
         one.
         """
+        if self._unclosed is not None:
+            self._unclosed.append(text)
         text = self._buffer + text
         deltas: list[BlockDelta] = []
         start = 0
@@ -68,6 +79,7 @@ class TagSplitter:
                 break
             deltas += self._deltas(self._words(text[start:end]))
             start = end + len(tag)
+            self._unclosed = None
             self._reasoning, self._after_tag, self._leading = not self._reasoning, True, False
             self._stretch += 1
         sizes = range(min(len(tag) - 1, len(text) - start), 0, -1)
@@ -76,9 +88,17 @@ class TagSplitter:
         self._buffer = text[start + len(words) :]
         return deltas + self._deltas(words)
 
-    def end(self) -> list[BlockDelta]:
-        """Return the buffer, now that the message is over: at most one delta."""
+    def end(self, *, is_whole: bool = True) -> list[BlockDelta]:
+        """Return the rest, now that the message is over: at most one delta.
+
+        Args:
+            is_whole: Whether the model has ended the text itself. If not, a closing tag may have
+                been to come.
+        """
         rest, self._buffer = self._buffer, ""
+        if is_whole and self.unclosed:
+            rest, self._reasoning = "".join(self._unclosed or ()), False
+        self._unclosed = None
         return self._deltas(rest.rstrip() if self._reasoning else rest)
 
     def _words(self, text: str) -> str:

@@ -219,7 +219,7 @@ class RunMessages:
         if call.is_hidden:
             return
         if isinstance(record, StreamingMessage):
-            self._close(record)
+            self._close(record, message)
             if isinstance(message, AIMessage):
                 record.emit_value(message)
         elif self._repeats(message.id, call.source):
@@ -544,7 +544,7 @@ class RunMessages:
                 )
                 live.turn.transformers = transformers or live.turn.transformers
                 live.emit_deltas(live.turn.read(message))
-                live.close()
+                live.close(message)
                 if isinstance(message, AIMessage):
                     live.emit_value(message)
                 return live
@@ -679,9 +679,9 @@ class RunMessages:
         self._live[live.source.subagent_run_id].pop(live, None)
 
     @staticmethod
-    def _close(live: StreamingMessage) -> None:
+    def _close(live: StreamingMessage, message: BaseMessage | None = None) -> None:
         if live.is_open:
-            live.close()
+            live.close(message)
 
     def pending_calls(self) -> list[str]:
         """Return the calls of this run without a result, in order (AG-UI 1.0,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from time import monotonic
 
 from ag_ui import core as agui
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn, Block
 from langgraph_agui.messages.blocks import BlockDelta
@@ -143,11 +143,14 @@ class StreamingMessage(Record):
         block.metadata.update(added)
         return added
 
-    def close(self) -> None:
+    def close(self, message: BaseMessage | None) -> None:
         """Close every open block. A call whose name or id never came is emitted with what is
         known.
+
+        Args:
+            message: The finished message; None if its model has failed or was stopped.
         """
-        self._emit_split(self.turn.flush())
+        self._emit_split(self.turn.flush(message))
         for block in self.turn.blocks:
             rest = block.end()
             if block.kind == "call" and block not in self._begun:

@@ -12,7 +12,7 @@ from ag_ui.core import AssistantMessage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -22,7 +22,7 @@ from langgraph_agui import AGUICallbackHandler, LangGraphAgent, ReasoningOptions
 from tests.adapter.canary import CANARY, SEAL, check_events, found
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted, call, text_chunk
-from tests.adapter.streams import RecordedRun, dumped, record_run, run_input
+from tests.adapter.streams import RecordedRun, collect, dumped, record_run, run_input
 from tests.deep import example_count
 from tests.providers.models import make_model
 from tests.providers.server import ProviderServer
@@ -168,6 +168,145 @@ async def test_a_template_that_opens_the_reasoning(whole: bool) -> None:
     recorded, sent = await turns(agent_of(talker(model), reasoning=opened), model)
     assert seen(recorded) == ["r:Hm.", "t:Yes."]
     assert sent.content == "Hm.\n</think>\n\nYes."
+
+
+OPENED = ThinkTags(opened=True)
+WORDS = "Hello, I did not think."
+"""An answer of a hybrid model that does not think, though its template has opened the reasoning."""
+
+
+def ended(reason: str | None) -> AIMessageChunk:
+    """The last chunk of an answer, with why it has ended."""
+    return AIMessageChunk("", response_metadata={"finish_reason": reason} if reason else {})
+
+
+async def check_connect(agent: LangGraphAgent, recorded: RecordedRun) -> None:
+    """A client that has nothing is shown of the thread what the client of the run holds. Each
+    sealing gives other bytes."""
+    given = run_input(thread="t")
+    shown = RecordedRun(await collect(agent.connect(given)), given)
+    late, early = dumped(shown.messages), dumped(recorded.messages)
+    if agent.reasoning.seal is not None:
+        for message in (*late, *early):
+            message["encryptedValue"] = bool(message.get("encryptedValue"))
+    assert late == early
+
+
+@whole
+@pytest.mark.parametrize("reason", [None, "stop"])
+@pytest.mark.parametrize("seal", [None, SEAL], ids=["open", "sealed"])
+@pytest.mark.parametrize("kept", [False, True], ids=["client", "checkpointer"])
+async def test_an_answer_without_a_closing_tag(
+    kept: bool, seal: Any, reason: str | None, whole: bool
+) -> None:
+    """It is streamed as reasoning, and is the answer in the end: in the stream, in the snapshot,
+    for a client that comes later, and for the model."""
+    options = ReasoningOptions(think_tags=OPENED, seal=seal)
+    model = Scripted([*WORDS, ended(reason)], ["</think>More"], disable_streaming=whole)
+    saver = InMemorySaver() if kept else None
+    agent = agent_of(talker(model), checkpointer=saver, reasoning=options)
+    first = await record_run(agent, run_input("hi", thread="t"))
+    assert seen(first) == ["r:", f"t:{WORDS}"]
+    assert kinds(first) == ["reasoning", "text"]
+    assert "".join(event.delta for event in first.of("TEXT_MESSAGE_CONTENT")) == WORDS
+    assert dumped(first.messages) == dumped(first.snapshot)
+    if kept:
+        await check_connect(agent, first)
+    second = await record_run(agent, run_input(*first.messages, "more", thread="t"))
+    second.check_snapshot()
+    assert dumped(second.messages)[: len(first.messages)] == dumped(first.messages)
+    assert model.seen[-1][1].content == WORDS
+
+
+async def test_words_beside_a_call_without_a_closing_tag() -> None:
+    model = Scripted([*WORDS, call("look", "c1", q=1)], ["Hm.</think>Done."], ["</think>More"])
+    graph = create_agent(model, [look], checkpointer=InMemorySaver())
+    agent = LangGraphAgent(graph=graph, reasoning=ReasoningOptions(think_tags=OPENED))
+    recorded = await record_run(agent, run_input("hi", thread="t"))
+    assert dumped(recorded.messages) == dumped(recorded.snapshot)
+    assert seen(recorded) == ["r:", "r:Hm.", f"t:{WORDS}", "t:Done."]
+    await check_connect(agent, recorded)
+
+
+@whole
+@pytest.mark.parametrize("visibility", ["full", "hidden"])
+@pytest.mark.parametrize("kept", [False, True], ids=["client", "checkpointer"])
+async def test_a_thought_that_a_limit_has_cut(kept: bool, visibility: Any, whole: bool) -> None:
+    options = ReasoningOptions(visibility=visibility, seal=SEAL, think_tags=OPENED)
+    model = Scripted([*CANARY, ended("length")], ["</think>More"], disable_streaming=whole)
+    saver = InMemorySaver() if kept else None
+    agent = agent_of(talker(model), checkpointer=saver, reasoning=options)
+    recorded, sent = await turns(agent, model)
+    assert seen(recorded) == [f"r:{CANARY if visibility == 'full' else ''}"]
+    assert sent.content == CANARY
+
+
+@whole
+async def test_a_cut_thought_comes_back_without_a_seal(whole: bool) -> None:
+    model = Scripted(["A thought", ended("length")], ["</think>More"], disable_streaming=whole)
+    agent = agent_of(talker(model), reasoning=ReasoningOptions(think_tags=OPENED))
+    recorded, sent = await turns(agent, model)
+    assert seen(recorded) == ["r:A thought"]
+    assert sent.content == "A thought"
+
+
+@whole
+@pytest.mark.parametrize(("reason", "said"), [("stop", [f"t:{WORDS}"]), ("length", []), (None, [])])
+async def test_where_reasoning_is_hidden_the_model_must_have_ended(
+    reason: str | None, said: list[str], whole: bool
+) -> None:
+    """Else the words may be a thought that was cut."""
+    options = ReasoningOptions(visibility="hidden", seal=SEAL, think_tags=OPENED)
+    model = Scripted([*WORDS, ended(reason)], ["</think>More"], disable_streaming=whole)
+    agent = agent_of(talker(model), checkpointer=InMemorySaver(), reasoning=options)
+    recorded, sent = await turns(agent, model)
+    assert seen(recorded) == ["r:", *said]
+    assert sent.content == WORDS
+
+
+@pytest.mark.parametrize("visibility", ["full", "hidden"])
+async def test_an_unclosed_answer_has_no_value(
+    visibility: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is only what the client sees, and nothing is dropped on the next turn."""
+    options = ReasoningOptions(visibility=visibility, think_tags=OPENED)
+    model = Scripted([*WORDS, ended("stop")], ["</think>More"])
+    agent = agent_of(talker(model), reasoning=options)
+    first = await record_run(agent, run_input("hi", thread="t"))
+    await record_run(agent, run_input(*first.messages, "more", thread="t"))
+    assert first.of("REASONING_ENCRYPTED_VALUE") == []
+    assert model.seen[-1][1].content == WORDS
+    assert "were not used" not in caplog.text
+
+
+async def test_an_unclosed_answer_in_the_state() -> None:
+    options = ReasoningOptions(visibility="hidden", seal=SEAL, think_tags=OPENED)
+    model = Scripted([WORDS, ended("stop")], [CANARY, ended("length")])
+
+    async def node(state: Kept) -> Any:
+        replies = [await model.ainvoke("hi") for _ in range(2)]
+        return {"messages": replies, "kept": [*replies, replies[0].model_dump()]}
+
+    recorded = await record_run(agent_of(node, state=Kept, reasoning=options), run_input("hi"))
+    check_events(recorded.events)
+    assert json.dumps(recorded.state["kept"]).count(WORDS) == 2
+
+
+async def test_a_model_that_fails_has_given_no_answer() -> None:
+    agent = agent_of(
+        talker(Scripted(["A thou", "ght", RuntimeError("gone")])),
+        reasoning=ReasoningOptions(think_tags=OPENED),
+    )
+    recorded = await record_run(agent, run_input("hi"))
+    assert recorded.last.type.value == "RUN_ERROR"
+    assert kinds(recorded) == ["reasoning"]
+
+
+async def test_the_handler_tells_an_unclosed_answer() -> None:
+    events: list[Any] = []
+    handler = AGUICallbackHandler(events.append, reasoning=ReasoningOptions(think_tags=OPENED))
+    await Scripted([*WORDS]).ainvoke("hi", {"callbacks": [handler]})
+    assert "".join(e.delta for e in events if e.type.value == "TEXT_MESSAGE_CONTENT") == WORDS
 
 
 @whole

@@ -98,7 +98,9 @@ OPENED = {
     "reasoning and answer": ("\nhm\n</think>\n\nyes", [reasoning("hm"), text("yes")]),
     "only whitespace inside": ("\n</think>\nyes", [text("yes")]),
     "opened again": ("a</think><think>b", [reasoning("a"), reasoning("b")]),
-    "unclosed": ("hm", [reasoning("hm")]),
+    "unclosed": (" hm\n", [reasoning("hm"), text(" hm\n")]),
+    "only whitespace": (" \n", [text(" \n")]),
+    "nothing": ("", []),
     "the tag again": ("<think>a", [reasoning("<think>a")]),
 }
 
@@ -107,6 +109,13 @@ OPENED = {
 def test_an_answer_may_begin_inside_reasoning(said: str, expected: list[tuple[str, str]]) -> None:
     assert joined(TagSplitter(ThinkTags(opened=True)), said) == expected
     assert joined(TagSplitter(ThinkTags(opened=True)), *said) == expected
+
+
+def test_a_text_that_was_cut_is_no_answer() -> None:
+    splitter = TagSplitter(ThinkTags(opened=True))
+    assert spoken(splitter.feed("hm ")) == [reasoning("hm")]
+    assert splitter.end(is_whole=False) == []
+    assert splitter.end() == []
 
 
 def test_only_what_may_belong_to_a_tag_is_held_back() -> None:
