@@ -15,7 +15,7 @@ from langgraph.types import StateSnapshot
 
 from langgraph_agui.graphs.contents import GraphContents
 from langgraph_agui.graphs.past import PAST, PastMessages, removed_from_end
-from langgraph_agui.kernel.configs import as_mapping, merge_run_configs
+from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.messages.transformers import Factory
@@ -325,8 +325,7 @@ class GraphAdapter(ABC):
 
     def thread_messages(self, stored: StateSnapshot, messages_key: str) -> list[BaseMessage]:
         """Return the messages in a state of a thread."""
-        values = stored.values if self.takes_message_list else as_mapping(stored.values) or {}
-        return extract_messages(values, messages_key)
+        return extract_messages(stored.values, messages_key)
 
     # -- pauses -----------------------------------------------------------------------------------
 

@@ -5,16 +5,17 @@ from contextlib import suppress
 from copy import copy
 from functools import cached_property
 from importlib import import_module
-from typing import get_origin, get_type_hints
+from typing import Any, NamedTuple, get_origin, get_type_hints
 from uuid import NAMESPACE_OID, uuid5
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.channels.binop import BinaryOperatorAggregate
 from langgraph.channels.delta import DeltaChannel
+from langgraph.channels.last_value import LastValue
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
-from langgraph.constants import START
+from langgraph.constants import END, START
 from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel import Pregel
@@ -33,7 +34,7 @@ from langgraph_agui.graphs.loaded import LoadedCheckpointer
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError, as_state_error
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
-from langgraph_agui.messages.extract import message_ids
+from langgraph_agui.messages.extract import find_messages, message_ids
 from langgraph_agui.messages.transformers import Factory, changing
 
 logger = run_logger(__name__)
@@ -47,8 +48,36 @@ _RECORD = "__agui_record__"
 _APPROVALS = "HumanInTheLoopMiddleware"
 
 
+class FunctionChannels(NamedTuple):
+    """The channels of a functional-API graph that hold the end of its last run.
+
+    Attributes:
+        returned: The returned value.
+        saved: The value that the next run gets as `previous`. The two differ if the function
+            returns an `entrypoint.final`.
+    """
+
+    returned: str
+    saved: str
+
+    @classmethod
+    def of(cls, graph: CompiledGraph) -> "FunctionChannels | None":
+        """Return those of a graph; None if it is no `@entrypoint`."""
+        if (graph.input_channels, graph.output_channels) != (START, END):
+            return None
+        kept = [name for name, one in graph.channels.items() if isinstance(one, LastValue)]
+        return cls(END, next(name for name in kept if name != END))
+
+
 class LocalGraphAdapter(GraphAdapter):
-    """Adapts a compiled graph."""
+    """Adapts a compiled graph.
+
+    Attributes:
+        graph: The graph.
+        function: The channels of a functional-API graph; None for other graphs.
+    """
+
+    function: FunctionChannels | None = None
 
     def __init__(self, graph: CompiledGraph) -> None:
         self.graph = graph
@@ -70,6 +99,7 @@ class LocalGraphAdapter(GraphAdapter):
             self.channels = set(graph.channels)
             self.input_schema = _first_parameter(graph)
             self.schemas = [self.input_schema, getattr(result, "typ", None)]
+            self.function = FunctionChannels.of(graph)
             self.input_form = self._function_input_form()
 
     @cached_property
@@ -100,6 +130,28 @@ class LocalGraphAdapter(GraphAdapter):
             return self.transformers
         inner = self.subgraphs_at(namespace)
         return inner[-1].transformers if inner else self.contents.transformers.get(name or "", ())
+
+    @property
+    def readable(self) -> CompiledGraph:
+        """The graph, which shows all of its state: a functional-API graph, what it saves too."""
+        if self.function is None:
+            return self.graph
+        graph = copy(self.graph)
+        graph.stream_channels = list(self.function)
+        return graph
+
+    def returned(self, values: Any) -> object:
+        """Return what a graph has returned, by the values of its channels."""
+        return values if self.function is None else values.get(self.function.returned)
+
+    def state(self, values: Any) -> Any:
+        """Return the state of a graph, by the values of its channels.
+
+        That of a functional-API graph is what it saves, if there are messages in it, else what it
+        returns.
+        """
+        saved = None if self.function is None else values.get(self.function.saved)
+        return saved if find_messages(saved, depth=2) else self.returned(values)
 
     # The checkpointer is read whenever it is needed: applications may set it once their event loop
     # runs.
@@ -214,14 +266,14 @@ class LocalGraphAdapter(GraphAdapter):
 
     async def load_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
         """See `GraphAdapter`."""
-        return await self._load_state(self.graph, config, subgraphs)
+        return await self._load_state(self.readable, config, subgraphs)
 
     async def load_once(self, config: RunnableConfig) -> tuple[StateSnapshot, CompiledGraph | None]:
         """See `GraphAdapter`."""
         # A subclass may keep state of its own in the graph, which a copy would lose.
         if self._saver is None or type(self.graph) not in (Pregel, CompiledStateGraph):
             return await self.load_state(config), None
-        graph = copy(self.graph)  # its own method `copy` loses the state's type
+        graph = copy(self.readable)  # its own method `copy` loses the state's type
         graph.checkpointer = LoadedCheckpointer(self._saver)
         return await self._load_state(graph, config), graph
 
@@ -230,7 +282,7 @@ class LocalGraphAdapter(GraphAdapter):
     ) -> StateSnapshot:
         """Load a state. Leave out conflicting pending writes of the last step, with a warning."""
         try:
-            return await graph.aget_state(config, subgraphs=subgraphs)
+            return self._read(await graph.aget_state(config, subgraphs=subgraphs))
         except Exception as error:
             if as_state_error(error, self.store) is not error:
                 raise
@@ -244,13 +296,18 @@ class LocalGraphAdapter(GraphAdapter):
                 exc_info=True,
             )
             count_dropped("pending_writes")
-            return stored
+            return self._read(stored)
 
-    def load_history(
+    def _read(self, stored: StateSnapshot) -> StateSnapshot:
+        return stored._replace(values=self.state(stored.values))
+
+    async def load_history(
         self, config: RunnableConfig, metadata: Mapping[str, object] | None = None
     ) -> AsyncIterator[StateSnapshot]:
         """See `GraphAdapter`."""
-        return self.graph.aget_state_history(config, filter=dict(metadata) if metadata else None)
+        wanted = dict(metadata) if metadata else None
+        async for stored in self.readable.aget_state_history(config, filter=wanted):
+            yield self._read(stored)
 
     async def update_state(
         self, config: RunnableConfig, values: object, as_node: str | None = None

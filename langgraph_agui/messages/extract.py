@@ -19,6 +19,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 from langchain_core.messages.utils import message_chunk_to_message, messages_from_dict
+from langgraph.func import entrypoint
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, Overwrite
 
@@ -36,7 +37,8 @@ def extract_messages(value: object, key: str) -> list[BaseMessage]:
     """Return the messages that a node's input or output holds, in order, without removals.
 
     Args:
-        value: A state, an update, a `Command`, a message (functional API), or a sequence of those.
+        value: A state, an update, a `Command`, a message or an `entrypoint.final` (functional
+            API), or a sequence of those.
         key: The channel of the messages.
     """
     found: list[BaseMessage] = []
@@ -101,6 +103,10 @@ def _parts(value: object) -> Iterator[object]:
     """Yield the states, updates and messages in the input or output of a node."""
     if isinstance(value, Command):
         yield from _parts(value.update)
+    elif isinstance(value, entrypoint.final):
+        # The saved conversation first: it may end with the returned messages.
+        yield from _parts(value.save)
+        yield from _parts(value.value)
     elif not isinstance(value, Sequence) or isinstance(value, str | bytes):
         yield value
     else:

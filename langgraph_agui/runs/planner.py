@@ -345,6 +345,10 @@ class RunPlanner:
         names = self._graph.input_names or ()
         return self._key in names or ROOT_CHANNEL in names
 
+    def _takes_whole_list(self) -> bool:
+        """Return whether the graph is a function over the client's whole list of messages."""
+        return self._graph.input_form != "keys" and not self._takes_messages()
+
     async def _plan_without_thread(self) -> Execute:
         if self._input.resume or command_answers(self._input, PendingInterrupts()) is not None:
             raise RunInputError(ErrorCode.INTERRUPT_UNKNOWN)
@@ -412,8 +416,9 @@ class RunPlanner:
         """Run the graph with the client's new messages and its changes of the state."""
         stored = thread.state
         writes = await self._client_state.changes(thread)
-        if self._graph.input_form != "keys" and not self._takes_messages():
-            return Execute(self._graph_input(await self._call(self._history), writes))
+        if self._takes_whole_list():
+            whole_list = await self._call(self._history)
+            return Execute(self._graph_input(whole_list, writes), thread)
         imported = stored.created_at is None and self._agent.trust.history == "import"
         new = self._input.messages if imported else self._new_messages(thread)
         only_results = all(message.role == "tool" for message in new)
@@ -474,6 +479,8 @@ class RunPlanner:
         between = [message for message in holder.messages[: rerun.place] if message.id not in known]
         is_same = self._same_content(asked, rerun.stored)
         taken = [*between, *([rerun.stored] if is_same else self._converted([asked]))]
+        if self._takes_whole_list():
+            taken = await self._call(self._history)
         # Where the client has changed nothing since, the state is that of the earlier input.
         changed = await self._client_state.changes(thread, base)
         writes = {**self._client_state.input_at(base), **changed}

@@ -498,8 +498,14 @@ class RunEvents:
         if not first:
             self.messages.update(messages)
             self._emit_due_snapshot()
-        if as_mapping(values) is None and not extract_messages(values, ""):
-            self.output.set_result(values)  # a functional-API graph that returns a bare value
+
+    def set_returned(self, value: object, state: object) -> None:
+        """Make the value that a functional-API graph returns the result of the run, if no message
+        shows it, and its state does not.
+        """
+        is_state = value is state and as_mapping(state) is not None
+        if not is_state and not extract_messages(value, self.messages_key):
+            self.output.set_result(value)
 
     def record_part(self, part: Mapping[str, object]) -> None:
         """Emit a part of the graph's stream as a `RAW` event, if that is wanted.

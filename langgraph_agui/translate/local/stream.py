@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias, TypedDict, cast
 
-from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt, StreamMode
 
@@ -69,21 +68,13 @@ class GraphRunner:
         """
         raise NotImplementedError
 
-    def _messages_in(self, values: object) -> list[BaseMessage]:
-        """Return the messages in a graph's state; a bare value of the functional API is no
-        state.
-        """
-        if isinstance(values, list | BaseMessage):
-            return []
-        return extract_messages(values, self._key)
-
 
 class LocalGraphRunner(GraphRunner):
     """Runs a graph of this process; see `GraphRunner`."""
 
     def __init__(self, graph: LocalGraphAdapter, run_events: RunEvents, fail: Fail) -> None:
         super().__init__(run_events, fail)
-        self._graph = graph.graph
+        self._graph = graph
         shares_messages = partial(graph.shares_messages, messages_key=run_events.messages_key)
         self._source = LoopCallbackSource(run_events, fail, shares_messages)
         self._sequencer = self._source.sequencer
@@ -103,7 +94,7 @@ class LocalGraphRunner(GraphRunner):
         config = merge_run_configs(config, {"callbacks": [self._source]})
         stream = cast(
             "AsyncIterator[StreamPart]",
-            (graph or self._graph).astream(
+            (graph or self._graph.readable).astream(
                 graph_input,
                 config,
                 context=context,
@@ -130,7 +121,10 @@ class LocalGraphRunner(GraphRunner):
             case "values":
                 if not namespace:
                     self._sequencer.end_superstep()
-                self._run_events.update_graph(namespace, data, self._messages_in(data), subagent)
+                    returned, data = self._graph.returned(data), self._graph.state(data)
+                    self._run_events.set_returned(returned, data)
+                messages = extract_messages(data, self._key)
+                self._run_events.update_graph(namespace, data, messages, subagent)
             case "custom":
                 self._run_events.output.emit_written(data, subagent)
             case "updates" if (

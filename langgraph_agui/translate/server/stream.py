@@ -188,9 +188,11 @@ class RemoteGraphRunner(GraphRunner):
                     self._run_events.start_node(_run_id(task), str(task["name"]), subagent, own)
             case "values":
                 values = self._decoder.decode(data)
-                messages = self._messages_in(values)
+                messages = extract_messages(values, self._key)
                 self._tasks.give(namespace, messages)
                 self._run_events.update_graph(namespace, values, messages, subagent)
+                if not namespace:
+                    self._run_events.set_returned(values, values)
             case "custom":
                 self._run_events.output.emit_written(self._decoder.decode(data), subagent)
             case "updates" if isinstance(data, Mapping) and "__interrupt__" in data:
