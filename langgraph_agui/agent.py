@@ -52,7 +52,7 @@ from langgraph_agui.readers.sinks import own_copy
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.capabilities import capabilities_of
 from langgraph_agui.runs.client_tools import ClientTools
-from langgraph_agui.runs.context import AgentContext
+from langgraph_agui.runs.context import NO_MESSAGES, AgentContext
 from langgraph_agui.runs.run import Run
 from langgraph_agui.runs.show_thread import ShownThread
 from langgraph_agui.state.contract import StateContract
@@ -204,6 +204,8 @@ class LangGraphAgent:
             providers=providers,
             client_tools=ClientTools(adapter, filled.takes_tools),
         )
+        if self._context.takes_no_messages:
+            logger.warning("Agent %.80r: %s", name, NO_MESSAGES)
         self._workers: Workers | None = None
         if run_store is not None:
             self._workers = Workers(self._context, run_store, name)

@@ -489,6 +489,9 @@ class ClientOptions:
         hold_messages: Whether a message is held back until its node and the hooks of middleware
             behind it (`after_model`, `after_agent`) have ended, and then sent whole. Set it if
             such a hook rewrites answers that nobody may see before (reference/middleware.md).
+        hidden_tags: Tags of model calls that clients do not see, beside LangGraph's `nostream`.
+        middleware_steps: Whether the hooks of an agent's middleware, such as
+            `TodoListMiddleware.before_agent`, are steps that clients see.
 
     Raises:
         TypeError: An option is of another type.
@@ -499,9 +502,13 @@ class ClientOptions:
     subagents: Literal["auto", Subagents] = "auto"
     models_in_tools: Literal["stream", "hidden"] = "stream"
     hold_messages: bool = False
+    hidden_tags: Collection[str] = ()
+    middleware_steps: Literal["hidden", "show"] = "hidden"
 
     def __post_init__(self) -> None:
         _check_fields(self)
+        if isinstance(self.hidden_tags, str):
+            raise TypeError("ClientOptions.hidden_tags is a collection of tags, not a string")
 
 
 @_option_group()

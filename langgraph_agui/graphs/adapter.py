@@ -3,6 +3,7 @@
 `local.py` adapts a compiled graph, `server.py` a graph on a LangGraph server.
 """
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -12,6 +13,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import StateSnapshot
+from pydantic import BaseModel
+from typing_extensions import is_typeddict
 
 from langgraph_agui.graphs.contents import GraphContents
 from langgraph_agui.graphs.past import PAST, PastMessages, removed_from_end
@@ -32,6 +35,13 @@ ROOT_CHANNEL = "__root__"
 
 # How many states are read in search of one that remembers past messages: runs of ours write those.
 _MAX_ANCESTORS = 10
+
+
+class _EmptyContext(dict[str, object]):
+    """An empty runtime context. LangGraph takes a false one for none at all."""
+
+    def __bool__(self) -> bool:
+        return True
 
 
 class InterruptHolder(NamedTuple):
@@ -146,6 +156,13 @@ class GraphAdapter(ABC):
     # The schema of the runtime context; None if there is none.
     context_schema: object = None
 
+    @property
+    def default_context(self) -> Mapping[str, object] | None:
+        """The runtime context of a run that is given none: empty, if all fields of its schema have
+        defaults.
+        """
+        return _EmptyContext() if _has_only_defaults(self.context_schema) else None
+
     # All state schemas as Python types, those of single nodes included.
     schemas: Sequence[object] = ()
 
@@ -180,6 +197,11 @@ class GraphAdapter(ABC):
     def tool_names(self) -> frozenset[str]:
         """The names of the tools that models of the graph may call, as far as known."""
         return self.contents.tool_names if self.contents is not None else frozenset()
+
+    def takes_messages(self, messages_key: str) -> bool:
+        """Return whether the graph takes messages one by one, into a channel for them."""
+        names = self.input_names or ()
+        return messages_key in names or ROOT_CHANNEL in names
 
     def outputs(self, name: str) -> bool:
         """Return whether the graph's output may have this key. True for a name of no channel."""
@@ -374,3 +396,18 @@ class GraphAdapter(ABC):
     async def reopened_interrupts(self, config: RunnableConfig, stored: StateSnapshot) -> set[str]:
         """Return the ids of the interrupts of failed tasks that have no answer yet."""
         return set()
+
+
+def _has_only_defaults(schema: object) -> bool:
+    """Return whether an object of a schema can be made of no values at all."""
+    if not isinstance(schema, type):
+        return False
+    if is_typeddict(schema):
+        return not getattr(schema, "__required_keys__", None)
+    if issubclass(schema, BaseModel):
+        return not any(one.is_required() for one in schema.model_fields.values())
+    return dataclasses.is_dataclass(schema) and all(
+        one.default is not dataclasses.MISSING or one.default_factory is not dataclasses.MISSING
+        for one in dataclasses.fields(schema)
+        if one.init
+    )

@@ -83,6 +83,7 @@ class LocalGraphAdapter(GraphAdapter):
         self.graph = graph
         output = graph.output_channels
         self.output_names = None if isinstance(output, str) else frozenset(output)
+        self.context_schema = graph.context_schema
         self._builder = graph.builder if isinstance(graph, CompiledStateGraph) else None
         if self._builder is not None:
             schemas = self._builder.schemas
@@ -90,7 +91,6 @@ class LocalGraphAdapter(GraphAdapter):
             self.schemas = [*schemas]
             self.channels = set(graph.channels).union(*schemas.values())
             self.input_schema = self._builder.input_schema
-            self.context_schema = self._builder.context_schema
             self.input_names = list(schemas[self._builder.input_schema])
             self.input_form = "messages" if self.takes_message_list else "keys"
         else:

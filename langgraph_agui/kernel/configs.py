@@ -4,12 +4,15 @@ something happens; the channels of a state.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import cast
+from typing import Final, cast
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 from pydantic import BaseModel
+
+# What the names of the nodes of hooks end with, behind the name of their middleware.
+_HOOKS: Final = (".before_agent", ".before_model", ".after_model", ".after_agent")
 
 
 def merge_run_configs(*configs: RunnableConfig | None) -> RunnableConfig:
@@ -32,6 +35,13 @@ def namespace_of(metadata: Mapping[str, object] | None) -> str:
     graph.
     """
     return cast("str", (metadata or {}).get("langgraph_checkpoint_ns") or "")
+
+
+def is_hook(node: str) -> bool:
+    """Return whether a node is a hook of middleware, which `create_agent` runs as a node of its own
+    (`TodoListMiddleware.before_agent`).
+    """
+    return node.endswith(_HOOKS)
 
 
 def task_id(namespace: str) -> str:

@@ -31,6 +31,11 @@ from langgraph_agui.state.contract import StateContract
 # offered to run.
 OFFERED: Final = "agui_offered"
 
+NO_MESSAGES: Final = (
+    "The graph's input has no key for messages: what a user types reaches no node and is not kept. "
+    "The graph gets the client's state, and runs with each input."
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentContext:
@@ -70,6 +75,12 @@ class AgentContext:
     filled: FilledKeys
     providers: ProviderFilter
     client_tools: ClientTools
+
+    @property
+    def takes_no_messages(self) -> bool:
+        """Whether the input of the graph has keys, and none for messages."""
+        graph = self.graph
+        return graph.input_names is not None and not graph.takes_messages(self.messages_key)
 
     def client_form(self, run_input: RunAgentInput) -> ClientForm:
         """Return the form of the events for the client of an input."""

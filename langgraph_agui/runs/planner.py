@@ -18,7 +18,7 @@ from langgraph.types import Command
 
 from langgraph_agui.compat.approval_tool import approval_answers
 from langgraph_agui.compat.interrupts import command_answers, with_message
-from langgraph_agui.graphs import ROOT_CHANNEL, Thread
+from langgraph_agui.graphs import Thread
 from langgraph_agui.graphs.past import PastMessages
 from langgraph_agui.interrupts.answers import CommandAnswers, resolve, unused
 from langgraph_agui.interrupts.pauses import PendingInterrupts
@@ -341,9 +341,7 @@ class RunPlanner:
         return any(one.content == stored.content for one in forms)
 
     def _takes_messages(self) -> bool:
-        """Return whether the graph takes messages one by one, into a channel for them."""
-        names = self._graph.input_names or ()
-        return self._key in names or ROOT_CHANNEL in names
+        return self._graph.takes_messages(self._key)
 
     def _takes_whole_list(self) -> bool:
         """Return whether the graph is a function over the client's whole list of messages."""

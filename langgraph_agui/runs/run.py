@@ -75,6 +75,8 @@ def start_events(agent: AgentContext, run_input: RunAgentInput, sink: Sink) -> R
         keeps_messages=partial(agent.graph.keeps_messages, agent.messages_key),
         may_remove_messages=agent.graph.may_remove_messages(agent.messages_key),
         hides_inner=agent.clients.models_in_tools == "hidden",
+        hidden_tags=agent.clients.hidden_tags,
+        shows_middleware=agent.clients.middleware_steps == "show",
         expose_errors=agent.expose_errors,
         messages_key=agent.messages_key,
         emit_raw=agent.emit_raw,
@@ -415,6 +417,8 @@ class Run:
         """Run the graph, from `thread` if that was loaded and nothing was written into it since."""
         config = merge_run_configs(self._config, config)
         context = self._agent.filled.runtime_context(self._context, self.input)
+        if context is None:
+            context = self._graph.default_context
         graph = thread.graph if thread is not None else None
         await self._runner.run(graph_input, config, context, graph)
         self._run_events.end_graph()

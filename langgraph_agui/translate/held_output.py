@@ -6,16 +6,13 @@ the hooks have left it.
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage
 
-from langgraph_agui.kernel.configs import graph_of
+from langgraph_agui.kernel.configs import graph_of, is_hook
 from langgraph_agui.translate.repeated_messages import NodeOutput
 from langgraph_agui.translate.subagents import SubagentRun
-
-# What the names of the nodes of hooks end with, behind the name of their middleware.
-_HOOKS: Final = (".before_agent", ".before_model", ".after_model", ".after_agent")
 
 # Takes the output of a node when it may be seen.
 Emit = Callable[[NodeOutput], None]
@@ -45,7 +42,7 @@ class HeldOutput:
 
     def start_node(self, node: str, namespace: str) -> None:
         """Emit what a graph holds, if this node of it is no hook."""
-        if not node.endswith(_HOOKS):
+        if not is_hook(node):
             self._release([graph_of(namespace)])
 
     def end_subagent(self, subagent: SubagentRun) -> None:

@@ -13,7 +13,7 @@ from ag_ui import core as agui
 from ag_ui.core import BaseEvent, RunAgentInput
 from langchain_core.messages import AIMessage, BaseMessage
 
-from langgraph_agui.kernel.configs import namespace_of
+from langgraph_agui.kernel.configs import is_hook, namespace_of
 from langgraph_agui.kernel.errors import ErrorClassifier, ErrorCode, RunInputError
 from langgraph_agui.kernel.telemetry import count_error, log_fields, run_logger
 from langgraph_agui.messages.providers import vendor
@@ -138,10 +138,15 @@ class _Step(NamedTuple):
 class Steps:
     """The open steps of one run: one for each run of a node. Their ends carry the tokens of their
     model calls.
+
+    Args:
+        sink: Receives the events.
+        usage: The tokens of the run.
+        shows_middleware: Whether the hooks of middleware are steps.
     """
 
-    def __init__(self, sink: Sink, usage: Usage) -> None:
-        self._sink, self._usage = sink, usage
+    def __init__(self, sink: Sink, usage: Usage, *, shows_middleware: bool = False) -> None:
+        self._sink, self._usage, self._shows_middleware = sink, usage, shows_middleware
         self._open: dict[Hashable, _Step] = {}
         # By agent, the keys of its open steps by their names. By agent and node, the lowest number
         # that may be free.
@@ -156,6 +161,8 @@ class Steps:
         `key` is what `finish` closes it by, `namespace` the checkpoint namespace of the node's
         task.
         """
+        if not self._shows_middleware and is_hook(node):
+            return
         names = self._names[subagent_run_id]
         for number in count(self._free.get((subagent_run_id, node), 1)):
             name = node if number == 1 else f"{node} ({number})"

@@ -24,7 +24,7 @@ class ModelCall:
     Attributes:
         metadata: The metadata of its start.
         subagent: The subagent that calls the model.
-        nostream: Whether the graph's author has hidden the call.
+        nostream: Whether the graph's author has hidden the call by a tag.
         structured: Whether the answer is data for the program (`with_structured_output`).
         in_tool: Whether a tool of the same agent calls the model.
         hidden: The hidden parts of its message.
@@ -53,8 +53,8 @@ class ModelCall:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether the client sees nothing of the call: it is tagged `nostream`, hidden, or
-        middleware makes it for itself.
+        """Whether the client sees nothing of the call: it has a tag that hides it, is hidden
+        otherwise, or middleware makes it for itself.
         """
         return (
             self.nostream

@@ -13,6 +13,7 @@ from uuid import UUID
 from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Interrupt, RunAgentInput
 from langchain_core.messages import BaseMessage
+from langgraph.constants import TAG_NOSTREAM
 from langgraph.errors import GraphBubbleUp, GraphDrained
 from langgraph.errors import GraphInterrupt as GraphInterruptError
 from langgraph.types import Interrupt as GraphInterrupt
@@ -77,6 +78,8 @@ class RunEvents:
             is withdrawn.
         may_remove_messages: Whether the graph may remove messages by `RemoveMessage`.
         hides_inner: Whether the messages of models that tools call are hidden.
+        hidden_tags: The tags of model calls that are hidden, beside `nostream`.
+        shows_middleware: Whether the hooks of middleware are steps.
         expose_errors: Whether `RUN_ERROR.message` may be the exception's own text.
         messages_key: The state channel that holds the conversation.
         emit_raw: Whether each part of the graph's stream is emitted as a `RAW` event too.
@@ -85,6 +88,7 @@ class RunEvents:
 
     Attributes:
         messages_key: As given.
+        hidden_tags: The tags of model calls that clients do not see.
         messages: Receives the chunks of model calls and whole messages. Sources call it directly:
             they do so for every token.
         state: The graph's state as the client sees it.
@@ -111,6 +115,8 @@ class RunEvents:
         keeps_messages: KeepsMessages = bool,
         may_remove_messages: bool = False,
         hides_inner: bool = False,
+        hidden_tags: Collection[str] = (),
+        shows_middleware: bool = False,
         expose_errors: bool = False,
         messages_key: str = "messages",
         emit_raw: bool = False,
@@ -144,10 +150,11 @@ class RunEvents:
         self._hides_inner = hides_inner
         self._holds_messages = hold_messages
         self._held = HeldOutput()
+        self.hidden_tags = frozenset({TAG_NOSTREAM, *hidden_tags})
         self.messages_key = messages_key
         self._emit_raw = emit_raw
         self.usage = Usage()
-        self.steps = Steps(sink, self.usage)
+        self.steps = Steps(sink, self.usage, shows_middleware=shows_middleware)
         self._redact = redactor_for(codec.options)
         self.output = CustomOutput(
             sink, self.messages, self.state, self.subagents, self._redact, root

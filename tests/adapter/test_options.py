@@ -46,6 +46,7 @@ CHOICES: dict[tuple[type[Any], str], tuple[object, ...]] = {
     (ClientOptions, "protocol"): ("auto", "1.0", "0.x"),
     (ClientOptions, "subagents"): ("auto", "attributed", "inline", "hidden"),
     (ClientOptions, "models_in_tools"): ("stream", "hidden"),
+    (ClientOptions, "middleware_steps"): ("hidden", "show"),
     (TrustOptions, "history"): ("import", "ignore"),
     (TrustOptions, "instructions"): ("ignore", "accept"),
     (TrustOptions, "media_urls"): ("public", "any", "none"),

@@ -110,7 +110,7 @@ async def test_the_runtime_context() -> None:
 
 
 async def test_a_graph_that_does_not_declare_it_gets_no_context() -> None:
-    """Nor does one whose own context is something else."""
+    """One whose own context is something else gets that, if all of its fields have defaults."""
 
     @dataclass
     class Other:
@@ -127,7 +127,7 @@ async def test_a_graph_that_does_not_declare_it_gets_no_context() -> None:
     builder.add_edge(START, "node")
     for graph in (chain_of(node), builder.compile()):
         await record_run(LangGraphAgent(graph), run_input(user("hi"), tools=[PAINT]))
-    assert seen == [None, None]
+    assert seen == [None, Other()]
 
 
 async def test_a_graph_that_declares_it_as_its_context() -> None:

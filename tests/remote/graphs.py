@@ -304,6 +304,14 @@ async def count(state: State) -> dict[str, Any]:
 
 moderated = _graph(guard, count)
 
+
+async def _tagged(state: State) -> dict[str, Any]:
+    await Scripted(["secret"]).ainvoke("x", {"tags": ["skip_stream"]})
+    return {"messages": [await Scripted(["shown"]).ainvoke("x")]}
+
+
+tagged = _graph(_tagged)
+
 GRAPHS = (
     "asking",
     "at_once",
@@ -322,5 +330,6 @@ GRAPHS = (
     "reasoning",
     "slowly",
     "stops",
+    "tagged",
     "text",
 )

@@ -17,7 +17,7 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import Interrupt, StateSnapshot
 from langgraph_sdk.client import LangGraphClient, get_client
 
-from langgraph_agui import LangGraphAgent, PredictState, StateOptions
+from langgraph_agui import ClientOptions, LangGraphAgent, PredictState, StateOptions
 from langgraph_agui.graphs import adapt_graph
 from langgraph_agui.protocol import fold
 from tests.adapter.streams import RecordedRun, record_run, run_input, user
@@ -428,3 +428,15 @@ async def test_no_server() -> None:
     nobody = LangGraphAgent(graph=RemoteGraph("text", client=client))
     stream = await record_run(nobody, run_input("go"))
     assert (stream.last.type, stream.last.code) == ("RUN_ERROR", "state_error")
+
+
+async def test_hidden_tags(server: str) -> None:
+    """A server passes on the tags of a model call."""
+    graph, hides = RemoteGraph("tagged", url=server), ClientOptions(hidden_tags=["skip_stream"])
+    given = run_input(user("hi"), thread=str(uuid4()))
+    run = await record_run(LangGraphAgent(graph, clients=hides), given)
+    assert [message.content for message in run.messages] == ["hi", "shown"]
+    assert "secret" not in str(run.events)
+    given = run_input(user("hi"), thread=str(uuid4()))
+    seen = await record_run(LangGraphAgent(graph), given)
+    assert "secret" in str(seen.events)

@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, GenerationChunk, LLMResult
-from langgraph.constants import TAG_HIDDEN, TAG_NOSTREAM
+from langgraph.constants import TAG_HIDDEN
 from langgraph.errors import GraphBubbleUp, GraphInterrupt, ParentCommand
 
 from langgraph_agui.compat.outputs import read_hidden
@@ -162,7 +162,7 @@ class CallbackSource(BaseCallbackHandler):
         call = ModelCall(
             metadata,
             location.subagent,
-            nostream=TAG_NOSTREAM in (tags or ()),
+            nostream=not self._run_events.hidden_tags.isdisjoint(tags or ()),
             structured=bool((options or {}).get("ls_structured_output_format")),
             in_tool=location.tool is not None,
             hidden=read_hidden(metadata),

@@ -382,7 +382,9 @@ class RemoteModels:
         task = namespace_of(metadata)
         graph, in_tool = graph_of(task), self._tasks.runs_tool(tuple(task.split("|")))
         subagent = self._tasks.subagent_at(tuple(graph.split("|"))) if graph else None
-        call = _RemoteCall(metadata, subagent, in_tool=in_tool)
+        tags = metadata.get("tags")
+        hides = self._run_events.hidden_tags.intersection(tags if isinstance(tags, list) else ())
+        call = _RemoteCall(metadata, subagent, nostream=bool(hides), in_tool=in_tool)
         self._run_events.start_model_call(call)
         return call
 
