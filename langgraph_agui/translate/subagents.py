@@ -30,7 +30,7 @@ class SubagentRun:
 
     Attributes:
         id: Its `subagentRunId`.
-        name: The graph's own name, or that of the tool or node that runs it.
+        name: The graph's own name, or that of the tool call or node that runs it.
         description: Its task, or the purpose of the tool.
         call_id: The tool call that runs it.
         parent: The subagent that started it; None is the main agent.

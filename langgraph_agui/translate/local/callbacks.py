@@ -222,7 +222,8 @@ class CallbackSource(BaseCallbackHandler):
         """A chain begins. It matters if it is a node's own run, or later turns out to be a
         graph's.
         """
-        self.runs.enter(run_id, parent_run_id, name or "", given=inputs)
+        call_id = (metadata or {}).get("tool_call_id")
+        self.runs.enter(run_id, parent_run_id, name or "", given=inputs, call_id=call_id)
         if not metadata or not name or name != metadata.get("langgraph_node"):
             return
         namespace = namespace_of(metadata)

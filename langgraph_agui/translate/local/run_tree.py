@@ -5,14 +5,17 @@ report that a graph begins. A graph is known by its nodes, whose runs are childr
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final, Literal, TypeAlias
 from uuid import UUID
 
+from langchain_core.messages import BaseMessage, ToolCall
+
 from langgraph_agui.kernel.configs import as_mapping, graph_of, subagent_run_id, task_id
-from langgraph_agui.messages.extract import message_ids
+from langgraph_agui.messages.content import unanswered_calls
+from langgraph_agui.messages.extract import extract_all, message_ids
 from langgraph_agui.translate.local.sequencer import StreamPosition
 from langgraph_agui.translate.subagents import SubagentRun
 
@@ -51,6 +54,14 @@ class ToolRun:
         name, call_id = tool.get("name") or fields.get("name") or "tool", fields.get("tool_call_id")
         return cls(call_id if isinstance(call_id, str) else None, str(name), description)
 
+    @classmethod
+    def of_call(cls, call: ToolCall) -> "ToolRun":
+        """Return the same for a call that a node carries out, without a tool."""
+        texts = _strings_in(call["args"])
+        described = call["args"].get("description", texts[0] if len(texts) == 1 else None)
+        description = described if isinstance(described, str) and described else None
+        return cls(call["id"], call["name"], description)
+
 
 @dataclass(frozen=True, slots=True)
 class RunLocation:
@@ -65,6 +76,7 @@ class RunLocation:
         tool: The tool that it belongs to, inside that node.
         given: Its input.
         node_given: The input of that node.
+        call_id: The id of a tool call that its configuration names.
     """
 
     name: str = ""
@@ -74,6 +86,7 @@ class RunLocation:
     tool: ToolRun | None = None
     given: object = None
     node_given: object = None
+    call_id: object = None
 
     def position(self, point: Literal["start", "end"]) -> StreamPosition | None:
         """Where in the stream the node starts or ends; None if the stream does not show this
@@ -104,6 +117,8 @@ class RunTree:
         self._roots: set[UUID] = set()
         self._by_namespace: dict[str, SubagentRun | None] = {}
         self._ids: set[str] = set()
+        # The calls that nodes carry out by graphs: those that have one.
+        self._carried_out: set[str | None] = set()
         self._lock = threading.Lock()
 
     def find(self, run_id: UUID | None) -> RunLocation:
@@ -121,11 +136,12 @@ class RunTree:
         name: str,
         tool: ToolRun | None = None,
         given: object = None,
+        call_id: object = None,
     ) -> RunLocation:
         """A chain or a tool begins: it is where its parent is. Return where that is."""
         around = self.find(parent)
         self._locations[run_id] = location = replace(
-            around, name=name, tool=tool or around.tool, given=given
+            around, name=name, tool=tool or around.tool, given=given, call_id=call_id
         )
         return location
 
@@ -188,7 +204,7 @@ class RunTree:
         )
 
     def _new_subagent(self, around: RunLocation, namespace: str) -> SubagentRun:
-        tool, task = around.tool, around.node.split("|")
+        tool, task = around.tool or self._call_of(around), around.node.split("|")
         name = tool.name if tool is not None else task[-1].partition(":")[0]
         return SubagentRun(
             id=self._new_id(task, namespace),
@@ -197,6 +213,24 @@ class RunTree:
             call_id=tool.call_id if tool is not None else None,
             parent=around.subagent,
         )
+
+    def _call_of(self, graph: RunLocation) -> ToolRun | None:
+        """Return the call that a node, which is no tool, carries out by this graph.
+
+        The node's input has the call without a result. The graph is given the id of the call in its
+        configuration, or all texts of its arguments. Of calls with the same arguments, each has a
+        graph.
+        """
+        calls = unanswered_calls(extract_all(graph.node_given, self._key))
+        texts = _strings_in(graph.given) if calls else ()
+        named = [call for call in calls if call["id"] == graph.call_id]
+        found = named or [call for call in calls if _has_words_of(call, texts)]
+        free = [call for call in found if call["id"] not in self._carried_out]
+        call = next(iter(free or found), None)
+        if call is None:
+            return None
+        self._carried_out.add(call["id"])
+        return ToolRun.of_call(call)
 
     def _new_id(self, task: Sequence[str], namespace: str) -> str:
         """Return the id of the graph that `task` runs and that streams under `namespace`.
@@ -223,3 +257,21 @@ class RunTree:
         self._locations.pop(run_id, None)
         self._graphs.pop(run_id, None)
         return self._subagents.pop(run_id, None)
+
+
+def _has_words_of(call: ToolCall, texts: Sequence[str]) -> bool:
+    asked = _strings_in(call["args"])
+    return bool(asked) and all(text in texts for text in asked)
+
+
+def _strings_in(value: object, depth: int = 3) -> list[str]:
+    """Return the texts in the input of a graph or tool: of messages, in lists and under keys."""
+    if isinstance(value, str):
+        return [value] if value.strip() else []
+    if isinstance(value, BaseMessage):
+        return [value.text]
+    inner = as_mapping(value)
+    members: object = inner.values() if inner is not None else value
+    if not depth or not isinstance(members, Collection) or isinstance(members, bytes):
+        return []
+    return [text for member in members for text in _strings_in(member, depth - 1)]
