@@ -9,6 +9,7 @@ a dump has, and puts unknown ones into `additional_kwargs`.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from langchain_core.messages import (
     AIMessage,
@@ -27,6 +28,9 @@ from langgraph_agui.kernel.configs import as_mapping
 
 # Classes that are recognised without a look at their bases, which is slow for pydantic models.
 _USUAL = frozenset({AIMessage, AIMessageChunk, HumanMessage, ToolMessage})
+
+# How many values of a mapping may be messages; one of more keys is data.
+_MOST_KEYS = 100
 
 _BASE_FIELDS = ("type", "content", "id", "name", "additional_kwargs", "response_metadata")
 # The fields that `convert_to_messages` reads.
@@ -99,6 +103,12 @@ def extract_other_messages(value: object, key: str) -> list[BaseMessage]:
     return found
 
 
+def extract_other_results(value: object, key: str) -> list[ToolMessage]:
+    """Return the results of tools among `extract_other_messages`."""
+    found = extract_other_messages(value, key)
+    return [message for message in found if isinstance(message, ToolMessage)]
+
+
 def _parts(value: object) -> Iterator[object]:
     """Yield the states, updates and messages in the input or output of a node."""
     if isinstance(value, Command):
@@ -118,10 +128,15 @@ def _parts(value: object) -> Iterator[object]:
 
 
 def _answers(channels: Mapping[str, object], key: str) -> list[BaseMessage]:
-    others = [value for name, value in channels.items() if name != key and _holds_messages(value)]
+    others = [value for name, value in channels.items() if name != key]
+    # A channel may keep messages by agent, or have a reducer that takes an instruction with them.
+    for value in others.copy():
+        if isinstance(value, Mapping):
+            others += islice(value.values(), _MOST_KEYS)
     return [
         message
         for value in others
+        if _holds_messages(value)
         for message in _channel(value)
         if isinstance(message, AIMessage | ToolMessage)
     ]

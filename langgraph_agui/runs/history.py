@@ -30,7 +30,7 @@ from langgraph_agui.messages.content import (
     unanswered,
     unanswered_calls,
 )
-from langgraph_agui.messages.extract import extract_other_messages
+from langgraph_agui.messages.extract import extract_other_results
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui
 
 logger = run_logger(__name__)
@@ -344,8 +344,8 @@ def close_gaps(
 
 def results_elsewhere(thread: Thread, key: str) -> dict[str, ToolMessage]:
     """Return results in other channels of a thread than that of its messages, by call id."""
-    others = extract_other_messages(thread.state.values, key)
-    return {message.tool_call_id: message for message in others if isinstance(message, ToolMessage)}
+    others = extract_other_results(thread.state.values, key)
+    return {message.tool_call_id: message for message in others}
 
 
 def shown_thread(

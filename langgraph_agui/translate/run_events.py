@@ -28,7 +28,7 @@ from langgraph_agui.kernel.telemetry import log_fields, run_logger
 from langgraph_agui.messages.content import interrupted, unanswered_calls
 from langgraph_agui.messages.conversation import Conversation, Unkept
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
-from langgraph_agui.messages.extract import extract_messages
+from langgraph_agui.messages.extract import extract_messages, extract_other_results
 from langgraph_agui.messages.providers import maker_of
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.transformers import WITHHELD, RunTransformers, TransformersAt
@@ -492,13 +492,15 @@ class RunEvents:
         if namespace and self.subagents.hidden:
             return
         first = namespace not in self._known_graphs
+        results = extract_other_results(values, self.messages_key)
         if first and not namespace:
             self.set_initial_messages(messages)
+            self.messages.mark_known(results)
         elif first:
             self._known_graphs.add(namespace)
-            self.messages.mark_known(messages)
+            self.messages.mark_known([*messages, *results])
         elif not self._holds_messages:  # else the output of its nodes shows them
-            self.messages.emit_new(messages, subagent)
+            self.messages.emit_new([*messages, *results], subagent)
         self.state.values(namespace, values, self.subagents.announce(subagent))
         if namespace:
             return
