@@ -146,10 +146,18 @@ def agui_role(message: BaseMessage) -> Role | None:
     if isinstance(message, ToolMessage):
         return "tool"
     if isinstance(message, HumanMessage):
-        return None if message.additional_kwargs.get("lc_source") == SUMMARIZATION else "user"
+        return None if is_summary(message) else "user"
     if isinstance(message, ChatMessage):
         return _CHAT_ROLES.get(message.role)
     return None
+
+
+def is_summary(message: BaseMessage) -> bool:
+    """Return whether a message stands for earlier ones that were summed up; clients do not see
+    it.
+    """
+    made_by = message.additional_kwargs.get("lc_source")
+    return made_by == SUMMARIZATION and not isinstance(message, AIMessage)
 
 
 def user_message(

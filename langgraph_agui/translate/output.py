@@ -26,6 +26,9 @@ from langgraph_agui.translate.subagents import SubagentRun, SubagentTracker
 # ended before the tool, or has paused in it.
 TOOL_OUTPUT: Final = "langgraph:tool_output"
 
+# The type of the activity that stands for earlier messages of the thread.
+SUMMARY: Final = "langgraph:summary"
+
 _ActivityEvent: TypeAlias = agui.ActivitySnapshotEvent | agui.ActivityDeltaEvent
 
 
@@ -62,6 +65,15 @@ class CustomOutput:
     def _passing(self, method: str, value: object) -> object:
         """Return data of a stream mode as transformers let clients see them, or `WITHHELD`."""
         return value if self.transformers is None else self.transformers.send(method, value)
+
+    def emit_summary(self, activity_id: str) -> None:
+        """Emit an activity that stands for earlier messages."""
+        content = {"text": "Earlier messages were summed up."}
+        self.sink.event(
+            agui.ActivitySnapshotEvent(
+                message_id=activity_id, activity_type=SUMMARY, content=content
+            )
+        )
 
     def start_tool(self, call_id: str, subagent: SubagentRun | None = None) -> None:
         """A tool begins to work on a call. After a failure it may do so again, with new output."""

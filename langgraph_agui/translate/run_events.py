@@ -31,6 +31,7 @@ from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
 from langgraph_agui.messages.extract import extract_messages, extract_other_results
 from langgraph_agui.messages.providers import maker_of
 from langgraph_agui.messages.redaction import redactor_for
+from langgraph_agui.messages.to_agui import is_summary
 from langgraph_agui.messages.transformers import WITHHELD, RunTransformers, TransformersAt
 from langgraph_agui.options import ReasoningOptions, Subagents
 from langgraph_agui.protocol.json import to_jsonable
@@ -140,6 +141,9 @@ class RunEvents:
             for message in run_input.messages
             if not isinstance(message, agui.ActivityMessage)
         ]
+        self._held_activities = {message.id for message in run_input.messages}.difference(
+            message.id for message in held
+        )
         conversation = self._conversation = Conversation(held)
         self.subagents = SubagentTracker(sink, subagents, conversation, self._close_subagent)
         self._stored = ThreadMessages(conversation, codec, held, may_remove=may_remove_messages)
@@ -207,7 +211,18 @@ class RunEvents:
                 self.messages.withdraw_drafts()
             self.subagents.close_all(interrupts)
             self.state.settle()
+            self._tell_summary()
             self._emit_snapshot()
+
+    def _tell_summary(self) -> None:
+        """Tell the client once that the thread has a summary in place of earlier messages.
+
+        A snapshot with an activity in it would delete the client's others. So it is an event of its
+        own, which comes before the messages that the thread still has.
+        """
+        activity_id = f"{self._input.thread_id}:summary"
+        if activity_id not in self._held_activities and any(map(is_summary, self._stored.now)):
+            self.output.emit_summary(activity_id)
 
     def _emit_snapshot(self) -> None:
         # Its messages are valid already; to check them once more takes a fifth of the time of
