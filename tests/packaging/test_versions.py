@@ -62,6 +62,7 @@ NEED_PROVIDERS = [
     "adapter/test_no_false_failures.py::test_the_search_finds_the_tools_that_a_model_is_bound_to",
     "adapter/test_partial_reasoning.py",
     "adapter/test_providers.py",
+    "adapter/test_public_graphs.py::test_steps_of_middleware",
     "adapter/test_reasoning_metadata.py",
     "adapter/test_sealed.py",
     "adapter/test_think_tags.py::test_groq",
@@ -84,6 +85,7 @@ NEED_PROVIDERS = [
 # They blame nothing on a version: starting and killing processes, reading a clone, what `make test`
 # sees often enough.
 SLOW = [
+    "approvals/test_email_desk.py",
     "approvals/test_example.py",
     "approvals/test_killed.py",
     "approvals/test_matrix.py::test_postgres",

@@ -1,0 +1,37 @@
+"""The example with researchers in parallel; tests/subagents/test_called_by_nodes.py looks at its
+events."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.adapter.streams import user
+from tests.cli.demo_server import running
+from tests.node_client import NodeClient
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_it_runs_from_a_clone() -> None:
+    command = [sys.executable, "-m", "examples.research_team"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if " starts for " in line] == [
+        "ConductResearch starts for research-0: the price of tea in China",
+        "ConductResearch 1 starts for research-1: the price of coffee in Brazil",
+    ]
+    assert "  report: # What has become dearer?" in lines
+
+
+def test_the_reference_client_at_the_served_team(node_client: NodeClient) -> None:
+    with running("serve", "examples.research_team.main:agent", cwd=ROOT) as url:
+        asked = user("Prices?", "u1").model_dump(by_alias=True, exclude_none=True)
+        run = node_client.run(url=url, threadId="team", messages=[asked], state={})
+        assert run.accepted
+        assert run.warnings == []
+        assert not run.pendingToolCallIds
+        assert run.events.count("SUBAGENT_STARTED") == 3
+        assert run.messages[-1]["content"].startswith("# Prices?")
