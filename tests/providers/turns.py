@@ -39,12 +39,13 @@ class Reasoning:
 @dataclass(frozen=True)
 class Text:
     """Visible text. `new_item` opens another OpenAI message item instead of another content
-    part."""
+    part. `citations` are in the provider's own form (OpenAI's annotations)."""
 
     text: str = ""
     signature: str | None = None
     phase: str | None = None
     new_item: bool = False
+    citations: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,15 @@ class Call:
         return parsed if isinstance(parsed, dict) else {}
 
 
-Block = Reasoning | Text | Call
+@dataclass(frozen=True)
+class Item:
+    """What a model makes besides text, in the provider's own form: an output item, a block or a
+    part."""
+
+    data: Mapping[str, Any]
+
+
+Block = Reasoning | Text | Call | Item
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,7 @@ class Turn:
     format lets it. eager_start: a block's first delta comes with its start event (Anthropic).
     calls_together: consecutive calls come in one Gemini chunk.
     cut: the answer ran into the token limit.
+    grounding: Gemini's `groundingMetadata`.
     """
 
     blocks: tuple[Block, ...]
@@ -113,6 +123,7 @@ class Turn:
     eager_start: bool = False
     calls_together: bool = True
     cut: bool = False
+    grounding: Mapping[str, Any] | None = None
 
     @property
     def calls(self) -> tuple[Call, ...]:

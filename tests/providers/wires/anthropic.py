@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
-from tests.providers.turns import Block, Call, Text, Turn
+from tests.providers.turns import Block, Call, Item, Text, Turn
 from tests.providers.wires.base import Request, sse
 
 if TYPE_CHECKING:
@@ -108,9 +109,18 @@ def _streamed(
         # input.
         cuts = ["", *(turn.pieces(block.json_args) if block.args else [])]
         return start, [{"type": "input_json_delta", "partial_json": piece} for piece in cuts]
+    if isinstance(block, Item):
+        data = dict(block.data)
+        if "input" not in data:
+            return data, []
+        cuts = ["", *turn.pieces(json.dumps(data["input"]))]
+        deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in cuts]
+        return {**data, "input": {}}, deltas
     if isinstance(block, Text):
-        deltas = [{"type": "text_delta", "text": piece} for piece in turn.pieces(block.text)]
-        return {"type": "text", "text": ""}, deltas
+        deltas = [{"type": "citations_delta", "citation": dict(cited)} for cited in block.citations]
+        deltas += [{"type": "text_delta", "text": piece} for piece in turn.pieces(block.text)]
+        cited = {"citations": []} if block.citations else {}
+        return {"type": "text", "text": "", **cited}, deltas
     if block.redacted is not None:
         return {"type": "redacted_thinking", "data": block.redacted}, []
     deltas = [{"type": "thinking_delta", "thinking": piece} for piece in turn.pieces(block.joined)]
@@ -123,8 +133,11 @@ def _whole(block: Block, request: Request, index: int) -> dict[str, Any]:
     if isinstance(block, Call):
         call_id = _call_id(block, request, index)
         return {"type": "tool_use", "id": call_id, "name": block.name, "input": block.dict_args}
+    if isinstance(block, Item):
+        return dict(block.data)
     if isinstance(block, Text):
-        return {"type": "text", "text": block.text, "citations": None}
+        cited = [*map(dict, block.citations)] or None
+        return {"type": "text", "text": block.text, "citations": cited}
     if block.redacted is not None:
         return {"type": "redacted_thinking", "data": block.redacted}
     return {"type": "thinking", "thinking": block.joined, "signature": block.signature or ""}

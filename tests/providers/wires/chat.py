@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.providers.turns import Block, Call, Reasoning, Turn
+from tests.providers.turns import Block, Call, Item, Reasoning, Turn
 from tests.providers.wires.base import CREATED, Request, sse
 
 if TYPE_CHECKING:
@@ -92,6 +92,9 @@ class ChatWire:
         message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
         if turn.reasoning:
             message["reasoning_content"] = turn.reasoning
+        for item in turn.blocks:
+            if isinstance(item, Item):
+                message |= item.data
         return {**message, **self.whole_calls(turn, request)}
 
     # Shared by all of them.

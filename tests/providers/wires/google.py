@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from tests.providers.turns import Block, Call, Reasoning, Turn
+from tests.providers.turns import Block, Call, Item, Reasoning, Turn
 from tests.providers.wires.base import Request, sse
 
 if TYPE_CHECKING:
@@ -54,6 +54,9 @@ def _chunks(turn: Turn) -> Iterator[list[Part]]:
             continue
         for block in group:
             whole = _part(block)
+            if isinstance(block, Item):
+                yield [whole]
+                continue
             signature = whole.pop("thoughtSignature", None)
             parts = [{**whole, "text": piece} for piece in turn.pieces(whole["text"])] or [whole]
             if signature is not None:
@@ -62,6 +65,8 @@ def _chunks(turn: Turn) -> Iterator[list[Part]]:
 
 
 def _part(block: Block) -> Part:
+    if isinstance(block, Item):
+        return dict(block.data)
     signed = {} if block.signature is None else {"thoughtSignature": block.signature}
     if isinstance(block, Call):
         call: dict[str, Any] = {"name": block.name, "args": block.dict_args}
@@ -77,6 +82,8 @@ def _answer(turn: Turn, request: Request, parts: list[Part], *, finished: bool) 
     candidate: dict[str, Any] = {"content": {"parts": parts, "role": "model"}, "index": 0}
     if finished:
         candidate["finishReason"] = "MAX_TOKENS" if turn.cut else "STOP"
+        if turn.grounding is not None:
+            candidate["groundingMetadata"] = dict(turn.grounding)
     usage = {"promptTokenCount": turn.usage.input, "totalTokenCount": turn.usage.input}
     if finished:
         usage |= {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tests.providers.turns import Call, Reasoning, Text, Turn
+from tests.providers.turns import Item as Made
 from tests.providers.wires.base import CREATED, Request, sse
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class OpenAIResponsesWire:
                 yield from _reasoning_events(item, turn, place)
             elif item["type"] == "message":
                 yield from _message_events(item, turn, place)
-            else:
+            elif item["type"] == "function_call":
                 yield from _call_events(item, turn, place)
             yield {"type": "response.output_item.done", "output_index": output_index, "item": item}
         kind = "response.incomplete" if turn.cut else "response.completed"
@@ -105,7 +106,8 @@ def _items(turn: Turn, request: Request) -> list[Item]:
     for block in turn.blocks:
         tail = f"{request.seq:04d}_{len(items)}"
         if isinstance(block, Text):
-            part = {"type": "output_text", "text": block.text, "annotations": [], "logprobs": []}
+            cited = [*map(dict, block.citations)]
+            part = {"type": "output_text", "text": block.text, "annotations": cited, "logprobs": []}
             if previous is not None and not block.new_item and previous.phase == block.phase:
                 items[-1]["content"].append(part)
             else:
@@ -126,6 +128,8 @@ def _items(turn: Turn, request: Request) -> list[Item]:
             if encrypt and block.encrypted is not None:
                 reasoning["encrypted_content"] = block.encrypted
             items.append(reasoning)
+        elif isinstance(block, Made):
+            items.append({"id": f"made_{tail}", **block.data})
         else:
             items.append(_call_item(block, tail))
     return items
@@ -149,6 +153,8 @@ def _opened(item: Item) -> Item:
         if "encrypted_content" in item:
             opened["encrypted_content"] = item["encrypted_content"][:6]
         return opened
+    if item["type"] not in ("message", "function_call"):
+        return {**item, "status": "in_progress"}
     emptied: Item = {"content": []} if item["type"] == "message" else {"arguments": ""}
     return {**item, "status": "in_progress", **emptied}
 
@@ -166,9 +172,13 @@ def _reasoning_events(item: Item, turn: Turn, place: Event) -> Iterator[Event]:
 def _message_events(item: Item, turn: Turn, place: Event) -> Iterator[Event]:
     for content_index, part in enumerate(item["content"]):
         at = {**place, "content_index": content_index}
-        yield {"type": "response.content_part.added", **at, "part": {**part, "text": ""}}
+        opened = {**part, "text": "", "annotations": []}
+        yield {"type": "response.content_part.added", **at, "part": opened}
         for piece in turn.pieces(part["text"]):
             yield {"type": "response.output_text.delta", **at, "delta": piece, "logprobs": []}
+        for number, annotation in enumerate(part["annotations"]):
+            about = {"annotation_index": number, "annotation": annotation}
+            yield {"type": "response.output_text.annotation.added", **at, **about}
         yield {"type": "response.output_text.done", **at, "text": part["text"], "logprobs": []}
         yield {"type": "response.content_part.done", **at, "part": part}
 
