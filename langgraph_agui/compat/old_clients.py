@@ -28,6 +28,8 @@ class OldClient:
       reasoning a second time. After a tool loop that ends with text it is sent: assistant-ui has
       put what comes before the text into the message before, and needs it to set that right. Of
       such a snapshot it shows nothing twice.
+    - A snapshot has places of activities only for a client that holds nothing: 0.0.58 and 0.0.59
+      take them for all activities that there are.
     - Unless `shows_subagents`, events of subagents look like the agent's own: clients up to 0.0.58
       fail otherwise.
 
@@ -64,6 +66,8 @@ class OldClient:
             and self._holds(event.messages)
         ):
             return ()
+        if isinstance(event, agui.MessagesSnapshotEvent) and self._client.messages:
+            event = _without_activities(event)
         self._client.apply(cast("Event", event))
         match event:
             case agui.MessagesSnapshotEvent():
@@ -103,11 +107,16 @@ class OldClient:
             one.model_copy(update={"error": None}) if one.id in failed else one for one in messages
         ]
         by_id = {one.id: one for one in shown}
-        # No snapshot of a run holds activities. The client may hold one id twice.
+        # A run's own snapshot holds no activities. The client may hold one id twice.
         held = [one for one in self._client.messages if not isinstance(one, agui.ActivityMessage)]
         return by_id.keys() == {one.id for one in held} and all(
             by_id[one.id] == one for one in held
         )
+
+
+def _without_activities(event: agui.MessagesSnapshotEvent) -> agui.MessagesSnapshotEvent:
+    kept = [one for one in event.messages if not isinstance(one, agui.ActivityMessage)]
+    return event.model_copy(update={"messages": kept})
 
 
 def _inline(event: BaseEvent) -> BaseEvent:

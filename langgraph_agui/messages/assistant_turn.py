@@ -9,15 +9,22 @@ give the same blocks and ids.
 import re
 from codecs import utf_16_le_decode
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from ag_ui import core as agui
 from langchain_core.messages import AIMessage, BaseMessage
 
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
-from langgraph_agui.messages.blocks import REASONING_KWARG, BlockDelta, BlockKind, read_blocks
-from langgraph_agui.messages.content import free_call_id
+from langgraph_agui.messages.blocks import (
+    CALLS,
+    REASONING_KWARG,
+    BlockDelta,
+    BlockKind,
+    read_blocks,
+)
+from langgraph_agui.messages.content import FAILED_WITHOUT_TEXT, free_call_id
 from langgraph_agui.messages.encrypted_values import (
     AGENT,
     EncryptedValueCodec,
@@ -31,8 +38,10 @@ from langgraph_agui.messages.envelope import (
     visible_text,
 )
 from langgraph_agui.messages.hidden import NOTHING, Hidden, hidden_in
+from langgraph_agui.messages.made import CITATIONS, made_media, read_citations
 from langgraph_agui.messages.providers import is_whole, shows_reasoning
 from langgraph_agui.messages.redaction import hides_reasoning, warn_reasoning_dropped
+from langgraph_agui.messages.server_tools import RUN_BY_PROVIDER, server_call_id
 from langgraph_agui.messages.think_tags import TAGGED, TagSplitter
 from langgraph_agui.messages.transformers import MessageBlocks, warn_refused
 from langgraph_agui.protocol.json import canonical_json
@@ -44,8 +53,8 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """One text, reasoning block or tool call. The client knows it by `id`, and may not read it
-    unless it is `visible`.
+    """One text, reasoning block, tool call, or result of a server's tool. The client knows it by
+    `id`, and may not read it unless it is `visible`. The `key` of a result is the id of its call.
 
     `pieces` is its text so far, and `half` a surrogate (UTF-16) that waits for the other half of
     its pair. `subagent_run_id` is that of its events.
@@ -108,6 +117,8 @@ class AssistantTurn:
     Attributes:
         blocks: The blocks, in order.
         encrypted: The encrypted value of the whole message.
+        citations: The sources that the text names.
+        media: The pictures, audio and files of the message, as the client sees them.
         value_holder: The block whose message has that value: the last reasoning, because some
             clients keep the values of reasoning messages only. None is the assistant message.
         transformers: The stream transformers of the graph that the message is from.
@@ -138,6 +149,8 @@ class AssistantTurn:
         self.provider = provider if isinstance(provider, str) else None
         self.blocks: list[Block] = []
         self.encrypted: str | None = None
+        self.citations: list[dict[str, object]] = []
+        self.media: agui.ActivityMessage | None = None
         self._has_envelope = False
         self.value_holder: Block | None = None
         self._taken = taken
@@ -195,12 +208,12 @@ class AssistantTurn:
             model=model,
             hidden=hidden,
         )
-        for delta in turn.split(turn._read_kept(message)):
-            turn.block(delta).grow(delta.text)
-        for delta in turn.flush(message):
+        for delta in chain(turn.split(turn._read_kept(message)), turn.flush(message)):
             turn.block(delta).grow(delta.text)
         for block in turn.blocks:
             block.end()
+            if block.kind == "server_call" and not block.text:
+                block.grow("{}")
         return turn
 
     def read(self, message: BaseMessage) -> list[BlockDelta]:
@@ -224,8 +237,8 @@ class AssistantTurn:
             return []
 
     def split(self, deltas: Iterable[BlockDelta]) -> Iterator[BlockDelta]:
-        """Return the visible ones of `deltas`, and reasoning between think tags as blocks of its
-        own.
+        """Yield the visible ones of `deltas`, and reasoning between think tags as blocks of its
+        own. Whether one is visible may depend on the blocks of those before it.
         """
         return self._split(deltas if self.transformed is None else self.transformed.feed(deltas))
 
@@ -245,6 +258,13 @@ class AssistantTurn:
                 return self._values.emits
             case "call":
                 return self._hidden.shown_tools is None or not self._is_hidden_call(delta)
+            case "server_call":
+                if delta.id is None or delta.name is None:
+                    return self._known(delta, delta.key) is not None
+                return not self._hidden.hides_call(delta.name)
+            case "server_result":
+                # A call may stand in the message before: that provider goes on in the next one.
+                return self._server_call(delta.id) is not None
 
     def _is_hidden_call(self, delta: BlockDelta) -> bool:
         if self._hidden.shown_tools == ():
@@ -256,23 +276,29 @@ class AssistantTurn:
         return self._last_call in self._hidden_calls
 
     def flush(self, message: BaseMessage | None) -> Iterator[BlockDelta]:
-        """Return the rest, now that the message has ended. If all of a text turns out to be the
-        answer, its reasoning loses its words.
+        """Yield what the message still has when it has ended: what transformers and the splitter
+        hold, and results without words for the server's calls that have none. If all of a text
+        turns out to be the answer, its reasoning loses its words.
 
         Args:
             message: The message; None if its model has not come to the end.
         """
         if self.transformed is not None:
             yield from self._split(self.transformed.end())
-        if self.splitter is None:
-            return
+        if self.splitter is not None:
+            yield from filter(self._emits, self._end_text(self.splitter, message))
+        while (call := self._server_call(None)) is not None:
+            yield BlockDelta("server_result", None, "", call.provider_id)
+
+    def _end_text(self, splitter: TagSplitter, message: BaseMessage | None) -> list[BlockDelta]:
+        """Return the rest of the text, now that it has ended."""
         options = self._values.options
         whole = message is not None and is_whole(message.response_metadata, options)
         thought = self._by_key.get(("reasoning", (TAGGED, 0)))
-        if whole and self.splitter.unclosed and thought is not None:
+        if whole and splitter.unclosed and thought is not None:
             thought.pieces.clear()
             thought.half = b""
-        yield from filter(self._emits, self.splitter.end(is_whole=whole))
+        return [*splitter.end(is_whole=whole)]
 
     @property
     def takes_fragments(self) -> bool:
@@ -292,7 +318,10 @@ class AssistantTurn:
             and current.key == delta.key
         ):
             return current
-        key = delta.id if delta.key is None and delta.kind == "call" else delta.key
+        if delta.kind == "server_result" and (call := self._server_call(delta.id)) is not None:
+            self._current = self._begin_result(call, failed=delta.failed)
+            return self._current
+        key = delta.id if delta.key is None and delta.kind in CALLS else delta.key
         block = self._known(delta, key) or self._begin(delta, key)
         if block.provider_id is None and delta.id is not None:
             block.provider_id = delta.id
@@ -335,9 +364,28 @@ class AssistantTurn:
             raw = key == REASONING_KWARG or (isinstance(key, tuple) and key[0] == TAGGED)
             block.visible = self._shows_all if raw else self._shows
             block.metadata = dict(self._metadata) or None
+        elif delta.kind == "server_call":
+            block.metadata = dict(RUN_BY_PROVIDER)
         self.blocks.append(block)
         self._counts.update((delta.kind, (delta.kind, delta.id)))
         self._by_key[delta.kind, key] = block
+        return block
+
+    def _server_call(self, own_id: str | None) -> Block | None:
+        """Return the server's call that a result is for: the open one of this id, or the last."""
+        answered = {block.key for block in self.of_kind("server_result")}
+        calls = [block for block in self.of_kind("server_call") if block.id not in answered]
+        if own_id is not None:
+            calls = [block for block in calls if block.provider_id == own_id]
+        return calls[-1] if calls else None
+
+    def _begin_result(self, call: Block, *, failed: bool) -> Block:
+        """Append the result of a server's call. It is whole when it begins."""
+        block = Block(
+            "server_result", f"{call.id}:result", call.id, subagent_run_id=call.subagent_run_id
+        )
+        block.metadata = {**RUN_BY_PROVIDER, **({"status": "error"} if failed else {})}
+        self.blocks.append(block)
         return block
 
     def _public_id(self, delta: BlockDelta) -> str:
@@ -348,6 +396,9 @@ class AssistantTurn:
                 if delta.id:
                     return self._call_id(delta.id)
                 return f"{self.message_id}:call:{self._counts['call']}"
+            case "server_call" | "server_result":
+                own_id = delta.id or str(self._counts["server_call"])
+                return server_call_id(self.message_id, own_id)
             case "reasoning":
                 if delta.id is not None:
                     same = self._counts["reasoning", delta.id]
@@ -369,8 +420,22 @@ class AssistantTurn:
         """Return the blocks of this kind, in order."""
         return [block for block in self.blocks if block.kind == kind]
 
-    def encode_value(self, message: AIMessage) -> bool:
-        """Make `encrypted` of the finished message; return whether it has become another.
+    def finish(self, message: AIMessage) -> None:
+        """Take what the finished message has besides blocks: media, citations, `encrypted`.
+
+        A message that a node has changed may be finished once more. What it has shown stays.
+        """
+        if not self._hidden.text:
+            found = read_citations(message, self.text_of("text"))
+            if self.transformers is not None and found:
+                found = self.transformers.citations(found)
+            self.citations = found or self.citations
+            owner = self.source.visible_id
+            self.media = made_media(message, self.message_id, owner) or self.media
+        self._encode_value(message)
+
+    def _encode_value(self, message: AIMessage) -> None:
+        """Make `encrypted` of the finished message.
 
         There is none if it would be too long, or if reasoning that the client must not read would
         travel without encryption. Such a message comes back as text and calls.
@@ -391,10 +456,7 @@ class AssistantTurn:
             self._has_envelope = True
         elif not self._has_envelope:
             value = self._encoded(None)
-        is_new = value not in (None, self.encrypted)
-        if is_new:
-            self.encrypted = value
-        return is_new
+        self.encrypted = value or self.encrypted
 
     def _encoded(self, envelope: Envelope | None) -> str | None:
         """Return the value of this envelope and of the source of the message."""
@@ -416,7 +478,7 @@ class AssistantTurn:
         if options.seal is None and hides_reasoning(message, options):
             warn_reasoning_dropped()
             return None
-        visible = self.assistant_message()
+        visible = self._message(["call"])
         thoughts = [self.reasoning_message(block) for block in self.of_kind("reasoning")]
         try:
             sealed, holder = options.seal is not None, self.value_holder
@@ -477,17 +539,35 @@ class AssistantTurn:
             subagent_run_id=self.source.visible_id,
         )
 
+    def result_message(self, block: Block) -> agui.ToolMessage:
+        """Return the AG-UI message of the result of a server's call."""
+        failed = "status" in (block.metadata or {})
+        return agui.ToolMessage(
+            id=block.id,
+            role="tool",
+            content=block.text,
+            tool_call_id=str(block.key),
+            error=(block.text or FAILED_WITHOUT_TEXT) if failed else None,
+            metadata=block.metadata,
+            subagent_run_id=self.source.visible_id,
+        )
+
     def assistant_message(self) -> agui.AssistantMessage:
         """Return the AG-UI message of the text and the calls; without content if there are only
         calls.
         """
+        return self._message(CALLS)
+
+    def _message(self, kinds: Sequence[BlockKind]) -> agui.AssistantMessage:
         calls = [
             agui.ToolCall(
                 id=block.id,
                 type="function",
                 function=agui.FunctionCall(name=block.name or "", arguments=block.text),
+                metadata=block.metadata,
             )
-            for block in self.of_kind("call")
+            for block in self.blocks
+            if block.kind in kinds
         ]
         has_content = not calls or any(block.kind == "text" for block in self.blocks)
         return agui.AssistantMessage(
@@ -496,5 +576,6 @@ class AssistantTurn:
             content=self.text_of("text") if has_content else None,
             tool_calls=calls or None,
             encrypted_value=self.encrypted if self.value_holder is None else None,
+            metadata={CITATIONS: self.citations} if self.citations else None,
             subagent_run_id=self.source.visible_id,
         )

@@ -4,20 +4,25 @@ Any `BaseMessage` enters, in the shape of its provider's package: standard v1 bl
 `thinking`, OpenAI Responses items, Bedrock `reasoning_content`, Mistral lists, OpenRouter and
 DeepSeek `additional_kwargs`. `BlockDelta`s leave, in the order of the message. Chunks and whole
 messages go through the same reader, so it does not matter how a message was cut.
+
+Media and citations are read from the finished message (`made.py`).
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Literal, NamedTuple, TypeAlias, cast
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
 from langgraph_agui.kernel.telemetry import run_logger
-from langgraph_agui.messages.content import ContentBlock, leave_out
+from langgraph_agui.messages.content import ContentBlock
+from langgraph_agui.messages.server_tools import ServerCall, read_server_tool
 from langgraph_agui.protocol.json import clean_text, dump_json
 
 logger = run_logger(__name__)
 
-BlockKind: TypeAlias = Literal["text", "reasoning", "call"]
+# A server call and its result are of a tool that the provider runs.
+BlockKind: TypeAlias = Literal["text", "reasoning", "call", "server_call", "server_result"]
+CALLS: Final[tuple[BlockKind, ...]] = ("call", "server_call")
 
 
 class BlockDelta(NamedTuple):
@@ -25,7 +30,8 @@ class BlockDelta(NamedTuple):
 
     `key` distinguishes blocks of the same kind within a message; None means the current block.
     `text` is the visible text, or a fragment of the arguments of a call. `id` is the provider's
-    block id, or the call's id. `name` is the tool's name.
+    block id, or the call's id; of a server's result that of its call. `name` is the tool's name,
+    and `failed` says that a server's result is a failure.
     """
 
     kind: BlockKind
@@ -33,6 +39,7 @@ class BlockDelta(NamedTuple):
     text: str
     id: str | None = None
     name: str | None = None
+    failed: bool = False
 
 
 CALL_BLOCKS = frozenset(
@@ -53,8 +60,6 @@ REASONING_KWARG = "reasoning_content"
 # OpenAI's API does not have. They may hold reasoning.
 SERVER_FIELDS = "agui_server_fields"
 
-_MEDIA = frozenset({"image", "image_url", "audio", "video", "file", "image_generation_call"})
-
 
 def read_blocks(message: BaseMessage, *, whole: bool = False) -> list[BlockDelta]:
     """Return the blocks of `message`, in order.
@@ -69,6 +74,8 @@ def read_blocks(message: BaseMessage, *, whole: bool = False) -> list[BlockDelta
         _read_kwargs(message, deltas)
     content = message.content
     calls = _calls(message)
+    if whole and message.additional_kwargs:
+        calls += read_tool_outputs(message)
     if content.__class__ is str:
         if content:
             deltas.append(BlockDelta("text", None, content))
@@ -82,6 +89,19 @@ def read_blocks(message: BaseMessage, *, whole: bool = False) -> list[BlockDelta
         else:
             _read_block(block, ("#", position) if whole else None, deltas)
     return [*deltas, *calls]
+
+
+def read_tool_outputs(message: BaseMessage) -> list[BlockDelta]:
+    """Return the server tools of a message of OpenAI v0, which keeps them in `additional_kwargs`.
+
+    Its chunks are not read for them: they come before the id of the message.
+    """
+    deltas: list[BlockDelta] = []
+    outputs = message.additional_kwargs.get("tool_outputs")
+    for output in outputs if isinstance(outputs, list) else ():
+        if isinstance(output, Mapping):
+            _read_server_tool(output, None, deltas)
+    return deltas
 
 
 def continuation_text(chunk: BaseMessage, kind: BlockKind, key: Hashable) -> str | None:
@@ -158,12 +178,22 @@ def _read_call(block: ContentBlock, calls: list[BlockDelta], deltas: list[BlockD
         if (call.id and call.id in ids) or (index is not None and call.key == index):
             deltas.append(calls.pop(position))
             return
+    _read_server_tool(block, None, deltas)
+
+
+def _read_server_tool(block: ContentBlock, fallback: Hashable, deltas: list[BlockDelta]) -> None:
+    for one in read_server_tool(block):
+        if isinstance(one, ServerCall):
+            key = _key(block.get("index"), fallback)
+            deltas.append(BlockDelta("server_call", key, one.arguments, one.id, one.name))
+        else:
+            deltas.append(
+                BlockDelta("server_result", None, one.text, one.call_id, failed=one.failed)
+            )
 
 
 def _read_block(block: ContentBlock, fallback: Hashable, deltas: list[BlockDelta]) -> None:
-    """Read a content block that is no tool call. Blocks without text (media, citations) are
-    skipped.
-    """
+    """Read a content block that is no call of a tool of ours. Blocks without text are skipped."""
     kind = block.get("type")
     if kind == "text" or kind == "refusal":
         if text := _text(block.get(kind)):
@@ -173,8 +203,8 @@ def _read_block(block: ContentBlock, fallback: Hashable, deltas: list[BlockDelta
     elif kind == "non_standard" and isinstance(value := block.get("value"), Mapping):
         index = block.get("index", value.get("index"))
         _read_block(value if index is None else {**value, "index": index}, fallback, deltas)
-    elif isinstance(kind, str) and kind in _MEDIA:
-        leave_out(kind)
+    else:
+        _read_server_tool(block, fallback, deltas)
 
 
 def is_reasoning(block: ContentBlock) -> bool:

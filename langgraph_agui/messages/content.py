@@ -249,6 +249,12 @@ def content_parts(content: str | Sequence[str | ContentBlock]) -> str | list[agu
     return [part for part in parts if not isinstance(part, agui.TextPart) or part.text]
 
 
+def media_part(block: ContentBlock) -> MediaPart | None:
+    """Return the part of a block with media; None with a warning if it is unusable."""
+    part = _part(block)
+    return part if isinstance(part, MediaPart) else None
+
+
 def _part(block: object) -> agui.ContentPart | None:
     if isinstance(block, str):
         return agui.TextPart(text=clean_text(block))

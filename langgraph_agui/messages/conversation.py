@@ -20,9 +20,11 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn, Block
+from langgraph_agui.messages.blocks import CALLS
 from langgraph_agui.messages.content import free_call_id, own_call_id
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 from langgraph_agui.messages.hidden import hidden_in
+from langgraph_agui.messages.server_tools import is_server_call
 from langgraph_agui.protocol.json import dump_json, same_arguments
 
 # A message that the client holds, or what makes it of a message that still grows.
@@ -249,8 +251,14 @@ class Conversation:
             thought.owner = record
             self.show(thought, partial(turn.reasoning_message, block))
             return
+        if block.kind == "server_result":
+            call = self._calls[str(block.key)]
+            self.answer(
+                Record(block.id, source=record.source, answers=call), turn.result_message(block)
+            )
+            return
         self.begin_assistant(record)
-        if block.kind == "call":
+        if block.kind in CALLS:
             call = self._calls.get(block.id) or self._new_call(record, block.provider_id, block.id)
             call.name, call.is_shown = block.name or "", True
             self._calls[call.id] = self._calls.pop(call.id)  # in the client's order
@@ -267,6 +275,8 @@ class Conversation:
             self.begin(record, block)
         if turn is not None and turn.encrypted is not None:
             self.begin_assistant(record)
+        if turn is not None and turn.media is not None:
+            self.show(Record(turn.media.id, source=record.source), turn.media)
 
     def answer(self, record: Record, result: ToolMessage) -> None:
         """Put a result behind the message that holds its call, after the results already there."""
@@ -555,7 +565,7 @@ class Conversation:
         calls = [own_id for own_id, _ in own]
         for call in self._repeated.get(calls[0], ()):
             held = call.holder
-            own_ids = [one.own_id for one in held.calls]
+            own_ids = [one.own_id for one in held.calls if not is_server_call(one.id)]
             is_free = held.is_of_earlier_run and held.id not in thread
             if is_free and own_ids == calls and _same_arguments(held, message):
                 self.name(message.id or "", held)

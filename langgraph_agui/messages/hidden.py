@@ -47,8 +47,10 @@ class Hidden(NamedTuple):
         match delta.kind:
             case "text":
                 return bool(delta.text) and not self.text
-            case "call":
+            case "call" | "server_call":
                 return not self.hides_call(delta.name or "")
+            case "server_result":
+                return False  # it is shown with its call
         return True
 
     def marked(self, message: Message) -> Message:

@@ -117,7 +117,7 @@ def _append(
                 message, message_id, conversation.ids, values, new_call_id=new_call_id
             )
             if isinstance(message, AIMessage):
-                record.turn.encode_value(message)
+                record.turn.finish(message)
             conversation.append_turn(record)
         case "tool":
             result = cast("ToolMessage", message)

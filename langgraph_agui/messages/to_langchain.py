@@ -36,6 +36,7 @@ from langgraph_agui.messages.envelope import (
     to_langchain_calls,
 )
 from langgraph_agui.messages.providers import maker_of
+from langgraph_agui.messages.server_tools import without_server_tools
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui, user_or_tool_message
 from langgraph_agui.options import MediaUrls, ReasoningOptions
 from langgraph_agui.protocol.json import same_arguments
@@ -223,7 +224,7 @@ class _History:
     ) -> None:
         self._instructions = instructions
         self._media = media
-        self._messages = messages
+        self._messages = messages = without_server_tools(messages)
         self._values = values
         self._rejected: Counter[RejectReason] = Counter()
         self._unclaimed = {

@@ -17,7 +17,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.stream import StreamTransformer
 
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
-from langgraph_agui.messages.blocks import BlockDelta, BlockKind, read_blocks
+from langgraph_agui.messages.blocks import CALLS, BlockDelta, BlockKind, read_blocks
 from langgraph_agui.protocol.json import dump_json, parse_arguments
 
 logger = run_logger(__name__)
@@ -206,6 +206,15 @@ class Transformers:
         output = shown.get("output") if isinstance(shown, dict) else None
         return output if isinstance(output, ToolMessage) else message.model_copy(update=_EMPTY)
 
+    def citations(self, found: list[dict[str, object]]) -> list[dict[str, object]]:
+        """Return the sources that a message cites; none if a transformer refuses them."""
+        try:
+            shown = self.value("citations", found)
+        except Exception:
+            warn_refused(None)
+            return []
+        return shown if isinstance(shown, list) else []
+
     # -- other data -------------------------------------------------------------------------------
 
     def output(self, call_id: str, delta: object) -> object:
@@ -267,12 +276,14 @@ class MessageBlocks:
                 self._begin(key, delta)
             block = self._open[key]
             block.sent.append(delta.text)
-            if delta.kind == "call":
+            if delta.kind in CALLS:
                 block.first = block.first._replace(
                     id=delta.id or block.first.id, name=delta.name or block.first.name
                 )
                 if delta.id or delta.name:
                     yield delta._replace(text="")
+            elif delta.kind == "server_result":
+                pass  # it waits for the end of its call
             elif not delta.text:
                 yield block.first._replace(text="")
             elif text := self._passing(block, delta):
@@ -285,8 +296,8 @@ class MessageBlocks:
         self._send({"event": "message-finish"})
 
     def _key(self, delta: BlockDelta) -> _Key:
-        if delta.kind != "call":
-            return delta.kind, delta.key
+        if delta.kind not in CALLS:
+            return delta.kind, delta.id if delta.kind == "server_result" else delta.key
         if delta.key is not None or delta.id is not None:
             self._last_call = delta.id if delta.key is None else delta.key
         return delta.kind, self._last_call
@@ -308,7 +319,7 @@ class MessageBlocks:
         """End the blocks that the client will see closed: what they hold back belongs before what
         follows.
         """
-        for key in [key for key in self._open if key[0] != "call"]:
+        for key in [key for key in self._open if key[0] in ("text", "reasoning")]:
             yield from self._end(key)
 
     def _end(self, key: _Key) -> Iterator[BlockDelta]:
@@ -318,7 +329,8 @@ class MessageBlocks:
         shown = self._send({**event, "content": _finished(block.first, text)})
         if isinstance(shown, dict):
             final = _text_in(shown["content"], text)
-            if final.startswith(block.passed) and final != block.passed:
+            is_whole = block.first.kind == "server_result"
+            if is_whole or (final.startswith(block.passed) and final != block.passed):
                 yield block.first._replace(text=final.removeprefix(block.passed))
 
     def _send(self, data: dict[str, object]) -> Any:
@@ -331,20 +343,34 @@ class MessageBlocks:
         return shown[0] if isinstance(shown, tuple) else WITHHELD
 
 
+# The types of LangChain's standard blocks.
+_TYPES: Final[Mapping[BlockKind, str]] = {
+    "text": "text",
+    "reasoning": "reasoning",
+    "call": "tool_call",
+    "server_call": "server_tool_call",
+    "server_result": "server_tool_result",
+}
+
+
 def _start(delta: BlockDelta) -> dict[str, object]:
-    if delta.kind != "call":
-        return {"type": delta.kind, delta.kind: ""}
-    return {"type": "tool_call", "id": delta.id, "name": delta.name or "", "args": {}}
+    if delta.kind in CALLS:
+        return {"type": _TYPES[delta.kind], "id": delta.id, "name": delta.name or "", "args": {}}
+    if delta.kind == "server_result":
+        return {"type": _TYPES[delta.kind], "tool_call_id": delta.id}
+    return {"type": delta.kind, delta.kind: ""}
 
 
 def _finished(first: BlockDelta, text: str) -> dict[str, object]:
     """Return a finished block as LangChain shows it to transformers."""
-    if first.kind != "call":
+    if first.kind == "server_result":
+        return {"type": _TYPES[first.kind], "tool_call_id": first.id, "output": text}
+    if first.kind not in CALLS:
         return {"type": first.kind, first.kind: text}
     arguments = parse_arguments(text or "{}")
     is_broken = not isinstance(arguments, dict)
     return {
-        "type": "invalid_tool_call" if is_broken else "tool_call",
+        "type": "invalid_tool_call" if is_broken else _TYPES[first.kind],
         "id": first.id,
         "name": first.name,
         "args": text if is_broken else arguments,
@@ -356,7 +382,8 @@ def _text_in(content: Mapping[str, object], text: str) -> str:
     same.
     """
     if (arguments := content.get("args")) is None:
-        return str(content.get("text") or content.get("reasoning") or "")
+        fields = (content.get(name) for name in ("text", "reasoning", "output"))
+        return next((shown for shown in fields if isinstance(shown, str)), "")
     if isinstance(arguments, str):
         return arguments
     return text if arguments == parse_arguments(text or "{}") else dump_json(arguments)

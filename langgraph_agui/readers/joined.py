@@ -11,7 +11,7 @@ from ag_ui.core import BaseEvent, Message, RunAgentInput
 
 from langgraph_agui.messages.conversation import gone_messages, merge_messages
 from langgraph_agui.protocol.json import same
-from langgraph_agui.readers.run_log import fold_settled, past_in
+from langgraph_agui.readers.run_log import fold_settled, messages_snapshot, past_in
 from langgraph_agui.readers.subscription import Subscription
 
 
@@ -122,8 +122,7 @@ class JoinedClient:
                 # the graph has removed them since the last snapshot
                 self._retract(self._shown - now)
                 self._shown = now
-                messages = merge_messages(self._messages, truth)
-                return (agui.MessagesSnapshotEvent.model_construct(messages=messages),)
+                return (messages_snapshot(merge_messages(self._messages, truth)),)
             case agui.StateSnapshotEvent(snapshot=state):
                 if self._own_state and isinstance(state, Mapping):
                     state = {**self._own_state, **state}

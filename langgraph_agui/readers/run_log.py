@@ -8,7 +8,7 @@ of the log, and then what comes.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Final, cast
 
 from ag_ui import core as agui
@@ -16,6 +16,7 @@ from ag_ui.core import BaseEvent, Event, Message
 
 from langgraph_agui.graphs.past import PastMessages
 from langgraph_agui.messages.assistant_turn import Block
+from langgraph_agui.messages.made import MEDIA, activity_event, emptied
 from langgraph_agui.protocol.compact import compact
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.readers.sinks import EventQueue, weight
@@ -38,10 +39,41 @@ def thread_before(
         state: The client's state.
     """
     had = {_PAST: " ".join(past.had)}
-    return [
-        agui.MessagesSnapshotEvent.model_construct(messages=[*messages], metadata=had),
-        agui.StateSnapshotEvent(snapshot=state),
-    ]
+    return [*messages_and_activities(messages, had), agui.StateSnapshotEvent(snapshot=state)]
+
+
+def messages_and_activities(
+    messages: Sequence[Message], metadata: Mapping[str, object] | None = None
+) -> list[BaseEvent]:
+    """Return the events of a snapshot of messages, of which activities follow by themselves: their
+    contents may be large. Media have their place in the snapshot.
+
+    Args:
+        messages: The messages.
+        metadata: Metadata of the snapshot.
+    """
+    activities = [one for one in messages if isinstance(one, agui.ActivityMessage)]
+    placed: list[Message] = []
+    for message in messages:
+        if not isinstance(message, agui.ActivityMessage):
+            placed.append(message)
+        elif message.activity_type == MEDIA:
+            placed.append(emptied(message))
+    return [messages_snapshot(placed, metadata), *map(activity_event, activities)]
+
+
+def messages_snapshot(
+    messages: Sequence[Message], metadata: Mapping[str, object] | None = None
+) -> agui.MessagesSnapshotEvent:
+    """Return a snapshot of messages. A client keeps the activities that are not among them."""
+    more = dict(metadata or {})
+    if any(isinstance(one, agui.ActivityMessage) for one in messages):
+        # With one activity, clients of 1.0 take it for all that there are, unless it says that it
+        # is not.
+        more["@ag-ui/client"] = {"authoritativeActivityTypes": []}
+    # The messages are valid already; to check them once more takes a fifth of the time of encoding
+    # them.
+    return agui.MessagesSnapshotEvent.model_construct(messages=[*messages], metadata=more or None)
 
 
 def past_in(event: agui.MessagesSnapshotEvent) -> PastMessages:
@@ -131,14 +163,8 @@ def fold_settled(
             rest.append(event)
         else:
             fold.apply(cast("Event", event))
-    settled: list[Message] = []
-    activities: list[BaseEvent] = []
-    for message in fold.messages:
-        if isinstance(message, agui.ActivityMessage):
-            activities.append(_activity_event(message))
-        elif items.of_message(message.id) not in is_open:
-            settled.append(message)
-    return [*thread_before(settled, past, fold.state), *activities], rest
+    settled = [one for one in fold.messages if items.of_message(one.id) not in is_open]
+    return thread_before(settled, past, fold.state), rest
 
 
 class _Items:
@@ -227,13 +253,3 @@ class _Items:
                 case agui.ToolCallResultEvent():
                     is_open.discard((self.of(event), event.tool_call_id))
         return {item for item, _ in is_open}
-
-
-def _activity_event(message: agui.ActivityMessage) -> BaseEvent:
-    return agui.ActivitySnapshotEvent(
-        message_id=message.id,
-        activity_type=message.activity_type,
-        content=message.content,
-        metadata=message.metadata,
-        subagent_run_id=message.subagent_run_id,
-    )

@@ -45,7 +45,7 @@ def _content_event(block: Block, text: str) -> BaseEvent:
             event = agui.TextMessageContentEvent(message_id=block.id, delta=text)
         case "reasoning":
             event = agui.ReasoningMessageContentEvent(message_id=block.id, delta=text)
-        case "call":
+        case "call" | "server_call" | "server_result":  # a result is never a fragment
             event = agui.ToolCallArgsEvent(tool_call_id=block.id, delta=text)
     if block.subagent_run_id is not None:
         event.subagent_run_id = block.subagent_run_id

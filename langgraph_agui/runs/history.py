@@ -31,6 +31,7 @@ from langgraph_agui.messages.content import (
     unanswered_calls,
 )
 from langgraph_agui.messages.extract import extract_other_results
+from langgraph_agui.messages.server_tools import without_server_tools
 from langgraph_agui.messages.to_agui import langchain_messages_to_agui
 
 logger = run_logger(__name__)
@@ -57,10 +58,12 @@ def last_asked(client: Sequence[agui.Message]) -> agui.UserMessage | None:
 def visible_in(
     thread: Sequence[BaseMessage],
 ) -> list[agui.UserMessage | agui.AssistantMessage | agui.ToolMessage]:
-    """Return the messages of a thread that clients show: no reasoning, no empty answer."""
+    """Return the messages of a thread that clients show and graphs know: no reasoning, no empty
+    answer, no tool that a provider has run.
+    """
     said = [
         one
-        for one in langchain_messages_to_agui(thread)
+        for one in without_server_tools(langchain_messages_to_agui(thread))
         if isinstance(one, agui.UserMessage | agui.AssistantMessage | agui.ToolMessage)
     ]
     return [

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from uuid import uuid4
 
-from ag_ui.core import Message
+from ag_ui.core import ActivityMessage, Message
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 from pydantic import TypeAdapter
@@ -98,6 +98,7 @@ async def load_step(
         Unkept(message, graph.namespace, is_kept=True)
         for graph in inner
         for message in history_as_agui(graph.messages, values)
+        if not isinstance(message, ActivityMessage)
     ]
     return PausedStep(unkept, askers={asked: None for graph in inner for asked in graph.asked})
 

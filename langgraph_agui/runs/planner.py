@@ -33,6 +33,7 @@ from langgraph_agui.kernel.configs import as_mapping
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 from langgraph_agui.messages.client_media import ClientMedia
 from langgraph_agui.messages.content import interrupted, unanswered, unanswered_calls
+from langgraph_agui.messages.server_tools import without_server_tools
 from langgraph_agui.runs import history
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.paused import unkept_ids
@@ -113,7 +114,8 @@ class RunPlanner:
         self._agent = agent
         self._graph = agent.graph
         self._key = agent.messages_key
-        self._input = run_input
+        messages = without_server_tools(run_input.messages)
+        self._input = run_input = run_input.model_copy(update={"messages": messages})
         self._config = config
         self._call = call
         self._converter = agent.converter(run_input.thread_id)

@@ -75,7 +75,7 @@ class ShownThread:
                     else PendingInterrupts()
                 )
             # before approval calls: clients keep the order of arrival
-            self._run_events.emit_messages_snapshot(paused=bool(pending))
+            self._run_events.emit_thread(paused=bool(pending))
             form = self._agent.client_form(self._input)
             self._run_events.finish_run(emit_pending(form, pending, self._run_events))
         except TimeoutError:

@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langgraph_agui.kernel.configs import graph_of, namespace_of
 from langgraph_agui.messages.assistant_turn import AssistantTurn
-from langgraph_agui.messages.blocks import continuation_text, read_blocks
+from langgraph_agui.messages.blocks import continuation_text, read_blocks, read_tool_outputs
 from langgraph_agui.messages.content import (
     SettlingResult,
     interrupted,
@@ -155,7 +155,7 @@ class RunMessages:
         elif not isinstance(message, AIMessage):
             record.content = user_message(message, record.id, self._codec)
         elif isinstance(record, StreamingMessage):
-            record.emit_value(message)
+            record.finish(message)
 
     def mark_known(self, messages: Iterable[BaseMessage]) -> None:
         """Note messages that a graph or node was given: they are not new."""
@@ -219,9 +219,10 @@ class RunMessages:
         if call.is_hidden:
             return
         if isinstance(record, StreamingMessage):
+            record.emit_deltas(read_tool_outputs(message))
             self._close(record, message)
             if isinstance(message, AIMessage):
-                record.emit_value(message)
+                record.finish(message)
         elif self._repeats(message.id, call.source):
             return
         else:
@@ -253,6 +254,7 @@ class RunMessages:
         if (live := self._end(call)) is None:
             return []
         self._close(live)
+        live.emit_results()
         live.failed = True
         return [block.id for block in live.turn.blocks]
 
@@ -429,6 +431,7 @@ class RunMessages:
         if isinstance(record, StreamingMessage):
             self._close(record)
             self._forget(record)
+            record.withdraw_media()
         self._settle(record, answer)
         self._known -= self._conversation.withdraw(record)
 
@@ -546,7 +549,7 @@ class RunMessages:
                 live.emit_deltas(live.turn.read(message))
                 live.close(message)
                 if isinstance(message, AIMessage):
-                    live.emit_value(message)
+                    live.finish(message)
                 return live
             case "tool":
                 return self._emit_result(cast("ToolMessage", message), message_id, source)
@@ -671,6 +674,7 @@ class RunMessages:
         spoken = self._live[subagent_run_id] if subagent_run_id else self._all_live()
         for live in spoken:
             self._close(live)
+            live.emit_results()
 
     def _all_live(self) -> list[StreamingMessage]:
         return [live for spoken in self._live.values() for live in spoken]

@@ -35,7 +35,11 @@ from langgraph_agui.messages.to_agui import is_summary
 from langgraph_agui.messages.transformers import WITHHELD, RunTransformers, TransformersAt
 from langgraph_agui.options import ReasoningOptions, Subagents
 from langgraph_agui.protocol.json import to_jsonable
-from langgraph_agui.readers.run_log import thread_before
+from langgraph_agui.readers.run_log import (
+    messages_and_activities,
+    messages_snapshot,
+    thread_before,
+)
 from langgraph_agui.readers.sinks import Sink
 from langgraph_agui.translate.held_output import HeldOutput
 from langgraph_agui.translate.lifecycle import Steps, Usage, run_error, run_started
@@ -206,13 +210,28 @@ class RunEvents:
             paused: Whether the thread waits for an answer.
         """
         if not self.finished:
-            self._settle()
-            if not paused:
-                self.messages.withdraw_drafts()
-            self.subagents.close_all(interrupts)
-            self.state.settle()
-            self._tell_summary()
+            self._settle_all(interrupts, paused=paused)
             self._emit_snapshot()
+
+    def emit_thread(self, *, paused: bool) -> None:
+        """Emit the conversation with its media, for a client that may have nothing of it. Nothing
+        may follow but the terminal event.
+
+        Args:
+            paused: Whether the thread waits for an answer.
+        """
+        if not self.finished:
+            self._settle_all((), paused=paused)
+            for event in messages_and_activities(self._stored.with_media()):
+                self._sink.event(event)
+
+    def _settle_all(self, interrupts: Sequence[Interrupt], *, paused: bool) -> None:
+        self._settle()
+        if not paused:
+            self.messages.withdraw_drafts()
+        self.subagents.close_all(interrupts)
+        self.state.settle()
+        self._tell_summary()
 
     def _tell_summary(self) -> None:
         """Tell the client once that the thread has a summary in place of earlier messages.
@@ -225,11 +244,7 @@ class RunEvents:
             self.output.emit_summary(activity_id)
 
     def _emit_snapshot(self) -> None:
-        # Its messages are valid already; to check them once more takes a fifth of the time of
-        # encoding them.
-        self._sink.event(
-            agui.MessagesSnapshotEvent.model_construct(messages=self._stored.snapshot())
-        )
+        self._sink.event(messages_snapshot(self._stored.snapshot()))
         self._conversation.free_withdrawn_ids()
 
     def finish_run(self, interrupts: Sequence[Interrupt] | None = None) -> None:

@@ -14,9 +14,10 @@ from ag_ui import core as agui
 from langchain_core.messages import AIMessage, BaseMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn, Block
-from langgraph_agui.messages.blocks import BlockDelta
+from langgraph_agui.messages.blocks import CALLS, BlockDelta
 from langgraph_agui.messages.conversation import Conversation, Record
 from langgraph_agui.messages.encrypted_values import MessageSource
+from langgraph_agui.messages.made import CITATIONS, activity_event, emptied
 from langgraph_agui.readers.sinks import Sink
 from langgraph_agui.translate.subagents import subagent_sink
 
@@ -73,20 +74,24 @@ class StreamingMessage(Record):
             known = len(self.turn.blocks)
             block = self.turn.block(delta)
             text = block.grow(delta.text) if delta.text else ""
+            if block.kind == "server_result":
+                for call in [one for one in self._open_blocks if one.id == block.key]:
+                    self._close(call)
+                continue
             if block not in self._open_blocks:
                 if block.kind == "call" and not (block.name and block.provider_id):
                     continue
-                if block.kind != "call" and not text and known == len(self.turn.blocks):
+                if block.kind not in CALLS and not text and known == len(self.turn.blocks):
                     continue  # additions of a late chunk without words go into the encrypted values
                 self._open(block)
-                text = block.text if block.kind == "call" else text
+                text = block.text if block.kind in CALLS else text
             self.current = block if self.turn.takes_fragments else None
             if text:
                 self.fragment(block, text)
 
     def _open(self, block: Block) -> None:
         for other in [*self._open_blocks]:
-            if other.kind != "call":
+            if other.kind not in CALLS:
                 self._close(other)
         self._conversation.begin(self, block)
         self._begun.add(block)
@@ -105,18 +110,20 @@ class StreamingMessage(Record):
                         message_id=block.id, role="reasoning", metadata=metadata
                     )
                 )
-            case "call":
-                name, turn_id = block.name or "", self.turn.message_id
+            case "call" | "server_call":
                 sink.event(
                     agui.ToolCallStartEvent(
-                        tool_call_id=block.id, tool_call_name=name, parent_message_id=turn_id
+                        tool_call_id=block.id,
+                        tool_call_name=block.name or "",
+                        parent_message_id=self.turn.message_id,
+                        metadata=block.metadata,
                     )
                 )
         self.fragment = sink.fragment
 
     def _close(self, block: Block) -> None:
         # some models send no arguments at all, clients parse JSON
-        if block.kind == "call" and not block.text:
+        if block.kind in CALLS and not block.text:
             self.fragment(block, block.grow("{}"))
         self._open_blocks.remove(block)
         if block is self.current:
@@ -131,7 +138,7 @@ class StreamingMessage(Record):
                     )
                 )
                 self._sink.event(agui.ReasoningEndEvent(message_id=block.id))
-            case "call":
+            case "call" | "server_call":
                 self._sink.event(agui.ToolCallEndEvent(tool_call_id=block.id))
 
     def _duration(self, block: Block) -> dict[str, object] | None:
@@ -153,6 +160,8 @@ class StreamingMessage(Record):
         self._emit_split(self.turn.flush(message))
         for block in self.turn.blocks:
             rest = block.end()
+            if block.kind == "server_result":
+                continue
             if block.kind == "call" and block not in self._begun:
                 rest = block.text
             elif not rest and block not in self._open_blocks:
@@ -164,24 +173,61 @@ class StreamingMessage(Record):
             self._close(block)
         self.is_open = False
 
-    def emit_value(self, message: AIMessage) -> None:
-        """Emit the encrypted value of the finished message, if it has a new one."""
+    def finish(self, message: AIMessage) -> None:
+        """Emit what stands behind the blocks of the finished message, if it is new: citations, the
+        encrypted value, the results of the server's calls, media.
+        """
         self.message, self._name = message, message.name
-        if not self.turn.encode_value(message):
-            return
-        block, message_id = self.turn.value_holder, self.turn.message_id
-        if block is None and self.content is None:
+        turn = self.turn
+        encrypted, citations, media = turn.encrypted, turn.citations, turn.media
+        turn.finish(message)
+        is_new = turn.encrypted != encrypted
+        # No text follows results: the snapshot has citations that a node adds later.
+        cites = turn.citations != citations and not self.results
+        if cites or (is_new and turn.value_holder is None and self.content is None):
             self._conversation.begin_assistant(self)
+            metadata = {CITATIONS: turn.citations} if cites else None
+            message_id = turn.message_id
             self._sink.event(agui.TextMessageStartEvent(message_id=message_id, role="assistant"))
-            self._sink.event(agui.TextMessageEndEvent(message_id=message_id))
-        emit_value(message_id if block is None else block.id, self.turn.encrypted, self._sink)
+            self._sink.event(agui.TextMessageEndEvent(message_id=message_id, metadata=metadata))
+        if is_new:
+            holder = turn.value_holder
+            emit_value(holder.id if holder else turn.message_id, turn.encrypted, self._sink)
+        self.emit_results()
+        if turn.media is not None and turn.media != media:
+            self._sink.event(activity_event(turn.media))
+
+    def emit_results(self) -> None:
+        """Emit the results of the server's calls. They stand behind the whole message, so nothing
+        of that may follow.
+        """
+        for block in self.turn.of_kind("server_result"):
+            if block in self._begun:
+                continue
+            self._begun.add(block)
+            self._conversation.begin(self, block)
+            self._sink.event(
+                agui.ToolCallResultEvent(
+                    message_id=block.id,
+                    tool_call_id=str(block.key),
+                    content=block.text,
+                    role="tool",
+                    metadata=block.metadata,
+                )
+            )
+
+    def withdraw_media(self) -> None:
+        """Empty the activity with the media of the message: no snapshot removes it."""
+        media, self.turn.media = self.turn.media, None
+        if media is not None:
+            self._sink.event(activity_event(emptied(media)))
 
     def update(self, message: AIMessage) -> None:
         """Take the message as its node has returned it: the provider gets back what the node has
         made of it.
         """
         if self.message is not None and (message is not self.message or message.name != self._name):
-            self.emit_value(message)
+            self.finish(message)
 
     def rename(self, message_id: str) -> None:
         """Take a better id, unless the client has seen the assistant message: reasoning stands on

@@ -10,7 +10,14 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, cast
 
-from ag_ui.core import AssistantMessage, Message, TextPart, ToolMessage, UserMessage
+from ag_ui.core import (
+    ActivityMessage,
+    AssistantMessage,
+    Message,
+    TextPart,
+    ToolMessage,
+    UserMessage,
+)
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
@@ -26,6 +33,9 @@ from langgraph_agui.messages.conversation import (
     without_gone,
 )
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
+from langgraph_agui.messages.hidden import hidden_in
+from langgraph_agui.messages.made import made_media
+from langgraph_agui.messages.server_tools import is_server_call
 from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
 from langgraph_agui.protocol.json import canonical_json, dump_json, same_arguments
 
@@ -106,23 +116,52 @@ class ThreadMessages:
                 record.is_gone = True
 
     def before(self) -> tuple[list[Message], PastMessages]:
-        """Return the conversation as it was before the run, and the messages that the thread has
-        had.
+        """Return the conversation as it was before the run, with its media, and the messages that
+        the thread has had.
         """
         conversation = Conversation(self._held)
         thread = ThreadMessages(conversation, self._codec, self._held, may_remove=self._may_remove)
         thread.set_initial(self._thread)
         thread.find_gone(self._past)
-        return thread.snapshot(), self._past
+        return thread.with_media(), self._past
+
+    def with_media(self) -> list[Message]:
+        """Return the snapshot with the media of the state's messages: each activity behind its
+        message and the results of that.
+        """
+        media: dict[str, ActivityMessage] = {}
+        for made in self.now:
+            if isinstance(made, AIMessage) and self._is_visible(made) and not hidden_in(made).text:
+                public = self._conversation.public_id(made.id)
+                if (activity := made_media(made, public)) is not None:
+                    media[public] = activity
+        if not media:
+            return self.snapshot()
+        result: list[Message] = []
+        waiting: list[Message] = []
+        for message in self.snapshot():
+            if not isinstance(message, ToolMessage):
+                result += waiting
+                waiting = []
+            result.append(message)
+            if message.id in media:
+                waiting.append(media.pop(message.id))
+        return [*result, *waiting, *media.values()]
 
     def snapshot(self) -> list[Message]:
-        """Return the client's messages with the state's among them."""
+        """Return the client's messages with the state's among them, and without activities: the
+        client keeps its own.
+        """
         self._conversation.pair([one for one in self.now if agui_role(one) is not None])
         visible = [message for message in self.now if self._is_visible(message)]
         self._find_lost_ids(visible)
-        merged = merge_messages(
-            self._conversation.messages(), [self._convert(message) for message in visible]
-        )
+        merged: list[Message] = [
+            message
+            for message in merge_messages(
+                self._conversation.messages(), [self._convert(message) for message in visible]
+            )
+            if not isinstance(message, ActivityMessage)
+        ]
         gone = self._conversation.gone() | self._settled_too_early(merged)
         if not gone:
             return merged
@@ -173,7 +212,7 @@ class ThreadMessages:
                 content = (
                     held.content or "",
                     (
-                        *(call.own_id for call in record.calls),
+                        *(call.own_id for call in record.calls if not is_server_call(call.id)),
                         *(canonical_json(one.function.arguments) for one in held.tool_calls or ()),
                     ),
                 )
@@ -263,7 +302,7 @@ class ThreadMessages:
                 if live is not None and live.same_content(turn):
                     return public, ()
                 if isinstance(message, AIMessage):
-                    turn.encode_value(message)
+                    turn.finish(message)
                 alone = Conversation()
                 alone.append_turn(Record(public, turn=turn))
                 return public, alone.messages()

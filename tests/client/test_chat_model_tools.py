@@ -249,7 +249,11 @@ async def test_an_agent_of_an_agent(node_client: NodeClient) -> None:
         assert (run.error, run.runError, run.warnings) == (None, None, [])
     thoughts = [one["content"] for one in first.messages if one["role"] == "reasoning"]
     assert thoughts == ["hm", "now"]
-    assert first.messages[-1]["content"] == "Try Da Enzo."
+    answers = [one for one in first.messages if one["role"] == "assistant"]
+    assert answers[-1]["content"] == "Try Da Enzo."
+    # The far agent's tool shows as one that the provider of the model has run.
+    assert [one["metadata"] for one in answers[-1]["toolCalls"]] == [{"runBy": "provider"}]
+    assert first.messages[-1]["content"] == "Da Enzo"
     assert second.messages[-1]["content"] == "Bye."
     assert (here.runs, there.runs) == (["location"], ["restaurants in Rome"])
     assert len({one.thread_id for one in far.inputs}) == 1

@@ -1,0 +1,268 @@
+"""What a model makes besides text: pictures, audio and files, and the sources that its text cites.
+
+The finished LangChain message enters, in the shape of the provider's package. Media leave as one
+activity: AG-UI 1.0 has parts for media in the messages of users and tools, an assistant message is
+text, and a client sends no activity back. Citations leave for the metadata of the message.
+"""
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Final, cast
+
+from ag_ui import core as agui
+from langchain_core.messages import AIMessage
+from langchain_core.messages.block_translators.google_genai import (
+    translate_grounding_metadata_to_citations,
+)
+
+from langgraph_agui.kernel.telemetry import run_logger
+from langgraph_agui.messages.content import ContentBlock, MediaPart, media_part
+from langgraph_agui.messages.file_formats import recognise
+from langgraph_agui.protocol.sse import MAX_FRAME
+
+logger = run_logger(__name__)
+
+# The `activityType` of media. The content: `messageId` (the assistant message), and `parts`, which
+# are AG-UI's `image`, `audio`, `video` and `document` parts. One that is too large for a client has
+# `omitted` in the place of its `source`.
+MEDIA: Final = "langgraph:media"
+
+# The key in the metadata of an assistant message.
+CITATIONS: Final = "citations"
+
+# The most characters of data in one activity: a client takes no larger frame than `MAX_FRAME`.
+MAX_MEDIA: Final = MAX_FRAME - 256 * 1024
+
+_MEDIA_BLOCKS: Final = frozenset(
+    {"image", "image_url", "audio", "input_audio", "video", "file", "media", "document"}
+)
+
+# What OpenAI tells of a picture that it has made.
+_ABOUT_PICTURE: Final = (
+    "status",
+    "background",
+    "output_format",
+    "quality",
+    "revised_prompt",
+    "size",
+)
+
+
+# -- media ---------------------------------------------------------------------------------------
+
+
+def made_media(
+    message: AIMessage, message_id: str, subagent_run_id: str | None = None
+) -> agui.ActivityMessage | None:
+    """Return the activity with the media of a message; None if it has none.
+
+    Args:
+        message: The message.
+        message_id: Its public id.
+        subagent_run_id: The subagent that has made it.
+    """
+    parts = [part for block in _media_blocks(message) if (part := media_part(block)) is not None]
+    if not parts:
+        return None
+    room, shown = MAX_MEDIA, list[dict[str, object]]()
+    for part in parts:
+        length = len(part.source.value)
+        shown.append(_wire(part) if length <= room else _omitted(part))
+        room -= length if length <= room else 0
+    return agui.ActivityMessage(
+        id=f"{message_id}:media",
+        role="activity",
+        activity_type=MEDIA,
+        content={"messageId": message_id, "parts": shown},
+        subagent_run_id=subagent_run_id,
+    )
+
+
+def emptied(media: agui.ActivityMessage) -> agui.ActivityMessage:
+    """Return the activity without the media in it."""
+    return media.model_copy(update={"content": {**media.content, "parts": []}})
+
+
+def activity_event(activity: agui.ActivityMessage) -> agui.ActivitySnapshotEvent:
+    """Return the event that brings an activity."""
+    return agui.ActivitySnapshotEvent(
+        message_id=activity.id,
+        activity_type=activity.activity_type,
+        content=activity.content,
+        metadata=activity.metadata,
+        subagent_run_id=activity.subagent_run_id,
+    )
+
+
+def _wire(part: MediaPart) -> dict[str, object]:
+    return part.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _omitted(part: MediaPart) -> dict[str, object]:
+    """Return a part that says that its file is too large for a client."""
+    fields, size = _wire(part), len(part.source.value) * 3 // 4
+    fields.pop("source")
+    about = {"reason": "too_large", "bytes": size, "mimeType": part.source.mime_type}
+    return {**fields, "omitted": {key: value for key, value in about.items() if value is not None}}
+
+
+def _media_blocks(message: AIMessage) -> Iterator[ContentBlock]:
+    """Yield the media of a message as blocks that `media_part` reads."""
+    kwargs = message.additional_kwargs
+    if message.content.__class__ is str and not kwargs:
+        return
+    content = message.content if isinstance(message.content, list) else ()
+    outputs = kwargs.get("tool_outputs")  # OpenAI v0
+    for block in [*content, *(outputs if isinstance(outputs, list) else ())]:
+        if isinstance(block, Mapping):
+            yield from _in_block(block)
+    if any(isinstance(block, Mapping) and block.get("type") == "audio" for block in content):
+        return  # Gemini keeps it in both places, if its blocks are standard ones
+    audio = kwargs.get("audio")
+    if isinstance(audio, bytes):
+        yield {"type": "audio", "base64": b64encode(audio).decode(), "mime_type": "audio/wav"}
+    elif isinstance(audio, Mapping) and isinstance(data := audio.get("data"), str) and data:
+        yield _openai_audio(data, audio.get("transcript"))
+
+
+def _in_block(block: ContentBlock) -> Iterator[ContentBlock]:
+    match block:
+        case {"type": "image_generation_call", "result": str(data), **more} if data:
+            about = {key: more[key] for key in _ABOUT_PICTURE if key in more}
+            mime = f"image/{more.get('output_format') or 'png'}"
+            yield {"type": "image", "base64": data, "mime_type": mime, "extras": about}
+        case {"type": str(kind)} if kind in _MEDIA_BLOCKS:
+            extras = block.get("extras")
+            if isinstance(extras, Mapping):  # Gemini's signature is for the provider
+                extras = {key: value for key, value in extras.items() if key != "signature"}
+                block = {**block, "extras": extras}
+            yield block
+        case _:
+            for one in _outputs(block):
+                if isinstance(one, Mapping):
+                    yield from _in_output(one)
+
+
+def _outputs(block: ContentBlock) -> Sequence[object]:
+    """Return what code has put out, or the annotations of a text, which may name its files."""
+    match block:
+        case (
+            {"type": "code_interpreter_call", "outputs": list(outputs)}
+            | {"type": "server_tool_result", "output": list(outputs)}
+            | {"content": {"content": list(outputs)}}
+            | {"output": {"content": list(outputs)}}
+            | {"annotations": list(outputs)}
+        ):
+            return outputs
+    return ()
+
+
+def _in_output(output: ContentBlock) -> Iterator[ContentBlock]:
+    value = output.get("value")
+    if output.get("type") == "non_standard_annotation" and isinstance(value, Mapping):
+        output = value
+    match output:
+        case {"type": "image"}:
+            yield output
+        case {"type": "container_file_citation", "file_id": str(file_id), **more}:  # OpenAI
+            about = {key: more[key] for key in ("filename", "container_id") if key in more}
+            yield {"type": "file", "file": {"file_id": file_id}, "extras": about}
+        case {"type": str(kind), "file_id": str(file_id)} if kind.endswith("_output"):  # Anthropic
+            yield {"type": "file", "source": {"type": "file", "file_id": file_id}}
+
+
+def _openai_audio(data: str, transcript: object) -> ContentBlock:
+    """Return OpenAI's audio, which does not name its format, as a block."""
+    mime = "audio/wav"
+    with suppress(ValueError):
+        found = recognise(b64decode(data))
+        mime = found.mime_for("audio", mime) if found is not None else mime
+    about = {"transcript": transcript} if transcript and isinstance(transcript, str) else {}
+    return {"type": "audio", "base64": data, "mime_type": mime, "extras": about}
+
+
+# -- citations -----------------------------------------------------------------------------------
+
+
+def read_citations(message: AIMessage, text: str) -> list[dict[str, object]]:
+    """Return the sources that a message cites, in order.
+
+    Each has what the provider tells of `url`, `title`, `fileId` and `citedText` (words of the
+    source). `startIndex` and `endIndex` are the place in `text`, in code points, if it is known.
+
+    Args:
+        message: The message.
+        text: Its visible text.
+    """
+    grounding = message.response_metadata.get("grounding_metadata")
+    if isinstance(grounding, dict) and grounding:
+        cited = _translated(lambda: translate_grounding_metadata_to_citations(grounding))
+        return [_citation(one, text, 0, text) for one in cited]
+    blocks = _translated(lambda: message.content_blocks) if _cites(message) else ()
+    texts = [(block, words) for block in blocks if (words := _words(block)) is not None]
+    if "".join(words for _, words in texts) != text:
+        text = ""  # think tags were cut out: places in the blocks are none in it
+    found: list[dict[str, object]] = []
+    before = 0
+    for block, words in texts:
+        annotations = block.get("annotations")
+        found += [
+            _citation(annotation, text, before, words)
+            for annotation in (annotations if isinstance(annotations, list) else ())
+            if isinstance(annotation, Mapping) and annotation.get("type") == "citation"
+        ]
+        before += len(words)
+    return found
+
+
+def _words(block: ContentBlock) -> str | None:
+    """Return the words of a block of text."""
+    kind = block.get("type")
+    words = block.get(kind) if kind == "text" or kind == "refusal" else None
+    return words if isinstance(words, str) else None
+
+
+def _translated(translate: Callable[[], Sequence[object]]) -> Sequence[ContentBlock]:
+    """Return what a translator of langchain-core returns; nothing if it raises. It may raise any
+    error on what it does not expect.
+    """
+    try:
+        return cast("Sequence[ContentBlock]", translate())
+    except Exception:
+        logger.warning("The citations of a message could not be read.", exc_info=True)
+        return ()
+
+
+def _cites(message: AIMessage) -> bool:
+    content = message.content if isinstance(message.content, list) else ()
+    return any(
+        isinstance(block, Mapping) and (block.get("annotations") or block.get("citations"))
+        for block in content
+    )
+
+
+def _citation(annotation: ContentBlock, text: str, before: int, words: str) -> dict[str, object]:
+    """Return a citation in a block of these words, which begins at `before` in the text."""
+    extras = annotation.get("extras")
+    extras = extras if isinstance(extras, Mapping) else {}
+    cited = annotation.get("cited_text")
+    start, end = annotation.get("start_index"), annotation.get("end_index")
+    if "google_ai_metadata" in extras:
+        # Gemini counts bytes, and repeats the words of the answer itself.
+        start, words, cited = None, str(cited or ""), None
+        before = text.find(words) if words else -1
+    if isinstance(start, int) and isinstance(end, int):
+        start, end = before + start, before + end
+    else:
+        start, end = before, before + len(words)
+    is_known = 0 <= start < end <= len(text)
+    about = {
+        "url": annotation.get("url"),
+        "title": annotation.get("title"),
+        "fileId": extras.get("file_id"),
+        "citedText": cited,
+        "startIndex": start if is_known else None,
+        "endIndex": end if is_known else None,
+    }
+    return {key: value for key, value in about.items() if isinstance(value, str | int)}
