@@ -49,6 +49,7 @@ _JSON_ESCAPES: Final = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 
 # How many levels of subagents have names of their own.
 _MAX_NESTED: Final = 20
 _TOOL_OUTPUT: Final = "langgraph:tool_output"
+_MEDIA: Final = "langgraph:media"
 
 
 class ExitCode(IntEnum):
@@ -223,9 +224,29 @@ class Subagents:
         )
 
 
+def activity_text(activity_type: str, content: object) -> str:
+    """Return the content of an activity as JSON, or media by their names: `[image image/png]`."""
+    match content:
+        case {"parts": list(parts)} if activity_type == _MEDIA:
+            return " ".join(_medium(part) for part in parts)
+    return json_text(content)
+
+
+def _medium(part: object) -> str:
+    match part:
+        case {"type": kind, "source": {"mimeType": mime}} | {
+            "type": kind,
+            "omitted": {"mimeType": mime},
+        }:
+            return f"[{kind} {mime}]"
+        case {"type": kind}:
+            return f"[{kind}]"
+    return json_text(part)
+
+
 class ActivityLines:
-    """Turns activities into lines: streamed tool output line by line, any other activity as
-    JSON.
+    """Turns activities into lines: streamed tool output line by line, media by their names, any
+    other activity as JSON.
     """
 
     def __init__(self) -> None:
@@ -244,7 +265,8 @@ class ActivityLines:
             self._tools[key], self._partial[key] = str(content.get("toolName", "tool")), ""
             patch = [{"path": "/output/-", "value": part} for part in content["output"]]
         if key not in self._tools:
-            yield f"{event.activity_type}: {json_text(patch if content is None else content)}"
+            shown = activity_text(event.activity_type, patch if content is None else content)
+            yield f"{event.activity_type}: {shown}"
             return
         for operation in patch:
             # With a status the tool ends.
@@ -283,6 +305,6 @@ def summarize(
                     outcome = "rejected"
                 yield f"{author}{outcome} {tool}", plain_text(content) or error or ""
             case agui.ActivityMessage(activity_type=kind, content=activity):
-                yield f"{author}{kind}", json_text(activity)
+                yield f"{author}{kind}", activity_text(kind, activity)
             case _:
                 yield message.role, plain_text(message.content)

@@ -186,7 +186,7 @@ export class Fold {
         this.notice("error", `A state change could not be applied: ${error.message}`);
       }
     },
-    MESSAGES_SNAPSHOT: ({ messages }) => this.#restate(messages),
+    MESSAGES_SNAPSHOT: ({ messages, metadata }) => this.#restate(messages, metadata?.["@ag-ui/client"]),
     ACTIVITY_SNAPSHOT: (event) => {
       const { messageId: id, activityType, content, replace = true } = event;
       const held = this.#message(id);
@@ -211,10 +211,14 @@ export class Fold {
   };
 
   /** Replace known messages in place, drop those that the snapshot lacks, append new ones. */
-  #restate(snapshot) {
+  #restate(snapshot, convention) {
     const incoming = new Map(snapshot.map((message) => [message.id, structuredClone(message)]));
     const owned = new Set(snapshot.map((message) => message.role));
-    const survives = ({ role }) => (role === "activity" || role === "reasoning") && !owned.has(role);
+    const types = convention?.authoritativeActivityTypes;
+    const survives = ({ role, activityType }) => {
+      if (role === "activity" && Array.isArray(types)) return !types.includes(activityType);
+      return (role === "activity" || role === "reasoning") && !owned.has(role);
+    };
     const held = new Set(this.messages.map((message) => message.id));
     const kept = this.messages
       .filter((message) => incoming.has(message.id) || survives(message))

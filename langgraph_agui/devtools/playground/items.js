@@ -3,6 +3,7 @@
 import { contentText } from "./dom.js";
 
 const TOOL_OUTPUT = "langgraph:tool_output";
+const MEDIA = "langgraph:media";
 
 /** List the items of `thread`. A subagent's item stands in the tool call that runs it, or else among the messages. */
 export function listItems(thread) {
@@ -71,6 +72,9 @@ class Outline {
     const streaming = thread.open.has(message.id);
     if (message.role === "reasoning") {
       items.push({ key, kind: "reasoning", message, streaming, span: thread.thinking.get(message.id) });
+    } else if (message.role === "activity" && message.activityType === MEDIA) {
+      const parts = message.content?.parts;
+      if (Array.isArray(parts) && parts.length > 0) items.push({ key, kind: "media", message });
     } else if (message.role === "activity") {
       const output = this.#outputs.get(message.content?.toolCallId);
       const isShown = output === message && this.#calls.has(message.content.toolCallId);

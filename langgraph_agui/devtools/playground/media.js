@@ -1,8 +1,9 @@
 // Pictures, sounds and files in the content of messages and in the results of tools.
 
-import { make, pretty } from "./dom.js";
+import { make, plain, pretty } from "./dom.js";
 
 const SHOWN = /^data:(image|audio|video)\/[\w.+-]+;base64,[A-Za-z0-9+/=\s]*$/;
+const BASE64 = /^[A-Za-z0-9+/=\s]+$/;
 const LINK = /^https?:/i;
 
 /** Return {kind, url, name} of a part of AG-UI, LangChain or a provider; nothing if it is no medium. */
@@ -18,14 +19,20 @@ export function mediaOf(part) {
   const link = held.url ?? (held.type === "url" ? held.value : "");
   const url = typeof data === "string" ? `data:${mime};base64,${data}` : link;
   const { filename, name } = part.metadata ?? part;
-  return { kind, url: String(url), name: String(filename ?? name ?? "") };
+  const file = kind === "document" && typeof data === "string" && BASE64.test(data) ? data : undefined;
+  return { kind, url: String(url), name: String(filename ?? name ?? ""), file };
 }
 
 const DEFAULTS = { image: "image/png", audio: "audio/wav", video: "video/mp4" };
 
 /** Show a medium: inside the page if its data is there, as a link if it is elsewhere, else by its name. */
-export function mediaElement({ kind, url, name }) {
+export function mediaElement({ kind, url, name, file }) {
   const title = name || kind;
+  if (file) {
+    // Its own media type could make a page of it.
+    const href = `data:application/octet-stream;base64,${file}`;
+    return make("a", { href, download: title, className: "chip" }, title);
+  }
   const shown = SHOWN.exec(url)?.[1];
   if (shown === "image") {
     const image = make("img", { alt: name || "Picture", title: name });
@@ -44,6 +51,28 @@ export function mediaElement({ kind, url, name }) {
 
 function chip(text) {
   return make("span", { className: "chip" }, text);
+}
+
+/** Show a picture, a sound or a file that a model has made, with the words that belong to it. */
+export function madeElement(part) {
+  const { omitted, metadata } = part ?? {};
+  if (omitted) return chip(`${part.type} of ${omitted.bytes} bytes: too large to be shown`);
+  const media = mediaOf(part);
+  if (!media) return chip(plain(part));
+  const words = metadata?.transcript ?? metadata?.revised_prompt;
+  const caption = typeof words === "string" ? make("figcaption", {}, words) : undefined;
+  return make("figure", {}, mediaElement(media), caption);
+}
+
+/** Return an element for each source that an answer cites; those with an address on the web are links. */
+export function citationElements(citations) {
+  return (Array.isArray(citations) ? citations : []).map((citation) => {
+    const { url, title, fileId, citedText } = citation ?? {};
+    const name = String(title || url || fileId || "source");
+    const link = { href: url, target: "_blank", rel: "noopener noreferrer" };
+    const source = typeof url === "string" && LINK.test(url) ? make("a", link, name) : make("span", {}, name);
+    return make("li", {}, source, typeof citedText === "string" ? make("q", {}, citedText) : undefined);
+  });
 }
 
 /** Return the text of a content, and its parts that are media. */

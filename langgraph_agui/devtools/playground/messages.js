@@ -3,7 +3,7 @@
 import { copyButton, iconButton } from "./controls.js";
 import { growText, make, plain, setText } from "./dom.js";
 import { GrowingMarkdown } from "./markdown.js";
-import { mediaElement, splitContent } from "./media.js";
+import { citationElements, madeElement, mediaElement, splitContent } from "./media.js";
 
 const SEALED = "Only an encrypted form of this reasoning is here. It goes back to the model with the next message.";
 
@@ -11,7 +11,9 @@ const SEALED = "Only an encrypted form of this reasoning is here. It goes back t
 export function textItem({ actions, filled }) {
   const body = make("div", { className: "body" });
   const media = make("div", { className: "media" });
-  const element = make("article", { className: "item text" }, body, media);
+  const sources = make("ol", { className: "sources" });
+  sources.setAttribute("aria-label", "Sources");
+  const element = make("article", { className: "item text" }, body, media, sources);
   let current;
   const edit = iconButton("edit", "Edit", () => openEditor(element, current, actions.edit, edit));
   const again = iconButton("again", "Regenerate", () => actions.regenerate(current.message.id));
@@ -22,7 +24,9 @@ export function textItem({ actions, filled }) {
   let markdown;
   return {
     element,
-    facts: ({ message, streaming, locked, last }) => [message.content, message.role, streaming, locked, last],
+    facts: ({ message, streaming, locked, last }) => [
+      message.content, message.role, message.metadata?.citations, streaming, locked, last,
+    ],
     update(item) {
       const { message, streaming, locked, last } = item;
       const { text, media: parts } = splitContent(message.content);
@@ -37,6 +41,8 @@ export function textItem({ actions, filled }) {
       } else growText(body, text);
       if (current?.message.content !== message.content) media.replaceChildren(...parts.map(mediaElement));
       media.hidden = parts.length === 0;
+      sources.replaceChildren(...citationElements(message.metadata?.citations));
+      sources.hidden = sources.childElementCount === 0;
       copy.hidden = streaming || text === "";
       edit.hidden = !own || locked;
       again.hidden = last !== true || locked;
@@ -82,6 +88,18 @@ function openEditor(element, { message }, save, opener) {
   element.classList.add("editing");
   element.append(form);
   box.focus();
+}
+
+/** The pictures, sounds and files that a model has made. */
+export function mediaItem() {
+  const media = make("div", { className: "media" });
+  const element = make("article", { className: "item made" }, media);
+  element.setAttribute("aria-label", "Made by the model");
+  return {
+    element,
+    facts: ({ message }) => [message.content],
+    update: ({ message }) => media.replaceChildren(...message.content.parts.map(madeElement)),
+  };
 }
 
 /** Reasoning: open while it streams, folded afterwards unless the person has opened or folded it. */

@@ -39,6 +39,7 @@ function callPart(title, className) {
 /** A tool call: its arguments, its output as it comes, the subagents that it runs, and its result. */
 export function toolItem({ list }) {
   const name = make("code", { className: "name" });
+  const runner = make("span", { className: "runner", hidden: true }, "run by the provider");
   const state = make("span", { className: "pill" });
   const outputState = make("span", { className: "pill" });
   const [args, output] = [callPart("Arguments", "arguments"), callPart("Output", "output")];
@@ -49,7 +50,8 @@ export function toolItem({ list }) {
   const label = make("summary", {}, "What the model reads");
   const folded = make("details", { className: "model-reads" }, label, read.element);
   const parts = [args.element, output.element, inner, reason.element, result.element, folded];
-  const element = make("details", { className: "item tool", open: true }, make("summary", {}, name, state), ...parts);
+  const head = make("summary", {}, name, runner, state);
+  const element = make("details", { className: "item tool", open: true }, head, ...parts);
   let shown = {};
   return {
     element,
@@ -60,6 +62,7 @@ export function toolItem({ list }) {
     update(item) {
       const { name: called, arguments: text } = item.call.function;
       setText(name, called);
+      runner.hidden = item.call.metadata?.runBy !== "provider";
       setState(element, state, item.state);
       const written = item.state === "writing" ? text : pretty(text);
       if (shown.args !== written) args.set(...(written === "" ? [] : [textBox(written)]));

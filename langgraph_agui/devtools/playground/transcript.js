@@ -4,7 +4,7 @@
 
 import { activityItem, subagentItem, toolItem } from "./tool_card.js";
 import { listItems } from "./items.js";
-import { noticeItem, reasoningItem, textItem } from "./messages.js";
+import { mediaItem, noticeItem, reasoningItem, textItem } from "./messages.js";
 
 const CREATE = {
   text: textItem,
@@ -12,6 +12,7 @@ const CREATE = {
   tool: toolItem,
   subagent: subagentItem,
   activity: activityItem,
+  media: mediaItem,
   notice: noticeItem,
 };
 
