@@ -45,10 +45,7 @@ DAY: list[tuple[Email, list[dict[str, Any]]]] = [
 def asked(interrupt: Interrupt) -> str:
     """Return the action that a question is about."""
     fields = interrupt.metadata or {}
-    if "name" in fields:
-        return f"{fields['name']} {fields['args']}"
-    request = fields["value"][0]["action_request"]
-    return f"{request['action']} {request['args']}"
+    return f"{fields['name']} {fields['args']}"
 
 
 def show(events: list[Event]) -> None:

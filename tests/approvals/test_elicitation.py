@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("fastmcp", reason="langchain[mcp] is not installed")
-
 from ag_ui.core import Interrupt
 from langchain.agents import create_agent
 from langchain_core._api import suppress_langchain_beta_warning
