@@ -492,6 +492,8 @@ class AssistantTurn:
             )
             count_dropped("opaque_value")
             return None
+        if self.transformers is not None and not self.transformers.leave(envelope):
+            return None
         if envelope is None and self._has_envelope:
             # A node has changed the message and changed it back.
             return make_envelope({}, visible_text(visible, ()))
@@ -503,9 +505,11 @@ class AssistantTurn:
         whole = AssistantTurn.from_message(message, self.message_id, values=plain, like=self)
         return self._texts() == whole._texts()
 
-    def _texts(self) -> tuple[object, ...]:
-        calls = [canonical_json(block.text) for block in self.of_kind("call")]
-        return self.text_of("text"), self.text_of("reasoning"), calls
+    def _texts(self) -> list[tuple[BlockKind, str]]:
+        return [
+            (block.kind, canonical_json(block.text) if block.kind in CALLS else block.text)
+            for block in self.blocks
+        ]
 
     def text_of(self, kind: BlockKind) -> str:
         """Return the text of all blocks of this kind."""

@@ -60,7 +60,7 @@ def changing(factories: Iterable[Factory], *, here: bool) -> list[Factory]:
 def warn_refused(message_id: str | None) -> None:
     """Log, with the exception that is being handled, that clients see a message empty."""
     logger.warning(
-        "A stream transformer refuses message %.80r; clients see it empty.",
+        "A stream transformer refuses message or result %.80r; clients see it empty.",
         message_id,
         exc_info=True,
     )
@@ -193,18 +193,25 @@ class Transformers:
         """Return a tool's result as clients may see it. One that a transformer refuses is empty:
         whether the graph goes on with it is its own decision.
         """
-        data: dict[str, object] = {
-            "event": "tool-finished",
-            "tool_call_id": message.tool_call_id,
-            "output": message,
-        }
+        output = self.output_of(message.tool_call_id, message)
+        return output if isinstance(output, ToolMessage) else message.model_copy(update=_EMPTY)
+
+    def output_of(self, call_id: str, output: object) -> object:
+        """Return what a tool has returned; None if it is held back or refused."""
+        data = {"event": "tool-finished", "tool_call_id": call_id, "output": output}
         try:
             shown = self.send("tools", data)
         except Exception:
-            warn_refused(message.id)
-            shown = WITHHELD
-        output = shown.get("output") if isinstance(shown, dict) else None
-        return output if isinstance(output, ToolMessage) else message.model_copy(update=_EMPTY)
+            warn_refused(call_id)
+            return None
+        return shown.get("output") if isinstance(shown, dict) else None
+
+    def leave(self, value: object) -> bool:
+        """Return whether a value passes as it is."""
+        try:
+            return self.value("message", value) == value
+        except Exception:
+            return False
 
     def citations(self, found: list[dict[str, object]]) -> list[dict[str, object]]:
         """Return the sources that a message cites; none if a transformer refuses them."""
@@ -305,7 +312,10 @@ class MessageBlocks:
     def _begin(self, key: _Key, delta: BlockDelta) -> None:
         block = self._open[key] = _Block(self._count, delta)
         self._count += 1
-        self._send({"event": "content-block-start", "index": block.index, "content": _start(delta)})
+        if delta.kind != "server_result":
+            self._send(
+                {"event": "content-block-start", "index": block.index, "content": _start(delta)}
+            )
 
     def _passing(self, block: _Block, delta: BlockDelta) -> str:
         """Return the part of a text that may be shown now."""
@@ -325,12 +335,16 @@ class MessageBlocks:
     def _end(self, key: _Key) -> Iterator[BlockDelta]:
         block = self._open.pop(key)
         text = "".join(block.sent)
+        if block.first.kind == "server_result":
+            # LangChain's stream has these results in a form that no transformer of it changes.
+            output = self._transformers.output_of(str(block.first.id), text)
+            yield block.first._replace(text=output if isinstance(output, str) else "")
+            return
         event = {"event": "content-block-finish", "index": block.index}
         shown = self._send({**event, "content": _finished(block.first, text)})
         if isinstance(shown, dict):
             final = _text_in(shown["content"], text)
-            is_whole = block.first.kind == "server_result"
-            if is_whole or (final.startswith(block.passed) and final != block.passed):
+            if final.startswith(block.passed) and final != block.passed:
                 yield block.first._replace(text=final.removeprefix(block.passed))
 
     def _send(self, data: dict[str, object]) -> Any:
@@ -345,26 +359,19 @@ class MessageBlocks:
 
 # The types of LangChain's standard blocks.
 _TYPES: Final[Mapping[BlockKind, str]] = {
-    "text": "text",
-    "reasoning": "reasoning",
     "call": "tool_call",
     "server_call": "server_tool_call",
-    "server_result": "server_tool_result",
 }
 
 
 def _start(delta: BlockDelta) -> dict[str, object]:
     if delta.kind in CALLS:
         return {"type": _TYPES[delta.kind], "id": delta.id, "name": delta.name or "", "args": {}}
-    if delta.kind == "server_result":
-        return {"type": _TYPES[delta.kind], "tool_call_id": delta.id}
     return {"type": delta.kind, delta.kind: ""}
 
 
 def _finished(first: BlockDelta, text: str) -> dict[str, object]:
     """Return a finished block as LangChain shows it to transformers."""
-    if first.kind == "server_result":
-        return {"type": _TYPES[first.kind], "tool_call_id": first.id, "output": text}
     if first.kind not in CALLS:
         return {"type": first.kind, first.kind: text}
     arguments = parse_arguments(text or "{}")
@@ -382,8 +389,7 @@ def _text_in(content: Mapping[str, object], text: str) -> str:
     same.
     """
     if (arguments := content.get("args")) is None:
-        fields = (content.get(name) for name in ("text", "reasoning", "output"))
-        return next((shown for shown in fields if isinstance(shown, str)), "")
+        return str(content.get("text") or content.get("reasoning") or "")
     if isinstance(arguments, str):
         return arguments
     return text if arguments == parse_arguments(text or "{}") else dump_json(arguments)

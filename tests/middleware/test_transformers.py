@@ -13,7 +13,7 @@ from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import PIIMiddleware
 from langchain.tools import ToolRuntime
 from langchain_core.callbacks import adispatch_custom_event
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessageChunk, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
@@ -119,6 +119,27 @@ async def test_arguments_and_results(streams: bool) -> None:
     (result,) = recorded.of("TOOL_CALL_RESULT")
     assert result.content == "[REDACTED_WORD] or so is [REDACTED_WORD]."
     assert said(recorded) == "I look. Found."
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_tools_of_the_provider_and_citations(streams: bool) -> None:
+    about = {"output_version": "v1", "model_provider": "anthropic"}
+    cited = {"type": "citation", "url": "https://a.example", "cited_text": f"He, {CANARY}"}
+    blocks: list[dict[str, Any]] = [
+        {"type": "server_tool_call", "id": "s1", "name": "web_search", "args": {"q": CANARY}},
+        {"type": "server_tool_result", "tool_call_id": "s1", "output": [{"is": CANARY}]},
+        {"type": "text", "text": f"He is {CANARY}.", "annotations": [cited]},
+    ]
+    chunks = [
+        AIMessageChunk([{**block, "index": index}], response_metadata=about)
+        for index, block in enumerate(blocks)
+    ]
+    recorded = await checked(agent_of(Scripted(chunks, disable_streaming=not streams), pii()))
+    answer, result = recorded.messages[-2:]
+    assert answer.content == "He is [REDACTED_WORD]."
+    assert answer.tool_calls[0].function.arguments == '{"q": "[REDACTED_WORD]"}'
+    assert answer.metadata["citations"][0]["citedText"] == "He, [REDACTED_WORD]"
+    assert "[REDACTED_WORD]" in result.content
 
 
 async def test_arguments_that_need_nothing_stay_as_they_are() -> None:

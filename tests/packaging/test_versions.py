@@ -67,6 +67,7 @@ NEED_PROVIDERS = [
     "adapter/test_sealed.py",
     "adapter/test_think_tags.py::test_groq",
     "adapter/test_visibility.py",
+    "approvals/test_elicitation.py",
     "approvals/test_every_form.py::test_an_old_client_is_asked_as_by_ag_ui_langgraph",
     "cli/test_cli.py::test_a_model_that_cannot_be_used",
     "client/test_chat_model_history.py::test_a_provider_is_sent_what_langchain_itself_would_send",
