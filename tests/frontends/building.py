@@ -92,17 +92,15 @@ def page_with_new_client() -> Path:
     return NEW_CLIENT_PAGE
 
 
-def runtime_with_new_client() -> str:
-    """Return CopilotKit's runtime with the `HttpAgent` of the newest `@ag-ui/client`, a path in its
-    directory."""
+def runtime_with_client(page: Path) -> str:
+    """Return CopilotKit's runtime with the `HttpAgent` of the `@ag-ui/client` of a page, a path in
+    its directory."""
     text = (PAGES / "copilotkit" / "runtime.mjs").read_text()
-    client = (
-        PAGES / "plain" / "node_modules" / "@ag-ui" / "client" / "dist" / "index.mjs"
-    ).as_uri()
+    client = (page / "node_modules" / "@ag-ui" / "client" / "dist" / "index.mjs").as_uri()
     text = text.replace("LangGraphHttpAgent", "HttpAgent").replace(
         "@copilotkit/runtime/langgraph", client
     )
-    script = "node_modules/new_client.mjs"
+    script = f"node_modules/client_of_{page.name}.mjs"
     _write(PAGES / "copilotkit" / script, text.replace('"dist"', '"../dist"'))
     return script
 

@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import uuid4
 
 from fastapi.staticfiles import StaticFiles
@@ -14,14 +14,15 @@ from playwright.sync_api import Locator, Page, expect
 
 from examples.frontends.server import build_app
 from langgraph_agui import LangGraphAgent
+from tests.front_ends import options_for
 from tests.frontends.building import (
     MIGRATED_PAGE,
     NEW_CLIENT_PAGE,
     PAGES,
     Runtime,
     runtime,
+    runtime_with_client,
     runtime_with_migrated_page,
-    runtime_with_new_client,
 )
 from tests.http.serving import serving
 
@@ -35,6 +36,8 @@ class FrontEnd:
 
     name: str
     directory: Path
+    options: ClassVar[dict[str, Any]]
+    """What an agent needs for it."""
     # What the chat shows of assistant messages, of reasoning and of tool calls, an element for
     # each.
     answers = ".assistant"
@@ -122,6 +125,7 @@ class Plain(FrontEnd):
 
     name = "plain"
     directory = PAGES / "plain"
+    options = options_for("your own page, @ag-ui/client 1.0.0")
 
 
 class AssistantUI(FrontEnd):
@@ -129,6 +133,7 @@ class AssistantUI(FrontEnd):
 
     name = "assistant-ui"
     directory = PAGES / "assistant-ui"
+    options = options_for("assistant-ui, @assistant-ui/react-ag-ui 0.0.57")
 
 
 class CopilotKit(FrontEnd):
@@ -136,6 +141,7 @@ class CopilotKit(FrontEnd):
 
     name = "copilotkit"
     directory = PAGES / "copilotkit"
+    options = options_for("CopilotKit 1.74 and 1.75, LangGraphHttpAgent")
     answers = '[data-testid="copilot-assistant-message"] > [class~="cpk:prose"] p'
     thoughts = '[data-message-id*=":reasoning"] p'
     calls = '[data-testid="copilot-tool-render-name"]'
@@ -165,16 +171,29 @@ class NewClientAssistantUI(AssistantUI):
 
     name = "assistant-ui-new-client"
     directory = NEW_CLIENT_PAGE
+    options = options_for("assistant-ui, the same with @ag-ui/client 1.0.0")
+
+
+class OwnClientCopilotKit(CopilotKit):
+    """CopilotKit whose runtime talks through the `HttpAgent` of its own `@ag-ui/client`."""
+
+    name = "copilotkit-own-client"
+    options = options_for("CopilotKit 1.74 and 1.75, HttpAgent of @ag-ui/client 0.0.59")
+
+    @staticmethod
+    def script() -> str:
+        return runtime_with_client(PAGES / "copilotkit")
 
 
 class NewClientCopilotKit(CopilotKit):
     """CopilotKit whose runtime talks through `@ag-ui/client` 1.0.0."""
 
     name = "copilotkit-new-client"
+    options = options_for("CopilotKit 1.74 and 1.75, HttpAgent of @ag-ui/client 1.0.0")
 
     @staticmethod
     def script() -> str:
-        return runtime_with_new_client()
+        return runtime_with_client(PAGES / "plain")
 
 
 class Migrated(CopilotKit):
@@ -182,6 +201,7 @@ class Migrated(CopilotKit):
 
     name = "migrated"
     directory = MIGRATED_PAGE
+    options = options_for("CopilotKit 1.74 and 1.75, pages written for ag-ui-langgraph")
 
     @staticmethod
     def script() -> str:

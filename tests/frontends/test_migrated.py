@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import Request, expect
 
-from langgraph_agui import LangGraphAgent
 from tests.adapter.models import Scripted, call, calling, part
+from tests.front_ends import options_for
 from tests.frontends.building import build_migrated_page
 from tests.frontends.pages import FrontEnd, Migrated, site
-from tests.migration.serving import HERE, load
+from tests.migration.serving import HERE, THERE, load
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator
 
-NONE: dict[str, Any] = {}
+NONE = Migrated.options
+DOJO = options_for("the AG-UI Dojo, pages that read event.value")
+NEWEST_DOJO = options_for("the AG-UI Dojo, pages that read interrupt.metadata.langgraph.raw")
 OUTCOME: dict[str, Any] = {"emit_interrupt_outcome": True}
 SWITCHES = pytest.mark.parametrize("switches", [NONE, OUTCOME], ids=["no switch", "outcome"])
 
@@ -68,14 +70,16 @@ def opened(
     kind: type[FrontEnd],
     answer: str = "object",
     model: Callable[[Scripted], Scripted] | None = None,
+    package: str = HERE,
     **switches: Any,
 ) -> Iterator[Opened]:
     """Open the page for a graph, with another model or other switches of the agent."""
-    module = load(name, HERE)
+    module = load(name, package)
     if model is not None:
         module.MODEL = model(module.MODEL)
-    agent = LangGraphAgent(name=name, graph=module.graph, **switches) if switches else module.agent
-    query = f"?graph={name}&answer={answer}" + ("&asked=outcome" if switches == OUTCOME else "")
+    kind_of_agent = type(module.agent)
+    agent = kind_of_agent(name=name, graph=module.graph, **switches) if switches else module.agent
+    query = f"?graph={name}&answer={answer}" + ("&asked=outcome" if switches else "")
     with site(kind, agent) as served, served.opened(browser, query) as front:
         page = Opened(front, module.graph, module.MODEL)
         yield page
@@ -145,6 +149,58 @@ def test_an_interrupt_of_a_subgraph(
         page.front.shows_answers("Flight booked: KLM", "Have a good trip.")
         expect(page.part("flight")).to_have_text("KLM")
         assert page.state["flight"] == "KLM"
+
+
+@pytest.mark.parametrize(
+    ("package", "switches"),
+    [(THERE, NONE), (HERE, DOJO), (THERE, OUTCOME), (HERE, NEWEST_DOJO)],
+    ids=["there, events", "here, events", "there, outcome", "here, outcome"],
+)
+def test_the_dojos_steps(
+    browser: Browser, kind: type[FrontEnd], switches: dict[str, Any], package: str
+) -> None:
+    """Answered in words."""
+    with opened("dojo_human_in_the_loop", browser, kind, package=package, **switches) as page:
+        for plan in (1, 2):
+            page.front.send("a pasta dish")
+            expect(page.part("selected")).to_have_text("3/3 selected")
+            page.box("Add salt").uncheck()
+            expect(page.part("selected")).to_have_text("2/3 selected")
+            page.front.press("Perform Steps")
+            words = "The user selected the following steps: Boil water, Cook pasta"
+            page.front.shows_answers(*[f"Done. {words}"] * plan)
+            expect(page.part("selected")).to_have_count(0)
+            page.shows("steps", "Boil water: enabled", "Add salt: enabled", "Cook pasta: enabled")
+        assert [message.type for message in page.state["messages"]] == [
+            *["human", "ai", "tool", "ai"] * 2
+        ]
+
+
+@pytest.mark.parametrize("package", [THERE, HERE])
+def test_the_dojos_subgraphs(browser: Browser, kind: type[FrontEnd], package: str) -> None:
+    """Two questions in one run, with objects to choose from; answered by the text of an object."""
+    with opened("dojo_subgraphs", browser, kind, package=package, **DOJO) as page:
+        page.front.send("to San Francisco")
+        page.front.shows("form p", "flights: Found 2 options.")
+        page.front.shows("form button", "KLM (recommended)", "United")
+        page.front.press("United")
+        page.front.shows("form p", "hotels: Found 2 options.")
+        expect(page.part("selected-flight")).to_have_text("United - $720")
+        page.front.shows("form button", "Zephyr", "Zoe (recommended)")
+        page.front.press("Zoe (recommended)")
+        page.front.shows_answers(
+            "First the flight.",
+            "Flights: I book United.",
+            "Now the hotel.",
+            "Hotels: You will like Zoe.",
+            "Now something to do.",
+            "Visit the pier.",
+            "All is planned.",
+        )
+        expect(page.part("selected-hotel")).to_have_text("Zoe")
+        page.shows("found", "KLM", "United", "Zephyr", "Zoe", "Pier")
+        chosen = page.state["itinerary"]
+        assert (chosen["flight"]["price"], chosen["hotel"]["location"]) == ("$720", "Union Square")
 
 
 def test_state_that_the_page_edits(browser: Browser, kind: type[FrontEnd]) -> None:

@@ -10,7 +10,7 @@ from langchain_core.messages import ToolMessage
 from playwright.sync_api import expect
 
 from examples.frontends import server
-from langgraph_agui import ApprovalOptions, LangGraphAgent
+from langgraph_agui import LangGraphAgent
 from tests.frontends.pages import FrontEnd, Plain, Site, site
 
 if TYPE_CHECKING:
@@ -19,12 +19,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def served(kind: type[FrontEnd]) -> Iterator[Site]:
-    with site(
-        kind,
-        LangGraphAgent(
-            graph=server.graph, name="assistant", approvals=ApprovalOptions(ask_by="outcome")
-        ),
-    ) as served:
+    agent = LangGraphAgent(graph=server.graph, name="assistant", **kind.options)
+    with site(kind, agent) as served:
         yield served
 
 

@@ -1,7 +1,7 @@
 """Every generation of `@ag-ui/client` against the same agents: what each is sent, it takes.
 
 A client is asked over HTTP, holds what it makes of the stream, and sends that in its next turn.
-0.0.42 cannot be recognised and fails at reasoning, so it gets graphs without.
+0.0.42 cannot be recognised and fails at reasoning, so it gets graphs without, or no reasoning.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
-from langgraph_agui import AGUIMiddleware, ApprovalOptions, LangGraphAgent, agui_router
+from langgraph_agui import AGUIMiddleware, LangGraphAgent, agui_router
 from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, call, text_chunk, thinking
+from tests.front_ends import options_for
 from tests.http.serving import Served, serving
 from tests.node_client import ClientRun, NodeClient
 from tests.waiting import PATIENCE, eventually
@@ -34,6 +35,11 @@ GENERATIONS = ["0.0.42", "0.0.48", "0.0.53", "0.0.55", "0.0.57", "0.0.58", "0.0.
 MODERN = GENERATIONS[1:]
 # The first that can send `resume`.
 ANSWERING = GENERATIONS[3:]
+
+BY_EVENTS = options_for("CopilotKit before 1.74, @ag-ui/client 0.0.48 to 0.0.58")
+BY_OUTCOME = options_for("your own page, @ag-ui/client 0.0.55 to 0.0.59")
+BY_CALLS = options_for("your own page, @ag-ui/client 0.0.48 to 0.0.53")
+WITHOUT_REASONING = options_for("your own page, @ag-ui/client 0.0.42")
 
 
 class Front:
@@ -219,8 +225,8 @@ def transfer(amount: int) -> str:
     return f"sent {amount}"
 
 
-def transferring() -> Any:
-    model = Scripted([call("transfer", "c1", amount=5)], ["Done."])
+def transferring(*thought: Any) -> Any:
+    model = Scripted([*thought, call("transfer", "c1", len(thought), amount=5)], ["Done."])
     middleware = HumanInTheLoopMiddleware({"transfer": True})
     return create_agent(model, [transfer], middleware=[middleware], checkpointer=InMemorySaver())
 
@@ -234,7 +240,7 @@ def check_decision(run: ClientRun, *, approved: bool) -> None:
 def test_an_approval(front: Front, approved: bool) -> None:
     """Old clients are asked by events and answer by a command, as with `ag-ui-langgraph`; all of
     them can."""
-    front.use(LangGraphAgent(transferring()))
+    front.use(LangGraphAgent(transferring(), **BY_EVENTS))
     asked = front.run("send 5")
     [question] = questions_of(front, asked)
     if front.generation is None:
@@ -254,7 +260,7 @@ def test_an_approval(front: Front, approved: bool) -> None:
 
 @pytest.mark.parametrize("approved", [True, False])
 def test_an_approval_by_the_outcome(answering: Front, approved: bool) -> None:
-    answering.use(LangGraphAgent(transferring(), approvals=ApprovalOptions(ask_by="outcome")))
+    answering.use(LangGraphAgent(transferring(), **BY_OUTCOME))
     run = answering.run("send 5")
     assert run.custom == []
     [asked] = interrupts_of(run)
@@ -265,7 +271,11 @@ def test_an_approval_by_the_outcome(answering: Front, approved: bool) -> None:
 
 @pytest.mark.parametrize("approved", [True, False])
 def test_an_approval_as_a_tool_call(front: Front, approved: bool) -> None:
-    front.use(LangGraphAgent(transferring(), approvals=ApprovalOptions(ask_by="tool_call")))
+    front.use(LangGraphAgent(transferring(), **BY_CALLS))
+    answer_the_call(front, approved)
+
+
+def answer_the_call(front: Front, approved: bool) -> None:
     first = front.run("send 5")
     asked = first.messages[-1]["toolCalls"][0]
     assert asked["function"]["name"] == "request_approval"
@@ -276,12 +286,19 @@ def test_an_approval_as_a_tool_call(front: Front, approved: bool) -> None:
     check_decision(second, approved=approved)
 
 
+def test_an_approval_by_a_model_whose_reasoning_is_off(front: Front) -> None:
+    thought = [thinking("hm", 0), thinking(index=0, signature="SIG")]
+    front.use(LangGraphAgent(transferring(*thought), **WITHOUT_REASONING))
+    answer_the_call(front, approved=True)
+
+
 async def ask(state: Board) -> dict[str, Any]:
     return {"messages": [("ai", f"You said {interrupt({'question': 'Which?'})}.")]}
 
 
 def test_a_question(front: Front) -> None:
-    front.use(LangGraphAgent(chain_of(ask, state=Board, checkpointer=InMemorySaver())))
+    graph = chain_of(ask, state=Board, checkpointer=InMemorySaver())
+    front.use(LangGraphAgent(graph, **BY_EVENTS))
     asked = front.run("hi")
     assert questions_of(front, asked) == [{"question": "Which?"}]
     if front.generation is None:
@@ -300,12 +317,8 @@ def test_a_question(front: Front) -> None:
 
 
 def test_a_question_by_the_outcome(answering: Front) -> None:
-    answering.use(
-        LangGraphAgent(
-            chain_of(ask, state=Board, checkpointer=InMemorySaver()),
-            approvals=ApprovalOptions(ask_by="outcome"),
-        )
-    )
+    graph = chain_of(ask, state=Board, checkpointer=InMemorySaver())
+    answering.use(LangGraphAgent(graph, **BY_OUTCOME))
     run = answering.run("hi")
     assert run.custom == []
     [asked] = interrupts_of(run)

@@ -21,6 +21,7 @@ from pydantic import BaseModel, Field
 from langgraph_agui import AGUIMiddleware, ApprovalOptions
 from tests.adapter.models import Scripted, call
 from tests.deep import deep, representatives
+from tests.front_ends import options_for
 from tests.playground.sites import ask, shown
 from tests.playground.streams import answer_with
 
@@ -165,8 +166,9 @@ def test_a_conversation_by_keyboard_alone(browser: Browser) -> None:
 
 @deep
 def test_an_approval_without_changes(browser: Browser) -> None:
+    options = options_for("the playground, of this library")
     mail = Mail(LETTER)
-    with shown(browser, mail.graph) as page:
+    with shown(browser, mail.graph, **options) as page:
         ask(page, status=WAITS)
         to = cards(page).get_by_label(named("to"))
         to.fill("bob@example.com")

@@ -11,7 +11,7 @@ import {
   useInterrupt,
 } from "@copilotkit/react-core/v2";
 import "@copilotkit/react-core/v2/styles.css";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { z } from "zod";
 
 const given = new URLSearchParams(location.search);
@@ -94,6 +94,98 @@ function Subgraphs() {
   return <output data-testid="flight">{agent.state?.flight}</output>;
 }
 
+// What the AG-UI Dojo's page human_in_the_loop does: it draws `event.value`, or, in its newest form, the graph's value in
+// the outcome, and answers in words.
+const useSteps = byOutcome
+  ? (draw) =>
+      useInterrupt({
+        render: ({ interrupt, event, resolve }) =>
+          draw(interrupt?.metadata?.langgraph?.raw ?? event.value, (words) => void resolve(words, interrupt?.id)),
+      })
+  : useValue;
+
+function DojoHumanInTheLoop() {
+  useSteps((value, resolve) => <StepSelection event={{ value }} resolve={resolve} />);
+  return <Steps />;
+}
+
+function StepSelection({ event, resolve }) {
+  const [steps, setSteps] = useState(event.value.steps);
+  const enabled = steps.filter(({ status }) => status === "enabled");
+  const toggle = (at) => {
+    const status = steps[at].status === "enabled" ? "disabled" : "enabled";
+    setSteps(steps.with(at, { ...steps[at], status }));
+  };
+  const perform = () =>
+    resolve(`The user selected the following steps: ${enabled.map(({ description }) => description).join(", ")}`);
+  return (
+    <div>
+      <output data-testid="selected">
+        {enabled.length}/{steps.length} selected
+      </output>
+      {steps.map(({ description, status }, at) => (
+        <label key={at}>
+          <input type="checkbox" checked={status === "enabled"} onChange={() => toggle(at)} />
+          {description}
+        </label>
+      ))}
+      <button onClick={perform}>Perform Steps</button>
+    </div>
+  );
+}
+
+// What its page subgraphs does: it sets a first state, draws `event.value`, and answers by the text of an object.
+const NO_TRIP = { itinerary: {}, experiences: [], flights: [], hotels: [], planning_step: "start" };
+
+function DojoSubgraphs() {
+  const { agent, isReady } = useAgent();
+  useEffect(() => {
+    if (isReady && !agent.state?.itinerary) agent.setState(NO_TRIP);
+  }, [agent, isReady]);
+  useLangGraphInterrupt({ render: ({ event, resolve }) => <Options event={event} resolve={resolve} /> });
+  const { itinerary = {}, flights = [], hotels = [], experiences = [] } = agent.state ?? {};
+  return (
+    <section>
+      <p data-testid="selected-flight">{itinerary.flight && `${itinerary.flight.airline} - ${itinerary.flight.price}`}</p>
+      <p data-testid="selected-hotel">{itinerary.hotel?.name}</p>
+      <ul data-testid="found">
+        {flights.map(({ airline }) => (
+          <li key={airline}>{airline}</li>
+        ))}
+        {hotels.map(({ name }) => (
+          <li key={name}>{name}</li>
+        ))}
+        {experiences.map((experience) => (
+          <li key={experience}>{experience}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Options({ event, resolve }) {
+  const { message, options, recommendation, agent } = event.value;
+  return (
+    <form>
+      <p>
+        {agent}: {message}
+      </p>
+      {options.map((option) => {
+        const [name, recommended] =
+          "airline" in option
+            ? [option.airline, recommendation.airline === option.airline]
+            : [option.name, recommendation.name === option.name];
+        return (
+          <button key={name} type="button" onClick={() => void resolve(JSON.stringify(option))}>
+            {name}
+            {recommended && " (recommended)"}
+          </button>
+        );
+      })}
+    </form>
+  );
+}
+
 function SharedState() {
   const { agent, isReady } = useAgent(); // until it is ready, what is set is lost
   const recipe = agent.state?.recipe;
@@ -154,6 +246,8 @@ function ToolBasedGenerativeUI() {
 const PAGES = {
   agentic_chat: AgenticChat,
   agentic_generative_ui: Steps,
+  dojo_human_in_the_loop: DojoHumanInTheLoop,
+  dojo_subgraphs: DojoSubgraphs,
   human_in_the_loop: HumanInTheLoop,
   predictive_state_updates: PredictiveStateUpdates,
   shared_state: SharedState,

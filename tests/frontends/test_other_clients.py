@@ -1,8 +1,7 @@
-"""Front ends of before 1.0 in an application that has `@ag-ui/client` 1.0.0, which then speaks for
-them.
+"""Front ends that talk through another `HttpAgent` than their own.
 
-`npm install @assistant-ui/react-ag-ui @ag-ui/client` gives that today. The client says that it
-knows 1.0, but what it passes on is read by the front end, which does not. An option of the agent
+`npm install @assistant-ui/react-ag-ui @ag-ui/client` gives them that of 1.0.0 today. It says that
+it knows 1.0, but what it passes on is read by the front end, which does not. An option of the agent
 helps.
 """
 
@@ -14,16 +13,24 @@ from typing import TYPE_CHECKING
 import pytest
 
 from examples.frontends import server
-from langgraph_agui import ClientOptions, LangGraphAgent
+from langgraph_agui import LangGraphAgent
 from tests.frontends.building import PAGES, build, page_with_new_client
-from tests.frontends.pages import FrontEnd, NewClientAssistantUI, NewClientCopilotKit, site
+from tests.frontends.pages import (
+    FrontEnd,
+    NewClientAssistantUI,
+    NewClientCopilotKit,
+    OwnClientCopilotKit,
+    site,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
 @pytest.fixture(
-    scope="module", params=[NewClientAssistantUI, NewClientCopilotKit], ids=lambda kind: kind.name
+    scope="module",
+    params=[NewClientAssistantUI, NewClientCopilotKit, OwnClientCopilotKit],
+    ids=lambda kind: kind.name,
 )
 def kind(request: pytest.FixtureRequest) -> type[FrontEnd]:
     build(PAGES / "plain")  # its client
@@ -35,7 +42,7 @@ def kind(request: pytest.FixtureRequest) -> type[FrontEnd]:
 
 @pytest.fixture
 def front(kind: type[FrontEnd], browser: Browser) -> Iterator[FrontEnd]:
-    agent = LangGraphAgent(graph=server.graph, clients=ClientOptions(protocol="0.x"))
+    agent = LangGraphAgent(graph=server.graph, **kind.options)
     with site(kind, agent) as served, served.opened(browser) as front:
         yield front
 
@@ -62,3 +69,14 @@ def test_the_state_does_not_end_the_runtime(front: FrontEnd) -> None:
     front.shows_answers("Done: Noted.", "Done: Noted.")
     front.shows_notes(*notes)
     assert front.runtime is None or front.runtime.alive
+
+
+def test_an_approval_and_a_question(front: FrontEnd) -> None:
+    front.send("send 5")
+    front.shows_question("requires approval")
+    front.press("Approve")
+    front.shows_answers("Done: Sent 5 to Ada")
+    front.send("book IC1")
+    front.shows_question("Window or aisle?")
+    front.answer("window")
+    front.shows_answers("Done: Sent 5 to Ada", "Done: Booked for IC1: window")
