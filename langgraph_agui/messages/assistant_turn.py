@@ -283,7 +283,9 @@ class AssistantTurn:
         Args:
             message: The message; None if its model has not come to the end.
         """
-        if self.transformed is not None:
+        if self.transformed is not None and message is None:
+            self.transformed.break_off()
+        elif self.transformed is not None:
             yield from self._split(self.transformed.end())
         if self.splitter is not None:
             yield from filter(self._emits, self._end_text(self.splitter, message))
@@ -473,7 +475,7 @@ class AssistantTurn:
         options = self._values.options
         if not self._values.emits or (options.seal is None and self._hidden != NOTHING):
             return None  # hidden words look like words that a client has made up
-        if self.transformers is not None and not self._shows_all_of(message):
+        if self.transformers is not None and self.transformers.change(message):
             return None
         if options.seal is None and hides_reasoning(message, options):
             warn_reasoning_dropped()
@@ -498,18 +500,6 @@ class AssistantTurn:
             # A node has changed the message and changed it back.
             return make_envelope({}, visible_text(visible, ()))
         return envelope
-
-    def _shows_all_of(self, message: AIMessage) -> bool:
-        """Return whether transformers have left all of a message as it is."""
-        plain = EncryptedValueCodec(self._values.options)
-        whole = AssistantTurn.from_message(message, self.message_id, values=plain, like=self)
-        return self._texts() == whole._texts()
-
-    def _texts(self) -> list[tuple[BlockKind, str]]:
-        return [
-            (block.kind, canonical_json(block.text) if block.kind in CALLS else block.text)
-            for block in self.blocks
-        ]
 
     def text_of(self, kind: BlockKind) -> str:
         """Return the text of all blocks of this kind."""

@@ -8,7 +8,9 @@ Only those that say that they change the stream run (`StreamTransformer.before_b
 others make projections of it, which nobody reads here.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import time
 from typing import Any, Final, TypeAlias, cast
@@ -16,6 +18,7 @@ from typing import Any, Final, TypeAlias, cast
 from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.stream import StreamTransformer
 
+from langgraph_agui.kernel.configs import graph_of
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.blocks import CALLS, BlockDelta, BlockKind, read_blocks
 from langgraph_agui.protocol.json import dump_json, parse_arguments
@@ -27,6 +30,9 @@ Scope: TypeAlias = Sequence[str]
 
 # The kind of a block, and what distinguishes it from others of its kind.
 _Key: TypeAlias = tuple[BlockKind, object]
+
+# How many characters tell where a text goes on.
+_LAST_WORDS: Final = 32
 
 # LangChain's transformer that hides the model calls of middleware. `ModelCall` knows these.
 _HIDES_CALLS: Final = "InternalCallTransformer"
@@ -92,15 +98,17 @@ class RunTransformers:
         self.root = Transformers(own, failed) if own else None
         self._inner: dict[str, Transformers | None] = {"": self.root}
 
-    def of_graph(self, namespace: str, name: str | None) -> "Transformers | None":
-        """Return the transformers of a graph and of the root graph, if there are any.
+    def of_task(self, task: str, name: str | None) -> "Transformers | None":
+        """Return the transformers of the graph that runs a task, and of the root graph, if there
+        are any.
 
         Args:
-            namespace: Its checkpoint namespace.
-            name: Its name, if it is a subagent.
+            task: The checkpoint namespace of the task.
+            name: The name of the graph, if it is a subagent.
         """
         if self._find is None:
             return None
+        namespace = graph_of(task)
         if namespace not in self._inner:
             scope = namespace.split("|")
             own = self._find(scope, name)
@@ -179,14 +187,31 @@ class Transformers:
         """Return the blocks of a whole message. A transformer may know only messages, or only their
         pieces.
         """
-        metadata = {"run_id": message.id or ""}
-        shown = self.send("messages", (message, metadata))
-        payload = shown[0] if isinstance(shown, tuple) else None
-        if not isinstance(payload, BaseMessage):
+        shown = self._send_whole(message)
+        if shown is None:
             return []
-        if payload is not message and payload != message:
-            return read_blocks(payload, whole=True)
-        blocks = self.message(metadata)
+        if shown is not message and shown != message:
+            return read_blocks(shown, whole=True)
+        return self._in_pieces(message)
+
+    def change(self, message: BaseMessage) -> bool:
+        """Return whether they change or refuse any part of a whole message, also one that clients
+        do not see.
+        """
+        try:
+            if self._send_whole(message) != message:
+                return True
+            return _texts(self._in_pieces(message)) != _texts(read_blocks(message, whole=True))
+        except Exception:
+            return True
+
+    def _send_whole(self, message: BaseMessage) -> BaseMessage | None:
+        shown = self.send("messages", (message, _metadata_of(message)))
+        payload = shown[0] if isinstance(shown, tuple) else None
+        return payload if isinstance(payload, BaseMessage) else None
+
+    def _in_pieces(self, message: BaseMessage) -> list[BlockDelta]:
+        blocks = self.message(_metadata_of(message))
         return [*blocks.feed(read_blocks(message, whole=True)), *blocks.end()]
 
     def result(self, message: ToolMessage) -> ToolMessage:
@@ -230,6 +255,10 @@ class Transformers:
         shown = self.send("tools", data)
         return shown.get("delta") if isinstance(shown, dict) else WITHHELD
 
+    def fail_tool(self, call_id: str) -> None:
+        """A tool has failed: what is held back of its output does not belong to a later try."""
+        self.send("tools", {"event": "tool-error", "tool_call_id": call_id, "message": ""})
+
     def value(self, key: str, value: object) -> object:
         """Return the value of a key of the state; None if it is held back."""
         shown = self.send("values", {key: value})
@@ -247,6 +276,17 @@ class _Block:
     first: BlockDelta
     sent: list[str] = field(default_factory=list)
     passed: str = ""
+
+    def ends_with(self, delta: BlockDelta) -> bool:
+        """Return whether another block begins under the same key: it has another id."""
+        return delta.id is not None and self.first.id not in (None, delta.id)
+
+    def take(self, delta: BlockDelta) -> None:
+        """Take the next piece; the id and the name of a block may come late."""
+        self.sent.append(delta.text)
+        self.first = self.first._replace(
+            id=delta.id or self.first.id, name=delta.name or self.first.name
+        )
 
 
 class MessageBlocks:
@@ -278,15 +318,14 @@ class MessageBlocks:
         """Return the parts that may be shown now. Arguments wait until they are complete."""
         for delta in deltas:
             key = self._key(delta)
+            if (block := self._open.get(key)) is not None and block.ends_with(delta):
+                yield from self._end(key)
             if key not in self._open:
                 yield from self._end_texts()
                 self._begin(key, delta)
             block = self._open[key]
-            block.sent.append(delta.text)
+            block.take(delta)
             if delta.kind in CALLS:
-                block.first = block.first._replace(
-                    id=delta.id or block.first.id, name=delta.name or block.first.name
-                )
                 if delta.id or delta.name:
                     yield delta._replace(text="")
             elif delta.kind == "server_result":
@@ -301,6 +340,12 @@ class MessageBlocks:
         for key in [*self._open]:
             yield from self._end(key)
         self._send({"event": "message-finish"})
+
+    def break_off(self) -> None:
+        """Forget the rest: the model has not come to the end, so nobody can judge it."""
+        self._open.clear()
+        with suppress(Exception):  # the run ends anyway, or the model is called again
+            self._send({"event": "error", "message": "The model has not come to the end."})
 
     def _key(self, delta: BlockDelta) -> _Key:
         if delta.kind not in CALLS:
@@ -342,10 +387,9 @@ class MessageBlocks:
             return
         event = {"event": "content-block-finish", "index": block.index}
         shown = self._send({**event, "content": _finished(block.first, text)})
-        if isinstance(shown, dict):
-            final = _text_in(shown["content"], text)
-            if final.startswith(block.passed) and final != block.passed:
-                yield block.first._replace(text=final.removeprefix(block.passed))
+        final = _text_in(shown["content"], text) if isinstance(shown, dict) else ""
+        if rest := _rest(final, block.passed):
+            yield block.first._replace(text=rest)
 
     def _send(self, data: dict[str, object]) -> Any:
         """Send an event of the message. After one that was refused, nothing more is shown."""
@@ -362,6 +406,34 @@ _TYPES: Final[Mapping[BlockKind, str]] = {
     "call": "tool_call",
     "server_call": "server_tool_call",
 }
+
+
+def _metadata_of(message: BaseMessage) -> dict[str, Any]:
+    return {"run_id": message.id or ""}
+
+
+def _texts(deltas: Iterable[BlockDelta]) -> dict[_Key, str]:
+    """Return the texts of blocks."""
+    texts: dict[_Key, str] = {}
+    for delta in deltas:
+        key = delta.kind, delta.id if delta.key is None else delta.key
+        texts[key] = texts.get(key, "") + delta.text
+    return texts
+
+
+def _rest(final: str, passed: str) -> str:
+    """Return what is missing of a finished text when this much of it has passed.
+
+    A transformer may judge the whole text otherwise than its pieces: an address that goes on behind
+    what looked like its end. Then the rest goes on behind the last words that both have.
+    """
+    if final.startswith(passed):
+        return final.removeprefix(passed)
+    last = passed[-_LAST_WORDS:]
+    expected = len(passed) - len(last)
+    places = [found.start() for found in re.finditer(f"(?={re.escape(last)})", final)]
+    place = min(places, key=lambda at: abs(at - expected), default=expected)
+    return final[place + len(last) :]
 
 
 def _start(delta: BlockDelta) -> dict[str, object]:

@@ -1,8 +1,8 @@
 """Holds the messages of nodes back until the hooks of middleware have seen them.
 
 `create_agent` runs the hooks of middleware as nodes behind the model (`after_model`), and a hook
-may rewrite or remove an answer. The output of nodes enters; it leaves when another node begins, as
-the hooks have left it.
+may rewrite or remove an answer. The output of nodes enters; it leaves when a later superstep runs
+another node, as the hooks have left it.
 """
 
 from collections.abc import Callable
@@ -34,20 +34,25 @@ class HeldOutput:
         self, output: NodeOutput, emit: Emit, subagent: SubagentRun | None, namespace: str
     ) -> None:
         """Hold the output of the task at `namespace`. It replaces messages of its graph that are
-        held already.
+        held already. What the graphs inside the task hold comes before it.
         """
+        self.release(namespace)
         held = self._held.setdefault(graph_of(namespace), [])
         held[:] = [one._replace(output=_changed(one.output, output)) for one in held]
         held.append(_Held(output, emit, subagent))
 
-    def start_node(self, node: str, namespace: str) -> None:
-        """Emit what a graph holds, if this node of it is no hook."""
+    def start_task(self, node: str, graph: str) -> None:
+        """Emit what the graph at a namespace holds, if this node of it is no hook.
+
+        The graph's stream reports the start of all tasks of a superstep before any of them ends,
+        and none of a further try.
+        """
         if not is_hook(node):
-            self._release([graph_of(namespace)])
+            self._emit([graph])
 
     def end_subagent(self, subagent: SubagentRun) -> None:
         """Emit what the graphs of a subagent hold."""
-        self._release(
+        self._emit(
             [
                 graph
                 for graph, held in self._held.items()
@@ -55,15 +60,16 @@ class HeldOutput:
             ]
         )
 
-    def release(self) -> None:
-        """Emit all: nothing more runs."""
-        self._release([*self._held])
+    def release(self, namespace: str = "") -> None:
+        """Emit what the graph at a namespace and those inside it hold; by default all."""
+        inside = f"{namespace}|" if namespace else ""
+        self._emit([at for at in self._held if at == namespace or at.startswith(inside)])
 
     def drop(self) -> None:
         """Forget all: the run has failed, and the hooks may not have seen it."""
         self._held.clear()
 
-    def _release(self, graphs: list[str]) -> None:
+    def _emit(self, graphs: list[str]) -> None:
         for graph in graphs:
             for one in self._held.pop(graph, ()):
                 one.emit(one.output)

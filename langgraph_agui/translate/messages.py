@@ -27,7 +27,7 @@ from langgraph_agui.messages.conversation import Call, Conversation, Record, Unk
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec, MessageSource
 from langgraph_agui.messages.hidden import NOTHING, Hidden, hidden_in
 from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
-from langgraph_agui.messages.transformers import Transformers
+from langgraph_agui.messages.transformers import RunTransformers, Transformers
 from langgraph_agui.protocol.json import parse_arguments
 from langgraph_agui.readers.sinks import Sink
 from langgraph_agui.translate.model_call import ModelCall
@@ -54,11 +54,14 @@ class RunMessages:
         subagents: Decides how the client sees subagents.
         keeps_messages: Whether the graph keeps a conversation. Then the client loses a message that
             is not returned by the node that made it.
+        transformers: The stream transformers of all graphs.
 
     Attributes:
         copies: Finds messages that nodes return once more.
         keeps_messages: As given.
         open_tasks: The checkpoint namespaces of the tasks that have begun and not ended.
+        unseen: The ids of messages of models that were not streamed. They are emitted as their
+            nodes return them, in any channel.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class RunMessages:
         state: ThreadMessages,
         subagents: SubagentTracker,
         keeps_messages: KeepsMessages,
+        transformers: RunTransformers,
     ) -> None:
         self._conversation = conversation
         self._sink = sink
@@ -76,6 +80,7 @@ class RunMessages:
         self._state = state
         self._subagents = subagents
         self.keeps_messages = keeps_messages
+        self._transformers = transformers
         self.copies = RepeatedMessages(subagents)
         self._calls: set[ModelCall] = set()
         # The assistant messages of this run by their agents, in the order in which they began.
@@ -88,6 +93,7 @@ class RunMessages:
             partial(defaultdict, list)
         )
         self.open_tasks: set[str] = set()
+        self.unseen: set[str | None] = set()
         self._has_subagents = False
         self._is_due = False
 
@@ -311,8 +317,12 @@ class RunMessages:
                 and (subagent is None or record.source.subagent_run_id == subagent.id)
             ):
                 record.update(message)
-        results = [message for message in output.others if isinstance(message, ToolMessage)]
-        new += [(message, None) for message in results if message.id not in self._known]
+        new += [
+            (message, None)
+            for message in output.others
+            if (isinstance(message, ToolMessage) or message.id in self.unseen)
+            and message.id not in self._known
+        ]
         if new:
             self.mark_known(inputs())
             self._conversation.pair(
@@ -468,7 +478,9 @@ class RunMessages:
         known = self._conversation.of_graph(message.id)
         if agui_role(message) is None or (known is not None and known.content is not None):
             return
-        record = self._emit_whole(message, message.id, self._subagents.message_source(subagent))
+        source, name = self._subagents.message_source(subagent), subagent.name if subagent else None
+        transformers = self._transformers.of_task(namespace, name)
+        record = self._emit_whole(message, message.id, source, transformers)
         if record is not None:
             record.stays = stays
             self._track(record, namespace)

@@ -118,6 +118,8 @@ class CustomOutput:
         self, call_id: str, subagent: SubagentRun | None = None, *, failed: bool = False
     ) -> None:
         """A tool has ended its work on a call."""
+        if failed and self.transformers is not None:
+            self.transformers.fail_tool(call_id)
         self._end_tool(self._public_call_id(call_id, subagent), "failed" if failed else "done")
 
     def close(self) -> None:

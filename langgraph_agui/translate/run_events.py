@@ -153,7 +153,13 @@ class RunEvents:
         self._stored = ThreadMessages(conversation, codec, held, may_remove=may_remove_messages)
         predictor = Predictor(sink, self.state)
         self.messages = RunMessages(
-            conversation, predictor, codec, self._stored, self.subagents, keeps_messages
+            conversation,
+            predictor,
+            codec,
+            self._stored,
+            self.subagents,
+            keeps_messages,
+            self.transformers,
         )
         self._hides_inner = hides_inner
         self._holds_messages = hold_messages
@@ -353,29 +359,37 @@ class RunEvents:
 
     def start_model_call(self, call: ModelCall) -> None:
         """A model call begins."""
-        if (
+        is_streamed = not (  # else its message is emitted whole, if a node returns it
             self._holds_messages
             or (call.structured and self.messages.keeps_messages())
             or (self._hides_inner and call.in_tool)
-        ):
-            return  # its message is emitted whole, if a node returns it
-        graph = graph_of(namespace_of(call.metadata))
-        name = call.subagent.name if call.subagent is not None else None
-        call.transformers = self.transformers.of_graph(graph, name)
-        if call.transformers is not None:
-            metadata = {**call.metadata, "run_id": str(call.run_id)}
-            call.transformed = call.transformers.message(metadata, graph.split("|"))
-            call.nostream = call.nostream or not call.transformed.begins()
-        if not call.is_hidden and not self.subagents.hides(call.subagent):
+        )
+        if is_streamed:
+            self._transform(call)
+        if call.is_hidden or self.subagents.hides(call.subagent):
+            return
+        if is_streamed:
             self.messages.start_model_call(call)
             self._emit_due_snapshot()
-            self.state.expect(read_predictions(call.metadata))
+        self.state.expect(read_predictions(call.metadata))
+
+    def _transform(self, call: ModelCall) -> None:
+        """Let the message of a call go through the stream transformers, if there are any."""
+        namespace = namespace_of(call.metadata)
+        name = call.subagent.name if call.subagent is not None else None
+        call.transformers = self.transformers.of_task(namespace, name)
+        if call.transformers is not None:
+            metadata = {**call.metadata, "run_id": str(call.run_id)}
+            call.transformed = call.transformers.message(metadata, graph_of(namespace).split("|"))
+            call.nostream = call.nostream or not call.transformed.begins()
 
     def end_model_call(self, call: ModelCall, message: BaseMessage) -> None:
         """A model call has returned `message`."""
         self.usage.add(message, call.metadata)
         if (provider := maker_of(message.response_metadata)) is not None:
             self.providers.add(provider)
+        if self._holds_messages and not (call.structured or call.is_hidden):
+            self.messages.unseen.add(message.id)
         self.messages.end_model_call(call, message)
 
     def fail_model_call(self, call: ModelCall, error: BaseException) -> None:
@@ -442,7 +456,6 @@ class RunEvents:
         self, run_id: UUID, node: str, subagent: SubagentRun | None = None, namespace: str = ""
     ) -> None:
         """A node begins, maybe once more. `namespace` is the checkpoint namespace of its task."""
-        self._held.start_node(node, namespace)
         self.messages.start_node(namespace)
         self._emit_due_snapshot()
         if not self.subagents.hides(subagent):
@@ -523,6 +536,10 @@ class RunEvents:
             return
         first = namespace not in self._known_graphs
         results = extract_other_results(values, self.messages_key)
+        if first:
+            # A functional graph reports its state once, when its tasks have ended: no hook of it
+            # will change a message.
+            self._held.release("|".join(namespace))
         if first and not namespace:
             self.set_initial_messages(messages)
             self.messages.mark_known(results)
@@ -550,9 +567,9 @@ class RunEvents:
         """Emit a part of the graph's stream as a `RAW` event, if that is wanted.
 
         Transformers know values and custom data only, so other parts stay hidden where there are
-        some.
+        some. Where messages are held back, parts that have messages stay hidden.
         """
-        if not self._emit_raw:
+        if not self._emit_raw or (self._holds_messages and part["type"] != "custom"):
             return
         if (transformers := self.transformers.root) is not None:
             if part["type"] not in ("values", "custom"):
@@ -570,5 +587,6 @@ class RunEvents:
         if ended:
             self.state.task_end(namespace, str(task["id"]), task.get("result"))
         else:
+            self._held.start_task(str(task["name"]), "|".join(namespace))
             self.state.task_start(namespace)
         return ended

@@ -13,7 +13,7 @@ from langchain.agents.middleware import (
     HumanInTheLoopMiddleware,
     PIIMiddleware,
 )
-from langchain_core.messages import AIMessage, RemoveMessage
+from langchain_core.messages import AIMessage, RemoveMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.runtime import Runtime
 from langgraph.stream import StreamTransformer
@@ -64,6 +64,18 @@ class Refuses(AgentMiddleware[Any, Any]):
         if CANARY in state["messages"][-1].text:
             raise RuntimeError("not this")
         return None
+
+
+class Results(AgentMiddleware[Any, Any]):
+    """Rewrites results before the model gets them."""
+
+    def before_model(self, state: AgentState[Any], runtime: Runtime) -> dict[str, Any] | None:
+        told = [
+            message.model_copy(update={"content": message.text.replace(CANARY, "***")})
+            for message in state["messages"]
+            if isinstance(message, ToolMessage) and CANARY in message.text
+        ]
+        return {"messages": told} if told else None
 
 
 def holding(model: Any, *middleware: Any, hold: bool = True, **fields: Any) -> LangGraphAgent:

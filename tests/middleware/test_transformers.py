@@ -3,6 +3,7 @@ snapshot, not after a reload."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -10,21 +11,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain.agents import AgentState, create_agent
-from langchain.agents.middleware import PIIMiddleware
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    ModelRetryMiddleware,
+    PIIMiddleware,
+    ToolRetryMiddleware,
+)
 from langchain.tools import ToolRuntime
 from langchain_core.callbacks import adispatch_custom_event
-from langchain_core.messages import AIMessageChunk, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.runtime import Runtime
 from langgraph.stream import StreamTransformer
 from langgraph.types import Command
 
-from langgraph_agui import LangGraphAgent, astream_agui
+from langgraph_agui import ClientOptions, LangGraphAgent, astream_agui
 from langgraph_agui.nodes import emit_state
 from tests.adapter.canary import CANARY, check_events
 from tests.adapter.graphs import chain_of, talker
-from tests.adapter.models import Scripted, call, text_chunk, thinking
+from tests.adapter.models import Scripted, call, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, record_run, run_input
 from tests.threads.test_connect import connect
 
@@ -172,7 +180,121 @@ async def test_a_blocked_result() -> None:
     assert recorded.last.type == "RUN_ERROR"
 
 
+# -- messages that do not end as they begin --------------------------------------------------------
+
+HALF = CANARY[:-1]
+
+
+def check_half(events: Sequence[Any]) -> None:
+    """Nothing tells even half of the word: nobody can judge what a model has not said to its end,
+    and LangGraph's stream does not show it."""
+    assert HALF not in str([event.model_dump(mode="json") for event in events])
+
+
+@pytest.mark.parametrize("strategy", ["redact", "block"])
+@pytest.mark.parametrize("half", ["text", "arguments"])
+@pytest.mark.parametrize("retries", [True, False])
+async def test_a_model_that_fails(strategy: str, half: str, retries: bool) -> None:
+    rest = HALF if half == "text" else calling(part("look", f'{{"who": "{HALF}', "c1"))
+    model = Scripted(["I look. ", rest, RuntimeError("gone")], ["Better."])
+    middleware = [ModelRetryMiddleware(max_retries=1, initial_delay=0.0)] if retries else []
+    agent = agent_of(model, pii(strategy), *middleware, tools=[look])
+    recorded = await record_run(agent, run_input("Hi", thread="t"))
+    check_half(recorded.events)
+    if retries:
+        assert recorded.messages[-1].content == "Better."
+    else:
+        assert recorded.last.code == "model_error"
+
+
+@pytest.mark.parametrize("strategy", ["redact", "block"])
+async def test_a_run_that_is_cancelled(strategy: str) -> None:
+    """Also one whose arguments the transformer would refuse."""
+    word = CANARY if strategy == "block" else HALF
+    model = Scripted(["I look. ", calling(part("look", f'{{"who": "{word}', "c1")), 30.0])
+    agent, events = agent_of(model, pii(strategy), tools=[look]), []
+    request = run_input("Hi", thread="t", run="r")
+
+    async def read() -> None:
+        async for event in agent.run(request):
+            events.append(event)  # noqa: PERF401  # what has come stays
+
+    reading = asyncio.create_task(read())
+    await model.hung.wait()
+    await agent.cancel("t", "r")
+    await reading
+    recorded = RecordedRun(events, request)
+    check_half(recorded.events)
+    assert recorded.last.outcome.type == "cancelled"
+
+
+async def test_a_word_that_goes_on_behind_its_end() -> None:
+    """The middleware judges the finished text otherwise than its pieces: nothing is lost."""
+    pieces = ["Write to ann@example.co", "m, she knows. ", *["tell me more "] * 20, "The end."]
+    agent = agent_of(Scripted(pieces), PIIMiddleware("email", apply_to_output=True))
+    recorded = await record_run(agent, run_input("Hi", thread="t"))
+    assert said(recorded).startswith("Write to [REDACTED_EMAIL]")
+    assert said(recorded).endswith("".join(pieces[2:]))
+    assert (
+        recorded.messages[-1].content
+        == f"Write to [REDACTED_EMAIL], she knows. {LONG[:260]}The end."
+    )
+    assert (await connect(agent)).messages == recorded.messages
+
+
+async def test_calls_of_one_index() -> None:
+    """Some servers give all calls the same index."""
+    calls = [call("look", f"c{number}", 0, who=f"{CANARY} {number}") for number in range(2)]
+    recorded = await record_run(
+        agent_of(Scripted(calls, ["Found."]), pii(), tools=[look]), run_input("Hi", thread="t")
+    )
+    check_events(recorded.events)
+    arguments = {event.tool_call_id: event.delta for event in recorded.of("TOOL_CALL_ARGS")}
+    assert arguments == {
+        f"c{number}": f'{{"who": "[REDACTED_WORD] {number}"}}' for number in range(2)
+    }
+
+
+async def test_a_node_that_stores_the_text_alone_is_believed() -> None:
+    model = Scripted(
+        [thinking("Hm.", 0), thinking(index=0, signature="s"), text_chunk("Answer", 1)], ["Again"]
+    )
+
+    async def node(state: MessagesState) -> dict[str, Any]:
+        message = await model.ainvoke(state["messages"])
+        return {"messages": [AIMessage(message.text, id=message.id)]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    agent = LangGraphAgent(builder.compile(transformers=[*pii().transformers]))
+    first = await record_run(agent, run_input("Hi"))
+    await record_run(agent, run_input(*first.messages, "And?"))
+    assert [message.content for message in model.seen[1]] == ["Hi", "Answer", "And?"]
+
+
 # -- other data ------------------------------------------------------------------------------------
+
+
+async def test_the_output_of_a_second_try() -> None:
+    """It does not begin with what was held back of the first one."""
+    tries = iter(["First. ", "Second. "])
+
+    @tool
+    async def slow(runtime: ToolRuntime) -> str:
+        """Work."""
+        words = next(tries)
+        runtime.emit_output_delta(words * 40)
+        if words == "First. ":
+            raise RuntimeError("again")
+        return "Done."
+
+    retry = ToolRetryMiddleware(max_retries=1, initial_delay=0.0)
+    model = Scripted([call("slow", "c1")], ["Done."])
+    recorded = await checked(agent_of(model, pii(), retry, tools=[slow]))
+    (activity,) = [message for message in recorded.messages if message.role == "activity"]
+    assert "First" not in str(activity.content["output"])
+    assert "Second" in str(activity.content["output"])
 
 
 class Noted(AgentState[Any]):
@@ -246,9 +368,9 @@ class Pieces(StreamTransformer):
         if event["method"] != "messages" or not isinstance(event["params"]["data"][0], dict):
             return True
         data = event["params"]["data"][0]
-        for part in (data.get("delta"), data.get("content")):
-            if isinstance(part, dict) and isinstance(part.get("text"), str):
-                part["text"] = part["text"].upper()
+        for inner in (data.get("delta"), data.get("content")):
+            if isinstance(inner, dict) and isinstance(inner.get("text"), str):
+                inner["text"] = inner["text"].upper()
         return True
 
 
@@ -323,6 +445,28 @@ async def test_an_agent_that_is_a_node(shares: bool) -> None:
     agent = LangGraphAgent(graph)
     recorded = await record_run(agent, run_input("Hi", thread="t"))
     check_events(recorded.events)
+
+
+class Signs(AgentMiddleware[Any, Any]):
+    """Writes a message of its own."""
+
+    transformers = (Pieces,)
+
+    def after_agent(self, state: AgentState[Any], runtime: Runtime) -> dict[str, Any]:
+        return {"messages": [AIMessage("yours, helper", id="signed")]}
+
+
+@pytest.mark.parametrize("hold", [True, False])
+@pytest.mark.parametrize("name", ["helper", None])
+async def test_whole_messages_of_a_subagent(hold: bool, name: str | None) -> None:
+    """Its transformers change what its nodes write, also if nothing is streamed."""
+    inner = create_agent(Scripted(["good ", "day, "]), [], middleware=[Signs()], name=name)
+    graph = create_agent(
+        Scripted([call("ask", "c1", task="Who?")], ["Thanks."]), [delegating(inner, "ask")]
+    )
+    agent = LangGraphAgent(graph, clients=ClientOptions(hold_messages=hold))
+    recorded = await record_run(agent, run_input("Hi", thread="t"))
+    assert said(recorded) == "GOOD DAY, YOURS, HELPERThanks."
 
 
 async def test_any_runnable() -> None:

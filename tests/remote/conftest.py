@@ -19,6 +19,7 @@ import pytest
 from tests.approvals.server_graphs import GRAPHS as APPROVALS
 from tests.remote.channel_graphs import GRAPHS as CHANNELS
 from tests.remote.graphs import GRAPHS
+from tests.remote.guarded_graphs import GRAPHS as GUARDED
 from tests.remote.inner_graphs import GRAPHS as INNER
 from tests.remote.sibling_graphs import GRAPHS as SIBLINGS
 from tests.remote.subagent_graphs import GRAPHS as SUBAGENTS
@@ -39,6 +40,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     modules = {
         "tests.remote.channel_graphs": CHANNELS,
         "tests.remote.graphs": GRAPHS,
+        "tests.remote.guarded_graphs": GUARDED,
         "tests.remote.inner_graphs": INNER,
         "tests.remote.sibling_graphs": SIBLINGS,
         "tests.remote.subagent_graphs": SUBAGENTS,
