@@ -49,6 +49,20 @@ Source: TypeAlias = agui.DataSource | agui.UrlSource | agui.FileSource
 # Where a remote agent's message keeps the agent's ids and opaque values: in `additional_kwargs`.
 REMOTE_KWARG: Final = "agui"
 
+# Where a user's message keeps what `image_url` blocks have no place for, an entry for each of them:
+# in `additional_kwargs`. Packages send every key of such a block to the provider.
+IMAGES_KWARG: Final = "agui_images"
+
+# What standard blocks of images hold and `image_url` blocks do not.
+_BESIDE_DATA: Final = ("id", "extras")
+_BESIDE_URL: Final = (*_BESIDE_DATA, "mime_type")
+
+# The type of an image that a `data:` URL can hold.
+_IMAGE_MIME: Final = re.compile(r"image/[a-z0-9.+-]+")
+
+# A URL with a host, which is no path, nor are its parts if a package cuts it at commas.
+_WHOLE_URL: Final = re.compile(r"[a-z][a-z0-9+.-]+://[^,]*", re.IGNORECASE)
+
 # Where a media block keeps what its part holds and the block has no field for: in `extras`.
 OWN_EXTRA: Final = "agui"
 
@@ -175,6 +189,73 @@ def content_blocks(
         else:
             leave_out(str(getattr(part, "type", type(part).__name__)))
     return blocks or ""
+
+
+def user_blocks(
+    content: str | Sequence[agui.ContentPart], *, message_id: str = ""
+) -> tuple[str | list[object], dict[str, object]]:
+    """Return the content of a user's message as the content and the `additional_kwargs` of a
+    LangChain one.
+
+    Most images are `image_url` blocks, which all packages take, and which nodes for other adapters
+    read. `with_images` is the way back.
+    """
+    blocks, others = content_blocks(content, message_id=message_id), list[dict[str, object]]()
+    if isinstance(blocks, str):
+        return blocks, {}
+    for block in blocks:
+        if _image_url(block) is not None:
+            kept = _BESIDE_URL if "url" in block else _BESIDE_DATA
+            others.append({key: block[key] for key in kept if key in block})
+    return as_image_urls(blocks), {IMAGES_KWARG: others} if any(others) else {}
+
+
+def as_image_urls(blocks: Sequence[object]) -> list[object]:
+    """Return the blocks of a user's message, with images as `image_url` blocks where they can be
+    such.
+    """
+    return [
+        block if url is None else {"type": "image_url", "image_url": {"url": url}}
+        for block, url in zip(blocks, map(_image_url, blocks), strict=True)
+    ]
+
+
+def with_images(message: BaseMessage) -> str | Sequence[str | ContentBlock]:
+    """Return the content of a user's message, with everything that its images are known to have.
+
+    A node may have changed the content since: then nothing is known.
+    """
+    content, others = as_content(message.content), message.additional_kwargs.get(IMAGES_KWARG)
+    if isinstance(content, str) or not isinstance(others, list):
+        return content
+    blocks = [*content]
+    images = [
+        number
+        for number, block in enumerate(blocks)
+        if isinstance(block, Mapping) and block.get("type") == "image_url"
+    ]
+    if len(images) == len(others):
+        for number, other in zip(images, others, strict=True):
+            known = other if isinstance(other, Mapping) else {}
+            own = {key: known[key] for key in _BESIDE_URL if key in known}
+            blocks[number] = {**own, **cast("ContentBlock", blocks[number])}
+    return blocks
+
+
+def _image_url(block: object) -> str | None:
+    """Return the address of an image for an `image_url` block; None if it stays a standard block.
+
+    The package for Ollama opens an `image_url` that is a path, also one behind a comma.
+    """
+    if not isinstance(block, Mapping) or block.get("type") != "image":
+        return None
+    url, data, mime = block.get("url"), block.get("base64"), block.get("mime_type")
+    if isinstance(url, str):
+        return url if _WHOLE_URL.fullmatch(url) else None
+    if not isinstance(data, str) or not isinstance(mime, str):
+        return None
+    leads_back = data and "%" not in data and _IMAGE_MIME.fullmatch(mime)
+    return f"data:{mime};base64,{data}" if leads_back else None
 
 
 def _block(part: MediaPart, source: Source, place: str) -> dict[str, object]:

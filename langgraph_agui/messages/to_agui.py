@@ -27,12 +27,16 @@ from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.content import (
     FAILED_WITHOUT_TEXT,
+    IMAGES_KWARG,
     REMOTE_KWARG,
     Content,
     as_content,
+    as_image_urls,
     content_blocks,
     content_parts,
     text_of,
+    user_blocks,
+    with_images,
 )
 from langgraph_agui.messages.conversation import Conversation, Record
 from langgraph_agui.messages.encrypted_values import (
@@ -245,7 +249,8 @@ def _encode_content(
         source: Which agent wrote the message.
         call_id: The id that the client knows the call by that a tool's result answers.
     """
-    content, sealed = as_content(message.content), values.options.seal is not None
+    of_tool, sealed = isinstance(message, ToolMessage), values.options.seal is not None
+    content = as_content(message.content) if of_tool else with_images(message)
     hides = hides_reasoning(message, values.options)
     visible = content_parts(
         as_content(redact_content(content, values.options)) if hides else content
@@ -255,7 +260,7 @@ def _encode_content(
         warn_reasoning_dropped()
     else:
         try:
-            shown = content_blocks(visible, message_id=message_id)
+            shown = _as_blocks(visible, message_id, of_tool=of_tool)
             own = _unseen_fields(message, shown, name, call_id, sealed=sealed)
             envelope = make_envelope(own, _visible_text(visible, call_id)) if own else None
         except RecursionError:
@@ -267,9 +272,7 @@ def _encode_content(
     envelope = source.mark(envelope)
     if envelope is None:
         return visible, None
-    value = values.encode(
-        "tool" if isinstance(message, ToolMessage) else "user", message_id, envelope
-    )
+    value = values.encode("tool" if of_tool else "user", message_id, envelope)
     if value is None:
         logger.warning(
             "The opaque value of message %.80r exceeds max_bytes and is left out.", message_id
@@ -279,14 +282,33 @@ def _encode_content(
 
 
 def _unseen_fields(
-    message: BaseMessage, shown: object, name: str | None, call_id: str | None, *, sealed: bool
+    message: BaseMessage,
+    shown: tuple[object, Mapping[str, object]],
+    name: str | None,
+    call_id: str | None,
+    *,
+    sealed: bool,
 ) -> dict[str, object]:
-    """Return the fields of a user or tool message that do not follow from what the client sees."""
+    """Return the fields of a user or tool message that do not follow from what the client sees.
+
+    Args:
+        message: The message.
+        shown: The content and `additional_kwargs` that follow from it.
+        name: The name that the client knows.
+        call_id: The id that the client knows the call by that a tool's result answers.
+        sealed: Whether nobody but the server can read the fields.
+    """
     content, kwargs = as_content(message.content), message.additional_kwargs
     fields: dict[str, object] = {}
-    if not same(shown, content) and (sealed or _same_words(content, shown)):
+    has_images = not sealed or same(shown[1].get(IMAGES_KWARG), kwargs.get(IMAGES_KWARG))
+    is_shown = has_images and same(shown[0], content)
+    if not is_shown and (sealed or _same_words(content, shown[0])):
         fields["content"] = content
-    if kwargs := kwargs if sealed else _of_remote(kwargs):
+    if not sealed:
+        kwargs = _of_remote(kwargs)
+    elif is_shown:
+        kwargs = {key: value for key, value in kwargs.items() if key != IMAGES_KWARG}
+    if kwargs:
         fields["additional_kwargs"] = kwargs
     if message.name != name and (sealed or message.name is None):
         fields["name"] = message.name
@@ -319,12 +341,13 @@ def user_or_tool_message(
             envelope holds more than it may.
     """
     visible = tool_content(message) if isinstance(message, agui.ToolMessage) else message.content
-    content = content_blocks(visible, message_id=message.id)
+    of_tool = isinstance(message, agui.ToolMessage)
+    content, kwargs = _as_blocks(visible, message.id, of_tool=of_tool)
     fields: dict[str, object] = {
         "id": message.id,
         "name": name,
         "content": content,
-        "additional_kwargs": {},
+        "additional_kwargs": kwargs,
     }
     if isinstance(message, agui.ToolMessage):
         failed = message.error is not None or (message.metadata or {}).get("status") == "error"
@@ -336,20 +359,32 @@ def user_or_tool_message(
         if not sealed:
             if "additional_kwargs" in held:  # older releases have sent all of it
                 held["additional_kwargs"] = _of_remote(held["additional_kwargs"])
-            names = (name, None) if isinstance(message, agui.ToolMessage) else (name,)
+            if isinstance(held.get("content"), list) and not of_tool:  # and images as others
+                held["content"] = as_image_urls(held["content"])
+            names = (name, None) if of_tool else (name,)
             if not (
                 _same_words(held.get("content", content), content)
                 and held.get("name", name) in names
                 and held.get("tool_call_id", call_id) == call_id
             ):
                 raise InvalidEnvelope(RejectReason.UNSEALED)
+        own_kwargs = held.get("additional_kwargs", {})
+        is_own_content = sealed and "content" in held
+        held["additional_kwargs"] = own_kwargs if is_own_content else kwargs | own_kwargs
         fields |= {key: held[key] for key in _FIELDS if key in held and key in fields}
     try:
-        return (
-            HumanMessage if isinstance(message, agui.UserMessage) else ToolMessage
-        ).model_validate(fields)
+        return (ToolMessage if of_tool else HumanMessage).model_validate(fields)
     except (TypeError, ValueError) as error:
         raise InvalidEnvelope from error
+
+
+def _as_blocks(
+    visible: Content, message_id: str, *, of_tool: bool
+) -> tuple[object, dict[str, object]]:
+    """Return the content and the `additional_kwargs` that a model gets of visible content."""
+    if of_tool:
+        return content_blocks(visible, message_id=message_id), {}
+    return user_blocks(visible, message_id=message_id)
 
 
 def _of_remote(kwargs: object) -> dict[str, object]:

@@ -335,12 +335,13 @@ class RunPlanner:
         return history.holds(candidates, newest)
 
     def _same_content(self, message: agui.UserMessage, stored: BaseMessage) -> bool:
-        if message.content == self._converter.visible_content(stored):
+        visible = self._converter.visible_content(stored)
+        if message.content == visible:
             return True
         forms = self._converter.to_langchain([message], None)
         with suppress(RunInputError):  # the thread may hold media that are refused today
             forms += self._converted([message])
-        return any(one.content == stored.content for one in forms)
+        return any(self._converter.visible_content(one) == visible for one in forms)
 
     def _takes_messages(self) -> bool:
         return self._graph.takes_messages(self._key)

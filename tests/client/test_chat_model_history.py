@@ -23,7 +23,7 @@ from langchain_core.messages import (
 )
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent, TrustOptions
+from langgraph_agui import LangGraphAgent, TrustOptions, agui_messages_to_langchain
 from langgraph_agui.client import AGUIChatModel
 from tests.adapter.models import Scripted, call, text_chunk, thinking
 from tests.adapter.streams import dumped
@@ -225,6 +225,19 @@ def test_every_role_is_sent(caplog: pytest.LogCaptureFixture) -> None:
         "the role 'critic'",
         "type 'function'",
     }
+
+
+def test_a_users_picture_is_sent_on_with_all_that_is_known_of_it() -> None:
+    """A graph gets it as an `image_url` block, which has no place for its name."""
+    picture = {
+        "type": "image",
+        "id": "p1",
+        "source": {"type": "url", "value": "https://e.com/a", "mimeType": "image/png"},
+        "metadata": {"filename": "cat.png"},
+    }
+    (message,) = agui_messages_to_langchain([{"id": "u", "role": "user", "content": [picture]}])
+    assert message.content[0]["type"] == "image_url"  # type: ignore[index]
+    assert sent(message)[0]["content"] == [picture]
 
 
 def test_a_message_without_an_id_has_one_that_lasts() -> None:

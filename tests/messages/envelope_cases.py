@@ -80,21 +80,18 @@ BEDROCK = answer(
 MEDIA = HumanMessage(
     [
         {"type": "text", "text": "What is on these?"},
-        {
-            "type": "image",
-            "base64": "aGVsbG8gd29ybGQh",
-            "mime_type": "image/png",
-            "extras": {"agui": {"metadata": {"$t": 1}}},
-        },
-        {
-            "type": "image",
-            "url": "https://example.com/a.png",
-            "extras": {"agui": {"metadata": {"detail": "high"}}},
-        },
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGVsbG8gd29ybGQh"}},
+        {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
         {"type": "file", "file_id": "file-1"},
     ],
     id="u1",
     name="Ann",
+    additional_kwargs={
+        "agui_images": [
+            {"extras": {"agui": {"metadata": {"$t": 1}}}},
+            {"extras": {"agui": {"metadata": {"detail": "high"}}}},
+        ]
+    },
 )
 RESULTS = [
     AIMessage("", id="msg_1", tool_calls=[call("call_1", "Rome"), call("call_2", "Atlantis")]),

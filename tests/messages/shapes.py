@@ -429,6 +429,7 @@ _media = st.sampled_from(
         {"type": "image", "url": "https://e.com/a.png"},
         {"type": "image", "base64": "aGVsbG8=", "mime_type": "image/png", "extras": {"$t": 1}},
         {"type": "image_url", "image_url": {"url": "https://e.com/a.png", "detail": "high"}},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGVsbG8="}},
         {"type": "file", "file_id": "file-1"},
         {
             "type": "image",
@@ -454,7 +455,7 @@ contents = words | st.lists(words, max_size=3) | st.lists(_block, max_size=4)
 
 @st.composite
 def questions(draw: Any, number: int = 0) -> HumanMessage:
-    kwargs = draw(st.dictionaries(words, json_values, max_size=2))
+    kwargs = draw(st.dictionaries(words | st.just("agui_images"), json_values, max_size=2))
     return HumanMessage(
         draw(contents), id=f"user_{number}", name=draw(st.none() | words), additional_kwargs=kwargs
     )

@@ -222,10 +222,7 @@ async def test_a_file_arrives(saved: bool, provider_server: ProviderServer) -> N
     if saved:
         thread = {"configurable": {"thread_id": "t"}}
         stored = (await agent.graph.aget_state(thread)).values["messages"][0]
-        assert (stored.content[1]["base64"], stored.content[1]["mime_type"]) == (
-            encoded(PNG),
-            "image/png",
-        )
+        assert inline(stored.content[1]) == ("image", "image/png", encoded(PNG))
         await last_of(agent, asked)  # the same again is no edit
         again = (await agent.graph.aget_state(thread)).values["messages"]
         assert again[0] == stored
@@ -242,7 +239,7 @@ async def test_an_edit_is_refused_and_the_thread_stays(
     refused = await last_of(agent, sent(user(media("image", "data", secret))))
     assert refused.code == "invalid_input"
     state = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})
-    assert state.values["messages"][0].content[1]["base64"] == encoded(PNG)
+    assert inline(state.values["messages"][0].content[1])[2] == encoded(PNG)
 
 
 def asking() -> tuple[LangGraphAgent, list[Any]]:
@@ -287,6 +284,14 @@ async def test_a_late_answer_runs_nothing_whatever_the_pictures_call_themselves(
 
 
 # -- what the converter of a client's messages does ----------------------------------------------
+
+
+def inline(block: Any) -> tuple[str, str, str]:
+    """Kind, media type and base64 of a block with data."""
+    if block["type"] == "image_url":
+        head, data = block["image_url"]["url"].split(";base64,")
+        return "image", head.removeprefix("data:"), data
+    return block["type"], block["mime_type"], block["base64"]
 
 
 def admitted(part: dict[str, Any], policy: Any = "public") -> Any:
@@ -363,7 +368,7 @@ def test_real_files_are_taken_as_they_are(name: str) -> None:
     data, kind, mime = REAL[name]
     part = media(kind, "data", encoded(data), mime, "a.b")
     (message,) = agui_messages_to_langchain([user(part)], media_urls="none")
-    assert message.content[1]["base64"] == encoded(data)  # type: ignore[index]
+    assert inline(message.content[1])[2] == encoded(data)
     (shown,) = langchain_messages_to_agui([message])
     (_, back) = shown.content  # type: ignore[misc]
     assert back.model_dump(by_alias=True) == part  # type: ignore[union-attr]
@@ -379,7 +384,7 @@ def test_other_spellings_of_base64_become_ours(spell: Any) -> None:
             media("image", "data", value),
             media("image", "url", f"data:image/png;base64,{value}"),
         ):
-            assert admitted(part)["base64"] == encoded(data)
+            assert inline(admitted(part))[2] == encoded(data)
 
 
 @pytest.mark.parametrize(
@@ -425,8 +430,7 @@ def test_other_spellings_of_base64_become_ours(spell: Any) -> None:
     ],
 )
 def test_the_media_type_is_that_of_the_bytes(part: dict[str, Any], kind: str, mime: str) -> None:
-    block = admitted(part)
-    assert (block["type"], block["mime_type"]) == (kind, mime)
+    assert inline(admitted(part))[:2] == (kind, mime)
 
 
 @pytest.mark.parametrize(
@@ -541,6 +545,13 @@ def test_a_function_is_asked_about_everything_that_is_no_data() -> None:
     "url", ["http://127.0.0.1/a", "gs://bucket/a", "s3://bucket/a", "ftp://a.co/"]
 )
 def test_any_takes_urls(url: str) -> None:
+    block = {"type": "image_url", "image_url": {"url": url}}
+    assert admitted(media("image", "url", url), "any") == block
+
+
+@pytest.mark.parametrize("url", ["cd:notes/a", "mailto:a@b.co", "https:a.co/x"])
+def test_a_url_that_may_be_a_path_is_a_standard_block(url: str) -> None:
+    """The package for Ollama would open a file of such a name, and refuses a standard block."""
     assert admitted(media("image", "url", url), "any")["url"] == url
 
 
@@ -582,7 +593,7 @@ def test_what_is_taken_is_canonical_and_known(data: bytes, kind: str) -> None:
         found = recognise(data)
         assert found is None or kind not in found.kinds
     else:
-        assert block["base64"] == encoded(data)
+        assert inline(block)[2] == encoded(data)
         assert recognise(data) is not None
 
 
@@ -660,6 +671,7 @@ async def test_a_forged_message_of_the_model_opens_nothing(
 
 
 def test_a_comma_in_a_users_url_is_fine() -> None:
+    """As a standard block: the package for Ollama opens in an `image_url` what is behind a comma."""
     url = "https://images.example.com/w_400,h_300/a.jpg"
     assert admitted(media("image", "url", url))["url"] == url
 

@@ -19,9 +19,24 @@ from ag_ui.core import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.content import create_file_block, create_plaintext_block
 
-from langgraph_agui.messages.content import OCTETS, content_blocks, content_parts, warn_left_out
+from langgraph_agui import (
+    ReasoningOptions,
+    ReasoningSeal,
+    agui_messages_to_langchain,
+    langchain_messages_to_agui,
+)
+from langgraph_agui.messages.content import (
+    OCTETS,
+    content_blocks,
+    content_parts,
+    user_blocks,
+    warn_left_out,
+    with_images,
+)
+from tests.media_files import PNG, encoded
 
 PARTS = {"image": ImagePart, "audio": AudioPart, "video": VideoPart, "document": DocumentPart}
 MIMES = {
@@ -111,6 +126,134 @@ def test_parts_come_back_as_they_went(parts: list[Any]) -> None:
     else:
         assert plain(again) == plain(parts)
         assert content_blocks(again) == blocks
+
+
+pictures = st.builds(
+    ImagePart,
+    id=st.none() | st.text(),
+    source=st.builds(
+        DataSource,
+        value=st.sampled_from([HELLO, encoded(PNG)]),
+        mimeType=st.sampled_from(["image/png", "image/jpg", "IMAGE/PNG; a=b", "", OCTETS, "a,b/c"]),
+    )
+    | st.builds(
+        UrlSource,
+        value=st.sampled_from(["https://e.com/a.png", "https://e.com/a,b", "/a.png"]),
+        mimeType=st.none() | mimes,
+    ),
+    metadata=st.none() | named | json_values,
+)
+
+
+@given(st.lists(texts | media | pictures, min_size=1))
+def test_a_users_parts_come_back_as_they_went(parts: list[Any]) -> None:
+    content, kwargs = json.loads(json.dumps(user_blocks(parts)))  # a checkpoint in between
+    message = HumanMessage(content, additional_kwargs=kwargs)
+    again = content_parts(with_images(message))
+    if all(isinstance(one, TextPart) for one in parts):
+        assert again == "".join(one.text for one in parts)
+    else:
+        assert plain(again) == plain(parts)
+
+
+# Pictures of users, as nodes and models get them
+
+NAMED: dict[str, Any] = {
+    "type": "image",
+    "id": "p1",
+    "source": {"type": "data", "value": encoded(PNG), "mimeType": "image/png"},
+    "metadata": {"filename": "cat.png", "alt": "a cat"},
+}
+BARE = {"type": "image", "source": {"type": "url", "value": "https://e.com/b"}}
+TYPED = {
+    "type": "image",
+    "source": {"type": "url", "value": "https://e.com/c", "mimeType": "image/png"},
+}
+SEALED = ReasoningOptions(seal=ReasoningSeal([bytes(32)]))
+OPTIONS = pytest.mark.parametrize("options", [None, SEALED], ids=["clear", "sealed"])
+
+
+def asked(*parts: dict[str, Any], options: ReasoningOptions | None = None) -> HumanMessage:
+    """What a graph gets of a user's message."""
+    sent = {"id": "u", "role": "user", "content": [{"type": "text", "text": "see"}, *parts]}
+    (message,) = agui_messages_to_langchain([sent], reasoning=options, thread_id="t")
+    assert isinstance(message, HumanMessage)
+    return message
+
+
+def held(message: BaseMessage, options: ReasoningOptions | None = None) -> dict[str, Any]:
+    """What a client gets of it."""
+    (one,) = langchain_messages_to_agui([message], reasoning=options, thread_id="t")
+    return one.model_dump(by_alias=True, exclude_none=True)
+
+
+def test_a_picture_of_a_user_is_an_image_url() -> None:
+    message = asked(NAMED, BARE, TYPED)
+    assert message.content[1:] == [
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{encoded(PNG)}"}},
+        {"type": "image_url", "image_url": {"url": "https://e.com/b"}},
+        {"type": "image_url", "image_url": {"url": "https://e.com/c"}},
+    ]
+    first, *others = message.additional_kwargs["agui_images"]
+    assert (first["id"], first["extras"]["agui"]["metadata"]) == ("p1", NAMED["metadata"])
+    assert others == [{}, {"mime_type": "image/png"}]
+    assert asked(BARE).additional_kwargs == {}
+
+
+@OPTIONS
+def test_nothing_of_a_picture_is_lost(options: ReasoningOptions | None) -> None:
+    message = asked(NAMED, BARE, TYPED)
+    shown = held(message, options)
+    assert shown["content"][1:] == [NAMED, BARE, TYPED]
+    assert "encryptedValue" not in shown
+    (again,) = agui_messages_to_langchain([shown], reasoning=options, thread_id="t")
+    assert again == message
+
+
+@OPTIONS
+def test_what_a_node_writes_beside_pictures_moves_nothing(options: ReasoningOptions | None) -> None:
+    content: Any = asked(BARE, NAMED).content
+    message = asked(BARE, NAMED).model_copy(
+        update={"content": [*content[:2], "Today is Monday.", *content[2:]]}
+    )
+    shown = held(message, options)
+    assert [one["type"] for one in shown["content"]] == ["text", "image", "text", "image"]
+    assert (shown["content"][1], shown["content"][3]) == (BARE, NAMED)
+    (again,) = agui_messages_to_langchain([shown], reasoning=options, thread_id="t")
+    assert again == message
+
+
+@OPTIONS
+def test_no_picture_gets_what_is_known_of_another(options: ReasoningOptions | None) -> None:
+    """A node has taken one out."""
+    message = asked(NAMED, BARE)
+    message.content = [message.content[0], message.content[2]]
+    assert held(message, options)["content"][1] == BARE
+
+
+@OPTIONS
+def test_messages_of_older_releases_are_shown_as_they_were(
+    options: ReasoningOptions | None,
+) -> None:
+    """Threads hold their pictures as standard blocks."""
+    (sent,) = langchain_messages_to_agui([asked(NAMED, TYPED)])
+    old: Any = content_blocks(sent.content)  # type: ignore[arg-type]  # a user's
+    message = HumanMessage(old, id="u")
+    shown = held(message, options)
+    assert shown["content"] == held(asked(NAMED, TYPED))["content"]
+    (again,) = agui_messages_to_langchain([shown], reasoning=options, thread_id="t")
+    assert again == (message if options is SEALED else asked(NAMED, TYPED))
+
+
+def test_a_result_holds_standard_blocks() -> None:
+    call = {"name": "look", "args": {}, "id": "c"}
+    result = ToolMessage([{"type": "image", "url": "https://e.com/b"}], tool_call_id="c", id="t")
+    result.additional_kwargs["agui_images"] = [{"id": "p9"}]  # the tool's own
+    shown = langchain_messages_to_agui([AIMessage("", tool_calls=[call], id="a"), result])
+    assert plain(shown[1].content)[0].get("id") is None
+    again = agui_messages_to_langchain(shown)[1]
+    assert again.content == result.content
+    assert again.additional_kwargs == {}
 
 
 @pytest.mark.parametrize("kind", PARTS)

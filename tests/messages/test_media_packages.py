@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.messages.content import content_blocks
+from langgraph_agui.messages.content import content_blocks, user_blocks
 from langgraph_agui.protocol.schema import known_messages, parse_input
 from tests.adapter.streams import record_run
-from tests.media_files import OF_KIND, SECRET
+from tests.media_files import OF_KIND, PNG, SECRET, encoded
 from tests.messages.network import Network
 from tests.providers.fixtures import provider_server as provider_server
 from tests.providers.models import make_model
@@ -66,7 +66,7 @@ def forms(secret: str, network: Network) -> dict[str, tuple[str, str]]:
     return {
         "a path as data": ("data", secret),
         "a path as URL": ("url", secret),
-        "URL": ("url", f"{network.url}/start"),
+        "URL": ("url", network.address("/start")),
         "file id": ("file", secret),
     }
 
@@ -81,18 +81,25 @@ def sent_alone(
     (message,) = known_messages(
         [{"id": "u", "role": "user", "content": [{"type": "text", "text": "see"}, sent]}]
     )
-    content: Any = content_blocks(message.content)  # type: ignore[arg-type]  # a user's
-    result = [
-        HumanMessage("look"),
-        AIMessage("", tool_calls=[CALL]),
-        ToolMessage(content, tool_call_id="c1"),
-    ]
+    parts: Any = message.content  # type: ignore[union-attr]
+    if in_result:
+        result: Any = content_blocks(parts)
+        asked = AIMessage("", tool_calls=[CALL])
+        given = [HumanMessage("look"), asked, ToolMessage(result, tool_call_id="c1")]
+    else:
+        content, kwargs = user_blocks(parts)
+        given = [HumanMessage(content, additional_kwargs=kwargs)]  # type: ignore[arg-type]
+    return all_sent(server, provider, given)
+
+
+def all_sent(server: ProviderServer, provider: str, messages: list[BaseMessage]) -> str:
+    """Return all that the provider gets of these messages; nothing if the package refuses them."""
     server.script(provider, turn(Text("ok")))
     before = len(server.bodies)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            make_model(provider, server).invoke(result if in_result else [HumanMessage(content)])
+            make_model(provider, server).invoke(messages)
         except (ValueError, OSError, KeyError, TypeError):
             return ""
     return json.dumps(server.bodies[before:])
@@ -132,6 +139,54 @@ def test_what_a_package_does(
         PACKAGES[provider],
         *found.values(),
     ]
+
+
+PICTURE: dict[str, Any] = {
+    "type": "image",
+    "id": "p1",
+    "source": {"type": "data", "value": encoded(PNG), "mimeType": "image/png"},
+    "metadata": {"filename": "a cat.png", "detail": "high", "cache_control": {"type": "canary"}},
+}
+
+
+@pytest.mark.parametrize("form", ["data", "url"])
+@pytest.mark.parametrize("provider", PACKAGES)
+def test_a_picture_of_a_user_is_sent_as_a_standard_block_is(
+    provider: str, form: str, provider_server: ProviderServer, network: Network
+) -> None:
+    """To the byte, as a block that nodes know from `ag-ui-langgraph`."""
+    if form == "url":
+        address = network.address("/picture")
+        source = {"type": "url", "value": address, "mimeType": "image/png"}
+    else:
+        source = PICTURE["source"]
+    (message,) = known_messages(
+        [
+            {
+                "id": "u",
+                "role": "user",
+                "content": [{"type": "text", "text": "see"}, {**PICTURE, "source": source}],
+            }
+        ]
+    )
+    parts: Any = message.content  # type: ignore[union-attr]
+    content, kwargs = user_blocks(parts)
+    standard: Any = content_blocks(parts)
+    assert (content[1]["type"], standard[1]["type"]) == ("image_url", "image")  # type: ignore[index]
+    made, known = (
+        all_sent(provider_server, provider, [message])
+        for message in (
+            HumanMessage(content, additional_kwargs=kwargs),  # type: ignore[arg-type]
+            HumanMessage(standard),
+        )
+    )
+    if (provider, form) == ("ollama", "url"):
+        assert known == ""  # the package refuses the standard block
+        assert source["value"] in made
+    else:
+        assert made == known
+        assert bool(made) is ((provider, form) != ("bedrock", "url"))
+    assert "canary" not in made
 
 
 @pytest.mark.parametrize("provider", PACKAGES)

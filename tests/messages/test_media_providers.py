@@ -22,7 +22,7 @@ from ag_ui.core import (
 )
 from langchain_core.messages import HumanMessage
 
-from langgraph_agui.messages.content import content_blocks
+from langgraph_agui.messages.content import user_blocks
 from tests.providers.fixtures import provider_server as provider_server
 from tests.providers.models import make_model
 from tests.providers.turns import Text, turn
@@ -95,6 +95,8 @@ def _gemini() -> dict[Any, Any]:
     inline = {kind: {"inlineData": {"data": HELLO, "mime_type": SPOKEN[kind]}} for kind in PARTS}
     return {
         **{(kind, source): inline[kind] for kind in PARTS for source in ("data", "url")},
+        # The type is that of the bytes, and these are no picture.
+        ("image", "url"): {"inlineData": {"data": HELLO}},
         **{
             (kind, "file"): {"fileData": {"file_uri": "file-1", "mime_type": SPOKEN[kind]}}
             for kind in PARTS
@@ -147,11 +149,14 @@ BODIES: dict[str, dict[tuple[str, str], Any]] = {
             "document": {"format": "pdf", "source": {"bytes": HELLO}, "name": "a b-*"}
         },
         **_everywhere("audio", "Unsupported data content block type: 'audio'"),
-        **_everywhere("image video document", "only supported through in-line base64", "url file"),
+        ("image", "url"): "The image URL provided is not supported",
+        ("image", "file"): "only supported through in-line base64",
+        **_everywhere("video document", "only supported through in-line base64", "url file"),
     },
     "ollama": {
         ("image", "data"): HELLO,
-        **_everywhere("image", "only supported through in-line base64", "url file"),
+        ("image", "url"): "Invalid image data, expected base64 string or path to image file",
+        ("image", "file"): "only supported through in-line base64",
         **_everywhere("audio video", "not supported"),
         **_everywhere("document", "Blocks of type file not supported"),
     },
@@ -182,18 +187,18 @@ def hello() -> Iterator[str]:
 def _send(server: ProviderServer, provider: str, *parts: Any) -> list[Any]:
     """Send a user's message, and return the parts in the request's body."""
     server.script(provider, turn(Text("ok")))
+    content, kwargs = user_blocks([TextPart(text="Look"), *parts])
+    message: Any = HumanMessage(content, additional_kwargs=kwargs)  # type: ignore[arg-type]
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of a missing file name
         warnings.filterwarnings("ignore", message="The model|Pydantic|.*deprecated|.*experimental")
-        make_model(provider, server).invoke(
-            [HumanMessage(content_blocks([TextPart(text="Look"), *parts]))]
-        )  # type: ignore[arg-type]
+        make_model(provider, server).invoke([message])
     body = server.bodies[-1]
     assert CANARY not in json.dumps(body)
-    message = next(body[key] for key in ("messages", "input", "contents") if key in body)[-1]
+    shown = next(body[key] for key in ("messages", "input", "contents") if key in body)[-1]
     if provider == "ollama":
-        return list(message["images"])
-    return list(message.get("content") or message["parts"])[1:]
+        return list(shown["images"])
+    return list(shown.get("content") or shown["parts"])[1:]
 
 
 @pytest.mark.parametrize(

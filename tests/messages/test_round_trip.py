@@ -158,7 +158,7 @@ def test_without_a_seal_a_model_is_told_what_the_client_sees(messages: list[Base
             assert not message.additional_kwargs.keys() - RETURNED
         else:
             seen = shown[message.id]
-            assert message.additional_kwargs == {}
+            assert message.additional_kwargs == seen.additional_kwargs
             assert message.text == seen.text
             assert media_in(message) == media_in(seen)
             assert message.name in (seen.name, None)

@@ -200,6 +200,42 @@ def test_what_only_cuts_the_words_comes_back() -> None:
     assert told(forged(3, name=None))[2].name is None
 
 
+PICTURE = {"type": "image_url", "image_url": {"url": "https://e.com/a.png"}}
+STANDARD = {"type": "image", "url": "https://e.com/a.png"}
+
+
+def pictured(*blocks: Any) -> list[Json]:
+    """A question with a picture, and a value that holds these blocks."""
+    source = {"type": "url", "value": "https://e.com/a.png"}
+    parts = [{"type": "text", "text": "Whose is it?"}, {"type": "image", "source": source}]
+    digest = VisibleText("Whose is it?", media=[source["value"]]).digest
+    value = encoded({"v": 3, "message": {"content": [*blocks]}, "digest": digest})
+    return [{"id": "u1", "role": "user", "content": parts, "encryptedValue": value}]
+
+
+@pytest.mark.parametrize("block", [PICTURE, STANDARD, {**STANDARD, "extras": {"signature": "x"}}])
+def test_a_picture_comes_back_in_todays_form(block: Json) -> None:
+    """Older releases have written standard blocks."""
+    (message,) = told(pictured("Whose ", "is it?", block))
+    assert message.content == ["Whose ", "is it?", PICTURE]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {**STANDARD, "url": "https://e.com/b.png"},
+        {**PICTURE, "image_url": {**PICTURE["image_url"], "detail": "low"}},  # type: ignore[dict-item]
+        {"type": "image", "base64": "\ud800", "mime_type": "image/png"},
+        {"type": "image", "base64": 5, "mime_type": "image/png"},
+        {"type": "image"},
+        5,
+    ],
+)
+def test_another_picture_does_not(block: Any) -> None:
+    (message,) = told(pictured("Whose ", "is it?", block))
+    assert message.content == [{"type": "text", "text": "Whose is it?"}, PICTURE]
+
+
 async def test_it_is_the_same_with_a_checkpointer() -> None:
     """There, what is new of a client is its user messages, and the results of its tools."""
     model = Scripted(["Done."])

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 from ag_ui.core import (
+    AssistantMessage,
     ImageInputContent,
     InputContentUrlSource,
     Message,
@@ -23,6 +24,7 @@ from langgraph_agui import LangGraphAgent
 from tests.adapter.graphs import Chat, agent_of, chain_of, sync_talker, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import dumped, user
+from tests.media_files import PNG, encoded
 from tests.threads.talks import Talk, by_role, echo, talk
 
 FOUR = [
@@ -291,6 +293,27 @@ async def test_a_media_message_runs_again_unchanged(saver: Any) -> None:
     # What the client has from `connect` or a snapshot is the same message too.
     await thread.say(again.messages[0])
     assert (await thread.stored())[0] == before
+
+
+async def test_a_picture_that_an_older_release_has_stored_is_no_edit(saver: Any) -> None:
+    """As a standard block, also if the client's own spelling of it is another than the thread's."""
+    thread = talk(saver)
+    picture = {"type": "data", "value": encoded(PNG).rstrip("="), "mimeType": "image/jpeg"}
+    asked = UserMessage.model_validate(
+        {"id": "u1", "role": "user", "content": [{"type": "image", "source": picture}]}
+    )
+    old: Any = [{"type": "image", "base64": encoded(PNG), "mime_type": "image/png"}]
+    before = HumanMessage(old, id="u1")
+    config: Any = {"configurable": {"thread_id": "t"}}
+    await thread.agent.graph.ainvoke({"messages": [before]}, config)
+    await thread.say(asked)  # runs again
+    assert (await thread.stored())[0] == before
+    assert await thread.texts() == ["", "2: re "]
+    _, answer = await thread.stored()
+    shown = AssistantMessage(id=str(answer.id), role="assistant", content=answer.text)
+    await thread.say(asked, shown, user("more", "u2"))
+    assert (await thread.stored())[0] == before
+    assert await thread.texts() == ["", "2: re ", "more", "3: re more"]
 
 
 # -- other graphs --------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ from langgraph_agui.messages.content import (
     content_parts,
     role_of,
     text_of,
+    with_images,
 )
 from langgraph_agui.protocol.json import dump_json
 from langgraph_agui.protocol.message_store import MessageStore, StoredMessage
@@ -185,7 +186,7 @@ def repeated_calls(message: AIMessage) -> dict[str, str]:
 
 def _message(message: BaseMessage, message_id: str) -> list[Message]:
     if isinstance(message, HumanMessage):
-        content = content_parts(as_content(message.content))
+        content = content_parts(with_images(message))
         return [agui.UserMessage(id=message_id, content=content, name=message.name)]
     role = role_of(message)
     if role in ("user", "assistant", "system", "developer"):
