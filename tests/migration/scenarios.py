@@ -113,7 +113,8 @@ def multimodal(front: MigratedFront) -> Expectations:
     }
     content = [{"type": "text", "text": "What is it?"}, picture]
     front.run(add=[{"id": "u", "role": "user", "content": content}])
-    yield last_message(1, front, "assistant", "I see: image, text", [])
+    seen = f"I see: text, {len(PNG)} bytes of image/png"
+    yield last_message(1, front, "assistant", seen, [])
 
 
 def reasoning(front: MigratedFront) -> Expectations:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from typing import Any
 
 from ag_ui_langgraph import LangGraphAgent
@@ -12,14 +13,15 @@ from tests.adapter.models import Scripted
 
 
 def describe(messages: list[Any]) -> list[str]:
-    """Say what kinds of content the last message has."""
-    content = messages[-1].content
-    kinds = (
-        [block["type"] for block in content if isinstance(block, dict)]
-        if isinstance(content, list)
-        else ["text"]
-    )
-    return [f"I see: {', '.join(sorted({kind.removesuffix('_url') for kind in kinds}))}"]
+    """Say what the last message shows. Pictures are read as users' nodes read them: by index."""
+    seen = []
+    for block in messages[-1].content:
+        if block["type"] == "text":
+            seen.append("text")
+        else:
+            head, _, data = block["image_url"]["url"].partition(";base64,")
+            seen.append(f"{len(b64decode(data))} bytes of {head.removeprefix('data:')}")
+    return [f"I see: {', '.join(seen)}"]
 
 
 MODEL = Scripted(script=describe)
