@@ -3,7 +3,8 @@
 A schema enters, a relaxed one leaves. It takes every value that the first takes, and applying it
 costs no more than its size times that of the value. References are expanded up to a bound. Parts
 that have no bound (regular expressions), or could refuse more when weakened (negations,
-conditions), are left out. The agent checks its answers against all of its schema.
+conditions), are left out, and so are malformed rules. The agent checks its answers against all of
+its schema.
 """
 
 from collections.abc import Mapping
@@ -14,18 +15,11 @@ MAX_SCHEMAS: Final = 1000
 MAX_DEPTH: Final = 32
 
 # Keywords whose values are no schemas: rules that are cheap to apply, and what forms show.
-_RULES: Final = {
-    "type",
-    "enum",
-    "const",
-    "required",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-}
+_BOUNDS: Final = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
 _SIZES: Final = {"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}
-_PLAIN: Final = _RULES | _SIZES | {"title", "description", "default", "examples", "format"}
+_SHOWN: Final = {"const", "title", "description", "default", "examples", "format"}
+
+_TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
 
 
 def relax_schema(schema: Mapping[str, object]) -> dict[str, object]:
@@ -35,6 +29,20 @@ def relax_schema(schema: Mapping[str, object]) -> dict[str, object]:
     size.
     """
     return _Relaxation(schema).mapping(schema, 0)
+
+
+def _is_plain(key: str, value: object) -> bool:
+    """Return whether this is a rule or a text that can be kept as it is."""
+    match key:
+        case "type":
+            return all(one in _TYPES for one in (value if isinstance(value, list) else [value]))
+        case "required":
+            return isinstance(value, list) and all(isinstance(one, str) for one in value)
+        case "enum":
+            return isinstance(value, list)
+    if key in _BOUNDS | _SIZES:
+        return isinstance(value, int | float)
+    return key in _SHOWN
 
 
 class _Relaxation:
@@ -57,7 +65,7 @@ class _Relaxation:
         return [self._relax(one, depth + 1) for one in schemas] if isinstance(schemas, list) else []
 
     def mapping(self, schema: Mapping[str, object], depth: int) -> dict[str, object]:
-        kept = {key: value for key, value in schema.items() if key in _PLAIN}
+        kept = {key: value for key, value in schema.items() if _is_plain(key, value)}
         if isinstance(properties := schema.get("properties"), Mapping):
             kept["properties"] = {
                 name: self._relax(one, depth + 1) for name, one in properties.items()

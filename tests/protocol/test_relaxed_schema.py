@@ -147,6 +147,30 @@ def test_regular_expressions_are_left_to_the_agent(schema: dict[str, Any], paylo
     assert schema_mismatch(payload, schema, "q") is None
 
 
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        {"type": "word"},
+        {"type": [{"of": "words"}]},
+        {"type": None},
+        {"required": 5},
+        {"required": [{}]},
+        {"enum": 5},
+        {"minimum": "1"},
+        {"maxLength": None},
+        {"pattern": "("},
+        {"$ref": 5},
+        {"$ref": "#/$defs/none"},
+        {"properties": 5, "items": 5, "anyOf": 5, "additionalProperties": 5},
+        {"properties": {"a": 5}, "anyOf": [5, {"type": "word"}]},
+    ],
+)
+def test_malformed_rules_are_left_out(malformed: Any) -> None:
+    schema = {"type": "object", "properties": {"size": malformed}, "allOf": [malformed]}
+    for value in ({"size": "S"}, {"size": 1}, {"size": {"a": "b"}}):
+        assert taken(value, relax_schema(schema)) is True
+
+
 def test_forms_keep_what_they_show() -> None:
     schema = {
         "type": "object",
