@@ -27,6 +27,7 @@ OnDisconnect: TypeAlias = Literal["cancel", "continue"]
 Visibility: TypeAlias = Literal["full", "summary", "hidden", "off"]
 AskBy: TypeAlias = Literal["auto", "outcome", "events", "both", "tool_call"]
 WhenPaused: TypeAlias = Literal["refuse", "cancel"]
+DecisionType: TypeAlias = Literal["approve", "edit", "reject", "respond"]
 ClientProtocol: TypeAlias = Literal["auto", "1.0", "0.x"]
 Subagents: TypeAlias = Literal["attributed", "inline", "hidden"]
 MediaUrlPolicy: TypeAlias = Literal["public", "any", "none"]
@@ -382,7 +383,7 @@ class Question:
     Args:
         message: The question, for people.
         reason: Why the graph asks: `tool_call`, `input_required`, `confirmation`, or
-            `namespace:name`.
+            `namespace:name`. By default, `tool_call` for an approval, else `input_required`.
         response_schema: The JSON Schema of answers. An answer that breaks it is refused. That of an
             approval is made of its `decisions`, unless it is given.
         tool: The tool whose call the question is about. An approval names its tool.
@@ -402,11 +403,12 @@ class Question:
         metadata: More that clients see.
 
     Raises:
-        ValueError: There are decisions, and no `tool`.
+        TypeError: An argument is of another type.
+        ValueError: There are decisions, and no `tool`; or a decision is none of the above.
     """
 
     message: str | None = None
-    reason: str = "input_required"
+    reason: str | None = None
     response_schema: Mapping[str, object] | None = None
     tool: str | None = None
     args: Mapping[str, object] | None = None
@@ -419,8 +421,11 @@ class Question:
     metadata: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        _check_fields(self)
         if self.decisions is not None and self.tool is None:
             raise ValueError("A Question with decisions is about a call: expected its tool")
+        for decision in self.decisions or ():
+            check_choice("Question.decisions", decision, DecisionType)
 
 
 # Takes the value of an interrupt, as JSON data. Returns its question; None if the value has another
@@ -447,7 +452,8 @@ class ApprovalOptions:
             of them and runs.
         forms: The forms of your own questions. Each takes the value of an interrupt, as JSON data,
             and returns its `Question`, or None if the value has another form. The first that
-            returns one is used; after them come the forms that the library knows.
+            returns one is used; after them come the forms that the library knows. If a form raises,
+            the run fails, and the thread stays paused.
 
     Raises:
         TypeError: An option is of another type.

@@ -5,7 +5,7 @@ Deny by default: only a strict `true`, or the decision `approve` or `edit`, lets
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 from pydantic import (
     BaseModel,
@@ -20,12 +20,10 @@ from pydantic import (
 from langgraph_agui.kernel.quoting import quoted
 from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.nodes import APPROVING
-from langgraph_agui.options import Approval
+from langgraph_agui.options import Approval, DecisionType
 from langgraph_agui.protocol.response_schema import InvalidAnswer
 
 logger = run_logger(__name__)
-
-DecisionType: TypeAlias = Literal["approve", "edit", "reject", "respond"]
 
 ALL_DECISIONS: tuple[DecisionType, ...] = ("approve", "edit", "reject", "respond")
 

@@ -26,6 +26,7 @@ from langgraph_agui.interrupts.decisions import ALL_DECISIONS, answer_schema
 from langgraph_agui.nodes import CANCELLED
 from langgraph_agui.options import Question, QuestionForm
 from langgraph_agui.protocol.json import to_jsonable
+from langgraph_agui.protocol.relaxed_schema import relax_schema
 from langgraph_agui.protocol.response_schema import check_schema
 
 FieldsT = TypeVar("FieldsT")
@@ -71,8 +72,13 @@ def questions_in(
     if forms:
         value = to_jsonable(interrupt.value)
         for form in forms:
-            if (question := form(value)) is not None:
-                return question
+            question = form(value)
+            if isinstance(question, Question):
+                return _fitting(question, interrupt)
+            if question is not None:
+                raise TypeError(
+                    f"Expected a Question or None of a form, not {type(question).__name__}"
+                )
     for known in FORMS:
         if (asked := known(interrupt)) is not None:
             return asked
@@ -90,7 +96,6 @@ class _ToolCall(BaseModel):
     def question(self, decisions: Sequence[str]) -> Question:
         return Question(
             message=self.description if isinstance(self.description, str) else None,
-            reason="tool_call",
             tool=self.name,
             args=self.args,
             decisions=decisions,
@@ -108,7 +113,9 @@ class _Review(BaseModel):
     @property
     def decisions(self) -> tuple[str, ...]:
         named = self.allowed_decisions
-        return tuple(map(str, named)) if isinstance(named, list | tuple) else ALL_DECISIONS
+        if not isinstance(named, list | tuple):
+            return ALL_DECISIONS
+        return tuple(decision for decision in named if decision in ALL_DECISIONS)
 
 
 class _Approvals(BaseModel):
@@ -125,19 +132,13 @@ def _tool_approval(interrupt: GraphInterrupt) -> Question | None:
     approval = _fields(_TOOL_APPROVAL, interrupt.value)
     if approval is None:
         return None
-    schema = _schema_of(interrupt, interrupt.value)
-    decisions, args_schema = _per_call_decisions(schema)
-
-    def encode(decision: object) -> object:
-        check_schema(decision, schema, approval.name)
-        return decision
-
-    return replace(
+    decisions, args_schema = _per_call_decisions(_schema_of(interrupt, interrupt.value))
+    question = replace(
         approval.question(decisions),
         tool_call_id=approval.tool_call_id if isinstance(approval.tool_call_id, str) else None,
         response_schema=answer_schema(decisions, args_schema),
-        encode=encode,
     )
+    return _fitting(question, interrupt)
 
 
 def _per_call_decisions(
@@ -145,14 +146,16 @@ def _per_call_decisions(
 ) -> tuple[tuple[str, ...], Mapping[str, object] | None]:
     """Return the decisions that a per-call schema allows, and its schema of edited arguments."""
     whole = _without_refs(schema or {})
-    branches = [
-        branch.get("properties", {})
-        for branch in whole.get("oneOf") or whole.get("anyOf") or [whole]
-    ]
-    by_type = {fields.get("type", {}).get("const"): fields for fields in branches}
-    allowed = tuple(kind for kind in ALL_DECISIONS if kind in by_type)
-    edited = by_type.get("edit", {}).get("edited_action", {})
-    return allowed or ALL_DECISIONS, edited.get("properties", {}).get("args")
+    named: list[object] = []
+    args_schema: Mapping[str, object] | None = None
+    for branch in whole.get("oneOf") or whole.get("anyOf") or [whole]:
+        match branch:
+            case {"properties": {"type": {"const": decision}, **fields}}:
+                named.append(decision)
+                match fields:
+                    case {"edited_action": {"properties": {"args": dict(args)}}}:
+                        args_schema = args
+    return tuple(one for one in ALL_DECISIONS if one in named) or ALL_DECISIONS, args_schema
 
 
 def _approvals(interrupt: GraphInterrupt) -> Questions | None:
@@ -202,7 +205,6 @@ class _HumanInterrupt(BaseModel):
         request, decisions = self.action_request, self.config.decisions
         return Question(
             message=self.description,
-            reason="tool_call",
             tool=request.action,
             args=request.args,
             decisions=decisions,
@@ -310,23 +312,25 @@ class _FormRequest(BaseModel):
     requested_schema: dict[str, object]
 
     def question(self, tool: str) -> Question:
+        schema = relax_schema(self.requested_schema)  # another program has written it
+
+        def with_content(answer: object) -> object:
+            match answer:
+                case {"action": "accept", **rest}:
+                    content = _CONTENT.validate_python(rest.get("content", {}))
+                    check_schema(content, schema, self.message)
+                    return {"action": "accept", "content": content}
+            return answer
+
         return Question(
             message=self.message,
-            response_schema=_elicitation_schema(content=_without_refs(self.requested_schema)),
+            response_schema=_elicitation_schema(content=schema),
             tool=tool,
             decode=_needed_content,
-            encode=self._with_content,
+            encode=with_content,
             if_cancelled={"action": "cancel"},
             metadata={"mode": self.mode},
         )
-
-    def _with_content(self, answer: object) -> object:
-        match answer:
-            case {"action": "accept", **rest}:
-                content = rest.get("content", {})
-                check_schema(content, self.requested_schema, self.message)
-                return {"action": "accept", "content": content}
-        return answer
 
 
 class _UrlRequest(BaseModel):
@@ -357,6 +361,9 @@ class _Elicitation(BaseModel):
 
 
 _ELICITATION = TypeAdapter(_Elicitation)
+
+# The content of an answer, as MCP takes it.
+_CONTENT = TypeAdapter[object](dict[str, str | int | float | bool | list[str] | None])
 
 
 def _elicitation_schema(**content: Mapping[str, object]) -> dict[str, object]:
@@ -430,6 +437,18 @@ FORMS: Final[tuple[Form, ...]] = (
 # -- parts of values -----------------------------------------------------------------------------
 
 
+def _fitting(question: Question, interrupt: GraphInterrupt) -> Question:
+    """Return the question, which now refuses answers that LangGraph would not take."""
+    schema = _schema_of(interrupt, {})
+
+    def encode(answer: object) -> object:
+        value = question.encode(answer)
+        check_schema(value, schema, question.tool or interrupt.id)
+        return value
+
+    return replace(question, encode=encode)
+
+
 def _fields(form: TypeAdapter[FieldsT], value: object) -> FieldsT | None:
     """Return a value that has a form; None if it has another."""
     try:
@@ -449,8 +468,8 @@ def _schema_of(
 def _without_refs(schema: Mapping[str, object]) -> dict[str, Any]:
     try:
         return dereference_refs(dict(schema))
-    except (KeyError, ValueError):  # a reference leads nowhere
-        return {}
+    except Exception:  # a reference leads nowhere, or is none
+        return relax_schema(schema)
 
 
 def _text(fields: Mapping[str, object], *keys: str) -> str | None:

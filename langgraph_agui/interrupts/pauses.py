@@ -291,29 +291,31 @@ def _request(
     batch: Questions | None = None,
 ) -> InterruptRequest:
     """Return a question as a client sees it, about the call with this id."""
+    message = None if question.message is None else str(redact(question.message))
+    reason = question.reason or "input_required"
+    schema = question.response_schema
+    metadata: dict[str, object] = {key: redact(value) for key, value in question.metadata.items()}
+    action = None
+    if question.decisions is not None:
+        action = Action(
+            question.tool or "", question.args or {}, call_id, tuple(question.decisions)
+        )
+        message = message or f"May {action.name} run?"
+        reason = question.reason or "tool_call"
+        if schema is None:
+            schema = answer_schema(action.allowed)
+        metadata["name"] = action.name
+        metadata["args"] = redact(action.args)
+        metadata["allowedDecisions"] = list(action.allowed)
     interrupt = Interrupt(
         id=request_id,
-        reason=question.reason,
-        message=question.message,
+        reason=reason,
+        message=message,
         tool_call_id=call_id,
-        response_schema=(
-            dict(question.response_schema) if question.response_schema is not None else None
-        ),
+        response_schema=dict(schema) if schema is not None else None,
         expires_at=question.expires_at,
-        metadata=dict(question.metadata) or None,
+        metadata=metadata or None,
     )
-    if question.decisions is None:
-        return InterruptRequest(interrupt, question, batch=batch)
-    action = Action(question.tool or "", question.args or {}, call_id, tuple(question.decisions))
-    interrupt.message = question.message or f"May {action.name} run?"
-    if interrupt.response_schema is None:
-        interrupt.response_schema = answer_schema(action.allowed)
-    interrupt.metadata = {
-        **question.metadata,
-        "name": action.name,
-        "args": redact(action.args),
-        "allowedDecisions": list(action.allowed),
-    }
     return InterruptRequest(interrupt, question, action, batch)
 
 

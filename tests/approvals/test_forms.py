@@ -11,12 +11,16 @@ import pytest
 from ag_ui.core import Interrupt
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import interrupt
+from pydantic import BaseModel
 
-from langgraph_agui import Approval, ApprovalOptions, LangGraphAgent, Question
+from langgraph_agui import Approval, ApprovalOptions, LangGraphAgent, Question, ReasoningOptions
 from tests.adapter.streams import RecordedRun
 from tests.approvals.clients import Client, asked, ending
 from tests.approvals.dialogues import cancelled, resolved, result
 from tests.approvals.form_graphs import FORM, FORMS, URL, elicitation, human_interrupt, node_asking
+from tests.approvals.kinds import State
 
 ADA: dict[str, Any] = {"to": "Ada"}
 ACTION = {"action": "send_email", "args": ADA}
@@ -84,6 +88,8 @@ WRONG: dict[str, list[Any]] = {
         {"action": "accept", "content": {}},
         {"action": "accept", "content": "Monday"},
         {"action": "accept", "content": {"date": "Mo"}},
+        {"action": "accept", "content": {"date": "Monday", "at": {"hour": 8}}},
+        {"action": "accept", "content": {"date": "Monday", "at": [8]}},
         {"action": ["accept"]},
         {**DATED, "force": True},
         DATED["content"],
@@ -392,6 +398,36 @@ async def test_a_schema_with_references_is_shown_and_applied() -> None:
         assert ending(await client.send(resume=resolved((question.id, payload)))) == end
 
 
+def deep_schema(levels: int) -> dict[str, Any]:
+    """A schema that would be 2 ** levels schemas without its references."""
+    twice = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(levels)}
+    return {"$ref": "#/$defs/d0", "$defs": twice}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"date": {"$ref": 5}}},
+        {"type": "object", "properties": {"date": {"$ref": "#/$defs/none"}}},
+        {"$ref": "http://127.0.0.1/schema"},
+        {"properties": {"date": {"type": "day"}}, "required": 5},
+        {"properties": {"date": {"pattern": "("}}},
+        {"properties": {"date": {"pattern": "^(a+)+$"}}},
+        {"$ref": "#"},
+        {"$ref": "#/$defs/node", "$defs": {"node": {"allOf": [{"$ref": "#/$defs/node"}]}}},
+        deep_schema(60),
+    ],
+    ids=str,
+)
+async def test_no_schema_of_a_server_stops_a_thread(schema: Any) -> None:
+    value = elicitation({**FORM, "requested_schema": schema})
+    client = Client(LangGraphAgent(node_asking(value, InMemorySaver())))
+    [question] = await opened(client)
+    payload = {"action": "accept", "content": {"date": "a" * 60 + "!"}}
+    assert ending(await client.send(resume=resolved((question.id, payload)))) == "success"
+    assert json.loads((await client.stored())[-1].text) == {"responses": {"date": payload}}
+
+
 # -- all forms -----------------------------------------------------------------------------------
 
 
@@ -516,7 +552,7 @@ async def test_an_approval_of_the_application_takes_each_form_of_answer(
     graph = node_asking({"release": "2.0"}, InMemorySaver())
     client = Client(LangGraphAgent(graph, approvals=ApprovalOptions(forms=[pick, release])))
     questions = await opened(client)
-    assert questions[0].message == "May release run?"
+    assert (questions[0].message, questions[0].reason) == ("May release run?", "tool_call")
     for wrong in ("Yes", {"type": "edit", "edited_action": {"name": "release", "args": {}}}):
         assert ending(await by_resume(client, questions, wrong)) == "interrupt_invalid"
     assert ending(await by_resume(client, questions, payload)) == "success"
@@ -553,3 +589,57 @@ def test_wrong_options_are_refused() -> None:
         ApprovalOptions(forms=forms)
     with pytest.raises(ValueError, match="expected its tool"):
         Question(decisions=["approve"])
+    with pytest.raises(ValueError, match="must be one of 'approve', 'edit'"):
+        Question(tool="quit", decisions=["accept"])
+    message: Any = {"en": "Quit?"}
+    with pytest.raises(TypeError, match="message must be str, not dict"):
+        Question(message=message)
+
+
+class Trip(BaseModel):
+    nights: int
+
+
+async def test_the_value_of_a_form_must_fit_the_schema_of_the_graph() -> None:
+    def node(state: State) -> Any:
+        trip = interrupt("How long?", response_schema=Trip)
+        return {"messages": [("ai", str(trip.nights))]}
+
+    builder = StateGraph(State).add_node("ask", node).add_edge(START, "ask")
+    graph = builder.compile(checkpointer=InMemorySaver())
+
+    def form(value: object) -> Question:
+        return Question(message=str(value), encode=lambda nights: {"nights": nights})
+
+    client = Client(LangGraphAgent(graph, approvals=ApprovalOptions(forms=[form])))
+    [question] = await opened(client)
+    for nights, end in (("many", "interrupt_invalid"), (3, "success")):
+        assert ending(await client.send(resume=resolved((question.id, nights)))) == end
+    assert (await client.stored())[-1].text == "3"
+
+
+@pytest.mark.parametrize("made", [{"message": "Which one?"}, True])
+async def test_a_form_that_returns_no_question_says_so(
+    made: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    graph = node_asking("Which one?", InMemorySaver())
+    agent = LangGraphAgent(graph, approvals=ApprovalOptions(forms=[lambda value: made]))
+    assert ending(await Client(agent).send("Go.")) == "graph_error"
+    assert "Expected a Question or None of a form" in caplog.text
+
+
+async def test_what_a_form_shows_is_redacted_json() -> None:
+    thought = {"type": "reasoning", "reasoning": "They are greedy."}
+
+    def form(value: Any) -> Question:
+        return Question(message=value["ask"], metadata={"said": value["said"], "seen": {1}})
+
+    value = {"ask": "<think>Greedy.</think>Which one?", "said": [thought]}
+    agent = LangGraphAgent(
+        node_asking(value, InMemorySaver()),
+        approvals=ApprovalOptions(forms=[form]),
+        reasoning=ReasoningOptions(visibility="hidden", think_tags=True),
+    )
+    [question] = await opened(Client(agent))
+    metadata = question.metadata or {}
+    assert (question.message, metadata["said"], metadata["seen"]) == ("Which one?", [], [1])
