@@ -385,7 +385,8 @@ class Question:
         reason: Why the graph asks: `tool_call`, `input_required`, `confirmation`, or
             `namespace:name`. By default, `tool_call` for an approval, else `input_required`.
         response_schema: The JSON Schema of answers. An answer that breaks it is refused. That of an
-            approval is made of its `decisions`, unless it is given.
+            approval is made of its `decisions`. If it is given, clients see it, but only `encode`
+            can refuse arguments that break it.
         tool: The tool whose call the question is about. An approval names its tool.
         args: The arguments of that call.
         tool_call_id: The call. By default, the open call of `tool` with these `args`, where it is
