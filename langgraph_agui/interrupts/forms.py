@@ -7,7 +7,6 @@ how clients see them, and how an answer becomes the value that the graph takes.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import compress
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from langchain_core.utils.json_schema import dereference_refs
@@ -192,8 +191,13 @@ class _HumanInterruptConfig(BaseModel):
 
     @property
     def decisions(self) -> tuple[str, ...]:
-        allowed = (self.allow_accept, self.allow_edit, self.allow_ignore, self.allow_respond)
-        return tuple(compress(ALL_DECISIONS, allowed))
+        allowed = {
+            "approve": self.allow_accept,
+            "edit": self.allow_edit,
+            "reject": self.allow_ignore,
+            "respond": self.allow_respond,
+        }
+        return tuple(decision for decision, is_allowed in allowed.items() if is_allowed)
 
 
 class _HumanInterrupt(BaseModel):
@@ -326,7 +330,7 @@ class _FormRequest(BaseModel):
             message=self.message,
             response_schema=_elicitation_schema(content=schema),
             tool=tool,
-            decode=_needed_content,
+            decode=_without_empty_content,
             encode=with_content,
             if_cancelled={"action": "cancel"},
             metadata={"mode": self.mode},
@@ -346,7 +350,7 @@ class _UrlRequest(BaseModel):
             message=self.message if is_told else f"{self.message}\n{self.url}",
             response_schema=_elicitation_schema(),
             tool=tool,
-            decode=_needed_content,
+            decode=_without_empty_content,
             if_cancelled={"action": "cancel"},
             metadata={"mode": self.mode, "url": self.url},
         )
@@ -376,8 +380,8 @@ def _elicitation_schema(**content: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def _needed_content(answer: object) -> object:
-    """Return an answer without content that says nothing: some clients send null."""
+def _without_empty_content(answer: object) -> object:
+    """Return an answer without content that counts for nothing: null, or that of a refusal."""
     if not isinstance(answer, Mapping):
         return answer
     is_needed = answer.get("content") is not None and answer.get("action") == "accept"

@@ -326,15 +326,16 @@ def _find_calls(questions: Sequence[Question], calls: Sequence[ToolCall]) -> lis
     """
     ids: list[str | None] = []
     for number, question in enumerate(questions):
-        call = (question.tool, question.args)
         alike = [
             one["id"]
             for one in calls
             if one["name"] == question.tool and question.args in (None, one["args"])
         ]
         # Each question is about a call of its own, unless it does not name the arguments.
-        same = [at for at, one in enumerate(questions) if (one.tool, one.args) == call]
-        same = same if question.args is not None else [number]
+        same = [number]
+        if question.args is not None:
+            call = (question.tool, question.args)
+            same = [at for at, one in enumerate(questions) if (one.tool, one.args) == call]
         found = alike[same.index(number)] if len(alike) == len(same) else None
         ids.append(question.tool_call_id or found)
     return ids
