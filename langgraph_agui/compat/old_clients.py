@@ -60,14 +60,10 @@ class OldClient:
             ):
                 return ()
             event = _inline(event)
-        if (
-            isinstance(event, agui.MessagesSnapshotEvent)
-            and not self._ends_with_text
-            and self._holds(event.messages)
-        ):
-            return ()
-        if isinstance(event, agui.MessagesSnapshotEvent) and self._client.messages:
-            event = _without_activities(event)
+        if isinstance(event, agui.MessagesSnapshotEvent):
+            event = self._without_places(event)
+            if not self._ends_with_text and self._holds(event.messages):
+                return ()
         self._client.apply(cast("Event", event))
         match event:
             case agui.MessagesSnapshotEvent():
@@ -89,6 +85,13 @@ class OldClient:
             case agui.ReasoningMessageStartEvent():
                 self._ends_with_text = False
         return (event,)
+
+    def _without_places(self, event: agui.MessagesSnapshotEvent) -> agui.MessagesSnapshotEvent:
+        """Return the snapshot without places of activities, if the client holds anything."""
+        if not self._client.messages:
+            return event
+        kept = [one for one in event.messages if not isinstance(one, agui.ActivityMessage)]
+        return event.model_copy(update={"messages": kept})
 
     def _holds(self, messages: Sequence[Message]) -> bool:
         """Return whether the client holds exactly these messages.
@@ -112,11 +115,6 @@ class OldClient:
         return by_id.keys() == {one.id for one in held} and all(
             by_id[one.id] == one for one in held
         )
-
-
-def _without_activities(event: agui.MessagesSnapshotEvent) -> agui.MessagesSnapshotEvent:
-    kept = [one for one in event.messages if not isinstance(one, agui.ActivityMessage)]
-    return event.model_copy(update={"messages": kept})
 
 
 def _inline(event: BaseEvent) -> BaseEvent:

@@ -50,6 +50,19 @@ def of_id(name: str) -> Any:
     return next(one for one in ANSWERS if str(one) == name)
 
 
+async def test_an_old_client_gets_no_snapshot_of_what_it_holds() -> None:
+    async def paint(state: Chat) -> Any:
+        thought = {"type": "reasoning", "reasoning": "Hm."}
+        text = {"type": "text", "text": "See."}
+        return {"messages": [AIMessage([thought, text, IMAGE], id="a1")]}
+
+    agent = agent_of(paint, checkpointer=InMemorySaver())
+    first = await record_run(agent, run_input("Draw", thread="t", protocol_version=None))
+    again = run_input(*held_after(first), thread="t", protocol_version=None)
+    kinds = [event.type.value for event in await collect(agent.connect(again))]
+    assert kinds == ["RUN_STARTED", "ACTIVITY_SNAPSHOT", "RUN_FINISHED"]
+
+
 @pytest.mark.parametrize(
     "name",
     ["openai-picture", "openai-web-search", "openai-code", "anthropic-web-search", "google-code"],
