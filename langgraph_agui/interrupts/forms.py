@@ -73,7 +73,8 @@ def questions_in(
         for form in forms:
             question = form(value)
             if isinstance(question, Question):
-                return _fitting(question, interrupt)
+                schema = _schema_of(interrupt, {})
+                return _fitting(question, schema, question.tool or interrupt.id)
             if question is not None:
                 raise TypeError(
                     f"Expected a Question or None of a form, not {type(question).__name__}"
@@ -131,13 +132,14 @@ def _tool_approval(interrupt: GraphInterrupt) -> Question | None:
     approval = _fields(_TOOL_APPROVAL, interrupt.value)
     if approval is None:
         return None
-    decisions, args_schema = _per_call_decisions(_schema_of(interrupt, interrupt.value))
+    schema = _schema_of(interrupt, interrupt.value)
+    decisions, args_schema = _per_call_decisions(schema)
     question = replace(
         approval.question(decisions),
         tool_call_id=approval.tool_call_id if isinstance(approval.tool_call_id, str) else None,
         response_schema=answer_schema(decisions, args_schema),
     )
-    return _fitting(question, interrupt)
+    return _fitting(question, schema, approval.name)
 
 
 def _per_call_decisions(
@@ -441,13 +443,12 @@ FORMS: Final[tuple[Form, ...]] = (
 # -- parts of values -----------------------------------------------------------------------------
 
 
-def _fitting(question: Question, interrupt: GraphInterrupt) -> Question:
-    """Return the question, which now refuses answers that LangGraph would not take."""
-    schema = _schema_of(interrupt, {})
+def _fitting(question: Question, schema: Mapping[str, object] | None, subject: str) -> Question:
+    """Return the question, which now refuses answers whose value for the graph breaks a schema."""
 
     def encode(answer: object) -> object:
         value = question.encode(answer)
-        check_schema(value, schema, question.tool or interrupt.id)
+        check_schema(value, schema, subject)
         return value
 
     return replace(question, encode=encode)

@@ -596,6 +596,38 @@ def test_wrong_options_are_refused() -> None:
         Question(message=message)
 
 
+def branch(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"properties": {"type": {"const": kind}, **fields}, "required": ["type"]}
+
+
+def approval_of(*branches: Any) -> Client:
+    """The value of an approval of `interrupt_mode="per_call"`, with a schema in it."""
+    value = {"type": "tool_approval", "name": "pay", "args": {"amount": 5}}
+    graph = node_asking({**value, "responseSchema": {"oneOf": [*branches]}}, InMemorySaver())
+    return Client(LangGraphAgent(graph))
+
+
+async def test_malformed_branches_of_a_schema_are_no_decisions() -> None:
+    odd = [
+        True,
+        {"properties": True},
+        {"properties": {"type": True}},
+        branch("edit", edited_action=5),
+    ]
+    [question] = await opened(approval_of(branch("approve"), *odd))
+    assert (question.metadata or {})["allowedDecisions"] == ["approve", "edit"]
+
+
+async def test_a_schema_in_a_value_holds_for_edited_arguments() -> None:
+    args = {"type": "object", "properties": {"amount": {"maximum": 10}}}
+    edit = branch("edit", edited_action={"type": "object", "properties": {"args": args}})
+    client = approval_of(branch("approve"), edit)
+    [question] = await opened(client)
+    for amount, end in ((99, "interrupt_invalid"), (9, "success")):
+        payload = {"approved": True, "editedArgs": {"amount": amount}}
+        assert ending(await client.send(resume=resolved((question.id, payload)))) == end
+
+
 class Trip(BaseModel):
     nights: int
 
