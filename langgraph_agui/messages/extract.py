@@ -67,21 +67,17 @@ def message_ids(value: object, key: str) -> set[str]:
 
 
 def extract_removals(value: object, key: str) -> list[str]:
-    """Return the ids of the messages that a node removes one by one; see `extract_messages` for the
-    arguments.
+    """Return the ids of the messages that a node removes; `REMOVE_ALL_MESSAGES` stands for all that
+    were there before. See `extract_messages` for the arguments.
     """
-    channels = [
-        channel
-        for part in _parts(value)
-        if (channel := (as_mapping(part) or {}).get(key)) is not None
-    ]
-    listed = [
-        one
-        for channel in channels
-        for one in (channel if isinstance(channel, list | tuple) else [channel])
-    ]
-    named = [one.id for one in listed if isinstance(one, RemoveMessage)]
-    return [message_id for message_id in named if message_id and message_id != REMOVE_ALL_MESSAGES]
+    removed: list[str] = []
+    for part in _parts(value):
+        channel = (as_mapping(part) or {}).get(key)
+        if isinstance(channel, Overwrite):
+            removed.append(REMOVE_ALL_MESSAGES)
+        listed = channel if isinstance(channel, list | tuple) else [channel]
+        removed += [one.id for one in listed if isinstance(one, RemoveMessage) and one.id]
+    return removed
 
 
 def extract_all(value: object, key: str) -> list[BaseMessage]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from langgraph_agui.kernel.configs import graph_of, is_hook
 from langgraph_agui.translate.repeated_messages import NodeOutput
@@ -79,12 +80,15 @@ def _changed(held: NodeOutput, later: NodeOutput) -> NodeOutput:
     """Return an output with the messages that a later one replaces, without those that it
     removes.
     """
-    new: dict[str | None, BaseMessage] = {message.id: message for message, _ in later.messages}
-    new.pop(None, None)
+    new: dict[str | None, BaseMessage] = {
+        message.id: message for message, _ in later.with_copies if message.id
+    }
+    removes_all = REMOVE_ALL_MESSAGES in later.removed
     return held._replace(
         messages=[
             (new.get(message.id, message), copied)
             for message, copied in held.messages
-            if message.id not in later.removed
-        ]
+            if message.id in new or not (removes_all or message.id in later.removed)
+        ],
+        others=[new.get(message.id, message) for message in held.others],
     )

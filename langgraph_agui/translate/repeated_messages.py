@@ -29,7 +29,8 @@ class NodeOutput(NamedTuple):
     Attributes:
         messages: Those for the conversation.
         others: Answers of models and results of tools for other channels of the state.
-        removed: The ids of messages that the node removes from the conversation.
+        removed: The ids of messages that the node removes from the conversation, or
+            `REMOVE_ALL_MESSAGES`.
     """
 
     messages: Returned

@@ -15,8 +15,10 @@ from langchain.agents.middleware import (
 )
 from langchain_core.messages import AIMessage, RemoveMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 from langgraph.stream import StreamTransformer
+from langgraph.types import Overwrite
 
 from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.adapter.canary import CANARY, check_events
@@ -55,6 +57,26 @@ class Replaces(AgentMiddleware[Any, Any]):
         if CANARY not in answer.text:
             return None
         return {"messages": [RemoveMessage(id=str(answer.id)), AIMessage("No.", id="other")]}
+
+
+class BeginsAnew(AgentMiddleware[Any, Any]):
+    """Puts another conversation in the place of one with a bad answer."""
+
+    def after_model(self, state: AgentState[Any], runtime: Runtime) -> dict[str, Any] | None:
+        *before, answer = state["messages"]
+        if CANARY not in answer.text:
+            return None
+        return {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES), *before, AIMessage("No.")]}
+
+
+class Overwrites(AgentMiddleware[Any, Any]):
+    """The same, by LangGraph's `Overwrite`."""
+
+    def after_model(self, state: AgentState[Any], runtime: Runtime) -> dict[str, Any] | None:
+        *before, answer = state["messages"]
+        if CANARY not in answer.text:
+            return None
+        return {"messages": Overwrite([*before, AIMessage("No.", id="other")])}
 
 
 class Refuses(AgentMiddleware[Any, Any]):
@@ -114,8 +136,9 @@ async def test_without_the_option_it_is_seen() -> None:
     assert recorded.messages[-1].content == "I am ***"
 
 
-async def test_an_answer_that_another_replaces() -> None:
-    recorded = await checked(holding(Scripted(["I am ", CANARY]), Replaces()))
+@pytest.mark.parametrize("middleware", [Replaces, BeginsAnew, Overwrites])
+async def test_an_answer_that_another_replaces(middleware: Any) -> None:
+    recorded = await checked(holding(Scripted(["I am ", CANARY]), middleware()))
     assert said(recorded) == "No."
 
 
