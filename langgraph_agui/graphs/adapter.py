@@ -183,8 +183,9 @@ class GraphAdapter(ABC):
         return False
 
     def transformers_at(self, namespace: Sequence[str], name: str | None) -> Sequence[Factory]:
-        """Return the transformers of the graph at `namespace`, or else of the one with this name
-        that is found inside it.
+        """Return the transformers of the graph at `namespace`, by its name if it is no node.
+
+        Those of all graphs inside are returned if none of them is known by this name.
         """
         return self.transformers if not namespace else ()
 

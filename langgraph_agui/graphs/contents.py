@@ -4,8 +4,8 @@ A compiled graph enters; its models, tools, middleware and subagents leave. A to
 function makes or gets when it runs is not found.
 """
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool
 from langgraph.pregel import Pregel
 
 from langgraph_agui.chat_models.find import Place, models_at, of_kind, providers_in, walk
-from langgraph_agui.messages.transformers import Factory, changing
+from langgraph_agui.messages.transformers import Factory
 from langgraph_agui.nodes import name_of
 
 # The name that LangGraph gives a graph without one.
@@ -38,8 +38,7 @@ class GraphContents:
         subagents: The graphs inside it: names, and descriptions of those with a tool of their own.
         middleware: The names of the classes of its own middleware.
         inner_middleware: The names of the classes of its subagents' middleware.
-        transformers: The stream transformers of the graphs inside it that change their streams, by
-            the graph's name.
+        transformers: The stream transformers of the graphs inside it, by the graph's name.
         structured_output: Whether an agent of its own answers in a schema.
     """
 
@@ -50,7 +49,7 @@ class GraphContents:
     subagents: dict[str, str | None]
     middleware: frozenset[str]
     inner_middleware: frozenset[str]
-    transformers: dict[str, list[Factory]]
+    transformers: Mapping[str, Sequence[Factory]]
     structured_output: bool
 
 
@@ -58,11 +57,15 @@ def contents_of(graph: object) -> GraphContents:
     """Return the contents of a graph."""
     places = [*walk(graph)]
     tools = {tool.name: (tool, place) for tool, place in reversed([*of_kind(BaseTool, places)])}  # type: ignore[type-abstract]
-    ran_by = {
-        _name_of(inner, place): place.where[-1]
-        for inner, place in of_kind(Pregel, places)
+    graphs = [
+        (_name_of(found, place), found, place.where[-1])
+        for found, place in of_kind(Pregel, places)
         if place.graphs
-    }
+    ]
+    ran_by = {name: runner for name, _, runner in graphs}
+    transformers: defaultdict[str, list[Factory]] = defaultdict(list)
+    for name, found, _ in graphs:
+        transformers[name] += found.stream_transformers
     runs = Counter(ran_by.values())
     # A tool that runs several graphs describes none of them.
     texts = {name: tool.description for name, (tool, _) in tools.items() if runs[name] == 1}
@@ -76,11 +79,7 @@ def contents_of(graph: object) -> GraphContents:
         subagents={name: texts.get(runner) for name, runner in ran_by.items()},
         middleware=_middleware(own),
         inner_middleware=_middleware(inner),
-        transformers={
-            _name_of(inner, place): found
-            for inner, place in of_kind(Pregel, places)
-            if place.graphs and (found := changing(inner.stream_transformers, here=True))
-        },
+        transformers=dict(transformers),
         structured_output=any(classes & _STRUCTURED for classes in own),
     )
 

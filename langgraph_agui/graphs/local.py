@@ -5,6 +5,7 @@ from contextlib import suppress
 from copy import copy
 from functools import cached_property
 from importlib import import_module
+from itertools import chain
 from typing import Any, NamedTuple, get_origin, get_type_hints
 from uuid import NAMESPACE_OID, uuid5
 
@@ -115,12 +116,13 @@ class LocalGraphAdapter(GraphAdapter):
     @cached_property
     def needs_held_messages(self) -> bool:
         """See `GraphAdapter`."""
-        elsewhere = changing(self.graph.stream_transformers, here=False)
+        inside = chain.from_iterable(self.contents.transformers.values())
+        elsewhere = changing([*self.graph.stream_transformers, *inside], here=False)
         if elsewhere:
             logger.warning(
-                "A stream transformer of the graph is asynchronous (it has `aprocess`) and does "
-                "not run here. Messages are held back until their node and the hooks of middleware "
-                "behind it have ended."
+                "A stream transformer of the graph, or of one inside it, is asynchronous (it has "
+                "`aprocess`) and does not run here. Messages are held back until their node and "
+                "the hooks of middleware behind it have ended."
             )
         return bool(elsewhere)
 
@@ -128,8 +130,13 @@ class LocalGraphAdapter(GraphAdapter):
         """See `GraphAdapter`."""
         if not namespace:
             return self.transformers
-        inner = self.subgraphs_at(namespace)
-        return inner[-1].transformers if inner else self.contents.transformers.get(name or "", ())
+        if inner := self.subgraphs_at(namespace):
+            return inner[-1].transformers
+        by_name = self.contents.transformers
+        found = by_name.get(name or "")
+        if found is None:  # it may be any of them: a node or a configuration can rename a graph
+            found = [*chain.from_iterable(by_name.values())]
+        return changing(found, here=True)
 
     @property
     def readable(self) -> CompiledGraph:

@@ -447,6 +447,39 @@ async def test_an_agent_that_is_a_node(shares: bool) -> None:
     check_events(recorded.events)
 
 
+@pytest.mark.parametrize("name", ["helper", None])
+@pytest.mark.parametrize("nested", [False, True])
+async def test_an_agent_that_a_node_calls_for_the_conversation(
+    name: str | None, nested: bool
+) -> None:
+    inner = create_agent(Scripted(["I am ", CANARY]), [], middleware=[pii()], name=name)
+
+    async def answer(state: Any) -> Any:
+        return await inner.ainvoke(state)
+
+    graph = chain_of(answer)
+    recorded = await checked(
+        LangGraphAgent(chain_of(graph if nested else answer, checkpointer=InMemorySaver()))
+    )
+    assert said(recorded) == "I am [REDACTED_WORD]"
+
+
+@pytest.mark.parametrize("name", ["helper", None])
+@pytest.mark.parametrize("config", [{}, {"run_name": "another name"}])
+async def test_an_agent_under_another_name(name: str | None, config: Any) -> None:
+    """Its name at run time may be that of a call that its node carries out."""
+    inner = create_agent(Scripted(["I am ", CANARY]), [], middleware=[pii()], name=name)
+
+    async def carry_out(state: Any) -> Any:
+        await inner.ainvoke({"messages": [("user", "tea")]}, config)
+        return {"messages": [ToolMessage("done", tool_call_id="c1")]}
+
+    asks = talker(Scripted([call("research", "c1", topic="tea")]))
+    agent = LangGraphAgent(chain_of(asks, carry_out, checkpointer=InMemorySaver()))
+    recorded = await checked(agent)
+    assert said(recorded) == "I am [REDACTED_WORD]"
+
+
 class Signs(AgentMiddleware[Any, Any]):
     """Writes a message of its own."""
 
