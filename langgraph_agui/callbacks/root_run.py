@@ -79,6 +79,7 @@ class RootRun(CallbackSource):
         """The Runnable has returned. Emit the end of the run, after a `MESSAGES_SNAPSHOT` if asked
         for.
         """
+        self.deliver(None, self._run_events.end_graph)
         if self._graphs:
             self.deliver(None, self._run_events.settle_passed_calls)
         if snapshot:
@@ -112,11 +113,9 @@ class RootRun(CallbackSource):
             self._graphs.add(graph)
             self.deliver(None, partial(self._messages.mark_known, messages))
             return
-        for (
-            message
-        ) in messages:  # a subagent that hands over does not return the result of its call
-            if isinstance(message, ToolMessage):
-                self.deliver(None, partial(self._messages.emit_message, message))
+        # A subagent that hands over does not return the result of its call.
+        results = [message for message in messages if isinstance(message, ToolMessage)]
+        self.deliver(None, partial(self._run_events.emit_new, results))
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """A chain has ended."""
@@ -221,6 +220,7 @@ async def astream_agui(
         expose_errors=expose_errors,
         messages_key=messages_key,
         transformers=graph.transformers_at if graph is not None else None,
+        hold_messages=graph is not None and graph.needs_held_messages,
     )
     run = RootRun(run_events, threading.RLock())
     task = asyncio.create_task(

@@ -546,14 +546,23 @@ class RunEvents:
         elif first:
             self._known_graphs.add(namespace)
             self.messages.mark_known([*messages, *results])
-        elif not self._holds_messages:  # else the output of its nodes shows them
-            self.messages.emit_new([*messages, *results], subagent)
+        else:
+            self.emit_new([*messages, *results], subagent)
         self.state.values(namespace, values, self.subagents.announce(subagent))
         if namespace:
             return
         if not first:
             self.messages.update(messages)
             self._emit_due_snapshot()
+
+    def emit_new(
+        self, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None
+    ) -> None:
+        """Emit those of a graph's messages that are new, unless messages are held back: then the
+        output of nodes shows them.
+        """
+        if not self._holds_messages:
+            self.messages.emit_new(messages, subagent)
 
     def set_returned(self, value: object, state: object) -> None:
         """Make the value that a functional-API graph returns the result of the run, if no message

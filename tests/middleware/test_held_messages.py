@@ -20,10 +20,10 @@ from langgraph.runtime import Runtime
 from langgraph.stream import StreamTransformer
 from langgraph.types import Overwrite
 
-from langgraph_agui import ClientOptions, LangGraphAgent
+from langgraph_agui import ClientOptions, LangGraphAgent, astream_agui
 from tests.adapter.canary import CANARY, check_events
 from tests.adapter.models import Scripted, call
-from tests.adapter.streams import RecordedRun, record_run, run_input
+from tests.adapter.streams import RecordedRun, collect, record_run, run_input
 from tests.middleware.test_transformers import delegating, look, said
 from tests.threads.test_connect import connect
 
@@ -208,6 +208,28 @@ async def test_a_transformer_that_cannot_run_here_holds_messages_too(
     recorded = await checked(agent)
     assert said(recorded) == "I am ***"
     assert "Messages are held back" in caplog.text
+
+
+async def test_one_of_a_subagent_holds_messages_too() -> None:
+    inner = create_agent(
+        Scripted(["I am ", CANARY]), [], middleware=[AfterModel()], transformers=[Slow]
+    )
+    model = Scripted([call("ask", "c1", task="Who?")], ["Thanks."])
+    recorded = await checked(holding(model, hold=False, tools=[delegating(inner, "ask")]))
+    assert said(recorded) == "I am ***Thanks."
+
+
+async def test_any_runnable_that_is_a_graph_holds_messages_too() -> None:
+    model = Scripted([call("look", "c1", who="Ann")], ["I am ", CANARY])
+    middleware = [AfterModel(), Results()]
+    graph = create_agent(model, [look], middleware=middleware, transformers=[Slow])
+    given = run_input("Hi", thread="t")
+    events = await collect(astream_agui(graph, {"messages": [("user", "Hi")]}, given))
+    recorded = RecordedRun(events, given)
+    check_events(recorded.events)
+    recorded.check_snapshot()
+    assert said(recorded) == "I am ***"
+    assert recorded.of("TOOL_CALL_RESULT")[0].content == "Ann is ***."
 
 
 async def test_a_hook_that_jumps() -> None:
