@@ -18,7 +18,6 @@ from typing import Any, Final, TypeAlias, cast
 from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.stream import StreamTransformer
 
-from langgraph_agui.kernel.configs import graph_of
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.blocks import CALLS, BlockDelta, BlockKind, read_blocks
 from langgraph_agui.protocol.json import dump_json, parse_arguments
@@ -98,17 +97,16 @@ class RunTransformers:
         self.root = Transformers(own, failed) if own else None
         self._inner: dict[str, Transformers | None] = {"": self.root}
 
-    def of_task(self, task: str, name: str | None) -> "Transformers | None":
-        """Return the transformers of the graph that runs a task, and of the root graph, if there
-        are any.
+    def of_graph(self, namespace: str, name: str | None) -> "Transformers | None":
+        """Return the transformers of the graph at a namespace, and of the root graph, if there are
+        any.
 
         Args:
-            task: The checkpoint namespace of the task.
+            namespace: The checkpoint namespace of the graph.
             name: The name of the graph, if it is a subagent.
         """
         if self._find is None:
             return None
-        namespace = graph_of(task)
         if namespace not in self._inner:
             scope = namespace.split("|")
             own = self._find(scope, name)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from langchain_core.messages import BaseMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from langgraph_agui.kernel.configs import graph_of, is_hook
+from langgraph_agui.kernel.configs import is_hook
 from langgraph_agui.translate.repeated_messages import NodeOutput
 from langgraph_agui.translate.subagents import SubagentRun
 
@@ -32,13 +32,12 @@ class HeldOutput:
         self._held: dict[str, list[_Held]] = {}
 
     def hold(
-        self, output: NodeOutput, emit: Emit, subagent: SubagentRun | None, namespace: str
+        self, output: NodeOutput, emit: Emit, subagent: SubagentRun | None, graph: str
     ) -> None:
-        """Hold the output of the task at `namespace`. It replaces messages of its graph that are
-        held already. What the graphs inside the task hold comes before it.
+        """Hold the output of a node of the graph at a namespace. It replaces messages of the graph
+        that are held already.
         """
-        self.release(namespace)
-        held = self._held.setdefault(graph_of(namespace), [])
+        held = self._held.setdefault(graph, [])
         held[:] = [one._replace(output=_changed(one.output, output)) for one in held]
         held.append(_Held(output, emit, subagent))
 

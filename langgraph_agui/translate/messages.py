@@ -471,29 +471,44 @@ class RunMessages:
             namespace: The checkpoint namespace of the task that it is from.
             stays: Whether it stays though no graph keeps it.
         """
-        # A client cannot hold a message with an empty id: its calls would belong to none.
-        if not message.id or message.id in self._known or message.id in self._state.hidden:
-            return
-        self._known.add(message.id)
-        known = self._conversation.of_graph(message.id)
-        if agui_role(message) is None or (known is not None and known.content is not None):
-            return
-        source, name = self._subagents.message_source(subagent), subagent.name if subagent else None
-        transformers = self._transformers.of_task(namespace, name)
-        record = self._emit_whole(message, message.id, source, transformers)
+        record = self._emit_once(message, subagent, graph_of(namespace))
         if record is not None:
             record.stays = stays
             self._track(record, namespace)
 
     def emit_new(
-        self, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None
+        self,
+        messages: Sequence[BaseMessage],
+        subagent: SubagentRun | None = None,
+        graph: str = "",
     ) -> None:
-        """Emit those of a graph's messages that are new. Each superstep brings all messages, most
+        """Emit those of the messages of the graph at a namespace that are new."""
+        for message in self.find_new(messages):
+            self._emit_once(message, subagent, graph)
+
+    def find_new(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """Return those of a graph's messages that are new. Each superstep brings all messages, most
         of them known.
         """
         known = self._known
-        for message in [message for message in messages if message.id not in known]:
-            self.emit_message(message, subagent)
+        return [message for message in messages if message.id not in known]
+
+    def _emit_once(
+        self, message: BaseMessage, subagent: SubagentRun | None, graph: str
+    ) -> Record | None:
+        """Emit a whole message of the graph at a namespace; see `emit_message`. Return its record,
+        if it was emitted.
+        """
+        # A client cannot hold a message with an empty id: its calls would belong to none.
+        if not message.id or message.id in self._known or message.id in self._state.hidden:
+            return None
+        self._known.add(message.id)
+        known = self._conversation.of_graph(message.id)
+        if agui_role(message) is None or (known is not None and known.content is not None):
+            return None
+        source = self._subagents.message_source(subagent)
+        transformers = self._transformers.of_graph(graph, subagent.name if subagent else None)
+        return self._emit_whole(message, message.id, source, transformers)
 
     def emit_approval_calls(self, message: AIMessage) -> None:
         """Emit a message of approval calls, without those that the client has from an earlier

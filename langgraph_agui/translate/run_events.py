@@ -375,12 +375,12 @@ class RunEvents:
 
     def _transform(self, call: ModelCall) -> None:
         """Let the message of a call go through the stream transformers, if there are any."""
-        namespace = namespace_of(call.metadata)
+        graph = graph_of(namespace_of(call.metadata))
         name = call.subagent.name if call.subagent is not None else None
-        call.transformers = self.transformers.of_task(namespace, name)
+        call.transformers = self.transformers.of_graph(graph, name)
         if call.transformers is not None:
             metadata = {**call.metadata, "run_id": str(call.run_id)}
-            call.transformed = call.transformers.message(metadata, graph_of(namespace).split("|"))
+            call.transformed = call.transformers.message(metadata, graph.split("|"))
             call.nostream = call.nostream or not call.transformed.begins()
 
     def end_model_call(self, call: ModelCall, message: BaseMessage) -> None:
@@ -483,7 +483,8 @@ class RunEvents:
             self._emit_due_snapshot()
 
         if self._holds_messages:
-            self._held.hold(output, emit, subagent, namespace)
+            self._held.release(namespace)  # what the graphs inside hold comes before it
+            self._held.hold(output, emit, subagent, graph_of(namespace))
         else:
             emit(output)
         self.steps.finish(run_id)
@@ -534,12 +535,12 @@ class RunEvents:
         # the first one arrives before its subagent is known
         if namespace and self.subagents.hidden:
             return
-        first = namespace not in self._known_graphs
+        first, graph = namespace not in self._known_graphs, "|".join(namespace)
         results = extract_other_results(values, self.messages_key)
         if first:
             # A functional graph reports its state once, when its tasks have ended: no hook of it
             # will change a message.
-            self._held.release("|".join(namespace))
+            self._held.release(graph)
         if first and not namespace:
             self.set_initial_messages(messages)
             self.messages.mark_known(results)
@@ -547,7 +548,7 @@ class RunEvents:
             self._known_graphs.add(namespace)
             self.messages.mark_known([*messages, *results])
         else:
-            self.emit_new([*messages, *results], subagent)
+            self.emit_new([*messages, *results], subagent, graph)
         self.state.values(namespace, values, self.subagents.announce(subagent))
         if namespace:
             return
@@ -556,13 +557,23 @@ class RunEvents:
             self._emit_due_snapshot()
 
     def emit_new(
-        self, messages: Sequence[BaseMessage], subagent: SubagentRun | None = None
+        self,
+        messages: Sequence[BaseMessage],
+        subagent: SubagentRun | None = None,
+        graph: str = "",
     ) -> None:
-        """Emit those of a graph's messages that are new, unless messages are held back: then the
-        output of nodes shows them.
+        """Emit those of the messages of the graph at a namespace that are new: no callback has
+        shown them.
         """
+
+        def emit(output: NodeOutput) -> None:
+            self.messages.emit_new([message for message, _ in output.messages], subagent, graph)
+
         if not self._holds_messages:
-            self.messages.emit_new(messages, subagent)
+            self.messages.emit_new(messages, subagent, graph)
+        elif new := self.messages.find_new(messages):
+            output = NodeOutput([(message, None) for message in new], ())
+            self._held.hold(output, emit, subagent, graph)
 
     def set_returned(self, value: object, state: object) -> None:
         """Make the value that a functional-API graph returns the result of the run, if no message

@@ -18,11 +18,12 @@ from langchain.tools import ToolRuntime
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
+from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import push_message
-from langgraph.types import Command, RetryPolicy, Send, interrupt
+from langgraph.types import CachePolicy, Command, RetryPolicy, Send, interrupt
 from langgraph_supervisor import create_supervisor
 from langgraph_swarm import create_handoff_tool, create_swarm
 
@@ -244,6 +245,31 @@ def other_channel() -> Any:
     return chain_of(ask, checkpointer=InMemorySaver())
 
 
+def mappings() -> Any:
+    """A subagent whose node writes a message as a mapping."""
+
+    async def speak(state: Any) -> dict[str, Any]:
+        return {"messages": [{"role": "assistant", "content": "Hello.", "id": "h"}]}
+
+    model = Scripted([call("ask", "c1", task="Who?")], ["Thanks."])
+    asks = delegating(chain_of(speak, talker(Scripted(["Bye."]))), "ask")
+    return create_agent(model, [asks], checkpointer=InMemorySaver())
+
+
+def cached() -> Any:
+    """A graph whose node does not run for the same question."""
+
+    def speak(state: Any) -> dict[str, Any]:
+        return {"messages": [AIMessage("Hello.", id="h")]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("speak", speak, cache_policy=CachePolicy(key_func=lambda _: "same"))
+    builder.add_edge(START, "speak")
+    graph = builder.compile(cache=InMemoryCache(), checkpointer=InMemorySaver())
+    graph.invoke({"messages": ["Hi"]}, {"configurable": {"thread_id": "other"}})
+    return graph
+
+
 KINDS: list[Callable[[], Any]] = [
     agents_as_nodes,
     last_message_alone,
@@ -257,6 +283,8 @@ KINDS: list[Callable[[], Any]] = [
     retried_model,
     sent,
     other_channel,
+    mappings,
+    cached,
     lambda: supervisor("last_message"),
     lambda: supervisor("full_history"),
 ]

@@ -42,6 +42,16 @@ class AfterModel(AgentMiddleware[Any, Any]):
         return rewritten(state)
 
 
+class AsMapping(AgentMiddleware[Any, Any]):
+    """Rewrites an answer, and writes the message as a mapping."""
+
+    def after_model(self, state: AgentState[Any], runtime: Runtime) -> dict[str, Any] | None:
+        if (update := rewritten(state)) is None:
+            return None
+        (answer,) = update["messages"]
+        return {"messages": [{"role": "assistant", "content": answer.text, "id": answer.id}]}
+
+
 class AfterAgent(AgentMiddleware[Any, Any]):
     """Rewrites the last answer."""
 
@@ -121,7 +131,7 @@ async def checked(agent: LangGraphAgent) -> RecordedRun:
     return recorded
 
 
-@pytest.mark.parametrize("middleware", [AfterModel, AfterAgent])
+@pytest.mark.parametrize("middleware", [AfterModel, AsMapping, AfterAgent])
 @pytest.mark.parametrize("streams", [True, False])
 async def test_a_rewritten_answer(middleware: Any, streams: bool) -> None:
     model = Scripted(["I am ", CANARY], disable_streaming=not streams)

@@ -489,11 +489,19 @@ class Signs(AgentMiddleware[Any, Any]):
         return {"messages": [AIMessage("yours, helper", id="signed")]}
 
 
+class SignsByMapping(Signs):
+    """Writes it as a mapping, which no callback shows as a message."""
+
+    def after_agent(self, state: AgentState[Any], runtime: Runtime) -> dict[str, Any]:
+        return {"messages": [{"role": "assistant", "content": "yours, helper", "id": "signed"}]}
+
+
 @pytest.mark.parametrize("hold", [True, False])
 @pytest.mark.parametrize("name", ["helper", None])
-async def test_whole_messages_of_a_subagent(hold: bool, name: str | None) -> None:
+@pytest.mark.parametrize("signs", [Signs, SignsByMapping])
+async def test_whole_messages_of_a_subagent(hold: bool, name: str | None, signs: Any) -> None:
     """Its transformers change what its nodes write, also if nothing is streamed."""
-    inner = create_agent(Scripted(["good ", "day, "]), [], middleware=[Signs()], name=name)
+    inner = create_agent(Scripted(["good ", "day, "]), [], middleware=[signs()], name=name)
     graph = create_agent(
         Scripted([call("ask", "c1", task="Who?")], ["Thanks."]), [delegating(inner, "ask")]
     )
