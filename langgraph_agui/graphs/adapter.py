@@ -3,9 +3,10 @@
 `local.py` adapts a compiled graph, `server.py` a graph on a LangGraph server.
 """
 
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import is_dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from langchain_core.messages import BaseMessage
@@ -13,7 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import StateSnapshot
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from typing_extensions import is_typeddict
 
 from langgraph_agui.graphs.contents import GraphContents
@@ -157,11 +158,17 @@ class GraphAdapter(ABC):
     context_schema: object = None
 
     @property
-    def default_context(self) -> Mapping[str, object] | None:
-        """The runtime context of a run that is given none: empty, if all fields of its schema have
-        defaults.
+    def default_context(self) -> object:
+        """The runtime context of a run that is given none: of its schema's defaults, if all of its
+        fields have one.
         """
-        return _EmptyContext() if _has_only_defaults(self.context_schema) else None
+        schema = self.context_schema
+        if is_typeddict(schema):
+            return None if getattr(schema, "__required_keys__", None) else _EmptyContext()
+        if isinstance(schema, type) and (is_dataclass(schema) or issubclass(schema, BaseModel)):
+            with suppress(TypeError, ValidationError):
+                return schema()
+        return None
 
     # All state schemas as Python types, those of single nodes included.
     schemas: Sequence[object] = ()
@@ -397,18 +404,3 @@ class GraphAdapter(ABC):
     async def reopened_interrupts(self, config: RunnableConfig, stored: StateSnapshot) -> set[str]:
         """Return the ids of the interrupts of failed tasks that have no answer yet."""
         return set()
-
-
-def _has_only_defaults(schema: object) -> bool:
-    """Return whether an object of a schema can be made of no values at all."""
-    if not isinstance(schema, type):
-        return False
-    if is_typeddict(schema):
-        return not getattr(schema, "__required_keys__", None)
-    if issubclass(schema, BaseModel):
-        return not any(one.is_required() for one in schema.model_fields.values())
-    return dataclasses.is_dataclass(schema) and all(
-        one.default is not dataclasses.MISSING or one.default_factory is not dataclasses.MISSING
-        for one in dataclasses.fields(schema)
-        if one.init
-    )

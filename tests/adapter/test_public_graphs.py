@@ -4,7 +4,7 @@ inputs without messages."""
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 import pytest
@@ -14,7 +14,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 from typing_extensions import TypedDict
 
 from langgraph_agui import ClientOptions, LangGraphAgent
@@ -37,6 +38,17 @@ class Model(BaseModel):
 
 class Keys(TypedDict, total=False):
     user_id: str
+
+
+@dataclass
+class WithSetup:
+    region: InitVar[str]
+    user_id: str = "default"
+
+
+@pydantic_dataclass
+class StrictFields:
+    user_id: str = Field(...)
 
 
 @dataclass
@@ -69,6 +81,8 @@ def with_context(schema: Any, seen: list[object]) -> LangGraphAgent:
         (Settings, Settings()),
         (Model, Model()),
         (Keys, {}),
+        (WithSetup, None),
+        (StrictFields, None),
         (Strict, None),
         (StrictModel, None),
         (StrictKeys, None),
