@@ -580,7 +580,7 @@ class RunEvents:
         shows it, and its state does not.
         """
         is_state = value is state and as_mapping(state) is not None
-        if not is_state and not extract_messages(value, self.messages_key):
+        if not (value is None or is_state or extract_messages(value, self.messages_key)):
             self.output.set_result(value)
 
     def record_part(self, part: Mapping[str, object]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ag_ui.core import ActivityDeltaEvent, ActivitySnapshotEvent
 from langgraph.config import get_stream_writer
+from langgraph.func import entrypoint
 from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent, emit_activity, emit_result
@@ -74,6 +75,14 @@ async def test_the_output_of_a_graph_without_messages_is_its_result() -> None:
     agent = LangGraphAgent(chain_of(node, state=Topic))
     recorded = await record_run(agent, run_input(state={"topic": "two words"}))
     assert recorded.last.result == {"topic": "two words", "words": 2}
+
+
+async def test_a_function_that_returns_nothing_keeps_its_result() -> None:
+    @entrypoint()
+    async def work(given: dict[str, Any]) -> None:
+        emit_result({"answer": 42})
+
+    assert (await record_run(LangGraphAgent(work), run_input("hi"))).last.result == {"answer": 42}
 
 
 async def test_a_graph_with_messages_has_none() -> None:
