@@ -132,19 +132,20 @@ class Transformers:
         scope: Scope = (),
         around: "Transformers | None" = None,
     ) -> None:
+        self._scope = scope
         self._transformers = [factory((*scope,)) for factory in factories]
         for transformer in self._transformers:
             transformer.init()
         self._failed = failed
         self._around = around
 
-    def send(self, method: str, data: object, namespace: Scope = ()) -> object:
+    def send(self, method: str, data: object, namespace: Scope | None = None) -> object:
         """Return the data of an event as clients may see them; `WITHHELD` if they may not.
 
         Args:
             method: The stream mode that has such data.
             data: They may be changed in place, as by LangGraph.
-            namespace: Of the graph that they are from.
+            namespace: Of the graph that they are from; by default, of that of the transformers.
 
         Raises:
             Exception: A transformer wants no more to be seen of the run.
@@ -153,7 +154,7 @@ class Transformers:
             "type": "event",
             "method": method,
             "params": {
-                "namespace": [*namespace],
+                "namespace": [*(self._scope if namespace is None else namespace)],
                 "timestamp": round(time() * 1000),
                 "data": data,
             },
@@ -172,12 +173,14 @@ class Transformers:
 
     # -- messages ---------------------------------------------------------------------------------
 
-    def message(self, metadata: Mapping[str, Any], namespace: Scope = ()) -> "MessageBlocks":
+    def message(
+        self, metadata: Mapping[str, Any], namespace: Scope | None = None
+    ) -> "MessageBlocks":
         """Return the way of a message that arrives in pieces.
 
         Args:
             metadata: Of its model call.
-            namespace: Of the graph that calls the model.
+            namespace: As for `send`.
         """
         return MessageBlocks(self, metadata, namespace)
 
@@ -293,11 +296,11 @@ class MessageBlocks:
     Args:
         transformers: The transformers.
         metadata: Of the model call.
-        namespace: Of the graph that calls the model.
+        namespace: As for `Transformers.send`.
     """
 
     def __init__(
-        self, transformers: Transformers, metadata: Mapping[str, Any], namespace: Scope = ()
+        self, transformers: Transformers, metadata: Mapping[str, Any], namespace: Scope | None
     ) -> None:
         self._transformers = transformers
         self._metadata = metadata

@@ -364,7 +364,7 @@ class RunEvents:
             or (call.structured and self.messages.keeps_messages())
             or (self._hides_inner and call.in_tool)
         )
-        if is_streamed:
+        if is_streamed and not call.is_hidden:
             self._transform(call)
         if call.is_hidden or self.subagents.hides(call.subagent):
             return
@@ -380,7 +380,9 @@ class RunEvents:
         call.transformers = self.transformers.of_graph(graph, name)
         if call.transformers is not None:
             metadata = {**call.metadata, "run_id": str(call.run_id)}
-            call.transformed = call.transformers.message(metadata, graph.split("|"))
+            call.transformed = call.transformers.message(
+                metadata, graph.split("|") if graph else ()
+            )
             call.nostream = call.nostream or not call.transformed.begins()
 
     def end_model_call(self, call: ModelCall, message: BaseMessage) -> None:

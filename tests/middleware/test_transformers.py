@@ -374,6 +374,13 @@ class Pieces(StreamTransformer):
         return True
 
 
+class OwnPieces(Pieces):
+    """Knows those of its own graph only, by the namespace."""
+
+    def process(self, event: Any) -> bool:
+        return event["params"]["namespace"] != [*self.scope] or super().process(event)
+
+
 class Silent(Pieces):
     """Hides whole messages."""
 
@@ -393,9 +400,10 @@ class Late(Pieces):
 
 
 @pytest.mark.parametrize("streams", [True, False])
-async def test_pieces_and_whole_messages_look_the_same(streams: bool) -> None:
+@pytest.mark.parametrize("transformer", [Pieces, OwnPieces])
+async def test_pieces_and_whole_messages_look_the_same(streams: bool, transformer: Any) -> None:
     model = Scripted(["good ", "day"], disable_streaming=not streams)
-    agent = agent_of(model, transformers=[Pieces])
+    agent = agent_of(model, transformers=[transformer])
     recorded = await checked(agent)
     assert said(recorded) == recorded.messages[-1].content == "GOOD DAY"
 
@@ -491,6 +499,8 @@ class Signs(AgentMiddleware[Any, Any]):
 
 class SignsByMapping(Signs):
     """Writes it as a mapping, which no callback shows as a message."""
+
+    transformers = (OwnPieces,)
 
     def after_agent(self, state: AgentState[Any], runtime: Runtime) -> dict[str, Any]:
         return {"messages": [{"role": "assistant", "content": "yours, helper", "id": "signed"}]}
