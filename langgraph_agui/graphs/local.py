@@ -66,8 +66,8 @@ class FunctionChannels(NamedTuple):
         """Return those of a graph; None if it is no `@entrypoint`."""
         if (graph.input_channels, graph.output_channels) != (START, END):
             return None
-        kept = [name for name, one in graph.channels.items() if isinstance(one, LastValue)]
-        return cls(END, next(name for name in kept if name != END))
+        kept = {name for name, one in graph.channels.items() if isinstance(one, LastValue)}
+        return cls(END, next(iter(kept - {END}), END))
 
 
 class LocalGraphAdapter(GraphAdapter):

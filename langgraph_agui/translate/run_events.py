@@ -145,9 +145,6 @@ class RunEvents:
             for message in run_input.messages
             if not isinstance(message, agui.ActivityMessage)
         ]
-        self._held_activities = {message.id for message in run_input.messages}.difference(
-            message.id for message in held
-        )
         conversation = self._conversation = Conversation(held)
         self.subagents = SubagentTracker(sink, subagents, conversation, self._close_subagent)
         self._stored = ThreadMessages(conversation, codec, held, may_remove=may_remove_messages)
@@ -240,14 +237,16 @@ class RunEvents:
         self._tell_summary()
 
     def _tell_summary(self) -> None:
-        """Tell the client once that the thread has a summary in place of earlier messages.
+        """Tell a client that does not know it that the thread has a summary in place of earlier
+        messages.
 
         A snapshot with an activity in it would delete the client's others. So it is an event of its
         own, which comes before the messages that the thread still has.
         """
-        activity_id = f"{self._input.thread_id}:summary"
-        if activity_id not in self._held_activities and any(map(is_summary, self._stored.now)):
-            self.output.emit_summary(activity_id)
+        if any(map(is_summary, self._stored.now)):
+            activity_id = f"{self._input.thread_id}:summary"
+            if all(message.id != activity_id for message in self._input.messages):
+                self.output.emit_summary(activity_id)
 
     def _emit_snapshot(self) -> None:
         self._sink.event(messages_snapshot(self._stored.snapshot()))

@@ -49,18 +49,17 @@ class ToolRun:
                 none.
         """
         tool, arguments = as_mapping(serialized) or {}, as_mapping(fields.get("inputs")) or {}
-        texts = (arguments.get("description"), tool.get("description"))
-        description = next((text for text in texts if isinstance(text, str) and text), None)
+        description = _first_text(arguments.get("description"), tool.get("description"))
         name, call_id = tool.get("name") or fields.get("name") or "tool", fields.get("tool_call_id")
         return cls(call_id if isinstance(call_id, str) else None, str(name), description)
 
     @classmethod
     def of_call(cls, call: ToolCall) -> "ToolRun":
         """Return the same for a call that a node carries out, without a tool."""
-        texts = _strings_in(call["args"])
-        described = call["args"].get("description", texts[0] if len(texts) == 1 else None)
-        description = described if isinstance(described, str) and described else None
-        return cls(call["id"], call["name"], description)
+        arguments = call["args"]
+        texts = _texts_in(arguments)
+        alone = texts if len(texts) == 1 else ()
+        return cls(call["id"], call["name"], _first_text(arguments.get("description"), *alone))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +116,7 @@ class RunTree:
         self._roots: set[UUID] = set()
         self._by_namespace: dict[str, SubagentRun | None] = {}
         self._ids: set[str] = set()
-        # The calls that nodes carry out by graphs: those that have one.
+        # The ids of the calls for which a node runs a graph.
         self._carried_out: set[str | None] = set()
         self._lock = threading.Lock()
 
@@ -222,13 +221,13 @@ class RunTree:
         graph.
         """
         calls = unanswered_calls(extract_all(graph.node_given, self._key))
-        texts = _strings_in(graph.given) if calls else ()
+        texts = _texts_in(graph.given) if calls else ()
         named = [call for call in calls if call["id"] == graph.call_id]
         found = named or [call for call in calls if _has_words_of(call, texts)]
         free = [call for call in found if call["id"] not in self._carried_out]
-        call = next(iter(free or found), None)
-        if call is None:
+        if not found:
             return None
+        call, *_ = free or found
         self._carried_out.add(call["id"])
         return ToolRun.of_call(call)
 
@@ -259,12 +258,17 @@ class RunTree:
         return self._subagents.pop(run_id, None)
 
 
+def _first_text(*values: object) -> str | None:
+    return next((value for value in values if isinstance(value, str) and value), None)
+
+
 def _has_words_of(call: ToolCall, texts: Sequence[str]) -> bool:
-    asked = _strings_in(call["args"])
+    """Return whether the texts in the arguments of a call are all among these."""
+    asked = _texts_in(call["args"])
     return bool(asked) and all(text in texts for text in asked)
 
 
-def _strings_in(value: object, depth: int = 3) -> list[str]:
+def _texts_in(value: object, depth: int = 3) -> list[str]:
     """Return the texts in the input of a graph or tool: of messages, in lists and under keys."""
     if isinstance(value, str):
         return [value] if value.strip() else []
@@ -274,4 +278,4 @@ def _strings_in(value: object, depth: int = 3) -> list[str]:
     members: object = inner.values() if inner is not None else value
     if not depth or not isinstance(members, Collection) or isinstance(members, bytes):
         return []
-    return [text for member in members for text in _strings_in(member, depth - 1)]
+    return [text for member in members for text in _texts_in(member, depth - 1)]
