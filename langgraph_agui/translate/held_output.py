@@ -65,14 +65,15 @@ class HeldOutput:
         inside = f"{namespace}|" if namespace else ""
         self._emit([at for at in self._held if at == namespace or at.startswith(inside)])
 
-    def drop(self) -> None:
-        """Forget all: the run has failed, and the hooks may not have seen it."""
-        self._held.clear()
+    def holds_any(self, graph: str) -> bool:
+        """Return whether the graph at a namespace holds anything."""
+        return graph in self._held
 
     def _emit(self, graphs: list[str]) -> None:
         for graph in graphs:
-            for one in self._held.pop(graph, ()):
+            for one in self._held.get(graph, ()):
                 one.emit(one.output)
+            self._held.pop(graph, None)
 
 
 def _changed(held: NodeOutput, later: NodeOutput) -> NodeOutput:

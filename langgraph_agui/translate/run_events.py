@@ -325,7 +325,6 @@ class RunEvents:
         self._close()
 
     def _break_off(self) -> None:
-        self._held.drop()
         self._close()
         self.messages.withdraw_elsewhere(interrupted)
         self._emit_due_snapshot()
@@ -491,7 +490,8 @@ class RunEvents:
         self.steps.finish(run_id)
 
     def _emit_due_snapshot(self) -> None:
-        if self.messages.take_due():
+        # A snapshot shows the state of the root graph, and so what that holds back.
+        if not self._held.holds_any("") and self.messages.take_due():
             self._emit_snapshot()
 
     def end_subagent(self, subagent: SubagentRun, error: BaseException | None = None) -> None:

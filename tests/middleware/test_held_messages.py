@@ -13,12 +13,14 @@ from langchain.agents.middleware import (
     HumanInTheLoopMiddleware,
     PIIMiddleware,
 )
+from langchain.tools import ToolRuntime
 from langchain_core.messages import AIMessage, RemoveMessage, ToolMessage
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 from langgraph.stream import StreamTransformer
-from langgraph.types import Overwrite
+from langgraph.types import Command, Overwrite
 
 from langgraph_agui import ClientOptions, LangGraphAgent, astream_agui
 from tests.adapter.canary import CANARY, check_events
@@ -110,6 +112,14 @@ class Results(AgentMiddleware[Any, Any]):
         return {"messages": told} if told else None
 
 
+class RefusesResults(AgentMiddleware[Any, Any]):
+    """Fails on a result before the model gets it."""
+
+    def before_model(self, state: AgentState[Any], runtime: Runtime) -> None:
+        if any(CANARY in message.text for message in state["messages"]):
+            raise RuntimeError("not this")
+
+
 def holding(model: Any, *middleware: Any, hold: bool = True, **fields: Any) -> LangGraphAgent:
     graph = create_agent(
         model,
@@ -197,6 +207,25 @@ async def test_a_subagent() -> None:
     model = Scripted([call("ask", "c1", task="Who?")], ["Thanks."])
     recorded = await checked(holding(model, tools=[delegating(inner, "ask")]))
     assert said(recorded) == "I am ***Thanks."
+
+
+@pytest.mark.parametrize("middleware", [Results, RefusesResults])
+async def test_no_snapshot_shows_what_is_held(middleware: Any) -> None:
+    """One is due as soon as the agent takes a subagent's message for its own."""
+    inner = create_agent(Scripted(["I am fine."]), [], name="helper")
+
+    @tool
+    async def ask(who: str, runtime: ToolRuntime) -> Command[Any]:
+        """Ask somebody."""
+        said_inside = (await inner.ainvoke({"messages": [("user", who)]}))["messages"][-1]
+        told = ToolMessage(f"Told {CANARY}.", tool_call_id=runtime.tool_call_id)
+        return Command(update={"messages": [told, said_inside]})
+
+    model = Scripted([call("ask", "c1", who="Ann")], ["Thanks."])
+    agent = holding(model, middleware(), tools=[ask])
+    recorded = await record_run(agent, run_input("Hi", thread="t"))
+    check_events(recorded.events)
+    assert recorded.last.type == ("RUN_FINISHED" if middleware is Results else "RUN_ERROR")
 
 
 class Slow(StreamTransformer):
