@@ -579,7 +579,11 @@ class RunMessages:
                     live.finish(message)
                 return live
             case "tool":
-                return self._emit_result(cast("ToolMessage", message), message_id, source)
+                result = cast("ToolMessage", message)
+                # The codec lets it pass through those of the root graph.
+                if transformers is not None and transformers is not self._codec.transformers:
+                    result = transformers.result(result)
+                return self._emit_result(result, message_id, source)
             case "user":
                 return self._emit_user(message, message_id, source)
         return None
@@ -632,10 +636,6 @@ class RunMessages:
     def _result(self, message: ToolMessage, record: Record) -> agui.ToolMessage:
         call = record.answers
         name, call_id = (call.name, call.id) if call is not None else (None, None)
-        turn = call.holder.turn if call is not None else None
-        inner = turn.transformers if turn is not None else None
-        if inner is not None and inner is not self._codec.transformers:
-            message = inner.result(message)
         return tool_message(message, record.id, self._codec, name, record.source, call_id)
 
     # -- the end ----------------------------------------------------------------------------------

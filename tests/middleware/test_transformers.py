@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import pytest
+from ag_ui.core import ResumeEntry
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import (
     AgentMiddleware,
+    HumanInTheLoopMiddleware,
     ModelRetryMiddleware,
     PIIMiddleware,
     ToolRetryMiddleware,
@@ -453,6 +455,24 @@ async def test_an_agent_that_is_a_node(shares: bool) -> None:
     agent = LangGraphAgent(graph)
     recorded = await record_run(agent, run_input("Hi", thread="t"))
     check_events(recorded.events)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+async def test_an_agent_that_pauses(nested: bool) -> None:
+    inner = create_agent(
+        Scripted([f"I am {CANARY}. ", call("look", "c1", who="Ann")], ["Done."]),
+        [look],
+        middleware=[pii(), HumanInTheLoopMiddleware(interrupt_on={"look": True})],
+        checkpointer=None if nested else InMemorySaver(),
+    )
+    graph = chain_of(inner, checkpointer=InMemorySaver()) if nested else inner
+    recorded = await checked(LangGraphAgent(graph))
+    (interrupt,) = recorded.last.outcome.interrupts
+    answer = ResumeEntry(interrupt_id=interrupt.id, status="resolved", payload={"type": "approve"})
+    resumes = run_input(*recorded.messages, thread="t", resume=[answer])
+    resumed = await record_run(LangGraphAgent(graph), resumes)
+    check_events(resumed.events)
+    assert resumed.of("TOOL_CALL_RESULT")[0].content == "Ann is [REDACTED_WORD]."
 
 
 @pytest.mark.parametrize("name", ["helper", None])
