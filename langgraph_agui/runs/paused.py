@@ -89,17 +89,17 @@ async def load_step(
     if not (pending and shown) or not any(task.state for task in thread.state.tasks):
         return PausedStep()
     inner = await agent.graph.load_inner_graphs(config, agent.messages_key)
-    values = EncryptedValueCodec(
-        agent.reasoning,
-        str(config["configurable"].get("thread_id", "")),
-        RunTransformers(agent.graph.transformers_at).root,
-    )
-    unkept = [
-        Unkept(message, graph.namespace, is_kept=True)
-        for graph in inner
-        for message in history_as_agui(graph.messages, values)
-        if not isinstance(message, ActivityMessage)
-    ]
+    thread_id = str(config["configurable"].get("thread_id", ""))
+    transformers = RunTransformers(agent.graph.transformers_at)
+    unkept: list[Unkept] = []
+    for graph in inner:
+        own = transformers.of_graph(graph.namespace, None)
+        values = EncryptedValueCodec(agent.reasoning, thread_id, own)
+        unkept += [
+            Unkept(message, graph.namespace, is_kept=True)
+            for message in history_as_agui(graph.messages, values)
+            if not isinstance(message, ActivityMessage)
+        ]
     return PausedStep(unkept, askers={asked: None for graph in inner for asked in graph.asked})
 
 

@@ -459,13 +459,18 @@ async def test_an_agent_that_is_a_node(shares: bool) -> None:
 
 @pytest.mark.parametrize("nested", [False, True])
 async def test_an_agent_that_pauses(nested: bool) -> None:
+    asks = [f"I am {CANARY}. ", call("look", "c1", who="Ann")]
     inner = create_agent(
-        Scripted([f"I am {CANARY}. ", call("look", "c1", who="Ann")], ["Done."]),
+        Scripted(script=lambda given: ["Done."] if isinstance(given[-1], ToolMessage) else asks),
         [look],
         middleware=[pii(), HumanInTheLoopMiddleware(interrupt_on={"look": True})],
         checkpointer=None if nested else InMemorySaver(),
     )
     graph = chain_of(inner, checkpointer=InMemorySaver()) if nested else inner
+    # One that no agent has run yet, whose pause nobody has seen:
+    await graph.ainvoke({"messages": ["Hi"]}, {"configurable": {"thread_id": "other"}})
+    unseen = run_input(thread="other")
+    check_events([event async for event in LangGraphAgent(graph).connect(unseen)])
     recorded = await checked(LangGraphAgent(graph))
     (interrupt,) = recorded.last.outcome.interrupts
     answer = ResumeEntry(interrupt_id=interrupt.id, status="resolved", payload={"type": "approve"})
