@@ -140,7 +140,7 @@ class LocalGraphAdapter(GraphAdapter):
 
     @property
     def readable(self) -> CompiledGraph:
-        """The graph, which shows all of its state: a functional-API graph, what it saves too."""
+        """The graph itself; of a functional-API graph, a copy whose state has what it saves too."""
         if self.function is None:
             return self.graph
         graph = copy(self.graph)

@@ -45,8 +45,8 @@ def thread_before(
 def messages_and_activities(
     messages: Sequence[Message], metadata: Mapping[str, object] | None = None
 ) -> list[BaseEvent]:
-    """Return the events of a snapshot of messages, of which activities follow by themselves: their
-    contents may be large. Media have their place in the snapshot.
+    """Return a snapshot of messages, and an event for each activity among them: their contents may
+    be large. The snapshot has places for media.
 
     Args:
         messages: The messages.
@@ -68,8 +68,8 @@ def messages_snapshot(
     """Return a snapshot of messages. A client keeps the activities that are not among them."""
     more = dict(metadata or {})
     if any(isinstance(one, agui.ActivityMessage) for one in messages):
-        # With one activity, clients of 1.0 take it for all that there are, unless it says that it
-        # is not.
+        # Clients of 1.0 take the activities in a snapshot for all that there are, unless it says
+        # that it owns no type of them.
         more["@ag-ui/client"] = {"authoritativeActivityTypes": []}
     # The messages are valid already; to check them once more takes a fifth of the time of encoding
     # them.

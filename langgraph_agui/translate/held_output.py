@@ -1,8 +1,8 @@
 """Holds the messages of nodes back until the hooks of middleware have seen them.
 
 `create_agent` runs the hooks of middleware as nodes behind the model (`after_model`), and a hook
-may rewrite or remove an answer. The output of nodes enters; it leaves when a later superstep runs
-another node, as the hooks have left it.
+may rewrite or remove an answer. The output of nodes enters, and messages that only the state shows.
+They leave when a later superstep runs another node, as the hooks have left them.
 """
 
 from collections.abc import Callable
@@ -44,8 +44,8 @@ class HeldOutput:
     def start_task(self, node: str, graph: str) -> None:
         """Emit what the graph at a namespace holds, if this node of it is no hook.
 
-        The graph's stream reports the start of all tasks of a superstep before any of them ends,
-        and none of a further try.
+        The graph's stream reports the start of all tasks of a superstep before any of them ends. It
+        does not report that a task is tried again.
         """
         if not is_hook(node):
             self._emit([graph])
