@@ -115,7 +115,7 @@ class RootRun(CallbackSource):
             return
         # A subagent that hands over does not return the result of its call.
         results = [message for message in messages if isinstance(message, ToolMessage)]
-        self.deliver(None, partial(self._run_events.emit_new, results))
+        self.deliver(None, partial(self._run_events.emit_new, [], results))
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """A chain has ended."""

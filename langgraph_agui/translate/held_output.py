@@ -35,11 +35,13 @@ class HeldOutput:
         self, output: NodeOutput, emit: Emit, subagent: SubagentRun | None, graph: str
     ) -> None:
         """Hold the output of a node of the graph at a namespace. It replaces messages of the graph
-        that are held already.
+        that are held already. Copies of these for other channels were for no client.
         """
         held = self._held.setdefault(graph, [])
+        seen = {message.id for one in held for message, _ in one.output.with_copies}
+        others = [message for message in output.others if message.id not in seen]
         held[:] = [one._replace(output=_changed(one.output, output)) for one in held]
-        held.append(_Held(output, emit, subagent))
+        held.append(_Held(output._replace(others=others), emit, subagent))
 
     def start_task(self, node: str, graph: str) -> None:
         """Emit what the graph at a namespace holds, if this node of it is no hook.
@@ -81,7 +83,7 @@ def _changed(held: NodeOutput, later: NodeOutput) -> NodeOutput:
     removes.
     """
     new: dict[str | None, BaseMessage] = {
-        message.id: message for message, _ in later.with_copies if message.id
+        message.id: message for message, _ in later.messages if message.id
     }
     removes_all = REMOVE_ALL_MESSAGES in later.removed
     return held._replace(

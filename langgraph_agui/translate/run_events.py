@@ -12,7 +12,7 @@ from uuid import UUID
 
 from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Interrupt, RunAgentInput
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.errors import GraphBubbleUp, GraphDrained
 from langgraph.errors import GraphInterrupt as GraphInterruptError
@@ -549,7 +549,7 @@ class RunEvents:
             self._known_graphs.add(namespace)
             self.messages.mark_known([*messages, *results])
         else:
-            self.emit_new([*messages, *results], subagent, graph)
+            self.emit_new(messages, results, subagent, graph)
         self.state.values(namespace, values, self.subagents.announce(subagent))
         if namespace:
             return
@@ -560,18 +560,26 @@ class RunEvents:
     def emit_new(
         self,
         messages: Sequence[BaseMessage],
+        results: Sequence[ToolMessage],
         subagent: SubagentRun | None = None,
         graph: str = "",
     ) -> None:
         """Emit those of the messages of the graph at a namespace that are new: no callback has
         shown them.
+
+        Args:
+            messages: Those of its conversation.
+            results: Results in its other channels. Where messages are held back, these may be
+                copies of what hooks have changed.
+            subagent: The subagent that the graph is.
+            graph: The namespace.
         """
 
         def emit(output: NodeOutput) -> None:
             self.messages.emit_new([message for message, _ in output.messages], subagent, graph)
 
         if not self._holds_messages:
-            self.messages.emit_new(messages, subagent, graph)
+            self.messages.emit_new([*messages, *results], subagent, graph)
         elif new := self.messages.find_new(messages):
             output = NodeOutput([(message, None) for message in new], ())
             self._held.hold(output, emit, subagent, graph)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import operator
+from typing import Annotated, Any, ClassVar
 
 import pytest
 from ag_ui.core import ResumeEntry
@@ -22,7 +23,7 @@ from langgraph.runtime import Runtime
 from langgraph.stream import StreamTransformer
 from langgraph.types import Command, Overwrite
 
-from langgraph_agui import ClientOptions, LangGraphAgent, astream_agui
+from langgraph_agui import ClientOptions, LangGraphAgent, Private, astream_agui
 from tests.adapter.canary import CANARY, check_events
 from tests.adapter.models import Scripted, call
 from tests.adapter.streams import RecordedRun, collect, record_run, run_input
@@ -112,6 +113,29 @@ class Results(AgentMiddleware[Any, Any]):
         return {"messages": told} if told else None
 
 
+class Audited(AgentState[Any]):
+    audit: Annotated[list[Any], Private, operator.add]
+
+
+class Audits(AgentMiddleware[Any, Any]):
+    """Keeps for itself what other middleware changes."""
+
+    state_schema = Audited
+
+    def __init__(self, changes: AgentMiddleware[Any, Any]) -> None:
+        super().__init__()
+        self._changes = changes
+
+    def before_model(self, state: AgentState[Any], runtime: Runtime) -> Any:
+        return self._kept(state, self._changes.before_model(state, runtime))
+
+    def after_model(self, state: AgentState[Any], runtime: Runtime) -> Any:
+        return self._kept(state, self._changes.after_model(state, runtime))
+
+    def _kept(self, state: AgentState[Any], update: Any) -> Any:
+        return update and {**update, "audit": [state["messages"][-1]]}
+
+
 class RefusesResults(AgentMiddleware[Any, Any]):
     """Fails on a result before the model gets it."""
 
@@ -160,6 +184,18 @@ async def test_without_the_option_it_is_seen() -> None:
 async def test_an_answer_that_another_replaces(middleware: Any) -> None:
     recorded = await checked(holding(Scripted(["I am ", CANARY]), middleware()))
     assert said(recorded) == "No."
+
+
+@pytest.mark.parametrize("changes", [AfterModel, AsMapping, Replaces, BeginsAnew, Overwrites])
+async def test_a_copy_for_the_graph_itself(changes: Any) -> None:
+    recorded = await checked(holding(Scripted(["I am ", CANARY]), Audits(changes())))
+    assert said(recorded) in ("I am ***", "No.")
+
+
+async def test_a_copy_of_a_result_for_the_graph_itself() -> None:
+    model = Scripted([call("look", "c1", who="Ann")], ["Found."])
+    recorded = await checked(holding(model, Audits(Results()), tools=[look]))
+    assert recorded.of("TOOL_CALL_RESULT")[0].content == "Ann is ***."
 
 
 async def test_an_answer_that_fails_the_run() -> None:
