@@ -11,7 +11,7 @@ from typing import NamedTuple
 from langchain_core.messages import BaseMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from langgraph_agui.kernel.configs import is_hook
+from langgraph_agui.kernel.configs import graph_of, is_hook
 from langgraph_agui.translate.repeated_messages import NodeOutput
 from langgraph_agui.translate.subagents import SubagentRun
 
@@ -30,6 +30,8 @@ class HeldOutput:
 
     def __init__(self) -> None:
         self._held: dict[str, list[_Held]] = {}
+        # The namespaces of tasks that have failed and were not tried again.
+        self._failed: set[str] = set()
 
     def hold(
         self, output: NodeOutput, emit: Emit, subagent: SubagentRun | None, graph: str
@@ -52,6 +54,17 @@ class HeldOutput:
         if not is_hook(node):
             self._emit([graph])
 
+    def end_task(self, namespace: str) -> None:
+        """Emit what the graphs inside a task hold: it has ended well."""
+        self._failed.discard(namespace)
+        self.release(namespace)
+
+    def fail_task(self, namespace: str) -> None:
+        """A task has failed. Unless it is tried again, its graph fails, and what that holds is
+        never emitted: the hooks may not have seen it.
+        """
+        self._failed.add(namespace)
+
     def end_subagent(self, subagent: SubagentRun) -> None:
         """Emit what the graphs of a subagent hold."""
         self._emit(
@@ -72,8 +85,9 @@ class HeldOutput:
         return graph in self._held
 
     def _emit(self, graphs: list[str]) -> None:
+        failed = {graph_of(task) for task in self._failed}
         for graph in graphs:
-            for one in self._held.get(graph, ()):
+            for one in self._held.get(graph, ()) if graph not in failed else ():
                 one.emit(one.output)
             self._held.pop(graph, None)
 

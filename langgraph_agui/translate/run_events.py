@@ -483,10 +483,15 @@ class RunEvents:
             self._emit_due_snapshot()
 
         if self._holds_messages:
-            self._held.release(namespace)  # what the graphs inside hold comes before it
+            self._held.end_task(namespace)  # what the graphs inside hold comes before it
             self._held.hold(output, emit, subagent, graph_of(namespace))
         else:
             emit(output)
+        self.steps.finish(run_id)
+
+    def fail_node(self, run_id: UUID, namespace: str) -> None:
+        """A node has failed. LangGraph may try it again."""
+        self._held.fail_task(namespace)
         self.steps.finish(run_id)
 
     def _emit_due_snapshot(self) -> None:

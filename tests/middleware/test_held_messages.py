@@ -25,6 +25,7 @@ from langgraph.types import Command, Overwrite
 
 from langgraph_agui import ClientOptions, LangGraphAgent, Private, astream_agui
 from tests.adapter.canary import CANARY, check_events
+from tests.adapter.graphs import chain_of
 from tests.adapter.models import Scripted, call
 from tests.adapter.streams import RecordedRun, collect, record_run, run_input
 from tests.middleware.test_transformers import delegating, look, said
@@ -262,6 +263,22 @@ async def test_no_snapshot_shows_what_is_held(middleware: Any) -> None:
     recorded = await record_run(agent, run_input("Hi", thread="t"))
     check_events(recorded.events)
     assert recorded.last.type == ("RUN_FINISHED" if middleware is Results else "RUN_ERROR")
+
+
+@pytest.mark.parametrize("speaks_itself", [True, False])
+async def test_an_agent_inside_that_fails(speaks_itself: bool) -> None:
+    """What its hook has refused stays unseen, though the run goes on."""
+    inner = create_agent(Scripted(["I am ", CANARY]), [], middleware=[Refuses()], name="helper")
+
+    async def tries(state: Any) -> dict[str, Any]:
+        given = state if speaks_itself else {"messages": [("user", "Who?")]}
+        with pytest.raises(RuntimeError):
+            await inner.ainvoke(given)
+        return {"messages": [AIMessage("No answer.", id="none")]}
+
+    graph = chain_of(tries, checkpointer=InMemorySaver())
+    recorded = await checked(LangGraphAgent(graph, clients=ClientOptions(hold_messages=True)))
+    assert said(recorded) == "No answer."
 
 
 class Slow(StreamTransformer):

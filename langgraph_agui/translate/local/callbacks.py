@@ -280,7 +280,10 @@ class CallbackSource(BaseCallbackHandler):
         # Only a pause ends the task for sure: after a failure LangGraph may try the node again.
         paused = isinstance(error, GraphInterrupt)
         position = location.position("end") if paused else ("soon", str(run_id))
-        self._deliver_failure(position, partial(self._run_events.steps.finish, run_id))
+        stop = partial(self._run_events.steps.finish, run_id)
+        if not isinstance(error, GraphBubbleUp):
+            stop = partial(self._run_events.fail_node, run_id, location.node)
+        self._deliver_failure(position, stop)
         if paused and error.args:
             self._deliver_failure(
                 None, partial(self._run_events.pause, error.args[0], location.subagent)

@@ -230,7 +230,9 @@ class RemoteGraphRunner(GraphRunner):
         self._models.leave_task(
             own, {message.id for message in extract_all(result, self._key)}, error
         )
-        if error is not None or task.get("interrupts"):
+        if error is not None:
+            self._run_events.fail_node(run_id, own)
+        elif task.get("interrupts"):
             self._run_events.steps.finish(run_id)
         elif started is not None:  # else it ran before the pause that this run resumes from
             output = self._run_events.messages.copies.read_output(result, self._key, own, subagent)
