@@ -87,9 +87,10 @@ class HeldOutput:
     def _emit(self, graphs: list[str]) -> None:
         failed = {graph_of(task) for task in self._failed}
         for graph in graphs:
-            for one in self._held.get(graph, ()) if graph not in failed else ():
-                one.emit(one.output)
-            self._held.pop(graph, None)
+            if graph not in failed:
+                for one in self._held.get(graph, ()):
+                    one.emit(one.output)
+            self._held.pop(graph, None)  # only now: `holds_any` is true until all is emitted
 
 
 def _changed(held: NodeOutput, later: NodeOutput) -> NodeOutput:
