@@ -399,15 +399,20 @@ class AssistantTurn:
                     return self._call_id(delta.id)
                 return f"{self.message_id}:call:{self._counts['call']}"
             case "server_call" | "server_result":
-                own_id = delta.id or str(self._counts["server_call"])
-                return server_call_id(self.message_id, own_id)
+                return server_call_id(self.message_id, self._numbered_id(delta))
             case "reasoning":
                 if delta.id is not None:
-                    same = self._counts["reasoning", delta.id]
-                    provided = f"{delta.id}:{same}" if same else delta.id
+                    provided = self._numbered_id(delta)
                     if provided not in self._taken and provided != self.message_id:
                         return provided
                 return f"{self.message_id}:reasoning:{self._counts['reasoning']}"
+
+    def _numbered_id(self, delta: BlockDelta) -> str:
+        """Return the provider's id of a new block, with a number if another one of its kind has
+        it.
+        """
+        same = self._counts[delta.kind, delta.id]
+        return f"{delta.id}:{same}" if same else str(delta.id)
 
     def _call_id(self, own_id: str) -> str:
         if self._new_call_id is not None:

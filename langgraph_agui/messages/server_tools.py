@@ -40,7 +40,7 @@ class ServerCall(NamedTuple):
 
 
 class ServerResult(NamedTuple):
-    """The result of the call with this id. Without an id, that of the last call without one."""
+    """The result of the call with this id; without an id, of the last call without a result."""
 
     call_id: str | None
     text: str

@@ -4,6 +4,7 @@ are joined, stopped or taken back, limits."""
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -263,6 +264,25 @@ async def test_a_call_is_seen_before_the_answer() -> None:
         "TEXT_MESSAGE_CONTENT",
         "TOOL_CALL_RESULT",
     ]
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_a_provider_that_uses_an_id_twice(streams: bool) -> None:
+    again = {**SEARCH, "input": {"query": "y"}}
+    chunks = [
+        AIMessageChunk([{**block, "index": index}])
+        for index, block in enumerate([SEARCH, FOUND, again, FOUND])
+    ]
+    recorded = await record_run(
+        agent_of(talker(Scripted(chunks, disable_streaming=not streams))), run_input("Hi")
+    )
+    recorded.check_snapshot()
+    answer, *results = recorded.messages[1:]
+    assert isinstance(answer, AssistantMessage)
+    calls = answer.tool_calls or []
+    assert [json.loads(one.function.arguments)["query"] for one in calls] == ["x", "y"]
+    assert [one.tool_call_id for one in results] == [one.id for one in calls]  # type: ignore[union-attr]
+    assert len({one.id for one in calls}) == 2
 
 
 async def test_a_subagents_media_are_its_own() -> None:
