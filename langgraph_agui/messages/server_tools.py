@@ -164,7 +164,10 @@ def _call(block: ContentBlock, name: object, arguments: object) -> ServerCall:
 def _result(call_id: object, output: object, *, failed: bool) -> ServerResult:
     if not output:
         return ServerResult(_text(call_id), "", failed)
-    shown = _readable(output)
+    try:
+        shown = _readable(output)
+    except RecursionError:
+        shown = {"__type__": "truncated"}
     text = shown if isinstance(shown, str) else dump_json(shown)
     if len(text) > MAX_RESULT:
         text = f"{text[:MAX_RESULT]}… ({len(text) - MAX_RESULT} more characters)"

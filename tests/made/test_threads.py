@@ -285,6 +285,20 @@ async def test_a_provider_that_uses_an_id_twice(streams: bool) -> None:
     assert len({one.id for one in calls}) == 2
 
 
+async def test_a_result_that_is_nested_too_deeply() -> None:
+    deep: list[Any] = []
+    for _ in range(2000):
+        deep = [deep]
+
+    async def search(state: Chat) -> Any:
+        return {"messages": [AIMessage([SEARCH, {**FOUND, "content": deep}], id="a1")]}
+
+    recorded = await record_run(agent_of(search), run_input("Hi"))
+    assert recorded.last.type.value == "RUN_FINISHED"
+    [answer] = [one for one in recorded.messages if isinstance(one, ToolMessage)]
+    assert answer.content == '{"__type__": "truncated"}'
+
+
 async def test_a_subagents_media_are_its_own() -> None:
     draft = [
         AIMessageChunk([{"type": "text", "text": "Draft", "index": 0}]),
