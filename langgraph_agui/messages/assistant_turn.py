@@ -435,10 +435,11 @@ class AssistantTurn:
         if not self._hidden.text:
             found = read_citations(message, self.text_of("text"))
             if self.transformers is not None and found:
-                found = self.transformers.citations(found)
+                found = self.transformers.beside("citations", found) or []
             self.citations = found or self.citations
             owner = self.source.visible_id
-            self.media = made_media(message, self.message_id, owner) or self.media
+            media = made_media(message, self.message_id, owner, self.transformers)
+            self.media = media or self.media
         self._encode_value(message)
 
     def _encode_value(self, message: AIMessage) -> None:

@@ -19,6 +19,7 @@ from langchain_core.messages.block_translators.google_genai import (
 from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.messages.content import ContentBlock, MediaPart, media_part
 from langgraph_agui.messages.file_formats import recognise
+from langgraph_agui.messages.transformers import Transformers
 from langgraph_agui.protocol.sse import MAX_FRAME
 
 logger = run_logger(__name__)
@@ -53,7 +54,10 @@ _ABOUT_PICTURE: Final = (
 
 
 def made_media(
-    message: AIMessage, message_id: str, subagent_run_id: str | None = None
+    message: AIMessage,
+    message_id: str,
+    subagent_run_id: str | None = None,
+    transformers: Transformers | None = None,
 ) -> agui.ActivityMessage | None:
     """Return the activity with the media of a message; None if it has none.
 
@@ -61,15 +65,18 @@ def made_media(
         message: The message.
         message_id: Its public id.
         subagent_run_id: The subagent that has made it.
+        transformers: The stream transformers of the graph that the message is from.
     """
     parts = [part for block in _media_blocks(message) if (part := media_part(block)) is not None]
-    if not parts:
-        return None
     room, shown = MAX_MEDIA, list[dict[str, object]]()
     for part in parts:
         length = len(part.source.value)
         shown.append(_wire(part) if length <= room else _omitted(part))
         room -= length if length <= room else 0
+    if transformers is not None and shown:
+        shown = transformers.beside("media", shown) or []
+    if not shown:
+        return None
     return agui.ActivityMessage(
         id=f"{message_id}:media",
         role="activity",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import time
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.stream import StreamTransformer
@@ -29,6 +29,8 @@ Scope: TypeAlias = Sequence[str]
 
 # The kind of a block, and what distinguishes it from others of its kind.
 _Key: TypeAlias = tuple[BlockKind, object]
+
+_Beside = TypeVar("_Beside")
 
 # How many characters tell where a text goes on.
 _LAST_WORDS: Final = 32
@@ -239,14 +241,14 @@ class Transformers:
         except Exception:
             return False
 
-    def citations(self, found: list[dict[str, object]]) -> list[dict[str, object]]:
-        """Return the sources that a message cites; none if a transformer refuses them."""
+    def beside(self, key: str, value: _Beside) -> _Beside | None:
+        """Return what stands beside the text of a message; None if it is held back or refused."""
         try:
-            shown = self.value("citations", found)
+            shown = self.value(key, value)
         except Exception:
             warn_refused(None)
-            return []
-        return shown if isinstance(shown, list) else []
+            return None
+        return shown if isinstance(shown, type(value)) else None
 
     # -- other data -------------------------------------------------------------------------------
 

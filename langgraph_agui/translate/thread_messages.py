@@ -133,7 +133,8 @@ class ThreadMessages:
         for made in self.now:
             if isinstance(made, AIMessage) and self._is_visible(made) and not hidden_in(made).text:
                 public = self._conversation.public_id(made.id)
-                if (activity := made_media(made, public)) is not None:
+                activity = made_media(made, public, transformers=self._codec.transformers)
+                if activity is not None:
                     media[public] = activity
         if not media:
             return self.snapshot()

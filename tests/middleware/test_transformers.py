@@ -152,6 +152,21 @@ async def test_tools_of_the_provider_and_citations(streams: bool) -> None:
     assert "[REDACTED_WORD]" in result.content
 
 
+@pytest.mark.parametrize("streams", [True, False])
+async def test_words_beside_media(streams: bool) -> None:
+    painted = {"type": "image_generation_call", "id": "i1", "result": "AAAA"}
+    chunk = AIMessageChunk([{**painted, "revised_prompt": f"Paint {CANARY}.", "index": 0}])
+    agent = agent_of(Scripted([chunk], disable_streaming=not streams), pii())
+    recorded = await record_run(agent, run_input("Hi", thread="t"))
+    shown = await connect(agent)
+    for run in (recorded, shown):
+        check_events(run.events)
+        [media] = [one for one in run.messages if one.role == "activity"]
+        [part_] = media.content["parts"]  # type: ignore[index]
+        assert part_["source"]["value"] == "AAAA"
+        assert part_["metadata"]["revised_prompt"] == "Paint [REDACTED_WORD]."
+
+
 async def test_arguments_that_need_nothing_stay_as_they_are() -> None:
     spelled = '{ "who" : "Ann" }'
     answer = call("look", "c1")
