@@ -124,7 +124,8 @@ def give_back(
         if own is not None:
             waiting.remove(own)
             fill(call, own.get("call"), _CALL)
-            fill(call["function"], own.get("function"), _FUNCTION)
+            if "function" in call:
+                fill(call["function"], own.get("function"), _FUNCTION)
 
 
 def join_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> Fields:
