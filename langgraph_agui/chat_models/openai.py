@@ -102,12 +102,13 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
     returned_fields: Sequence[str] | None = None
 
     _provider: ClassVar[str] = "openai_compatible"
-    _last_field: str = PrivateAttr(default=KEPT)
-    # The fields of the answer that is streamed; each stream has a copy of the model.
+    # What the server has told, for all calls: its `reasoning_field`.
+    _told: dict[str, str] = PrivateAttr(default_factory=dict)
+    # The fields of the answer that is streamed; each call has a copy of the model.
     _streamed: server_fields.ServerFields = PrivateAttr(default_factory=server_fields.ServerFields)
 
     def _field(self, payload: Mapping[str, Any]) -> tuple[str, str | None]:
-        return self.reasoning_field or self._last_field, None
+        return self.reasoning_field or self._told.get("reasoning_field", KEPT), None
 
     def _get_request_payload(
         self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
@@ -124,6 +125,27 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
                 server_fields.give_back(body, message, model, names)
         return payload
 
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        own = self._for_call(kwargs)
+        return super(ReasoningChatOpenAI, own)._generate(messages, stop, run_manager, **kwargs)
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        own = self._for_call(kwargs)
+        answer = super(ReasoningChatOpenAI, own)._agenerate(messages, stop, run_manager, **kwargs)
+        return await answer
+
     def _stream(
         self,
         messages: list[BaseMessage],
@@ -131,10 +153,9 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        stream = self._for_stream()
-        yield from super(ReasoningChatOpenAI, stream)._stream(messages, stop, run_manager, **kwargs)
-        self._last_field = stream._last_field
-        if (last := stream._last_chunk()) is not None:
+        own = self._for_call(kwargs)
+        yield from super(ReasoningChatOpenAI, own)._stream(messages, stop, run_manager, **kwargs)
+        if (last := own._last_chunk()) is not None:
             if run_manager is not None:
                 run_manager.on_llm_new_token("", chunk=last)
             yield last
@@ -146,23 +167,24 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        stream = self._for_stream()
-        chunks = super(ReasoningChatOpenAI, stream)._astream(messages, stop, run_manager, **kwargs)
+        own = self._for_call(kwargs)
+        chunks = super(ReasoningChatOpenAI, own)._astream(messages, stop, run_manager, **kwargs)
         async for chunk in chunks:
             yield chunk
-        self._last_field = stream._last_field
-        if (last := stream._last_chunk()) is not None:
+        if (last := own._last_chunk()) is not None:
             if run_manager is not None:
                 await run_manager.on_llm_new_token("", chunk=last)
             yield last
 
-    def _for_stream(self) -> "ReasoningChatOpenAI":
-        """Return the model for one stream: its pieces are joined here, because LangChain's sum of
-        chunks glues what does not grow, and leaves apart what has no index.
+    def _for_call(self, kwargs: Mapping[str, Any]) -> "ReasoningChatOpenAI":
+        """Return the model for one call, whose arguments may name another one. The pieces of a
+        stream are joined here, because LangChain's sum of chunks glues what does not grow, and
+        leaves apart what has no index.
         """
-        stream = self.model_copy()
-        stream._streamed = server_fields.ServerFields()
-        return stream
+        own = self.model_copy()
+        own.model_name = kwargs.get("model", self.model_name)
+        own._streamed = server_fields.ServerFields()
+        return own
 
     def _last_chunk(self) -> ChatGenerationChunk | None:
         """Return the chunk with the fields of the streamed answer; None if there are none."""
@@ -217,7 +239,8 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
         for name in _NAMES:
             text = answer.get(name)
             if isinstance(text, str) and text:
-                self._last_field, message.additional_kwargs[KEPT] = name, text
+                self._told["reasoning_field"] = name
+                message.additional_kwargs[KEPT] = text
                 break
 
 

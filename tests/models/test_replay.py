@@ -194,6 +194,26 @@ async def test_groq_gets_no_reasoning_of_another_model(provider_server: Provider
     assert await sent_back(provider_server, "groq", history) == [None, "t2"]
 
 
+async def test_calls_at_the_same_time_agree_on_the_servers_word(
+    provider_server: ProviderServer,
+) -> None:
+    """An answer without reasoning that ends last changes nothing."""
+    thoughtful = turn(Reasoning("Hm."), Text("ok"))
+    provider_server.script("groq", turn(Text("a long answer"), chunk=2), thoughtful, thoughtful)
+    model = models.ReasoningChatOpenAI(
+        model="qwen3.6", base_url=provider_server.url("groq"), api_key=KEY
+    )
+
+    plain = model.astream("hi")
+    await anext(plain)
+    answer = await model.ainvoke("hi")
+    assert [chunk async for chunk in plain]
+    await model.ainvoke([HumanMessage("hi"), answer, HumanMessage("more")])
+
+    (message,) = assistant_messages(provider_server.bodies[-1])
+    assert message["reasoning"] == "Hm."
+
+
 @HOW
 async def test_a_compatible_server_is_heard_and_answered_in_its_own_words(
     stream: bool, provider_server: ProviderServer

@@ -199,6 +199,37 @@ async def test_no_other_model_or_server_gets_them(
         assert "reasoning_details" not in assistant_messages(body)[0]
 
 
+@HOW
+async def test_a_model_that_is_named_at_the_call(
+    stream: bool, provider_server: ProviderServer
+) -> None:
+    provider_server.script("openrouter", TURNS[1], LAST, LAST)
+    model = make(provider_server, "openrouter")
+    bound = model.bind(model="another-model")
+    answer = await ask(bound, [HumanMessage("hi")], stream=stream)
+    history: list[BaseMessage] = [HumanMessage("hi"), answer, HumanMessage("more")]
+
+    await bound.ainvoke(history)
+    await model.ainvoke(history)
+
+    sent = [assistant_messages(body)[0] for body in provider_server.bodies[1:]]
+    assert ["reasoning_details" in message for message in sent] == [True, False]
+
+
+async def test_a_call_without_a_function(provider_server: ProviderServer) -> None:
+    """The package sends such calls as the message has them."""
+    provider_server.script("litellm", TURNS[0], LAST)
+    model = make(provider_server, "litellm")
+    answer = await ask(model.bind_tools([get_weather]), [HumanMessage("hi")], stream=False)
+    custom = {"id": "call_paris", "type": "custom", "custom": {"name": "x", "input": "y"}}
+    kwargs = {**answer.additional_kwargs, "tool_calls": [custom]}
+
+    await model.ainvoke([HumanMessage("hi"), AIMessage("", additional_kwargs=kwargs)])
+
+    (call,) = assistant_messages(provider_server.bodies[-1])[0]["tool_calls"]
+    assert (call["id"], "function" in call) == ("call_paris", False)
+
+
 @pytest.mark.parametrize(
     ("options", "wanted"),
     [
