@@ -43,7 +43,8 @@ from langgraph_agui.messages.providers import is_whole, shows_reasoning
 from langgraph_agui.messages.redaction import hides_reasoning, warn_reasoning_dropped
 from langgraph_agui.messages.server_tools import RUN_BY_PROVIDER, server_call_id
 from langgraph_agui.messages.think_tags import TAGGED, TagSplitter
-from langgraph_agui.messages.transformers import MessageBlocks, warn_refused
+from langgraph_agui.messages.transformed_blocks import TransformedBlocks
+from langgraph_agui.messages.transformers import warn_refused
 from langgraph_agui.protocol.json import canonical_json
 
 logger = run_logger(__name__)
@@ -156,7 +157,7 @@ class AssistantTurn:
         self._taken = taken
         self._values = values or EncryptedValueCodec()
         self.transformers = self._values.transformers
-        self.transformed: MessageBlocks | None = None
+        self.transformed: TransformedBlocks | None = None
         options = self._values.options
         self._shows, self._shows_all = (
             shows_reasoning(options, self.provider),
@@ -481,7 +482,7 @@ class AssistantTurn:
         options = self._values.options
         if not self._values.emits or (options.seal is None and self._hidden != NOTHING):
             return None  # hidden words look like words that a client has made up
-        if self.transformers is not None and self.transformers.change(message):
+        if self.transformers is not None and self.transformers.changes(message):
             return None
         if options.seal is None and hides_reasoning(message, options):
             warn_reasoning_dropped()
@@ -500,7 +501,7 @@ class AssistantTurn:
             )
             count_dropped("opaque_value")
             return None
-        if self.transformers is not None and not self.transformers.leave(envelope):
+        if self.transformers is not None and not self.transformers.leaves(envelope):
             return None
         if envelope is None and self._has_envelope:
             # A node has changed the message and changed it back.

@@ -8,7 +8,8 @@ from uuid import UUID, uuid4
 from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 from langgraph_agui.messages.hidden import NOTHING, Hidden
 from langgraph_agui.messages.to_agui import SUMMARIZATION
-from langgraph_agui.messages.transformers import MessageBlocks, Transformers
+from langgraph_agui.messages.transformed_blocks import TransformedBlocks
+from langgraph_agui.messages.transformers import Transformers
 from langgraph_agui.translate.streaming_message import StreamingMessage
 from langgraph_agui.translate.subagents import SubagentRun
 
@@ -47,7 +48,7 @@ class ModelCall:
     source: MessageSource = AGENT
     live: StreamingMessage | None = None
     transformers: Transformers | None = None
-    transformed: MessageBlocks | None = None
+    transformed: TransformedBlocks | None = None
     best_id: str | None = None
     may_improve: bool = True
 
