@@ -57,6 +57,7 @@ class TransformedBlocks:
         self._pass = send
         self._output = output
         self._open: dict[_Key, _Block] = {}
+        self._results: list[BlockDelta] = []
         self._last_call: object = None
         self._count = 0
         self._refused = False
@@ -67,8 +68,14 @@ class TransformedBlocks:
         return shown is not None and shown.get("role") == "ai"
 
     def feed(self, deltas: Iterable[BlockDelta]) -> Iterator[BlockDelta]:
-        """Return the parts that may be shown now. Arguments wait until they are complete."""
+        """Return the parts that may be shown now. Arguments wait until they are complete, and
+        results until the calls have ended.
+        """
         for delta in deltas:
+            if delta.kind == "server_result":
+                yield from self._end_texts()
+                self._results.append(delta)
+                continue
             key = self._key(delta)
             if (block := self._open.get(key)) is not None and block.ends_with(delta):
                 yield from self._end(key)
@@ -80,8 +87,6 @@ class TransformedBlocks:
             if delta.kind in CALLS:
                 if delta.id or delta.name:
                     yield delta._replace(text="")
-            elif delta.kind == "server_result":
-                pass  # it waits for the end of its call
             elif not delta.text:
                 yield block.first._replace(text="")
             elif text := self._passing(block, delta):
@@ -91,17 +96,22 @@ class TransformedBlocks:
         """Return the rest, when the message has ended."""
         for key in [*self._open]:
             yield from self._end(key)
+        for result in self._results:
+            # LangChain's stream has these results in a form that no transformer of it changes.
+            output = self._output(str(result.id), result.text)
+            yield result._replace(text=output if isinstance(output, str) else "")
         self._send({"event": "message-finish"})
 
     def break_off(self) -> None:
         """Forget the rest: the model has not come to the end, so nobody can judge it."""
         self._open.clear()
+        self._results.clear()
         with suppress(Exception):  # the run ends anyway, or the model is called again
             self._send({"event": "error", "message": "The model has not come to the end."})
 
     def _key(self, delta: BlockDelta) -> _Key:
         if delta.kind not in CALLS:
-            return delta.kind, delta.id if delta.kind == "server_result" else delta.key
+            return delta.kind, delta.key
         if delta.key is not None or delta.id is not None:
             self._last_call = delta.id if delta.key is None else delta.key
         return delta.kind, self._last_call
@@ -109,10 +119,7 @@ class TransformedBlocks:
     def _begin(self, key: _Key, delta: BlockDelta) -> None:
         block = self._open[key] = _Block(self._count, delta)
         self._count += 1
-        if delta.kind != "server_result":
-            self._send(
-                {"event": "content-block-start", "index": block.index, "content": _start(delta)}
-            )
+        self._send({"event": "content-block-start", "index": block.index, "content": _start(delta)})
 
     def _passing(self, block: _Block, delta: BlockDelta) -> str:
         """Return the part of a text that may be shown now."""
@@ -126,17 +133,12 @@ class TransformedBlocks:
         """End the blocks that the client will see closed: what they hold back belongs before what
         follows.
         """
-        for key in [key for key in self._open if key[0] in ("text", "reasoning")]:
+        for key in [key for key in self._open if key[0] not in CALLS]:
             yield from self._end(key)
 
     def _end(self, key: _Key) -> Iterator[BlockDelta]:
         block = self._open.pop(key)
         text = "".join(block.sent)
-        if block.first.kind == "server_result":
-            # LangChain's stream has these results in a form that no transformer of it changes.
-            output = self._output(str(block.first.id), text)
-            yield block.first._replace(text=output if isinstance(output, str) else "")
-            return
         event = {"event": "content-block-finish", "index": block.index}
         shown = self._send({**event, "content": _finished(block.first, text)})
         final = _text_in(shown["content"], text) if shown is not None else ""
