@@ -48,8 +48,15 @@ def maker_of(metadata: Mapping[str, object]) -> str | None:
     return provider if isinstance(provider, str) else None
 
 
-# Where packages keep why a model has ended, and the values that say that a limit has cut the text.
+# Where packages keep why a model has ended. The values say that it has ended its text itself, or
+# that a limit has cut the text; all others, that somebody else has (a filter, a client).
 END_REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
+_ENDED = frozenset(
+    (
+        *("stop", "stop_sequence", "end_turn", "eos_token", "complete"),
+        *("tool_calls", "tool_use", "function_call"),
+    )
+)
 _CUT = frozenset({"length", "max_tokens", "model_length", "model_context_window_exceeded"})
 
 
@@ -66,8 +73,10 @@ def was_cut(metadata: Mapping[str, object]) -> bool:
 
 
 def is_whole(metadata: Mapping[str, object], options: ReasoningOptions) -> bool:
-    """Return whether the model has ended its text itself. Where nothing tells, hidden reasoning may
-    have been cut, and is not shown as an answer.
+    """Return whether the model has ended its text itself. Unless clients see all reasoning, the
+    metadata must say so: hidden reasoning that was cut is no answer.
     """
-    known = bool(end_of(metadata)) or options.visibility == "full"
-    return known and not was_cut(metadata)
+    if options.visibility == "full":
+        return not was_cut(metadata)
+    reasons = {reason.lower() for reason in end_of(metadata).values()}
+    return bool(reasons) and reasons <= _ENDED

@@ -251,7 +251,17 @@ async def test_a_cut_thought_comes_back_without_a_seal(whole: bool) -> None:
 
 
 @whole
-@pytest.mark.parametrize(("reason", "said"), [("stop", [f"t:{WORDS}"]), ("length", []), (None, [])])
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("stop", [f"t:{WORDS}"]),
+        ("tool_calls", [f"t:{WORDS}"]),
+        ("length", []),
+        ("content_filter", []),
+        ("abort", []),
+        (None, []),
+    ],
+)
 async def test_where_reasoning_is_hidden_the_model_must_have_ended(
     reason: str | None, said: list[str], whole: bool
 ) -> None:
