@@ -24,6 +24,7 @@ from langgraph_agui.messages.blocks import (
     BlockKind,
     read_blocks,
 )
+from langgraph_agui.messages.citations import CITATIONS, read_citations
 from langgraph_agui.messages.content import FAILED_WITHOUT_TEXT, free_call_id
 from langgraph_agui.messages.encrypted_values import (
     AGENT,
@@ -38,7 +39,7 @@ from langgraph_agui.messages.envelope import (
     visible_text,
 )
 from langgraph_agui.messages.hidden import NOTHING, Hidden, hidden_in
-from langgraph_agui.messages.made import CITATIONS, made_media, read_citations
+from langgraph_agui.messages.made import made_media
 from langgraph_agui.messages.providers import is_whole, shows_reasoning
 from langgraph_agui.messages.redaction import hides_reasoning, warn_reasoning_dropped
 from langgraph_agui.messages.server_tools import RUN_BY_PROVIDER, server_call_id

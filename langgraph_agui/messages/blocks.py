@@ -5,7 +5,7 @@ Any `BaseMessage` enters, in the shape of its provider's package: standard v1 bl
 DeepSeek `additional_kwargs`. `BlockDelta`s leave, in the order of the message. Chunks and whole
 messages go through the same reader, so it does not matter how a message was cut.
 
-Media and citations are read from the finished message (`made.py`).
+Media and citations are read from the finished message (`made.py`, `citations.py`).
 """
 
 from collections.abc import Hashable, Mapping, Sequence

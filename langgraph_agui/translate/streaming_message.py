@@ -15,9 +15,10 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from langgraph_agui.messages.assistant_turn import AssistantTurn, Block
 from langgraph_agui.messages.blocks import CALLS, BlockDelta
+from langgraph_agui.messages.citations import CITATIONS
 from langgraph_agui.messages.conversation import Conversation, Record
 from langgraph_agui.messages.encrypted_values import MessageSource
-from langgraph_agui.messages.made import CITATIONS, activity_event, emptied
+from langgraph_agui.messages.made import activity_event, emptied
 from langgraph_agui.readers.sinks import Sink
 from langgraph_agui.translate.subagents import subagent_sink
 
