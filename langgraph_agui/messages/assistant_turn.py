@@ -160,10 +160,8 @@ class AssistantTurn:
         self.transformers = self._values.transformers
         self.transformed: TransformedBlocks | None = None
         options = self._values.options
-        self._shows, self._shows_all = (
-            shows_reasoning(options, self.provider),
-            options.visibility == "full",
-        )
+        self._shows = shows_reasoning(options, self.provider)
+        self._shows_all = options.visibility == "full"
         about = {"provider": provider, "model": model} if options.metadata else {}
         self._metadata = {
             key: value for key, value in about.items() if isinstance(value, str) and value
@@ -271,8 +269,8 @@ class AssistantTurn:
     def _is_hidden_call(self, delta: BlockDelta) -> bool:
         if self._hidden.shown_tools == ():
             return True
-        if (call := delta.id if delta.key is None else delta.key) is not None:
-            self._last_call = call
+        if delta.call is not None:
+            self._last_call = delta.call
         if delta.name is not None and self._hidden.hides_call(delta.name):
             self._hidden_calls.add(self._last_call)
         return self._last_call in self._hidden_calls
@@ -314,9 +312,9 @@ class AssistantTurn:
     def block(self, delta: BlockDelta) -> Block:
         """Return the block that `delta` belongs to, a new one at the end if it begins one."""
         current = self._current
-        unnamed = delta.id is None and delta.name is None
         if (
-            unnamed
+            delta.id is None
+            and delta.name is None
             and current is not None
             and current.kind == delta.kind
             and current.key == delta.key
@@ -325,7 +323,7 @@ class AssistantTurn:
         if delta.kind == "server_result" and (call := self._server_call(delta.id)) is not None:
             self._current = self._begin_result(call, failed=delta.failed)
             return self._current
-        key = delta.id if delta.key is None and delta.kind in CALLS else delta.key
+        key = delta.call if delta.kind in CALLS else delta.key
         block = self._known(delta, key) or self._begin(delta, key)
         if block.provider_id is None and delta.id is not None:
             block.provider_id = delta.id
@@ -339,11 +337,8 @@ class AssistantTurn:
     def _known(self, delta: BlockDelta, key: Hashable) -> Block | None:
         if key is None and delta.kind != "text" and delta.id is None:
             # No index and no id: the current block goes on.
-            return (
-                self._current
-                if self._current is not None and self._current.kind == delta.kind
-                else None
-            )
+            current = self._current
+            return current if current is not None and current.kind == delta.kind else None
         block = self._by_key.get((delta.kind, key))
         if block is not None and delta.id is not None and block.provider_id not in (None, delta.id):
             return None  # the same index under another id is another block
@@ -354,14 +349,13 @@ class AssistantTurn:
             # A further summary part: the first one has the id of the provider's block.
             first = self._by_key.get((delta.kind, (key[0], 0)))
             delta = delta._replace(id=first.provider_id if first is not None else None)
-        owner = self.source.visible_id
         block = Block(
             delta.kind,
             self._public_id(delta),
             key,
             delta.id,
             delta.name,
-            subagent_run_id=owner,
+            subagent_run_id=self.source.visible_id,
         )
         if delta.kind == "reasoning":
             # Reasoning in kwargs, or between tags in a text, is not a provider's summary.

@@ -41,6 +41,11 @@ class BlockDelta(NamedTuple):
     name: str | None = None
     failed: bool = False
 
+    @property
+    def call(self) -> Hashable:
+        """What distinguishes a call within a message; None means the last call."""
+        return self.id if self.key is None else self.key
+
 
 CALL_BLOCKS = frozenset(
     {

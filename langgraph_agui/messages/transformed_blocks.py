@@ -112,8 +112,8 @@ class TransformedBlocks:
     def _key(self, delta: BlockDelta) -> _Key:
         if delta.kind not in CALLS:
             return delta.kind, delta.key
-        if delta.key is not None or delta.id is not None:
-            self._last_call = delta.id if delta.key is None else delta.key
+        if delta.call is not None:
+            self._last_call = delta.call
         return delta.kind, self._last_call
 
     def _begin(self, key: _Key, delta: BlockDelta) -> None:

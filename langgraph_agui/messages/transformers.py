@@ -275,6 +275,6 @@ def _texts(deltas: Iterable[BlockDelta]) -> dict[object, str]:
     """Return the texts of blocks."""
     texts: dict[object, str] = {}
     for delta in deltas:
-        key = delta.kind, delta.id if delta.key is None else delta.key
+        key = delta.kind, delta.call
         texts[key] = texts.get(key, "") + delta.text
     return texts
