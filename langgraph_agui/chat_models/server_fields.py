@@ -186,6 +186,7 @@ def _continues(entry: object, known: object, *, is_last: bool) -> bool:
 
 
 def _agree(one: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool:
+    """Whether two entries may be the same one: both have the same value, or one has none."""
     values = one.get(key), other.get(key)
     return None in values or "" in values or values[0] == values[1]
 

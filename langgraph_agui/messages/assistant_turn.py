@@ -124,7 +124,7 @@ class AssistantTurn:
         value_holder: The block whose message has that value: the last reasoning, because some
             clients keep the values of reasoning messages only. None is the assistant message.
         transformers: The stream transformers of the graph that the message is from.
-        transformed: Its way through them, if it arrives in pieces.
+        transformed: Its blocks on their way through them, if it arrives in pieces.
     """
 
     def __init__(
@@ -424,9 +424,9 @@ class AssistantTurn:
         return [block for block in self.blocks if block.kind == kind]
 
     def finish(self, message: AIMessage) -> None:
-        """Take what the finished message has besides blocks: media, citations, `encrypted`.
+        """Take citations, media and the encrypted value from the finished message.
 
-        A message that a node has changed may be finished once more. What it has shown stays.
+        A message that a node has changed may be finished once more. All that it has shown stays.
         """
         if not self._hidden.text:
             found = read_citations(message, self.text_of("text"))

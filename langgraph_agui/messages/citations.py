@@ -24,8 +24,8 @@ CITATIONS: Final = "citations"
 def read_citations(message: AIMessage, text: str) -> list[dict[str, object]]:
     """Return the sources that a message cites, in order.
 
-    Each has what the provider tells of `url`, `title`, `fileId` and `citedText` (words of the
-    source). `startIndex` and `endIndex` are the place in `text`, in code points, if it is known.
+    Each has `url`, `title`, `fileId` and `citedText` (words of the source), as far as the provider
+    tells them. `startIndex` and `endIndex` are the place in `text`, in code points, if it is known.
 
     Args:
         message: The message.
@@ -60,8 +60,8 @@ def _words(block: ContentBlock) -> str | None:
 
 
 def _translated(translate: Callable[[], Sequence[object]]) -> Sequence[ContentBlock]:
-    """Return what a translator of langchain-core returns; nothing if it raises. It may raise any
-    error on what it does not expect.
+    """Return the result of a translator of langchain-core; nothing if it raises. It may raise any
+    error on data that it does not expect.
     """
     try:
         return cast("Sequence[ContentBlock]", translate())

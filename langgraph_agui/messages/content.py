@@ -49,11 +49,11 @@ Source: TypeAlias = agui.DataSource | agui.UrlSource | agui.FileSource
 # Where a remote agent's message keeps the agent's ids and opaque values: in `additional_kwargs`.
 REMOTE_KWARG: Final = "agui"
 
-# Where a user's message keeps what `image_url` blocks have no place for, an entry for each of them:
-# in `additional_kwargs`. Packages send every key of such a block to the provider.
+# Where a user's message keeps the fields that its `image_url` blocks have no place for: in
+# `additional_kwargs`, an entry for each block. Packages send all keys of a block to the provider.
 IMAGES_KWARG: Final = "agui_images"
 
-# What standard blocks of images hold and `image_url` blocks do not.
+# Fields of standard blocks of images that `image_url` blocks lack, with data and with an address.
 _BESIDE_DATA: Final = ("id", "extras")
 _BESIDE_URL: Final = (*_BESIDE_DATA, "mime_type")
 

@@ -30,7 +30,7 @@ _MEDIA_BLOCKS: Final = frozenset(
     {"image", "image_url", "audio", "input_audio", "video", "file", "media", "document"}
 )
 
-# What OpenAI tells of a picture that it has made.
+# Facts that OpenAI tells about a picture that it has made.
 _ABOUT_PICTURE: Final = (
     "status",
     "background",
@@ -143,7 +143,7 @@ def _in_block(block: ContentBlock) -> Iterator[ContentBlock]:
 
 
 def _outputs(block: ContentBlock) -> Sequence[object]:
-    """Return what code has put out, or the annotations of a text, which may name its files."""
+    """Return the output of code, or the annotations of a text: both may name files."""
     match block:
         case (
             {"type": "code_interpreter_call", "outputs": list(outputs)}

@@ -52,10 +52,16 @@ def maker_of(metadata: Mapping[str, object]) -> str | None:
 # that a limit has cut the text; all others, that somebody else has (a filter, a client).
 END_REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 _ENDED = frozenset(
-    (
-        *("stop", "stop_sequence", "end_turn", "eos_token", "complete"),
-        *("tool_calls", "tool_use", "function_call"),
-    )
+    {
+        "stop",
+        "stop_sequence",
+        "end_turn",
+        "eos_token",
+        "complete",
+        "tool_calls",
+        "tool_use",
+        "function_call",
+    }
 )
 _CUT = frozenset({"length", "max_tokens", "model_length", "model_context_window_exceeded"})
 

@@ -18,7 +18,7 @@ from langgraph_agui.protocol.json import clean_text, dump_json
 # Metadata of the calls and results in the client's messages.
 RUN_BY_PROVIDER: Final[Mapping[str, object]] = {"runBy": "provider"}
 
-# What an id of the client has between the id of the message and the provider's own.
+# Stands in the client's id of a call, between the id of the message and the provider's own.
 _MARK: Final = ":provider-run:"
 
 # The most characters of a result that a client gets: it sends them back with each request.
@@ -62,7 +62,7 @@ def read_server_tool(block: ContentBlock) -> Sequence[ServerBlock]:
     return ()
 
 
-# -- what packages give --------------------------------------------------------------------------
+# -- blocks of packages --------------------------------------------------------------------------
 
 
 def _standard_call(block: ContentBlock) -> Sequence[ServerBlock]:
@@ -195,7 +195,7 @@ def _readable(output: object) -> object:
     return output
 
 
-# -- what clients hold ---------------------------------------------------------------------------
+# -- messages of clients -------------------------------------------------------------------------
 
 
 def server_call_id(message_id: str, own_id: str) -> str:

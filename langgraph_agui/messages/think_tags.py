@@ -34,8 +34,8 @@ class TagSplitter:
         self._tags = tags
         self._opening, self._closing = tags.opening, tags.closing
         self._buffer = ""
-        # The text that may be all answer; None if a closing tag has come.
-        self._unclosed: list[str] | None = [] if tags.opened else None
+        # The text so far while it may be all answer; None if a closing tag has come.
+        self._so_far: list[str] | None = [] if tags.opened else None
         self._reasoning = tags.opened
         self._stretch = 0
         # Whether whitespace that comes next belongs to the tag before it, or may stand before the
@@ -45,7 +45,7 @@ class TagSplitter:
     @property
     def unclosed(self) -> bool:
         """Whether the template has opened reasoning, and no tag has come since."""
-        return self._unclosed is not None and not self.in_text("".join(self._unclosed))
+        return self._so_far is not None and not self.in_text("".join(self._so_far))
 
     def in_text(self, text: str) -> bool:
         """Whether `text` contains one of the tags."""
@@ -64,8 +64,8 @@ class TagSplitter:
         The splitter buffers a possible beginning of a tag, and whitespace that may belong to
         one.
         """
-        if self._unclosed is not None:
-            self._unclosed.append(text)
+        if self._so_far is not None:
+            self._so_far.append(text)
         text = self._buffer + text
         deltas: list[BlockDelta] = []
         start = 0
@@ -79,7 +79,7 @@ class TagSplitter:
                 break
             deltas += self._deltas(self._words(text[start:end]))
             start = end + len(tag)
-            self._unclosed = None
+            self._so_far = None
             self._reasoning, self._after_tag, self._leading = not self._reasoning, True, False
             self._stretch += 1
         sizes = range(min(len(tag) - 1, len(text) - start), 0, -1)
@@ -92,13 +92,13 @@ class TagSplitter:
         """Return the rest, now that the message is over: at most one delta.
 
         Args:
-            is_whole: Whether the model has ended the text itself. If not, a closing tag may have
-                been to come.
+            is_whole: Whether the model has ended the text itself. If not, its closing tag may have
+                been cut off.
         """
         rest, self._buffer = self._buffer, ""
         if is_whole and self.unclosed:
-            rest, self._reasoning = "".join(self._unclosed or ()), False
-        self._unclosed = None
+            rest, self._reasoning = "".join(self._so_far or ()), False
+        self._so_far = None
         return self._deltas(rest.rstrip() if self._reasoning else rest)
 
     def _words(self, text: str) -> str:

@@ -97,7 +97,7 @@ def langchain_messages_to_agui(
 
 
 def history_as_agui(messages: Iterable[BaseMessage], values: EncryptedValueCodec) -> list[Message]:
-    """Return the same; `values` encodes the opaque values."""
+    """Return LangChain messages as AG-UI messages, with opaque values that `values` encodes."""
     conversation = Conversation()
     for message in cast(
         "Iterable[object]", messages if isinstance(messages, Iterable) else [messages]
@@ -299,10 +299,11 @@ def _unseen_fields(
         sealed: Whether nobody but the server can read the fields.
     """
     content, kwargs = as_content(message.content), message.additional_kwargs
+    shown_content, shown_kwargs = shown
     fields: dict[str, object] = {}
-    has_images = not sealed or same(shown[1].get(IMAGES_KWARG), kwargs.get(IMAGES_KWARG))
-    is_shown = has_images and same(shown[0], content)
-    if not is_shown and (sealed or _same_words(content, shown[0])):
+    same_images = same(shown_kwargs.get(IMAGES_KWARG), kwargs.get(IMAGES_KWARG))
+    is_shown = same(shown_content, content) and (same_images or not sealed)
+    if not is_shown and (sealed or _same_words(content, shown_content)):
         fields["content"] = content
     if not sealed:
         kwargs = _of_remote(kwargs)

@@ -42,8 +42,8 @@ def changing(factories: Iterable[Factory], *, here: bool) -> list[Factory]:
 
     Args:
         factories: All of them.
-        here: Whether to return those that can run here, or those that cannot: they await something
-            for each event.
+        here: True for those that can run here, False for those that cannot, because they await
+            something for each event.
     """
     made = [(factory, factory(())) for factory in factories]
     return [
@@ -137,8 +137,9 @@ class Transformers:
 
         Args:
             method: The stream mode that has such data.
-            data: They may be changed in place, as by LangGraph.
-            namespace: Of the graph that they are from; by default, of that of the transformers.
+            data: The data. Transformers may change them in place, as in LangGraph.
+            namespace: The namespace of the graph that they are from; by default, that of the
+                transformers.
 
         Raises:
             Exception: A transformer wants no more to be seen of the run.
@@ -169,10 +170,10 @@ class Transformers:
     def message(
         self, metadata: Mapping[str, Any], namespace: Scope | None = None
     ) -> TransformedBlocks:
-        """Return the way of a message that arrives in pieces.
+        """Return the blocks of a message that arrives in pieces, on their way.
 
         Args:
-            metadata: Of its model call.
+            metadata: The metadata of its model call.
             namespace: As for `send`.
         """
 
