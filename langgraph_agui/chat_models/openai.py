@@ -3,7 +3,7 @@ base class.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Literal
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import LanguageModelInput
@@ -17,8 +17,6 @@ from langgraph_agui.chat_models import server_fields
 from langgraph_agui.chat_models.reasoning_support import host_of, is_openai
 from langgraph_agui.chat_models.replay import KEPT, Replay, chosen, give_back
 from langgraph_agui.messages.blocks import SERVER_FIELDS
-
-_NAMES: Final = ("reasoning", "reasoning_content")
 
 
 class ReplayingChatOpenAI(BaseChatOpenAI):
@@ -236,7 +234,7 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
 
     def _keep(self, message: BaseMessage, answer: Mapping[str, Any]) -> None:
         message.response_metadata["model_provider"] = self._provider
-        for name in _NAMES:
+        for name in server_fields.REASONING:
             text = answer.get(name)
             if isinstance(text, str) and text:
                 self._told["reasoning_field"] = name

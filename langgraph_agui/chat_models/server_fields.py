@@ -17,7 +17,10 @@ from langchain_core.messages import BaseMessage
 
 from langgraph_agui.messages.blocks import SERVER_FIELDS
 
-# Fields of OpenAI's API, and those that langchain-openai and our classes read themselves.
+# The names that compatible servers have for a message's reasoning, which our class reads itself.
+REASONING: Final = ("reasoning", "reasoning_content")
+
+# Fields of OpenAI's API, and those that langchain-openai and our class read themselves.
 _MESSAGE: Final = frozenset(
     {
         "audio",
@@ -26,8 +29,7 @@ _MESSAGE: Final = frozenset(
         "id",
         "name",
         "parsed",
-        "reasoning",
-        "reasoning_content",
+        *REASONING,
         "refusal",
         "role",
         "tool_calls",

@@ -358,9 +358,10 @@ def user_or_tool_message(
         answers = message.tool_call_id if isinstance(message, agui.ToolMessage) else None
         held = fields_in(envelope, _visible_text(message.content, answers))
         if not sealed:
-            if "additional_kwargs" in held:  # older releases have sent all of it
+            # Older releases have sent all kwargs, and images as standard blocks.
+            if "additional_kwargs" in held:
                 held["additional_kwargs"] = _of_remote(held["additional_kwargs"])
-            if isinstance(held.get("content"), list) and not of_tool:  # and images as others
+            if isinstance(held.get("content"), list) and not of_tool:
                 held["content"] = as_image_urls(held["content"])
             names = (name, None) if of_tool else (name,)
             if not (

@@ -6,7 +6,10 @@ const SHOWN = /^data:(image|audio|video)\/[\w.+-]+;base64,[A-Za-z0-9+/=\s]*$/;
 const BASE64 = /^[A-Za-z0-9+/=\s]+$/;
 const LINK = /^https?:/i;
 
-/** Return {kind, url, name} of a part of AG-UI, LangChain or a provider; nothing if it is no medium. */
+/**
+ * Return {kind, url, name, file} of a part of AG-UI, LangChain or a provider; nothing if it is no medium. `file` is the
+ * data of a document.
+ */
 export function mediaOf(part) {
   if (typeof part !== "object" || part === null) return undefined;
   const kind = /^(?:input_)?(image|audio|video|document|file)(?:_url)?$/.exec(part.type)?.[1];
