@@ -56,6 +56,14 @@ def graph_of(namespace: str) -> str:
     return namespace.rpartition("|")[0]
 
 
+def graph_around(namespace: str) -> str:
+    """Return the namespace of the graph whose task runs the graph at `namespace`; "" for the root
+    graph. LangGraph numbers the graphs that one task runs, all but the first.
+    """
+    task, _, number = namespace.rpartition("|")
+    return graph_of(task if number.isdigit() else namespace)
+
+
 def subagent_run_id(namespace: Sequence[str]) -> str | None:
     """Return the `subagentRunId` of the graph at `namespace`; None for the root graph.
 

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.stream import StreamTransformer
 
+from langgraph_agui.kernel.configs import graph_around
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.blocks import BlockDelta, read_blocks
 from langgraph_agui.messages.transformed_blocks import TransformedBlocks
@@ -91,21 +92,25 @@ class RunTransformers:
         self._inner: dict[str, Transformers | None] = {"": self.root}
 
     def of_graph(self, namespace: str, name: str | None) -> "Transformers | None":
-        """Return the transformers of the graph at a namespace, and of the root graph, if there are
-        any.
+        """Return the transformers of the graph at a namespace, and of all graphs around it, if
+        there are any.
 
         Args:
             namespace: The checkpoint namespace of the graph.
             name: The name of the graph, if it is a subagent.
         """
+        if namespace not in self._inner:
+            self._inner[namespace] = self._new(namespace, name)
+        return self._inner[namespace]
+
+    def _new(self, namespace: str, name: str | None) -> "Transformers | None":
         if self._find is None:
             return None
-        if namespace not in self._inner:
-            scope = namespace.split("|")
-            own = self._find(scope, name)
-            inner = Transformers(own, self._failed, scope, around=self.root) if own else self.root
-            self._inner[namespace] = inner
-        return self._inner[namespace]
+        scope = namespace.split("|")
+        outer = graph_around(namespace)
+        around = self._inner[outer] if outer in self._inner else self._new(outer, None)
+        own = self._find(scope, name)
+        return Transformers(own, self._failed, scope, around) if own else around
 
 
 class Transformers:
@@ -115,7 +120,7 @@ class Transformers:
         factories: They make the transformers.
         failed: Receives an exception of a transformer.
         scope: The namespace of the graph.
-        around: The transformers of the root graph, if this is another one. They come last.
+        around: The transformers of the graphs around it. They come last.
     """
 
     def __init__(

@@ -463,6 +463,27 @@ async def test_a_subagent(own: bool) -> None:
     assert recorded.of("SUBAGENT_STARTED")
 
 
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize("runs", [1, 2])
+async def test_a_subagent_of_a_subagent(runs: int, streams: bool) -> None:
+    """The transformers of each agent around it hide what it says."""
+    speaks = Scripted(["I am ", CANARY], disable_streaming=not streams)
+    inner = create_agent(speaks, [], name="inner")
+
+    @tool
+    async def ask_inner() -> str:
+        """Ask."""
+        for _ in range(runs):
+            await inner.ainvoke({"messages": [("user", "Who?")]})
+        return "Done"
+
+    asks = Scripted([call("ask_inner", "c2")], ["Done."])
+    middle = create_agent(asks, [ask_inner], middleware=[pii()], name="middle")
+    model = Scripted([call("ask", "c1", task="Who?")], ["Thanks."])
+    recorded = await checked(agent_of(model, tools=[delegating(middle, "ask")]))
+    assert said(recorded).count("I am [REDACTED_WORD]") == runs
+
+
 @pytest.mark.parametrize("shares", [True, False])
 async def test_an_agent_that_is_a_node(shares: bool) -> None:
     inner = create_agent(Scripted(["I am ", CANARY]), [], middleware=[pii()], name="helper")
