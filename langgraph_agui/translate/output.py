@@ -13,7 +13,8 @@ from ag_ui import core as agui
 from langchain_core.messages import BaseMessage
 
 from langgraph_agui.compat.outputs import ShownByEvent, read_event
-from langgraph_agui.messages.transformers import WITHHELD, Transformers
+from langgraph_agui.kernel.configs import graph_of
+from langgraph_agui.messages.transformers import WITHHELD, RunTransformers, Transformers
 from langgraph_agui.nodes import AGENT_OUTPUT, activity_in, emission_of, result_in
 from langgraph_agui.protocol.wire import wire_fields
 from langgraph_agui.readers.sinks import Sink
@@ -42,7 +43,7 @@ class CustomOutput:
         state: Receives the state that nodes write to the custom stream.
         subagents: Decides how the client sees subagents.
         redact: Removes reasoning that the client must not see.
-        transformers: The graph's stream transformers, if it has any.
+        transformers: The stream transformers of all graphs.
         result: The result of the run, if there is one besides messages.
     """
 
@@ -51,7 +52,7 @@ class CustomOutput:
     state: StateView
     subagents: SubagentTracker
     redact: Callable[[object], object]
-    transformers: Transformers | None = None
+    transformers: RunTransformers
     result: object = None
     # The first event of each tool that has written output, by call id, and the tools that run.
     _tools: dict[str, agui.ActivitySnapshotEvent] = field(default_factory=dict)
@@ -59,12 +60,17 @@ class CustomOutput:
 
     def set_result(self, value: object) -> None:
         """Make `value`, which no message holds, the result of the run."""
-        value = self._passing("values", value)
+        root = self.transformers.root
+        value = value if root is None else root.send("values", value)
         self.result = None if value is WITHHELD else self.redact(value)
 
-    def _passing(self, method: str, value: object) -> object:
-        """Return data of a stream mode as transformers let clients see them, or `WITHHELD`."""
-        return value if self.transformers is None else self.transformers.send(method, value)
+    def _transformers(self, namespace: str, subagent: SubagentRun | None) -> Transformers | None:
+        return self.transformers.of_graph(namespace, subagent.name if subagent else None)
+
+    def _passing(self, value: object, namespace: str, subagent: SubagentRun | None) -> object:
+        """Return custom data as transformers let clients see them, or `WITHHELD`."""
+        transformers = self._transformers(namespace, subagent)
+        return value if transformers is None else transformers.send("custom", value)
 
     def emit_summary(self, activity_id: str) -> None:
         """Emit an activity that stands for earlier messages."""
@@ -82,7 +88,12 @@ class CustomOutput:
         self._running.discard(public)
 
     def emit_tool_output(
-        self, call_id: str, tool: str, delta: object, subagent: SubagentRun | None = None
+        self,
+        call_id: str,
+        tool: str,
+        delta: object,
+        subagent: SubagentRun | None = None,
+        namespace: str = "",
     ) -> None:
         """Emit a part of a tool's output. It may come after the tool's end, from work that the tool
         left running.
@@ -92,8 +103,8 @@ class CustomOutput:
         """
         if self.subagents.hides(subagent):
             return
-        if self.transformers is not None:
-            delta = self.transformers.output(call_id, delta)
+        if (transformers := self._transformers(namespace, subagent)) is not None:
+            delta = transformers.output(call_id, delta)
             if delta is WITHHELD or delta == "":
                 return
         public, delta = self._public_call_id(call_id, subagent), self.redact(delta)
@@ -115,11 +126,17 @@ class CustomOutput:
         self.sink.event(self._tools[public])
 
     def end_tool(
-        self, call_id: str, subagent: SubagentRun | None = None, *, failed: bool = False
+        self,
+        call_id: str,
+        subagent: SubagentRun | None = None,
+        namespace: str = "",
+        *,
+        failed: bool = False,
     ) -> None:
         """A tool has ended its work on a call."""
-        if failed and self.transformers is not None:
-            self.transformers.fail_tool(call_id)
+        transformers = self._transformers(namespace, subagent)
+        if failed and transformers is not None:
+            transformers.fail_tool(call_id)
         self._end_tool(self._public_call_id(call_id, subagent), "failed" if failed else "done")
 
     def close(self) -> None:
@@ -147,11 +164,13 @@ class CustomOutput:
     def _public_call_id(self, call_id: str, subagent: SubagentRun | None) -> str:
         return self.subagents.call_id(subagent, call_id)
 
-    def emit_written(self, value: object, subagent: SubagentRun | None = None) -> None:
-        """Emit a part of the custom stream: a result, an activity, state, or a
-        custom event.
+    def emit_written(
+        self, value: object, subagent: SubagentRun | None = None, namespace: str = ""
+    ) -> None:
+        """Emit a part of the custom stream of the graph at a namespace: a result, an activity,
+        state, or a custom event.
         """
-        value = self._passing("custom", value)
+        value = self._passing(value, namespace, subagent)
         if self.subagents.hides(subagent) or value is WITHHELD:
             return
         subagent_run_id = self.subagents.announce(subagent)
@@ -177,7 +196,7 @@ class CustomOutput:
             subagent: The subagent that it is from.
             namespace: The checkpoint namespace of its task.
         """
-        value = self._passing("custom", value)
+        value = self._passing(value, graph_of(namespace), subagent)
         if value is WITHHELD:
             return lambda: None
         name, value, shown = read_event(name, value)

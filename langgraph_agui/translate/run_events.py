@@ -168,7 +168,7 @@ class RunEvents:
         self.steps = Steps(sink, self.usage, shows_middleware=shows_middleware)
         self._redact = redactor_for(codec.options)
         self.output = CustomOutput(
-            sink, self.messages, self.state, self.subagents, self._redact, root
+            sink, self.messages, self.state, self.subagents, self._redact, self.transformers
         )
         self._known_graphs: set[Namespace] = set()
         self._ended_subagents: set[str] = set()

@@ -484,6 +484,29 @@ async def test_a_subagent_of_a_subagent(runs: int, streams: bool) -> None:
     assert said(recorded).count("I am [REDACTED_WORD]") == runs
 
 
+@pytest.mark.parametrize("is_node", [True, False])
+async def test_the_output_of_a_subagents_tools(is_node: bool) -> None:
+    class Guards(AgentMiddleware[Any, Any]):
+        transformers = (HidesCustom,)
+
+    @tool
+    async def tell(runtime: ToolRuntime) -> str:
+        """Tell."""
+        get_stream_writer()({"custom": CANARY})
+        runtime.emit_output_delta(f"{CANARY} " * 40)
+        await adispatch_custom_event("seen", {"who": CANARY})
+        return CANARY
+
+    tells = Scripted([call("tell", "c2")], ["Done."])
+    inner = create_agent(tells, [tell], middleware=[pii(), Guards()], name="inner")
+    model = Scripted([call("ask", "c1", task="Who?")], ["Thanks."])
+    outer = chain_of(inner) if is_node else create_agent(model, [delegating(inner, "ask")])
+    recorded = await record_run(LangGraphAgent(outer), run_input("Hi", thread="t"))
+    check_events(recorded.events)
+    assert len(recorded.of("CUSTOM")) == 2
+    assert recorded.of("ACTIVITY_SNAPSHOT")
+
+
 @pytest.mark.parametrize("shares", [True, False])
 async def test_an_agent_that_is_a_node(shares: bool) -> None:
     inner = create_agent(Scripted(["I am ", CANARY]), [], middleware=[pii()], name="helper")

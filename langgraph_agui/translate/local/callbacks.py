@@ -302,14 +302,16 @@ class CallbackSource(BaseCallbackHandler):
     ) -> None:
         """A tool begins."""
         tool = ToolRun.of_start(serialized, kwargs)
-        subagent = self.runs.enter(run_id, parent_run_id, tool.name, tool).subagent
+        location = self.runs.enter(run_id, parent_run_id, tool.name, tool)
+        subagent, graph = location.subagent, graph_of(location.node)
         call_id = tool.call_id or str(run_id)
 
         def emit_output(delta: object) -> None:
             self.deliver(
                 None,
                 partial(
-                    self._run_events.output.emit_tool_output, call_id, tool.name, delta, subagent
+                    self._run_events.output.emit_tool_output,
+                    *(call_id, tool.name, delta, subagent, graph),
                 ),
             )
 
@@ -340,7 +342,9 @@ class CallbackSource(BaseCallbackHandler):
         if location.tool is not None and not paused:
             call_id = location.tool.call_id or str(run_id)
             end = partial(
-                self._run_events.output.end_tool, call_id, location.subagent, failed=failed
+                self._run_events.output.end_tool,
+                *(call_id, location.subagent, graph_of(location.node)),
+                failed=failed,
             )
             self._deliver_failure(None, end)
 

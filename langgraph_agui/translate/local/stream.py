@@ -126,7 +126,7 @@ class LocalGraphRunner(GraphRunner):
                 messages = extract_messages(data, self._key)
                 self._run_events.update_graph(namespace, data, messages, subagent)
             case "custom":
-                self._run_events.output.emit_written(data, subagent)
+                self._run_events.output.emit_written(data, subagent, "|".join(namespace))
             case "updates" if (
                 not namespace
                 and isinstance(data, Mapping)
