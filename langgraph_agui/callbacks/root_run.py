@@ -220,6 +220,7 @@ async def astream_agui(
         expose_errors=expose_errors,
         messages_key=messages_key,
         transformers=graph.transformers_at if graph is not None else None,
+        speakers=graph.speakers if graph is not None else (),
         hold_messages=graph is not None and graph.needs_held_messages,
     )
     run = RootRun(run_events, threading.RLock())

@@ -185,6 +185,11 @@ class GraphAdapter(ABC):
         return ()
 
     @property
+    def speakers(self) -> Sequence[Factory]:
+        """Such transformers of the graphs that may speak in the conversation of this one."""
+        return ()
+
+    @property
     def needs_held_messages(self) -> bool:
         """Whether a transformer that changes the stream cannot run here."""
         return False

@@ -7,6 +7,7 @@ function makes or gets when it runs is not found.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
@@ -39,6 +40,7 @@ class GraphContents:
         middleware: The names of the classes of its own middleware.
         inner_middleware: The names of the classes of its subagents' middleware.
         transformers: The stream transformers of the graphs inside it, by the graph's name.
+        speakers: Those of the graphs that nodes run: they may speak in its conversation.
         structured_output: Whether an agent of its own answers in a schema.
     """
 
@@ -50,6 +52,7 @@ class GraphContents:
     middleware: frozenset[str]
     inner_middleware: frozenset[str]
     transformers: Mapping[str, Sequence[Factory]]
+    speakers: Sequence[Factory]
     structured_output: bool
 
 
@@ -66,6 +69,13 @@ def contents_of(graph: object) -> GraphContents:
     transformers: defaultdict[str, list[Factory]] = defaultdict(list)
     for name, found, _ in graphs:
         transformers[name] += found.stream_transformers
+    in_tools = {(*place.where, tool.name) for tool, place in of_kind(BaseTool, places)}  # type: ignore[type-abstract]
+    speakers = [
+        factory
+        for found, place in of_kind(Pregel, places)
+        if place.graphs and in_tools.isdisjoint(accumulate((one,) for one in place.where))
+        for factory in found.stream_transformers
+    ]
     runs = Counter(ran_by.values())
     # A tool that runs several graphs describes none of them.
     texts = {name: tool.description for name, (tool, _) in tools.items() if runs[name] == 1}
@@ -80,6 +90,7 @@ def contents_of(graph: object) -> GraphContents:
         middleware=_middleware(own),
         inner_middleware=_middleware(inner),
         transformers=dict(transformers),
+        speakers=speakers,
         structured_output=any(classes & _STRUCTURED for classes in own),
     )
 

@@ -114,6 +114,11 @@ class LocalGraphAdapter(GraphAdapter):
         return changing(self.graph.stream_transformers, here=True)
 
     @cached_property
+    def speakers(self) -> Sequence[Factory]:
+        """See `GraphAdapter`."""
+        return changing(self.contents.speakers, here=True)
+
+    @cached_property
     def needs_held_messages(self) -> bool:
         """See `GraphAdapter`."""
         inside = chain.from_iterable(self.contents.transformers.values())

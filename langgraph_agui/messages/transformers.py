@@ -76,6 +76,7 @@ class RunTransformers:
 
     Args:
         find: Finds them; None if there are none.
+        speakers: Those of the graphs that may speak in the conversation of the root graph.
         failed: Receives an exception of one. It ends the run as an error of the graph.
 
     Attributes:
@@ -83,9 +84,13 @@ class RunTransformers:
     """
 
     def __init__(
-        self, find: TransformersAt | None, failed: Callable[[Exception], None] = lambda _: None
+        self,
+        find: TransformersAt | None,
+        speakers: Sequence[Factory] = (),
+        failed: Callable[[Exception], None] = lambda _: None,
     ) -> None:
         self._find = find
+        self._speakers = speakers
         self._failed = failed
         own = find((), None) if find is not None else ()
         self.root = Transformers(own, failed) if own else None
@@ -102,6 +107,13 @@ class RunTransformers:
         if namespace not in self._inner:
             self._inner[namespace] = self._new(namespace, name)
         return self._inner[namespace]
+
+    def of_stored(self, namespace: str = "") -> "Transformers | None":
+        """Return the transformers for what the graph at a namespace stores, if there are any.
+        Nobody can tell later which graph inside it has written that.
+        """
+        own = self.of_graph(namespace, None)
+        return Transformers(self._speakers, self._failed, around=own) if self._speakers else own
 
     def _new(self, namespace: str, name: str | None) -> "Transformers | None":
         if self._find is None:

@@ -90,10 +90,10 @@ async def load_step(
         return PausedStep()
     inner = await agent.graph.load_inner_graphs(config, agent.messages_key)
     thread_id = str(config["configurable"].get("thread_id", ""))
-    transformers = RunTransformers(agent.graph.transformers_at)
+    transformers = RunTransformers(agent.graph.transformers_at, agent.graph.speakers)
     unkept: list[Unkept] = []
     for graph in inner:
-        own = transformers.of_graph(graph.namespace, None)
+        own = transformers.of_stored(graph.namespace)
         values = EncryptedValueCodec(agent.reasoning, thread_id, own)
         unkept += [
             Unkept(message, graph.namespace, is_kept=True)

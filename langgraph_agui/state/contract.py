@@ -15,7 +15,7 @@ from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.kernel.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.kernel.quoting import quoted, quoted_list
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
-from langgraph_agui.messages.transformers import Transformers
+from langgraph_agui.messages.transformers import Factory, Transformers
 from langgraph_agui.options import StateOptions
 from langgraph_agui.protocol.json import JsonValue, dump_json, same, same_for_clients, to_jsonable
 from langgraph_agui.state import schema as schemas
@@ -269,10 +269,14 @@ class StateContract:
         """Return the function that makes the client's form of the values of a key; `to_jsonable`
         if nothing is ever hidden.
         """
-        return partial(self._transformed, key) if self._graph.transformers else self.show
+        return partial(self._transformed, key) if self._transformers else self.show
 
     def _transformed(self, key: str, value: object) -> JsonValue:
-        return self.show(Transformers(self._graph.transformers).value(key, value))
+        return self.show(Transformers(self._transformers).value(key, value))
+
+    @property
+    def _transformers(self) -> list[Factory]:
+        return [*self._graph.speakers, *self._graph.transformers]
 
     def _protect_hidden(self, now: Mapping[str, object], changed: Iterable[str]) -> None:
         """Refuse changes of values of which the client does not see all: the rest would be lost."""

@@ -581,7 +581,7 @@ class RunMessages:
             case "tool":
                 result = cast("ToolMessage", message)
                 # The codec lets it pass through those of the root graph.
-                if transformers is not None and transformers is not self._codec.transformers:
+                if transformers is not None and transformers is not self._transformers.root:
                     result = transformers.result(result)
                 return self._emit_result(result, message_id, source)
             case "user":

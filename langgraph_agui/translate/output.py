@@ -60,8 +60,8 @@ class CustomOutput:
 
     def set_result(self, value: object) -> None:
         """Make `value`, which no message holds, the result of the run."""
-        root = self.transformers.root
-        value = value if root is None else root.send("values", value)
+        stored = self.transformers.of_stored()
+        value = value if stored is None else stored.send("values", value)
         self.result = None if value is WITHHELD else self.redact(value)
 
     def _transformers(self, namespace: str, subagent: SubagentRun | None) -> Transformers | None:

@@ -32,7 +32,7 @@ from langgraph_agui.messages.extract import extract_messages, extract_other_resu
 from langgraph_agui.messages.providers import maker_of
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.to_agui import is_summary
-from langgraph_agui.messages.transformers import WITHHELD, RunTransformers, TransformersAt
+from langgraph_agui.messages.transformers import WITHHELD, Factory, RunTransformers, TransformersAt
 from langgraph_agui.options import ReasoningOptions, Subagents
 from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.readers.run_log import (
@@ -89,6 +89,7 @@ class RunEvents:
         messages_key: The state channel that holds the conversation.
         emit_raw: Whether each part of the graph's stream is emitted as a `RAW` event too.
         transformers: Returns the stream transformers of the graph at a namespace, by its name too.
+        speakers: Those of the graphs that may speak in the conversation of the root graph.
         hold_messages: Whether messages are held back until the hooks of middleware have seen them.
 
     Attributes:
@@ -126,6 +127,7 @@ class RunEvents:
         messages_key: str = "messages",
         emit_raw: bool = False,
         transformers: TransformersAt | None = None,
+        speakers: Sequence[Factory] = (),
         hold_messages: bool = False,
     ) -> None:
         self._input = run_input
@@ -135,9 +137,9 @@ class RunEvents:
         self._expose_errors = expose_errors
         self._log_fields = log_fields(run_input)
         self.errors = ErrorClassifier()
-        self.transformers = RunTransformers(transformers, self._transformer_failed)
-        root = self.transformers.root
-        codec = EncryptedValueCodec(reasoning, run_input.thread_id, root)
+        self.transformers = RunTransformers(transformers, speakers, self._transformer_failed)
+        stored = self.transformers.of_stored()
+        codec = EncryptedValueCodec(reasoning, run_input.thread_id, stored)
         # No snapshot holds activities: one that did would delete those of earlier runs in the
         # client.
         held = [
@@ -605,11 +607,12 @@ class RunEvents:
         """
         if not self._emit_raw or (self._holds_messages and part["type"] != "custom"):
             return
-        if (transformers := self.transformers.root) is not None:
+        namespace = cast("Namespace", part["ns"])
+        if (transformers := self.transformers.of_stored("|".join(namespace))) is not None:
             if part["type"] not in ("values", "custom"):
                 return
-            method, namespace = str(part["type"]), cast("Namespace", part["ns"])
-            part = {**part, "data": transformers.send(method, part["data"], namespace)}
+            shown = transformers.send(str(part["type"]), part["data"], namespace)
+            part = {**part, "data": shown}
         if part["data"] is not WITHHELD:
             self._sink.event(agui.RawEvent(event=to_jsonable(dict(part)), source="langgraph"))
 

@@ -29,6 +29,8 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.stream import StreamTransformer
 from langgraph.types import Command
+from langgraph_supervisor import create_supervisor
+from langgraph_swarm import create_handoff_tool, create_swarm
 
 from langgraph_agui import ClientOptions, LangGraphAgent, astream_agui
 from langgraph_agui.nodes import emit_state
@@ -602,6 +604,97 @@ async def test_whole_messages_of_a_subagent(hold: bool, name: str | None, signs:
     agent = LangGraphAgent(graph, clients=ClientOptions(hold_messages=hold))
     recorded = await record_run(agent, run_input("Hi", thread="t"))
     assert said(recorded) == "GOOD DAY, YOURS, HELPERThanks."
+
+
+# -- graphs that speak in one conversation ---------------------------------------------------------
+
+
+class Writes(AgentMiddleware[Any, Any]):
+    """Writes a note into the state."""
+
+    state_schema = Noted
+
+    def after_agent(self, state: AgentState[Any], runtime: Runtime) -> dict[str, Any]:
+        return {"note": f"seen: {CANARY}"}
+
+
+def guarded() -> Any:
+    """An agent with words in arguments, a result and reasoning, which its hooks leave in the
+    messages."""
+    asks = ["I look. ", call("look", "c1", who=f"{CANARY} or so")]
+    tells = [thinking(f"So {CANARY}", 0), thinking(index=0, signature="s"), text_chunk("Found.", 1)]
+    return create_agent(Scripted(asks, tells), [look], middleware=[pii()], name="helper")
+
+
+def as_node() -> Any:
+    return chain_of(guarded(), checkpointer=InMemorySaver())
+
+
+def called_by_a_node() -> Any:
+    agent = guarded()
+
+    async def answer(state: Any) -> Any:
+        return await agent.ainvoke(state)
+
+    return chain_of(answer, checkpointer=InMemorySaver())
+
+
+def in_a_swarm() -> Any:
+    hands_over = Scripted(["I hand over. ", call("transfer_to_helper", "h1")])
+    first = create_agent(hands_over, [create_handoff_tool(agent_name="helper")], name="first")
+    agents = [first, guarded()]
+    return create_swarm(agents, default_active_agent="first").compile(checkpointer=InMemorySaver())
+
+
+def under_a_supervisor() -> Any:
+    model = Scripted([call("transfer_to_helper", "h1")], ["Over."])
+    graph = create_supervisor([guarded()], model=model, output_mode="full_history")
+    return graph.compile(checkpointer=InMemorySaver())
+
+
+def hands_over_to_its_parent() -> Any:
+    @tool
+    def leave(why: str, runtime: ToolRuntime) -> Command[Any]:
+        """Leave."""
+        left = ToolMessage(f"Left {CANARY}.", tool_call_id=runtime.tool_call_id, id="left")
+        messages = [*runtime.state["messages"], left]
+        return Command(goto="other", graph=Command.PARENT, update={"messages": messages})
+
+    leaves = Scripted(["I leave. ", call("leave", "l1", why=f"so {CANARY}")])
+    builder = StateGraph(MessagesState)
+    first = create_agent(leaves, [leave], middleware=[pii()])
+    builder.add_node("first", first, destinations=("other",))
+    builder.add_node("other", talker(Scripted(["I am another."]), "other"))
+    builder.add_edge(START, "first")
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+SHARED = [as_node, called_by_a_node, in_a_swarm, under_a_supervisor, hands_over_to_its_parent]
+
+
+@pytest.mark.parametrize("hold", [True, False])
+@pytest.mark.parametrize("make", SHARED)
+async def test_the_conversation_of_several_graphs(make: Any, hold: bool) -> None:
+    """The graph around an agent stores its messages, and has no transformers."""
+    recorded = await checked(LangGraphAgent(make(), clients=ClientOptions(hold_messages=hold)))
+    assert "[REDACTED_WORD]" in str(recorded.messages)
+
+
+async def test_the_state_of_several_graphs() -> None:
+    inner = create_agent(Scripted(["Done."]), [], middleware=[pii(), Writes()])
+    agent = LangGraphAgent(chain_of(inner, state=Noted, checkpointer=InMemorySaver()))
+    assert (await checked(agent)).state == {"note": "seen: [REDACTED_WORD]"}
+
+
+@pytest.mark.parametrize("is_node", [True, False])
+async def test_raw_parts_of_graphs_inside(is_node: bool) -> None:
+    inner = guarded()
+    model = Scripted([call("ask", "c1", task="Who?")], ["Thanks."])
+    graph = chain_of(inner) if is_node else create_agent(model, [delegating(inner, "ask")])
+    agent = LangGraphAgent(graph, emit_raw_events=True)
+    recorded = await record_run(agent, run_input("Hi", thread="t"))
+    check_events(recorded.events)
+    assert "[REDACTED_WORD]" in str(recorded.of("RAW"))
 
 
 async def test_any_runnable() -> None:
