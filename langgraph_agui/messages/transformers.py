@@ -19,6 +19,7 @@ from langgraph_agui.kernel.configs import graph_around
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.blocks import BlockDelta, read_blocks
 from langgraph_agui.messages.transformed_blocks import TransformedBlocks
+from langgraph_agui.protocol.json import to_jsonable
 
 logger = run_logger(__name__)
 
@@ -278,8 +279,20 @@ class Transformers:
 
     def value(self, key: str, value: object) -> object:
         """Return the value of a key of the state; None if it is held back."""
-        shown = self.send("values", {key: value})
+        shown = self.as_json("values", {key: value})
         return shown.get(key) if isinstance(shown, Mapping) else None
+
+    def as_json(self, method: str, data: object, namespace: Scope | None = None) -> object:
+        """Return the data of an event as JSON data; see `send`.
+
+        Transformers look into messages, mappings and lists. Other objects, such as an answer in a
+        schema, pass once more as JSON data.
+        """
+        shown = self.send(method, data, namespace)
+        if shown is WITHHELD:
+            return shown
+        plain = to_jsonable(shown)
+        return plain if plain == shown else self.send(method, plain, namespace)
 
 
 _EMPTY: Final = {"content": "", "artifact": None}

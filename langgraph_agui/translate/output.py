@@ -13,9 +13,9 @@ from ag_ui import core as agui
 from langchain_core.messages import BaseMessage
 
 from langgraph_agui.compat.outputs import ShownByEvent, read_event
-from langgraph_agui.kernel.configs import graph_of
+from langgraph_agui.kernel.configs import as_mapping, graph_of
 from langgraph_agui.messages.transformers import WITHHELD, RunTransformers, Transformers
-from langgraph_agui.nodes import AGENT_OUTPUT, activity_in, emission_of, result_in
+from langgraph_agui.nodes import AGENT_OUTPUT, activity_in, emission_in, emission_of, result_in
 from langgraph_agui.protocol.wire import wire_fields
 from langgraph_agui.readers.sinks import Sink
 from langgraph_agui.translate.messages import RunMessages
@@ -61,7 +61,7 @@ class CustomOutput:
     def set_result(self, value: object) -> None:
         """Make `value`, which no message holds, the result of the run."""
         stored = self.transformers.of_stored()
-        value = value if stored is None else stored.send("values", value)
+        value = value if stored is None else stored.as_json("values", value)
         self.result = None if value is WITHHELD else self.redact(value)
 
     def _transformers(self, namespace: str, subagent: SubagentRun | None) -> Transformers | None:
@@ -70,7 +70,19 @@ class CustomOutput:
     def _passing(self, value: object, namespace: str, subagent: SubagentRun | None) -> object:
         """Return custom data as transformers let clients see them, or `WITHHELD`."""
         transformers = self._transformers(namespace, subagent)
-        return value if transformers is None else transformers.send("custom", value)
+        if transformers is None:
+            return value
+        if isinstance(value, _ActivityEvent):  # transformers look into mappings
+            shown = transformers.send("custom", value.model_dump(mode="json", by_alias=True))
+            return activity_in(shown) or shown
+        shown = transformers.send("custom", value)
+        emission = emission_in(shown)
+        if emission is None or transformers is self.transformers.root:
+            return shown  # state passes those of the root graph where it becomes visible
+        if (values := emission.get("values")) is None:
+            return transformers.send("values", shown)
+        values = as_mapping(transformers.send("values", values))
+        return WITHHELD if values is None else emission_of(values, str(emission["namespace"]))
 
     def emit_summary(self, activity_id: str) -> None:
         """Emit an activity that stands for earlier messages."""

@@ -611,7 +611,7 @@ class RunEvents:
         if (transformers := self.transformers.of_stored("|".join(namespace))) is not None:
             if part["type"] not in ("values", "custom"):
                 return
-            shown = transformers.send(str(part["type"]), part["data"], namespace)
+            shown = transformers.as_json(str(part["type"]), part["data"], namespace)
             part = {**part, "data": shown}
         if part["data"] is not WITHHELD:
             self._sink.event(agui.RawEvent(event=to_jsonable(dict(part)), source="langgraph"))

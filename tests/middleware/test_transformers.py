@@ -19,6 +19,7 @@ from langchain.agents.middleware import (
     PIIMiddleware,
     ToolRetryMiddleware,
 )
+from langchain.agents.structured_output import ToolStrategy
 from langchain.tools import ToolRuntime
 from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
@@ -31,9 +32,10 @@ from langgraph.stream import StreamTransformer
 from langgraph.types import Command
 from langgraph_supervisor import create_supervisor
 from langgraph_swarm import create_handoff_tool, create_swarm
+from pydantic import BaseModel
 
 from langgraph_agui import ClientOptions, LangGraphAgent, astream_agui
-from langgraph_agui.nodes import emit_state
+from langgraph_agui.nodes import emit_activity, emit_result, emit_state
 from tests.adapter.canary import CANARY, check_events
 from tests.adapter.graphs import chain_of, talker
 from tests.adapter.models import Scripted, call, calling, part, text_chunk, thinking
@@ -362,6 +364,29 @@ async def test_state_custom_events_and_output() -> None:
     assert sorted(values, key=str) == [{"custom": "***"}, {"who": "***"}]
 
 
+class Answer(BaseModel):
+    who: str
+
+
+async def test_an_answer_in_a_schema() -> None:
+    """Transformers do not look into its object."""
+    model = Scripted([call("Answer", "c1", who=CANARY)])
+    agent = agent_of(model, pii(), response_format=ToolStrategy(Answer))
+    recorded = await checked(agent)
+    assert recorded.state == {"structured_response": {"who": "[REDACTED_WORD]"}}
+
+
+async def test_a_result_in_a_schema() -> None:
+    async def answer(state: Any) -> dict[str, Any]:
+        emit_result(Answer(who=CANARY))
+        return {}
+
+    graph = chain_of(answer, transformers=[*pii().transformers])
+    recorded = await record_run(LangGraphAgent(graph), run_input("Hi"))
+    check_events(recorded.events)
+    assert recorded.last.result == {"who": "[REDACTED_WORD]"}
+
+
 async def test_a_client_that_sends_the_state_back_changes_nothing() -> None:
     model = Scripted([call("write", "c1", who="Ann")], ["Done."])
     agent = agent_of(model, pii(), tools=[write], state_schema=Noted, transformers=[HidesCustom])
@@ -507,6 +532,39 @@ async def test_the_output_of_a_subagents_tools(is_node: bool) -> None:
     check_events(recorded.events)
     assert len(recorded.of("CUSTOM")) == 2
     assert recorded.of("ACTIVITY_SNAPSHOT")
+
+
+@pytest.mark.parametrize("patches", [True, False])
+async def test_state_that_a_subagent_emits(patches: bool) -> None:
+    """It goes through the subagent's own transformers."""
+
+    @tool
+    async def tell() -> str:
+        """Tell."""
+        note = f"first {CANARY}"
+        emit_state([{"op": "add", "path": "/note", "value": note}] if patches else {"note": note})
+        return "Told."
+
+    tells = Scripted([call("tell", "c2")], ["Done."])
+    inner = create_agent(tells, [tell], middleware=[pii()], name="inner")
+    model = Scripted([call("ask", "c1", task="Who?")], ["Thanks."])
+    agent = agent_of(model, tools=[delegating(inner, "ask")], state_schema=Noted)
+    recorded = await checked(agent)
+    assert recorded.of("STATE_SNAPSHOT")[0].snapshot == {"note": "first [REDACTED_WORD]"}
+
+
+async def test_activities() -> None:
+    """Transformers get them as mappings, into which they look."""
+
+    async def tell(state: Any) -> dict[str, Any]:
+        emit_activity("seen", {"who": CANARY})
+        return {}
+
+    recorded = await record_run(
+        LangGraphAgent(chain_of(tell, transformers=[HidesCustom])), run_input("Hi")
+    )
+    check_events(recorded.events)
+    assert recorded.of("ACTIVITY_SNAPSHOT")[0].content == {"who": "***"}
 
 
 @pytest.mark.parametrize("shares", [True, False])
