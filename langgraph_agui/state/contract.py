@@ -272,7 +272,17 @@ class StateContract:
         return partial(self._transformed, key) if self._transformers else self.show
 
     def _transformed(self, key: str, value: object) -> JsonValue:
-        return self.show(Transformers(self._transformers).value(key, value))
+        try:
+            shown = Transformers(self._transformers).value(key, value)
+        except Exception:
+            logger.warning(
+                "A stream transformer refuses the state %.80r; clients see null.",
+                key,
+                exc_info=True,
+            )
+            count_dropped("hidden_state")
+            return None
+        return self.show(shown)
 
     @property
     def _transformers(self) -> list[Factory]:

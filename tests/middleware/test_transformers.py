@@ -201,6 +201,17 @@ async def test_a_blocked_result() -> None:
     assert recorded.last.type == "RUN_ERROR"
 
 
+async def test_blocked_state() -> None:
+    """It is null for clients, and the thread can be shown and goes on."""
+    agent = agent_of(Scripted(["Done."]), pii("block"), Writes())
+    first = await checked(agent)
+    assert first.state == {"note": None}
+    given = run_input(*first.messages, "And?", thread="t", state=first.state)
+    again = await record_run(agent, given)
+    check_events(again.events)
+    assert again.last.outcome.type == "success"
+
+
 # -- messages that do not end as they begin --------------------------------------------------------
 
 HALF = CANARY[:-1]
