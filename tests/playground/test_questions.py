@@ -453,11 +453,14 @@ def test_a_message_has_to_wait(browser: Browser) -> None:
         ask(page, status=WAITS)
         message = page.get_by_label("Message", exact=True)
         message.fill("And hurry")
+        page.clock.install(time=0)
+        page.clock.pause_at(1)  # no time passes until the second key
         message.press("Enter")
         expect(page.locator(".question-note")).to_have_text("Answer the question first.")
         field = cards(page).get_by_label(named("to"))
         expect(field).to_be_focused()
         field.press("Enter")  # nobody can have seen the question by now
+        page.clock.resume()
         expect(page.locator("#status")).to_have_text(WAITS)
         expect(message).to_have_value("And hurry")
         press(page, "Approve")
