@@ -26,6 +26,7 @@ from langgraph_agui.graphs import adapt_graph
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import RunStopped
 from langgraph_agui.messages.extract import extract_messages, find_messages
+from langgraph_agui.messages.transformers import RunTransformers
 from langgraph_agui.options import ReasoningOptions, Subagents, check_choice
 from langgraph_agui.readers.sinks import EventSink
 from langgraph_agui.translate.lifecycle import is_last
@@ -219,8 +220,7 @@ async def astream_agui(
         subagents=subagents,
         expose_errors=expose_errors,
         messages_key=messages_key,
-        transformers=graph.transformers_at if graph is not None else None,
-        speakers=graph.speakers if graph is not None else (),
+        transformers=graph.run_transformers if graph is not None else RunTransformers,
         hold_messages=graph is not None and graph.needs_held_messages,
     )
     run = RootRun(run_events, threading.RLock())

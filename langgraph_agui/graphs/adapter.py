@@ -22,7 +22,7 @@ from langgraph_agui.graphs.past import PAST, PastMessages, removed_from_end
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.messages.extract import extract_messages
-from langgraph_agui.messages.transformers import Factory
+from langgraph_agui.messages.transformers import Factory, Failed, RunTransformers
 
 CompiledGraph: TypeAlias = Pregel[Any, Any, Any, Any]
 # A compiled graph of any state, context, input and output type, or one on a LangGraph server.
@@ -200,6 +200,12 @@ class GraphAdapter(ABC):
         Those of all graphs inside are returned if none of them is known by this name.
         """
         return self.transformers if not namespace else ()
+
+    def run_transformers(self, failed: Failed = lambda _: None) -> RunTransformers:
+        """Return the transformers of all graphs, for one run; `failed` receives an exception of
+        one.
+        """
+        return RunTransformers(failed, self.transformers_at, self.speakers)
 
     @property
     def contents(self) -> GraphContents | None:

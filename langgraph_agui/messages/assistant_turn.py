@@ -496,7 +496,7 @@ class AssistantTurn:
             )
             count_dropped("opaque_value")
             return None
-        if self.transformers is not None and not self.transformers.leaves(envelope):
+        if self.transformers is not None and not self.transformers.let_pass(envelope):
             return None
         if envelope is None and self._has_envelope:
             # A node has changed the message and changed it back.

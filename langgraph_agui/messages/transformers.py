@@ -71,14 +71,16 @@ def warn_refused(message_id: str | None) -> None:
 # change its stream.
 TransformersAt: TypeAlias = Callable[[Scope, str | None], Sequence[Factory]]
 
+Failed: TypeAlias = Callable[[Exception], None]
+
 
 class RunTransformers:
     """The transformers of all graphs of a run.
 
     Args:
+        failed: Receives an exception of one. It ends the run as an error of the graph.
         find: Finds them; None if there are none.
         speakers: Those of the graphs that may speak in the conversation of the root graph.
-        failed: Receives an exception of one. It ends the run as an error of the graph.
 
     Attributes:
         root: Those of the root graph; None if it has none.
@@ -86,9 +88,9 @@ class RunTransformers:
 
     def __init__(
         self,
-        find: TransformersAt | None,
+        failed: Failed = lambda _: None,
+        find: TransformersAt | None = None,
         speakers: Sequence[Factory] = (),
-        failed: Callable[[Exception], None] = lambda _: None,
     ) -> None:
         self._find = find
         self._speakers = speakers
@@ -126,6 +128,10 @@ class RunTransformers:
         return Transformers(own, self._failed, scope, around) if own else around
 
 
+# Makes the transformers of a run, which report their exceptions.
+MakeTransformers: TypeAlias = Callable[[Failed], RunTransformers]
+
+
 class Transformers:
     """The transformers of one graph, in one run.
 
@@ -139,7 +145,7 @@ class Transformers:
     def __init__(
         self,
         factories: Iterable[Factory],
-        failed: Callable[[Exception], None] = lambda _: None,
+        failed: Failed = lambda _: None,
         scope: Scope = (),
         around: "Transformers | None" = None,
     ) -> None:
@@ -249,7 +255,7 @@ class Transformers:
             return None
         return shown.get("output") if isinstance(shown, dict) else None
 
-    def leaves(self, value: object) -> bool:
+    def let_pass(self, value: object) -> bool:
         """Return whether a value passes as it is."""
         try:
             return self.value("message", value) == value

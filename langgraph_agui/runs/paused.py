@@ -21,7 +21,6 @@ from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.messages.conversation import Unkept
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec, MessageSource
 from langgraph_agui.messages.to_agui import history_as_agui
-from langgraph_agui.messages.transformers import RunTransformers
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.translate.run_events import PausedStep
 
@@ -90,7 +89,7 @@ async def load_step(
         return PausedStep()
     inner = await agent.graph.load_inner_graphs(config, agent.messages_key)
     thread_id = str(config["configurable"].get("thread_id", ""))
-    transformers = RunTransformers(agent.graph.transformers_at, agent.graph.speakers)
+    transformers = agent.graph.run_transformers()
     unkept: list[Unkept] = []
     for graph in inner:
         own = transformers.of_stored(graph.namespace)

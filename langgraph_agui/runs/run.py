@@ -80,8 +80,7 @@ def start_events(agent: AgentContext, run_input: RunAgentInput, sink: Sink) -> R
         expose_errors=agent.expose_errors,
         messages_key=agent.messages_key,
         emit_raw=agent.emit_raw,
-        transformers=agent.graph.transformers_at,
-        speakers=agent.graph.speakers,
+        transformers=agent.graph.run_transformers,
         hold_messages=agent.clients.hold_messages or agent.graph.needs_held_messages,
     )
 

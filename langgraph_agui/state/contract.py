@@ -15,7 +15,6 @@ from langgraph_agui.graphs import GraphAdapter
 from langgraph_agui.kernel.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.kernel.quoting import quoted, quoted_list
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
-from langgraph_agui.messages.transformers import Factory, Transformers
 from langgraph_agui.options import StateOptions
 from langgraph_agui.protocol.json import JsonValue, dump_json, same, same_for_clients, to_jsonable
 from langgraph_agui.state import schema as schemas
@@ -269,11 +268,13 @@ class StateContract:
         """Return the function that makes the client's form of the values of a key; `to_jsonable`
         if nothing is ever hidden.
         """
-        return partial(self._transformed, key) if self._transformers else self.show
+        is_changed = self._graph.speakers or self._graph.transformers
+        return partial(self._transformed, key) if is_changed else self.show
 
     def _transformed(self, key: str, value: object) -> JsonValue:
         try:
-            shown = Transformers(self._transformers).value(key, value)
+            transformers = self._graph.run_transformers().of_stored()
+            shown = value if transformers is None else transformers.value(key, value)
         except Exception:
             logger.warning(
                 "A stream transformer refuses the state %.80r; clients see null.",
@@ -283,10 +284,6 @@ class StateContract:
             count_dropped("hidden_state")
             return None
         return self.show(shown)
-
-    @property
-    def _transformers(self) -> list[Factory]:
-        return [*self._graph.speakers, *self._graph.transformers]
 
     def _protect_hidden(self, now: Mapping[str, object], changed: Iterable[str]) -> None:
         """Refuse changes of values of which the client does not see all: the rest would be lost."""

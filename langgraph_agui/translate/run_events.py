@@ -32,7 +32,7 @@ from langgraph_agui.messages.extract import extract_messages, extract_other_resu
 from langgraph_agui.messages.providers import maker_of
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.to_agui import is_summary
-from langgraph_agui.messages.transformers import WITHHELD, Factory, RunTransformers, TransformersAt
+from langgraph_agui.messages.transformers import WITHHELD, MakeTransformers, RunTransformers
 from langgraph_agui.options import ReasoningOptions, Subagents
 from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.readers.run_log import (
@@ -88,8 +88,7 @@ class RunEvents:
         expose_errors: Whether `RUN_ERROR.message` may be the exception's own text.
         messages_key: The state channel that holds the conversation.
         emit_raw: Whether each part of the graph's stream is emitted as a `RAW` event too.
-        transformers: Returns the stream transformers of the graph at a namespace, by its name too.
-        speakers: Those of the graphs that may speak in the conversation of the root graph.
+        transformers: Makes the stream transformers of all graphs.
         hold_messages: Whether messages are held back until the hooks of middleware have seen them.
 
     Attributes:
@@ -126,8 +125,7 @@ class RunEvents:
         expose_errors: bool = False,
         messages_key: str = "messages",
         emit_raw: bool = False,
-        transformers: TransformersAt | None = None,
-        speakers: Sequence[Factory] = (),
+        transformers: MakeTransformers = RunTransformers,
         hold_messages: bool = False,
     ) -> None:
         self._input = run_input
@@ -137,7 +135,7 @@ class RunEvents:
         self._expose_errors = expose_errors
         self._log_fields = log_fields(run_input)
         self.errors = ErrorClassifier()
-        self.transformers = RunTransformers(transformers, speakers, self._transformer_failed)
+        self.transformers = transformers(self._transformer_failed)
         stored = self.transformers.of_stored()
         codec = EncryptedValueCodec(reasoning, run_input.thread_id, stored)
         # No snapshot holds activities: one that did would delete those of earlier runs in the

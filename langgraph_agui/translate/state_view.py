@@ -176,9 +176,10 @@ class StateView:
     def _step(self, key: str, value: object) -> Step:
         before = self._base.get(key, NOTHING)
         # Most values that a client sends are the same, and need no conversion.
-        if not self._begun and self._form_of(key) is to_jsonable and same(before, value):
+        form = self._form_of(key)
+        if not self._begun and form is to_jsonable and same(before, value):
             return Step(before, [], before)
-        return step_to_value(before, value, key, self._form_of(key))
+        return step_to_value(before, value, key, form)
 
     def _preview_subgraph(
         self, namespace: Namespace, channels: Mapping[str, object], subagent_run_id: str | None
