@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from langchain_deepseek import ChatDeepSeek
 
 from langgraph_agui.chat_models.openai import ReplayingChatOpenAI
-from langgraph_agui.chat_models.replay import KEPT
+from langgraph_agui.chat_models.replay import REASONING_FIELD
 
 
 class ReasoningChatDeepSeek(ReplayingChatOpenAI, ChatDeepSeek):
@@ -27,4 +27,4 @@ class ReasoningChatDeepSeek(ReplayingChatOpenAI, ChatDeepSeek):
         thinking = (payload.get("extra_body") or {}).get("thinking")
         # DeepSeek's default is on
         is_off = isinstance(thinking, dict) and thinking.get("type") == "disabled"
-        return KEPT, "" if payload.get("tools") and not is_off else None
+        return REASONING_FIELD, "" if payload.get("tools") and not is_off else None

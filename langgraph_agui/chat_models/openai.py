@@ -15,8 +15,8 @@ from pydantic import BaseModel, PrivateAttr
 
 from langgraph_agui.chat_models import server_fields
 from langgraph_agui.chat_models.reasoning_support import host_of, is_openai
-from langgraph_agui.chat_models.replay import KEPT, Replay, chosen, give_back
-from langgraph_agui.messages.blocks import SERVER_FIELDS
+from langgraph_agui.chat_models.replay import REASONING_FIELD, Replay, chosen, give_back
+from langgraph_agui.messages.blocks import REASONING_KWARG, SERVER_FIELDS
 
 
 class ReplayingChatOpenAI(BaseChatOpenAI):
@@ -63,7 +63,7 @@ class ReplayingChatOpenAI(BaseChatOpenAI):
         """Return the field for reasoning, and its value in messages without reasoning; None
         for no field.
         """
-        return KEPT, None
+        return REASONING_FIELD, None
 
 
 class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
@@ -100,13 +100,13 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
     returned_fields: Sequence[str] | None = None
 
     _provider: ClassVar[str] = "openai_compatible"
-    # What the server has told, for all calls: its `reasoning_field`.
+    # Facts that the server has told, for all calls: its `reasoning_field`.
     _told: dict[str, str] = PrivateAttr(default_factory=dict)
     # The fields of the answer that is streamed; each call has a copy of the model.
     _streamed: server_fields.ServerFields = PrivateAttr(default_factory=server_fields.ServerFields)
 
     def _field(self, payload: Mapping[str, Any]) -> tuple[str, str | None]:
-        return self.reasoning_field or self._told.get("reasoning_field", KEPT), None
+        return self.reasoning_field or self._told.get("reasoning_field", REASONING_FIELD), None
 
     def _get_request_payload(
         self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
@@ -228,7 +228,7 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
     def _get_generation_chunk_from_completion(self, completion: Any) -> ChatGenerationChunk:
         generation = super()._get_generation_chunk_from_completion(completion)
         # They were in the chunks, and would be added to them.
-        for key in (KEPT, SERVER_FIELDS):
+        for key in (REASONING_KWARG, SERVER_FIELDS):
             generation.message.additional_kwargs.pop(key, None)
         return generation
 
@@ -238,7 +238,7 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
             text = answer.get(name)
             if isinstance(text, str) and text:
                 self._told["reasoning_field"] = name
-                message.additional_kwargs[KEPT] = text
+                message.additional_kwargs[REASONING_KWARG] = text
                 break
 
 

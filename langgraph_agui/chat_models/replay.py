@@ -12,12 +12,14 @@ from typing import Any, Final, Literal, TypeAlias
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from langgraph_agui.messages.blocks import REASONING_KWARG
+
 # Which assistant messages go back with their reasoning. `"tool_calls"`: those with tool calls since
 # the last user message, the current loop. `"always"`: all.
 Replay: TypeAlias = Literal["tool_calls", "always", "never"]
 
-# Where messages keep their reasoning, in `additional_kwargs`.
-KEPT: Final = "reasoning_content"
+# The field of requests in which most servers take reasoning.
+REASONING_FIELD: Final = "reasoning_content"
 
 
 def chosen(history: Sequence[BaseMessage], replay: Replay) -> list[bool]:
@@ -64,7 +66,7 @@ def give_back(
         missing: The value of that field in chosen messages without reasoning; None for no field.
     """
     for body, message, wanted in zip(sent, history, chosen(history, replay), strict=True):
-        about, text = message.response_metadata, message.additional_kwargs.get(KEPT)
+        about, text = message.response_metadata, message.additional_kwargs.get(REASONING_KWARG)
         is_own = about.get("model_provider") in (None, provider)
         is_own = is_own and (model is None or about.get("model_name") in (None, model))
         kept = text if is_own and text and isinstance(text, str) else missing
