@@ -14,7 +14,6 @@ from ag_ui.core import (
     ActivityMessage,
     AssistantMessage,
     Message,
-    TextPart,
     ToolMessage,
     UserMessage,
 )
@@ -23,7 +22,7 @@ from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.graphs.past import PastMessages, is_replaced, removed_from_end
 from langgraph_agui.messages.assistant_turn import AssistantTurn
-from langgraph_agui.messages.content import is_unanswered
+from langgraph_agui.messages.content import is_unanswered, text_of
 from langgraph_agui.messages.conversation import (
     Conversation,
     Record,
@@ -276,7 +275,7 @@ class ThreadMessages:
         client's copy.
         """
         held = record.content
-        return isinstance(held, UserMessage) and _text(held) != message.text
+        return isinstance(held, UserMessage) and text_of(held.content) != message.text
 
     def _convert(self, message: BaseMessage) -> tuple[str, Sequence[Message]]:
         """Return the public id that marks the message's place, and the AG-UI messages to put there,
@@ -316,12 +315,6 @@ class ThreadMessages:
                 if held and not was_changed and not self._is_stale(message, record):
                     return public, ()
                 return public, [user_message(message, public, self._codec)]
-
-
-def _text(message: UserMessage) -> str:
-    if isinstance(message.content, str):
-        return message.content
-    return "".join(part.text for part in message.content if isinstance(part, TextPart))
 
 
 def _words(message: AssistantMessage) -> tuple[str, list[tuple[str, str]]]:
