@@ -5,9 +5,8 @@ function makes or gets when it runs is not found.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
@@ -69,11 +68,11 @@ def contents_of(graph: object) -> GraphContents:
     transformers: defaultdict[str, list[Factory]] = defaultdict(list)
     for name, found, _ in graphs:
         transformers[name] += found.stream_transformers
-    in_tools = {(*place.where, tool.name) for tool, place in of_kind(BaseTool, places)}  # type: ignore[type-abstract]
+    tool_places = {(*place.where, tool.name) for tool, place in of_kind(BaseTool, places)}  # type: ignore[type-abstract]
     speakers = [
         factory
         for found, place in of_kind(Pregel, places)
-        if place.graphs and in_tools.isdisjoint(accumulate((one,) for one in place.where))
+        if place.graphs and not _is_inside(place.where, tool_places)
         for factory in found.stream_transformers
     ]
     runs = Counter(ran_by.values())
@@ -93,6 +92,11 @@ def contents_of(graph: object) -> GraphContents:
         speakers=speakers,
         structured_output=any(classes & _STRUCTURED for classes in own),
     )
+
+
+def _is_inside(where: tuple[str, ...], others: Collection[tuple[str, ...]]) -> bool:
+    """Return whether a place is one of the others, or inside one."""
+    return any(where[:length] in others for length in range(1, len(where) + 1))
 
 
 def _bound_tools(places: Iterable[Place]) -> frozenset[str]:

@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 from pydantic import BaseModel
 
-# What the names of the nodes of hooks end with, behind the name of their middleware.
+# The node of a hook is named after its middleware, with one of these behind it.
 _HOOKS: Final = (".before_agent", ".before_model", ".after_model", ".after_agent")
 
 

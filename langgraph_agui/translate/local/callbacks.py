@@ -305,17 +305,13 @@ class CallbackSource(BaseCallbackHandler):
         location = self.runs.enter(run_id, parent_run_id, tool.name, tool)
         subagent, graph = location.subagent, graph_of(location.node)
         call_id = tool.call_id or str(run_id)
+        output = self._run_events.output
 
         def emit_output(delta: object) -> None:
-            self.deliver(
-                None,
-                partial(
-                    self._run_events.output.emit_tool_output,
-                    *(call_id, tool.name, delta, subagent, graph),
-                ),
-            )
+            emit = partial(output.emit_tool_output, call_id, tool.name, delta, subagent, graph)
+            self.deliver(None, emit)
 
-        self.deliver(None, partial(self._run_events.output.start_tool, call_id, subagent))
+        self.deliver(None, partial(output.start_tool, call_id, subagent))
         self._outputs.capture(run_id, emit_output)
 
     def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: object) -> None:
@@ -341,11 +337,8 @@ class CallbackSource(BaseCallbackHandler):
         self._outputs.release(run_id)
         if location.tool is not None and not paused:
             call_id = location.tool.call_id or str(run_id)
-            end = partial(
-                self._run_events.output.end_tool,
-                *(call_id, location.subagent, graph_of(location.node)),
-                failed=failed,
-            )
+            graph, end_tool = graph_of(location.node), self._run_events.output.end_tool
+            end = partial(end_tool, call_id, location.subagent, graph, failed=failed)
             self._deliver_failure(None, end)
 
     def on_custom_event(self, name: str, data: object, *, run_id: UUID, **kwargs: object) -> None:
