@@ -47,7 +47,8 @@ def test_providers_are_named_where_their_messages_and_models_are() -> None:
 
 # -- tools for developers ------------------------------------------------------------------------
 
-PUBLIC = ("", ".client", ".protocol", ".chat_models", ".workers", ".compat")
+ROOMS = ("devtools", "testing")
+PUBLIC = ("", ".client", ".protocol", ".chat_models", ".workers", ".compat", ".testing")
 # It imports public names on their first use, and names the extra of a missing package. Users have
 # no use for it, and the alternative is a copy.
 KERNEL = {"langgraph_agui.kernel.extras": {"lazy_names", "named_extras"}}
@@ -76,16 +77,18 @@ def imported(path: Path) -> Iterator[tuple[str, str]]:
             yield from ((node.module or "", alias.name) for alias in node.names)
 
 
-@pytest.mark.parametrize(
-    "path", sorted((PACKAGE / "devtools").rglob("*.py")), ids=lambda path: path.stem
-)
-def test_devtools_import_public_names(path: Path) -> None:
+TOOLS = sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", TOOLS, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_tools_import_public_names(path: Path) -> None:
+    room = path.relative_to(PACKAGE).parts[0]
     allowed = public_names() | KERNEL
     foreign = [
         (module, name)
         for module, name in imported(path)
         if module.split(".")[0] == "langgraph_agui"
-        and not module.startswith("langgraph_agui.devtools")
+        and not module.startswith(f"langgraph_agui.{room}")
         and name not in allowed.get(module, ())
     ]
     assert foreign == []

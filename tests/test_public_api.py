@@ -56,6 +56,7 @@ MODULES: dict[str, tuple[str, ...] | None] = {
     f"{PACKAGE}.chat_models": None,
     f"{PACKAGE}.workers": None,
     f"{PACKAGE}.compat": None,
+    f"{PACKAGE}.testing": None,
     f"{PACKAGE}.devtools": None,
 }
 """The modules that users import from, and the names they import. None stands for the module's
@@ -96,6 +97,10 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     "ProtocolError": ("code", "event"),
     "PostgresRunStore": ("setup",),
     "ReasoningSeal": ("new_key",),
+    "RecordedRun": (
+        *("messages", "state", "text", "outcome", "error", "interrupts", "pending_tool_calls"),
+        *("then", "answer"),
+    ),
     "RemoteAgent": ("invoke", "ainvoke"),
     "RemoteRun": (
         *("messages", "state", "outcome", "interrupts", "pending_tool_call_ids", "usage", "result"),
@@ -103,6 +108,7 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     ),
     "ResumeError": ("code", "interrupt_ids"),
     "RunFailedError": ("code", "usage", "correlation_id", "event"),
+    "ScriptedChatModel": ("bind_tools", "reply"),
     "SSEDecoder": ("feed", "finish"),
     "StreamInvalidError": ("code", "event"),
     "Turn": ("outcome", "interrupts", "result", "usage", "text", "wait", "aclose", "close", *_READ),

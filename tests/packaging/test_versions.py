@@ -43,7 +43,7 @@ TOOLS = [
 
 LIBRARIES = "a2ui client fastapi interrupts postgres redis seal telemetry"
 CORE = ["tests/adapter", "tests/protocol", "tests/messages", "tests/telemetry"]
-SERVED = ["tests/http", "tests/client"]
+SERVED = ["tests/http", "tests/client", "tests/testing"]
 STORED = ["tests/state", "tests/approvals", "tests/threads", "tests/sharing"]
 COMMANDS = [
     "tests/cli/test_cli.py",
@@ -82,6 +82,7 @@ NEED_PROVIDERS = [
     "messages/test_media_providers.py",
     "messages/test_media_urls.py",
     "messages/test_provider_filter.py",
+    "testing/test_standard.py",
 ]
 # They blame nothing on a version: starting and killing processes, reading a clone, what `make test`
 # sees often enough.

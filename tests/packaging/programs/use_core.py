@@ -1,16 +1,15 @@
-"""Without an extra: run a graph, verify what it streams, and convert its history."""
+"""Without an extra: run a graph on a scripted model, verify its stream, and convert its history."""
 
 import asyncio
 
 from ag_ui.core import RunAgentInput, UserMessage
-from langchain_core.language_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent, agui_messages_to_langchain, langchain_messages_to_agui
 from langgraph_agui.protocol import decode, fold, verify
+from langgraph_agui.testing import ScriptedChatModel, record_run
 
-model = GenericFakeChatModel(messages=iter([AIMessage("Hello you."), AIMessage("Hello again.")]))
+model = ScriptedChatModel("Hello you.", "Hello again.", "Hello at last.")
 
 
 async def answer(state: MessagesState) -> MessagesState:
@@ -34,6 +33,7 @@ async def main() -> None:
     assert langchain_messages_to_agui(agui_messages_to_langchain(said)) == said
     frames = [frames async for frames in agent.stream_sse(run_input)]
     assert fold(verify(decode(frames)), run_input.messages).messages[-1].content == "Hello again."
+    assert (await record_run(agent, "Hello")).text == "Hello at last."
 
 
 asyncio.run(main())

@@ -1,0 +1,235 @@
+"""`record_run`: one run of an agent, checked; and `RecordedRun`, which goes on from there.
+
+In: a user's text, or any other input of a run. Out: the events, and what the client has after them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, Protocol, TypeAlias, cast
+from uuid import uuid4
+
+from ag_ui import core as agui
+from ag_ui.core import Event, Message, RunAgentInput
+
+from langgraph_agui.client import RunFailedError
+from langgraph_agui.protocol import Fold, Verifier
+
+Outcome: TypeAlias = Literal["success", "interrupt", "cancelled", "error"]
+
+
+class _Stream(Protocol):
+    def __aiter__(self) -> AsyncIterator[Event]: ...
+
+    async def aclose(self) -> object: ...
+
+
+class _Agent(Protocol):
+    def run(self, run_input: RunAgentInput, /) -> _Stream: ...
+
+
+@dataclass(frozen=True, repr=False)
+class RecordedRun:
+    """A run that is over, and what its client has then.
+
+    Attributes:
+        agent: The agent.
+        input: The input of the run.
+        events: Its events, in the form that `Verifier` returns.
+    """
+
+    agent: _Agent
+    input: RunAgentInput
+    events: list[Event]
+
+    def __repr__(self) -> str:
+        """Show how the run has ended, and the agent's answer."""
+        problem = (
+            f", code={self.error.code!r}, message={self.error.message!r}" if self.error else ""
+        )
+        return f"RecordedRun(outcome={self.outcome!r}{problem}, text={self.text!r})"
+
+    @cached_property
+    def _client(self) -> Fold:
+        client = Fold(self.input.messages, self.input.state)
+        for event in self.events:
+            client.feed(event)
+        return client
+
+    @property
+    def messages(self) -> list[Message]:
+        """The conversation: the messages of the input, and those of the run."""
+        return self._client.messages
+
+    @property
+    def state(self) -> Any:
+        """The shared state, as JSON data."""
+        return self._client.state
+
+    @property
+    def text(self) -> str:
+        """The agent's answer: the text of this run without that of subagents, a blank line between
+        messages.
+        """
+        earlier = {message.id for message in self.input.messages}
+        texts = [
+            message.content
+            for message in self.messages
+            if isinstance(message, agui.AssistantMessage)
+            and message.id not in earlier
+            and message.subagent_run_id is None
+        ]
+        return "\n\n".join(filter(None, texts))
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the run has ended."""
+        if self.error is not None:
+            return "error"
+        outcome = cast("agui.RunFinishedEvent", self.events[-1]).outcome
+        return outcome.type if outcome is not None else "success"
+
+    @property
+    def error(self) -> agui.RunErrorEvent | None:
+        """The last event of a run that has failed. The log has the exception."""
+        last = self.events[-1]
+        return last if isinstance(last, agui.RunErrorEvent) else None
+
+    @property
+    def interrupts(self) -> list[agui.Interrupt]:
+        """The interrupts that the agent waits for."""
+        match self.events[-1]:
+            case agui.RunFinishedEvent(outcome=agui.RunFinishedInterruptOutcome(interrupts=asked)):
+                return asked
+        return []
+
+    @property
+    def pending_tool_calls(self) -> list[agui.ToolCall]:
+        """The calls that the agent has left to its client."""
+        match self.events[-1]:
+            case agui.RunFinishedEvent(
+                outcome=agui.RunFinishedSuccessOutcome(pending_tool_call_ids=list(pending))
+            ):
+                calls = {
+                    call.id: call
+                    for message in self.messages
+                    if isinstance(message, agui.AssistantMessage)
+                    for call in message.tool_calls or ()
+                }
+                return [calls[call_id] for call_id in pending]
+        return []
+
+    async def then(self, *messages: str | Message, state: object = None) -> RecordedRun:
+        """Record the next run in the thread.
+
+        Args:
+            messages: What the client adds to the conversation: texts of the user, or any messages.
+            state: The state that the client sends; by default the one that it has.
+
+        Raises:
+            ProtocolError: As in `record_run`.
+        """
+        return await self._go_on(messages, state)
+
+    async def answer(self, *answers: object) -> RecordedRun:
+        """Answer all that the agent waits for, and record the run that follows.
+
+        Args:
+            answers: For each of `interrupts`, in their order, a payload such as
+                `{"approved": True}`, or a `ResumeEntry`. If there are none, for each of
+                `pending_tool_calls` the text of its result.
+
+        Raises:
+            ProtocolError: As in `record_run`.
+            ValueError: There are more or fewer answers than questions.
+        """
+        interrupts, calls = self.interrupts, self.pending_tool_calls
+        if not answers or len(answers) != len(interrupts or calls):
+            raise ValueError(
+                f"The agent waits for {len(interrupts)} interrupts and {len(calls)} tool calls; "
+                f"{len(answers)} answers were given."
+            )
+        if interrupts:
+            return await self._go_on(resume=[*map(_resume_entry, interrupts, answers)])
+        return await self._go_on([*map(_result, calls, answers)])
+
+    async def _go_on(
+        self,
+        messages: Iterable[str | Message] = (),
+        state: object = None,
+        resume: list[agui.ResumeEntry] | None = None,
+    ) -> RecordedRun:
+        following = self.input.model_copy(
+            update={
+                "run_id": str(uuid4()),
+                "messages": [*self.messages, *map(_message, messages)],
+                "state": self.state if state is None else state,
+                "resume": resume,
+            }
+        )
+        return await record_run(self.agent, following)
+
+
+async def record_run(
+    agent: _Agent,
+    given: str | Message | RunAgentInput,
+    *,
+    state: object = None,
+    tools: Iterable[agui.Tool] = (),
+) -> RecordedRun:
+    """Run an agent once, to its end, and check its stream.
+
+    ```python
+    run = await record_run(agent, "Send Ada 5 euros")
+    paid = await run.answer({"approved": True})
+    assert paid.text == "Sent 5 euros to Ada."
+    ```
+
+    A run that fails does not raise: see `outcome` and `error`.
+
+    Args:
+        agent: A `LangGraphAgent`, an `AGUIClient`, or any other object with `run(RunAgentInput)`.
+        given: The text of a user, or a message, in a new thread; or a whole input, which is sent as
+            it is.
+        state: The state that the client sends.
+        tools: The tools that the client offers.
+
+    Raises:
+        ProtocolError: The stream breaks a rule of AG-UI 1.0, for clients or for agents
+            (`Verifier` with `strict`).
+    """
+    if not isinstance(given, RunAgentInput):
+        given = RunAgentInput(
+            protocol_version=agui.PROTOCOL_VERSION,
+            thread_id=str(uuid4()),
+            run_id=str(uuid4()),
+            messages=[_message(given)],
+            state=state,
+            tools=[*tools],
+            context=[],
+            forwarded_props={},
+        )
+    verifier, events = Verifier(strict=True, input=given), list[Event]()
+    with suppress(RunFailedError):  # an `AGUIClient` raises it behind the last event
+        async with aclosing(agent.run(given)) as stream:
+            async for event in stream:
+                events += verifier.feed(event)
+    verifier.finish()
+    return RecordedRun(agent, given, events)
+
+
+def _message(given: str | Message) -> Message:
+    return agui.UserMessage(id=str(uuid4()), content=given) if isinstance(given, str) else given
+
+
+def _resume_entry(interrupt: agui.Interrupt, answer: object) -> agui.ResumeEntry:
+    if isinstance(answer, agui.ResumeEntry):
+        return answer
+    return agui.ResumeEntry(interrupt_id=interrupt.id, status="resolved", payload=answer)
+
+
+def _result(call: agui.ToolCall, answer: object) -> agui.ToolMessage:
+    return agui.ToolMessage(id=str(uuid4()), tool_call_id=call.id, content=cast("str", answer))
