@@ -35,8 +35,3 @@ def test_programs_are_run_and_not_only_imported() -> None:
         commands = "".join(block.source for block in found if block.language == "bash")
         programs = [block.title for block in found if block.title and "__main__" in block.source]
         assert [name for name in programs if f"python {name}" not in commands] == [], page
-
-
-def test_the_scripted_model_is_the_same_everywhere() -> None:
-    models = {block.source for page in PAGES for block in blocks(page) if block.title == "model.py"}
-    assert models <= {(ROOT / "docs" / "model.py").read_text("utf-8")}
