@@ -10,31 +10,20 @@ import json
 import operator
 import re
 import zlib
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any, Final, Literal, NamedTuple
-from uuid import uuid4
 
 from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware, InterruptOnConfig
 from langchain.tools import ToolRuntime
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.language_models.chat_models import generate_from_stream
-from langchain_core.messages import (
-    AIMessage,
-    AIMessageChunk,
-    BaseMessage,
-    HumanMessage,
-    ToolCall,
-    ToolMessage,
-)
-from langchain_core.messages.tool import tool_call_chunk
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
-from langchain_core.runnables import Runnable
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool, InjectedToolCallId, ToolException, tool
-from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
+
+from langgraph_agui.testing import Reply, ScriptedChatModel, call, reasoning
 
 # Messages that show what the demo agent can do.
 SUGGESTIONS: Final = (
@@ -112,14 +101,6 @@ RULES: Final = (
 )
 
 
-class Reply(NamedTuple):
-    """One answer of the model: reasoning, then text or tool calls. Without a text it crashes."""
-
-    reasoning: str
-    text: str | None = ""
-    calls: Sequence[ToolCall] = ()
-
-
 def next_reply(messages: Sequence[BaseMessage], tools: Collection[str]) -> Reply:
     """Return the model's answer to `messages`. It calls only tools that are named in `tools`."""
     start = max(
@@ -127,45 +108,44 @@ def next_reply(messages: Sequence[BaseMessage], tools: Collection[str]) -> Reply
     )
     question = messages[start].text if messages else ""
     made = [
-        call
+        asked
         for message in messages[start:]
         if isinstance(message, AIMessage)
-        for call in message.tool_calls
+        for asked in message.tool_calls
     ]
     answers = {
         message.tool_call_id: message
         for message in messages[start:]
         if isinstance(message, ToolMessage)
     }
-    if results := [(call, answers[call["id"]]) for call in made if call["id"] in answers]:
+    if results := [(asked, answers[asked["id"]]) for asked in made if asked["id"] in answers]:
         return _answer(question, results, tools)
     if "crash" in question.lower():
-        return Reply("The user asks me to crash. I will fail in the middle of this very tho", None)
+        return [
+            reasoning("The user asks me to crash. I will fail in the middle of this very tho"),
+            RuntimeError("The demo model was asked to crash."),
+        ]
     wanted: dict[str, ToolCall] = {}
     for rule in RULES:
         if rule.tool in tools and any(word in question.lower() for word in rule.words):
             for match in re.finditer(rule.arguments, question):
                 args = match.groupdict("Hello from the demo!")
-                wanted.setdefault(rule.aim.format(**args), _call(rule.tool, args))
+                wanted.setdefault(rule.aim.format(**args), call(rule.tool, **args))
     if wanted:
         plan = (
             "There is a tool for that."
             if len(wanted) == 1
             else "I can call the tools at the same time."
         )
-        return Reply(f"The user wants {' and '.join(wanted)}. {plan}", calls=[*wanted.values()])
+        return [reasoning(f"The user wants {' and '.join(wanted)}. {plan}"), *wanted.values()]
     text = (
         f"I am a scripted model: I follow a few rules and cannot really talk. You wrote: "
         f"{question}\n\nTry these:"
     )
-    return Reply(
-        "No rule of mine matches, so I list what I can do.",
+    return [
+        reasoning("No rule of mine matches, so I list what I can do."),
         "\n  • ".join([text, *SUGGESTIONS, "Please crash"]),
-    )
-
-
-def _call(tool: str, args: dict[str, Any]) -> ToolCall:
-    return ToolCall(name=tool, args=args, id=f"call_{uuid4().hex[:12]}")
+    ]
 
 
 def _answer(
@@ -177,102 +157,40 @@ def _answer(
     sentences: list[str] = []
     degrees: list[int] = []
     rules = {rule.tool: rule for rule in RULES}
-    for call, message in results:
-        fields = {**call["args"], "result": message.text}
+    for asked, message in results:
+        fields = {**asked["args"], "result": message.text}
         if message.status == "error":
-            sentences.append(f"I could not finish {call['name']}: {message.text}")
+            sentences.append(f"I could not finish {asked['name']}: {message.text}")
             continue
-        if call["name"] == "get_weather":
+        if asked["name"] == "get_weather":
             fields |= json.loads(message.text)
             degrees.append(fields["celsius"])
-        sentences.append(rules[call["name"]].answer.format(**fields))
+        sentences.append(rules[asked["name"]].answer.format(**fields))
     if len(degrees) == len(results) > 1 and "warmer" in question and "calculate" in tools:
-        args = {"left": max(degrees), "sign": "-", "right": min(degrees)}
-        return Reply(
-            "For the difference I would rather calculate than guess.",
-            calls=[_call("calculate", args)],
-        )
+        return [
+            reasoning("For the difference I would rather calculate than guess."),
+            call("calculate", left=max(degrees), sign="-", right=min(degrees)),
+        ]
     note = (
         ""
         if "find_sights" in tools
         else "\n\n(I am a scripted model and run offline; what I report is invented.)"
     )
-    return Reply("I have everything I need, so I can answer now.", " ".join(sentences) + note)
+    return [
+        reasoning("I have everything I need, so I can answer now."),
+        " ".join(sentences) + note,
+    ]
 
 
-class DemoModel(BaseChatModel):
-    """A scripted chat model that streams like a reasoning model: reasoning, then text or tool
-    calls, then its usage.
-
-    `delay` is the pause in seconds before each chunk.
-    """
+class DemoModel(ScriptedChatModel):
+    """A chat model that follows `RULES`."""
 
     delay: float = 0.02
     model_name: str = "scripted-demo"
 
-    @property
-    def _llm_type(self) -> str:
-        return "langgraph-agui-demo"
-
-    def bind_tools(
-        self, tools: Sequence[Any], **kwargs: Any
-    ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Offer `tools` to the model."""
-        return self.bind(tools=[convert_to_openai_tool(one) for one in tools])
-
-    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        return generate_from_stream(self._chunks(messages, kwargs.get("tools") or ()))
-
-    async def _astream(
-        self, messages: list[BaseMessage], *_: Any, **kwargs: Any
-    ) -> AsyncIterator[ChatGenerationChunk]:
-        for chunk in self._chunks(messages, kwargs.get("tools") or ()):
-            await asyncio.sleep(self.delay)
-            yield chunk
-
-    def _chunks(
-        self, messages: list[BaseMessage], tools: Sequence[dict[str, Any]]
-    ) -> Iterator[ChatGenerationChunk]:
-        reply = next_reply(messages, {one["function"]["name"] for one in tools})
-        reasoning, arguments = (
-            _words(reply.reasoning),
-            [json.dumps(call["args"]) for call in reply.calls],
-        )
-        for word in reasoning:
-            yield _chunk([{"type": "reasoning", "reasoning": word, "index": 0}])
-        if reply.text is None:
-            raise RuntimeError("The demo model was asked to crash.")
-        for word in _words(reply.text):
-            yield _chunk([{"type": "text", "text": word, "index": 1}])
-        for index, (call, text) in enumerate(zip(reply.calls, arguments, strict=True)):
-            yield _chunk(
-                [],
-                tool_call_chunks=[
-                    tool_call_chunk(name=call["name"], args="", id=call["id"], index=index)
-                ],
-            )
-            for piece in re.findall(r"(?s).{1,7}", text):
-                yield _chunk([], tool_call_chunks=[tool_call_chunk(args=piece, index=index)])
-        # Count words as tokens.
-        read = sum(len(message.text.split()) for message in messages)
-        written = len(reasoning) + sum(len(text.split()) for text in (reply.text, *arguments))
-        usage: dict[str, Any] = {
-            "input_tokens": read,
-            "output_tokens": written,
-            "total_tokens": read + written,
-        }
-        usage["output_token_details"] = {"reasoning": len(reasoning)}
-        model = {"model_provider": "demo", "model_name": self.model_name}
-        yield _chunk([], response_metadata=model, usage_metadata=usage, chunk_position="last")
-
-
-def _chunk(content: list[str | dict[str, Any]], **fields: Any) -> ChatGenerationChunk:
-    fields.setdefault("response_metadata", {"model_provider": "demo"})
-    return ChatGenerationChunk(message=AIMessageChunk(content=content, **fields))
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\s*\S+|\s+$", text)
+    def reply(self, messages: list[BaseMessage], tools: Sequence[str]) -> Reply:
+        """Return reasoning, then a text or tool calls."""
+        return next_reply(messages, tools)
 
 
 class DemoState(AgentState[Any]):
