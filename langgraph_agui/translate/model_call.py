@@ -27,6 +27,7 @@ class ModelCall:
         subagent: The subagent that calls the model.
         nostream: Whether the graph's author has hidden the call by a tag.
         structured: Whether the answer is data for the program (`with_structured_output`).
+        output_tool: The tool that the model calls with this data, if it answers by a call.
         in_tool: Whether a tool of the same agent calls the model.
         hidden: The hidden parts of its message.
         run_id: The LangChain run.
@@ -42,6 +43,7 @@ class ModelCall:
     subagent: SubagentRun | None
     nostream: bool = False
     structured: bool = False
+    output_tool: str | None = None
     in_tool: bool = False
     hidden: Hidden = NOTHING
     run_id: UUID = field(default_factory=uuid4)

@@ -357,9 +357,14 @@ class RunEvents:
 
     def start_model_call(self, call: ModelCall) -> None:
         """A model call begins."""
+        predictions = read_predictions(call.metadata)
+        is_predicted = call.output_tool in {
+            *self.state.expected,
+            *(one.tool for one in predictions),
+        }
         is_streamed = not (  # else its message is emitted whole, if a node returns it
             self._holds_messages
-            or (call.structured and self.messages.keeps_messages())
+            or (call.structured and self.messages.keeps_messages() and not is_predicted)
             or (self._hides_inner and call.in_tool)
         )
         if is_streamed and not call.is_hidden:
@@ -369,7 +374,7 @@ class RunEvents:
         if is_streamed:
             self.messages.start_model_call(call)
             self._emit_due_snapshot()
-        self.state.expect(read_predictions(call.metadata))
+        self.state.expect(predictions)
 
     def _transform(self, call: ModelCall) -> None:
         """Let the message of a call go through the stream transformers, if there are any."""

@@ -14,12 +14,14 @@ from ag_ui.core import AssistantMessage, ResumeEntry, Tool, ToolMessage
 from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import ToolMessage as Result
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.types import Command, Send, interrupt
+from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from langgraph_agui import (
@@ -32,6 +34,7 @@ from langgraph_agui import (
     state_update,
 )
 from langgraph_agui.protocol import Fold
+from langgraph_agui.testing import ScriptedChatModel, call
 from tests.adapter.graphs import agent_of, chain_of, talker
 from tests.adapter.models import Scripted, calling, part
 from tests.adapter.models import call as calls
@@ -727,3 +730,32 @@ async def test_an_agent_that_is_only_called_keeps_its_state_to_itself(by: str) -
     recorded = await record_run(agent, run_input("hi"))
     assert history(recorded) == ["-", "mine"]
     assert "CANARY" not in "".join(event.model_dump_json() for event in recorded.events)
+
+
+class Paragraph(BaseModel):
+    """A paragraph of the paper."""
+
+    doc: str
+
+
+@pytest.mark.parametrize("asked_by", ["the agent", "the call"])
+async def test_structured_output_is_predicted_while_it_is_written(asked_by: str) -> None:
+    """LangChain says of such a call that its answer is data for the program; but it is state."""
+    ask = {"tool": "Paragraph", "tool_argument": "doc", "state_key": "doc"}
+    config: Any = {"metadata": {"predict_state": [ask]}} if asked_by == "the call" else {}
+    options = StateOptions(predict=[PredictState("Paragraph", "doc")])
+    model = ScriptedChatModel(call("Paragraph", "p1", doc="Once upon a time"), delay=0.001)
+    author = model.with_structured_output(Paragraph, include_raw=True)
+
+    async def write(state: Paper) -> Paper:
+        made: Any = await author.ainvoke("Write.", config)
+        result = Result("Written.", tool_call_id="p1")
+        return {"messages": [made["raw"], result], "doc": made["parsed"].doc}
+
+    graph = StateGraph(Paper).add_node(write).add_edge(START, "write").compile()
+    agent = LangGraphAgent(graph, state=options if asked_by == "the agent" else None)
+    recorded = await record_run(agent, run_input("Write."))
+    recorded.check_snapshot()
+    assert history(recorded) == ["-", "Once ", "Once upon ", "Once upon a ", "Once upon a time"]
+    assert recorded.types.index("STATE_SNAPSHOT") < recorded.types.index("TOOL_CALL_END")
+    assert not recorded.last.outcome.pending_tool_call_ids

@@ -164,6 +164,7 @@ class CallbackSource(BaseCallbackHandler):
             location.subagent,
             nostream=not self._run_events.hidden_tags.isdisjoint(tags or ()),
             structured=bool((options or {}).get("ls_structured_output_format")),
+            output_tool=_output_tool(options),
             in_tool=location.tool is not None,
             hidden=read_hidden(metadata),
             run_id=run_id,
@@ -449,6 +450,19 @@ def _handed_over(error: BaseException, task: str) -> object:
     if command is None or command.graph not in (task, task.rpartition("|")[2].partition(":")[0]):
         return None
     return command.update if command.update is not None else {}
+
+
+def _output_tool(options: Mapping[str, object] | None) -> str | None:
+    """Return the tool that a model calls with its structured output; None if it calls none."""
+    match options:
+        case {
+            "ls_structured_output_format": {
+                "kwargs": {"method": "function_calling"},
+                "schema": {"title": str(name)},
+            }
+        }:
+            return name
+    return None
 
 
 def text_chunk(token: object) -> AIMessageChunk:
