@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
 from langgraph_agui import LangGraphAgent
+from langgraph_agui.testing import Reply, ScriptedChatModel, call
 
 outbox: list[str] = []
 """The mails that were really sent."""
@@ -38,23 +37,17 @@ class State(MessagesState):
 # -- the model ------------------------------------------------------------------------------------
 
 
-class Writer(BaseChatModel):
-    """Writes an answer, and another one if a person has said what is wrong with it."""
+def draft(messages: list[BaseMessage]) -> Reply:
+    """Write an answer, and another one if a person has said what is wrong with it."""
+    last, drafts = messages[-1], sum(isinstance(one, AIMessage) for one in messages)
+    if isinstance(last, ToolMessage) and last.status == "success":
+        return f"Done: {last.text}"
+    text = "I will come at nine." if drafts == 0 else "I will come at ten, as you wish."
+    answer = call("write_email", f"mail-{drafts}", to="the sender", content=text)
+    return ["This is what I would answer.", answer]
 
-    @property
-    def _llm_type(self) -> str:
-        return "writer"
 
-    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        last, drafts = messages[-1], sum(isinstance(one, AIMessage) for one in messages)
-        if isinstance(last, ToolMessage) and last.status == "success":
-            said = AIMessage(f"Done: {last.text}")
-        else:
-            text = "I will come at nine." if drafts == 0 else "I will come at ten, as you wish."
-            answer = {"to": "the sender", "content": text}
-            call = {"name": "write_email", "args": answer, "id": f"mail-{drafts}"}
-            said = AIMessage("This is what I would answer.", tool_calls=[call])
-        return ChatResult(generations=[ChatGeneration(message=said)])
+MODEL = ScriptedChatModel(draft)
 
 
 def write_email(to: str, content: str) -> str:
@@ -82,38 +75,38 @@ async def triage(state: State) -> Command[Literal["write", "__end__"]]:
 
 async def write(state: State) -> Command[Literal["ask", "__end__"]]:
     """Have the model write an answer, or say what has become of it."""
-    reply = await Writer().ainvoke(state["messages"])
+    reply = await MODEL.ainvoke(state["messages"])
     calls = isinstance(reply, AIMessage) and reply.tool_calls
     return Command(goto="ask" if calls else "__end__", update={"messages": [reply]})
 
 
 async def ask(state: State) -> Command[Literal["write", "__end__"]]:
     """Ask the person about the mail, as Agent Inbox does: a list with one request."""
-    draft = state["messages"][-1]
-    assert isinstance(draft, AIMessage)
-    call = draft.tool_calls[0]
+    written = state["messages"][-1]
+    assert isinstance(written, AIMessage)
+    mail = written.tool_calls[0]
     request = {
-        "action_request": {"action": call["name"], "args": call["args"]},
+        "action_request": {"action": mail["name"], "args": mail["args"]},
         "config": {
             "allow_accept": True,
             "allow_edit": True,
             "allow_respond": True,
             "allow_ignore": True,
         },
-        "description": f"May I send this?\n\n{call['args']['content']}",
+        "description": f"May I send this?\n\n{mail['args']['content']}",
     }
     answer = interrupt([request])
     response = answer[0] if isinstance(answer, list) else answer
 
     def result(text: str, **fields: Any) -> ToolMessage:
-        return ToolMessage(text, tool_call_id=call["id"], name=call["name"], **fields)
+        return ToolMessage(text, tool_call_id=mail["id"], name=mail["name"], **fields)
 
     match response:
         case {"type": "accept"}:
-            return Command(goto="write", update={"messages": [result(write_email(**call["args"]))]})
+            return Command(goto="write", update={"messages": [result(write_email(**mail["args"]))]})
         case {"type": "edit", "args": {"args": args}}:
             # The conversation says what was sent, and not what the model had written.
-            edited = draft.model_copy(update={"tool_calls": [{**call, "args": args}]})
+            edited = written.model_copy(update={"tool_calls": [{**mail, "args": args}]})
             sent = result(write_email(**args))
             return Command(goto="write", update={"messages": [edited, sent]})
         case {"type": "response", "args": wish}:

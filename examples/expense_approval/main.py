@@ -34,13 +34,12 @@ from ag_ui.core import (
 )
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.messages import ToolMessage as Result
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import Approval, ApprovalOptions, LangGraphAgent
+from langgraph_agui.testing import Reply, ScriptedChatModel, call
 
 REQUEST = "Book 1,500 for Ada and 900 for Ben, and delete the expense records of 2019."
 
@@ -62,37 +61,18 @@ def delete_records(year: int) -> str:
     return ledger[-1]
 
 
-class Clerk(BaseChatModel):
-    """A model that makes three calls at once, and then tells what became of them."""
-
-    @property
-    def _llm_type(self) -> str:
-        return "clerk"
-
-    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
-        return self
-
-    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        results = [message for message in messages if isinstance(message, Result)]
-        if results:
-            said = AIMessage(
-                "This is what I could do:\n"
-                + "\n".join(f"- {result.text.splitlines()[-1]}" for result in results)
-            )
-        else:
-            calls = [
-                ("book_expense", {"employee": "Ada", "amount": 1500}),
-                ("book_expense", {"employee": "Ben", "amount": 900}),
-                ("delete_records", {"year": 2019}),
-            ]
-            said = AIMessage(
-                "I will do all three at once.",
-                tool_calls=[
-                    {"name": name, "args": args, "id": f"call-{number}"}
-                    for number, (name, args) in enumerate(calls)
-                ],
-            )
-        return ChatResult(generations=[ChatGeneration(message=said)])
+def clerk(messages: list[BaseMessage]) -> Reply:
+    """Make three calls at once, and then tell what became of them."""
+    results = [message for message in messages if isinstance(message, Result)]
+    if results:
+        lines = (f"- {result.text.splitlines()[-1]}" for result in results)
+        return "\n".join(["This is what I could do:", *lines])
+    return [
+        "I will do all three at once.",
+        call("book_expense", "call-0", employee="Ada", amount=1500),
+        call("book_expense", "call-1", employee="Ben", amount=900),
+        call("delete_records", "call-2", year=2019),
+    ]
 
 
 def audit(approval: Approval) -> None:
@@ -114,7 +94,10 @@ def make_agent(ask_by: Literal["auto", "tool_call"]) -> LangGraphAgent:
         description_prefix="May I do this?",
     )
     graph = create_agent(
-        Clerk(), [book_expense, delete_records], middleware=[guard], checkpointer=InMemorySaver()
+        ScriptedChatModel(clerk),
+        [book_expense, delete_records],
+        middleware=[guard],
+        checkpointer=InMemorySaver(),
     )
     return LangGraphAgent(
         graph, name="expenses", approvals=ApprovalOptions(ask_by=ask_by, on_answer=audit)
@@ -206,16 +189,14 @@ def answer_interrupts(events: Sequence[Event]) -> list[ResumeEntry]:
 def answer_calls(messages: Sequence[Message]) -> list[ToolMessage]:
     """The manager's decisions as the results of the calls of `request_approval`."""
     results = []
-    for call in (
-        call for message in messages for call in getattr(message, "tool_calls", None) or ()
-    ):
-        if call.function.name == "request_approval":
-            asked = json.loads(call.function.arguments)
+    for one in (one for message in messages for one in getattr(message, "tool_calls", None) or ()):
+        if one.function.name == "request_approval":
+            asked = json.loads(one.function.arguments)
             payload = decide(asked["function_name"], asked["function_arguments"])
             content = json.dumps({"approval_id": asked["approval_id"], **payload})
             results.append(
                 ToolMessage(
-                    id=f"result-{call.id}", role="tool", tool_call_id=call.id, content=content
+                    id=f"result-{one.id}", role="tool", tool_call_id=one.id, content=content
                 )
             )
     return results

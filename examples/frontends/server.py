@@ -15,11 +15,11 @@ from fastapi.staticfiles import StaticFiles
 from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain.tools import ToolRuntime
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage, ToolCall
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
-from examples.client.scripted import Reply, Scripted, call, reason, results, write
+from examples.client.results import results
 from langgraph_agui import (
     AGUIMiddleware,
     ApprovalOptions,
@@ -27,6 +27,7 @@ from langgraph_agui import (
     add_langgraph_fastapi_endpoint,
     state_update,
 )
+from langgraph_agui.testing import Reply, ScriptedChatModel, call, reasoning
 
 HERE = Path(__file__).parent
 
@@ -70,10 +71,10 @@ async def research(topic: str) -> str:
 
 def look_up(messages: list[BaseMessage]) -> Reply:
     """The script of the subagent."""
-    yield from write(f"Much is known about {messages[-1].text}.")
+    return f"Much is known about {messages[-1].text}."
 
 
-CALLS: dict[str, Callable[[str], Reply]] = {
+CALLS: dict[str, Callable[[str], ToolCall]] = {
     "weather": lambda city: call("get_weather", city=city),
     "send": lambda amount: call("transfer", to="Ada", amount=int(amount)),
     "book": lambda train: call("book_seat", train=train),
@@ -87,23 +88,20 @@ CALLS: dict[str, Callable[[str], Reply]] = {
 def answer(messages: list[BaseMessage]) -> Reply:
     """The script of the agent."""
     if done := results(messages):
-        yield from write(f"Done: {done[-1]}")
-        return
+        return f"Done: {done[-1]}"
     asked = next(message.text for message in reversed(messages) if message.type == "human")
     word, _, rest = asked.partition(" ")
-    yield from reason(f"They ask about {asked}.")
+    thought = reasoning(f"They ask about {asked}.")
     if word in CALLS:
-        yield from CALLS[word](rest)
-        return
-    yield from write("Let me see …")
+        return [thought, CALLS[word](rest)]
     if word == "crash":
-        raise RuntimeError("The model has crashed.")
-    yield from write(f"You said: {asked}")
+        return [thought, "Let me see …", RuntimeError("The model has crashed.")]
+    return [thought, "Let me see …", f"You said: {asked}"]
 
 
-MODEL = Scripted(script=answer)  # a real one: MODEL = "anthropic:claude-sonnet-4-5"
+MODEL = ScriptedChatModel(answer, delay=0.02)  # a real one: "anthropic:claude-sonnet-4-5"
 
-researcher = create_agent(Scripted(script=look_up), name="researcher")
+researcher = create_agent(ScriptedChatModel(look_up, delay=0.02), name="researcher")
 graph = create_agent(
     MODEL,
     [get_weather, transfer, book_seat, add_note, read_notes, research],

@@ -5,17 +5,12 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
-from uuid import uuid4
 
-from langchain_core.language_models import BaseChatModel
-from langchain_core.language_models.chat_models import generate_from_stream
-from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage
-from langchain_core.messages.tool import tool_call_chunk
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
-from langchain_core.utils.function_calling import convert_to_openai_tool
+from langchain_core.messages import BaseMessage, HumanMessage
+
+from langgraph_agui.testing import Reply, ScriptedChatModel, call
 
 SOUP = {
     "title": "Tomato soup",
@@ -38,50 +33,17 @@ SOUP = {
 NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "eight": 8}
 
 
-class Cook(BaseChatModel):
-    """Streams structured output, tool calls and text in small pieces; `delay` is the pause before
-    each, in seconds."""
+class Cook(ScriptedChatModel):
+    """Writes the recipe as structured output, makes changes by a tool, and sums the recipe up."""
 
     delay: float = 0.02
 
-    @property
-    def _llm_type(self) -> str:
-        return "cook"
-
-    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
-        return self.bind(tools=[convert_to_openai_tool(tool)["function"]["name"] for tool in tools])
-
-    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        return generate_from_stream(self._stream(*args, **kwargs))
-
-    def _stream(
-        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
-    ) -> Iterator[ChatGenerationChunk]:
-        for chunk in chunks(messages, kwargs.get("tools", ())):
-            time.sleep(self.delay)
-            yield ChatGenerationChunk(message=chunk)
-
-
-def chunks(messages: list[BaseMessage], tools: Sequence[str]) -> Iterator[AIMessageChunk]:
-    if "Recipe" in tools:
-        yield from call("Recipe", SOUP)
-    elif isinstance(messages[-1], HumanMessage) and (wishes := understood(messages[-1].text)):
-        yield from call("change_recipe", wishes)
-    else:
-        for word in re.findall(r"\S+\s*", summary(messages[0].text)):
-            yield AIMessageChunk(content=word)
-
-
-def call(name: str, args: dict[str, Any]) -> Iterator[AIMessageChunk]:
-    written = json.dumps(args)
-    yield AIMessageChunk(
-        content="",
-        tool_call_chunks=[tool_call_chunk(name=name, args="", id=f"call_{uuid4()}", index=0)],
-    )
-    for at in range(0, len(written), 12):
-        yield AIMessageChunk(
-            content="", tool_call_chunks=[tool_call_chunk(args=written[at : at + 12], index=0)]
-        )
+    def reply(self, messages: list[BaseMessage], tools: Sequence[str]) -> Reply:
+        if "Recipe" in tools:
+            return call("Recipe", **SOUP)
+        if isinstance(messages[-1], HumanMessage) and (wishes := understood(messages[-1].text)):
+            return call("change_recipe", **wishes)
+        return summary(messages[0].text)
 
 
 def understood(wish: str) -> dict[str, Any]:

@@ -11,59 +11,42 @@ from collections.abc import Sequence
 from operator import add
 from typing import Annotated, Any, Literal, TypedDict
 
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import (
-    AIMessage,
-    AnyMessage,
-    BaseMessage,
-    HumanMessage,
-    ToolCall,
-    ToolMessage,
-)
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command
+
+from langgraph_agui.testing import Reply, ScriptedChatModel, call
 
 TOPICS = ("the price of tea in China", "the price of coffee in Brazil")
 
 # -- the models -----------------------------------------------------------------------------------
 
 
-class Scripted(BaseChatModel):
-    """A model whose answer depends on how many results it has been given."""
-
-    role: Literal["supervisor", "researcher", "writer"]
-
-    @property
-    def _llm_type(self) -> str:
-        return self.role
-
-    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        results = [message.text for message in messages if isinstance(message, ToolMessage)]
-        asked = messages[0].text
-        match self.role, results:
-            case "writer", _:
-                said = AIMessage(f"# {asked}\n" + "\n".join(m.text for m in messages[1:]))
-            case "supervisor", []:
-                calls = [
-                    _call("ConductResearch", f"research-{number}", research_topic=topic)
-                    for number, topic in enumerate(TOPICS)
-                ]
-                said = AIMessage("I send out two researchers.", tool_calls=calls)
-            case "supervisor", _:
-                said = AIMessage("", tool_calls=[_call("ResearchComplete", "complete")])
-            case _, []:
-                said = AIMessage("", tool_calls=[_call("search", "search", query=asked)])
-            case _, [found, *_]:
-                said = AIMessage(found)
-        return ChatResult(generations=[ChatGeneration(message=said)])
+def supervise(messages: list[BaseMessage]) -> Reply:
+    if any(isinstance(message, ToolMessage) for message in messages):
+        return call("ResearchComplete", "complete")
+    calls = [
+        call("ConductResearch", f"research-{number}", research_topic=topic)
+        for number, topic in enumerate(TOPICS)
+    ]
+    return ["I send out two researchers.", *calls]
 
 
-def _call(name: str, call_id: str, **args: Any) -> ToolCall:
-    return ToolCall(name=name, args=args, id=call_id, type="tool_call")
+def do_research(messages: list[BaseMessage]) -> Reply:
+    if isinstance(messages[-1], ToolMessage):
+        return messages[-1].text
+    return call("search", "search", query=messages[0].text)
 
+
+def write_up(messages: list[BaseMessage]) -> Reply:
+    return f"# {messages[0].text}\n" + "\n".join(message.text for message in messages[1:])
+
+
+SUPERVISOR = ScriptedChatModel(supervise)
+RESEARCHER = ScriptedChatModel(do_research)
+WRITER = ScriptedChatModel(write_up)
 
 # -- a researcher ---------------------------------------------------------------------------------
 
@@ -83,7 +66,7 @@ async def search(query: str) -> str:
 async def researcher(
     state: ResearcherState,
 ) -> Command[Literal["researcher_tools", "compress_research"]]:
-    reply = await Scripted(role="researcher").ainvoke(state["researcher_messages"])
+    reply = await RESEARCHER.ainvoke(state["researcher_messages"])
     calls = isinstance(reply, AIMessage) and reply.tool_calls
     goto: Literal["researcher_tools", "compress_research"] = (
         "researcher_tools" if calls else "compress_research"
@@ -123,7 +106,7 @@ class SupervisorState(TypedDict, total=False):
 
 
 async def supervisor(state: SupervisorState) -> Command[Literal["supervisor_tools"]]:
-    reply = await Scripted(role="supervisor").ainvoke(state["supervisor_messages"])
+    reply = await SUPERVISOR.ainvoke(state["supervisor_messages"])
     return Command(goto="supervisor_tools", update={"supervisor_messages": [reply]})
 
 
@@ -170,7 +153,7 @@ def write_brief(state: State) -> State:
 
 async def write_report(state: State) -> State:
     asked: Sequence[BaseMessage] = [state["messages"][-1], *map(HumanMessage, state["notes"])]
-    return {"messages": [await Scripted(role="writer").ainvoke(asked)]}
+    return {"messages": [await WRITER.ainvoke(asked)]}
 
 
 def build(checkpointer: Any = None) -> Any:

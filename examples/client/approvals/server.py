@@ -9,8 +9,9 @@ from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from examples.client.scripted import Reply, Scripted, call, results, write
+from examples.client.results import results
 from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint
+from langgraph_agui.testing import Reply, ScriptedChatModel, call
 
 
 def book_expense(employee: str, amount: int) -> str:
@@ -25,16 +26,17 @@ def delete_records(year: int) -> str:
 
 def script(messages: list[BaseMessage]) -> Reply:
     if done := results(messages):
-        yield from write(
-            "\n".join(["This is what came of it:", *(f"- {one.splitlines()[-1]}" for one in done)])
+        return "\n".join(
+            ["This is what came of it:", *(f"- {one.splitlines()[-1]}" for one in done)]
         )
-    else:
-        yield from call("book_expense", employee="Ada", amount=1500)
-        yield from call("book_expense", employee="Ben", amount=900)
-        yield from call("delete_records", year=2019)
+    return [
+        call("book_expense", employee="Ada", amount=1500),
+        call("book_expense", employee="Ben", amount=900),
+        call("delete_records", year=2019),
+    ]
 
 
-MODEL = Scripted(script=script)  # a real one: MODEL = "anthropic:claude-sonnet-4-5"
+MODEL = ScriptedChatModel(script, delay=0.02)  # a real one: "anthropic:claude-sonnet-4-5"
 
 graph = create_agent(
     MODEL,

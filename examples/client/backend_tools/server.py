@@ -8,8 +8,9 @@ from langchain.agents import create_agent
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from examples.client.scripted import Reply, Scripted, call, results, write
+from examples.client.results import results
 from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint
+from langgraph_agui.testing import Reply, ScriptedChatModel, call
 
 
 def get_weather(city: str) -> str:
@@ -19,13 +20,11 @@ def get_weather(city: str) -> str:
 
 def script(messages: list[BaseMessage]) -> Reply:
     if weather := results(messages):
-        yield from write(f"Rome has {weather[0]}, Oslo has {weather[1]}.")
-    else:
-        yield from call("get_weather", city="Rome")
-        yield from call("get_weather", city="Oslo")
+        return f"Rome has {weather[0]}, Oslo has {weather[1]}."
+    return [call("get_weather", city="Rome"), call("get_weather", city="Oslo")]
 
 
-MODEL = Scripted(script=script)  # a real one: MODEL = "anthropic:claude-sonnet-4-5"
+MODEL = ScriptedChatModel(script, delay=0.02)  # a real one: "anthropic:claude-sonnet-4-5"
 
 agent = LangGraphAgent(
     graph=create_agent(MODEL, [get_weather], checkpointer=InMemorySaver()), name="weather"

@@ -8,22 +8,25 @@ from langchain.agents import create_agent
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from examples.client.scripted import Reply, Scripted, reason, write
 from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint
+from langgraph_agui.testing import Reply, ScriptedChatModel, reasoning
 
 
 def script(messages: list[BaseMessage]) -> Reply:
     questions = [message.text for message in messages if message.type == "human"]
     name = questions[0].split()[-1].strip(".")
     if len(questions) == 1:
-        yield from reason("They tell me their name. A greeting is in order.")
-        yield from write(f"Hello {name}! What can I do for you?")
-    else:
-        yield from reason(f"The first of {len(questions)} messages has the name.")
-        yield from write(f"You are {name}, and this is message {len(questions)} of yours.")
+        return [
+            reasoning("They tell me their name. A greeting is in order."),
+            f"Hello {name}! What can I do for you?",
+        ]
+    return [
+        reasoning(f"The first of {len(questions)} messages has the name."),
+        f"You are {name}, and this is message {len(questions)} of yours.",
+    ]
 
 
-MODEL = Scripted(script=script)  # a real one: MODEL = "anthropic:claude-sonnet-4-5"
+MODEL = ScriptedChatModel(script, delay=0.02)  # a real one: "anthropic:claude-sonnet-4-5"
 
 agent = LangGraphAgent(graph=create_agent(MODEL, checkpointer=InMemorySaver()), name="chat")
 app = FastAPI()

@@ -9,18 +9,18 @@ from langchain.agents import create_agent
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from examples.client.scripted import Reply, Scripted, call, results, write
+from examples.client.results import results
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, add_langgraph_fastapi_endpoint
+from langgraph_agui.testing import Reply, ScriptedChatModel, call
 
 
 def script(messages: list[BaseMessage]) -> Reply:
     if found := results(messages):
-        yield from write(f"You are in {found[0]}.")
-    else:
-        yield from call("get_user_location")
+        return f"You are in {found[0]}."
+    return call("get_user_location")
 
 
-MODEL = Scripted(script=script)  # a real one: MODEL = "anthropic:claude-sonnet-4-5"
+MODEL = ScriptedChatModel(script, delay=0.02)  # a real one: "anthropic:claude-sonnet-4-5"
 
 graph = create_agent(MODEL, middleware=[AGUIMiddleware()], checkpointer=InMemorySaver())
 app = FastAPI()

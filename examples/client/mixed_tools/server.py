@@ -9,8 +9,9 @@ from langchain.agents import create_agent
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from examples.client.scripted import Reply, Scripted, call, results, write
+from examples.client.results import results
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, add_langgraph_fastapi_endpoint
+from langgraph_agui.testing import Reply, ScriptedChatModel, call
 
 
 def find_restaurants(city: str) -> str:
@@ -19,16 +20,15 @@ def find_restaurants(city: str) -> str:
 
 
 def script(messages: list[BaseMessage]) -> Reply:
-    match results(messages):
-        case []:
-            yield from call("get_user_location")
-        case [city]:
-            yield from call("find_restaurants", city=city)
-        case [_, restaurants]:
-            yield from write(f"I have found {restaurants}.")
+    found = results(messages)
+    if not found:
+        return call("get_user_location")
+    if len(found) == 1:
+        return call("find_restaurants", city=found[0])
+    return f"I have found {found[1]}."
 
 
-MODEL = Scripted(script=script)  # a real one: MODEL = "anthropic:claude-sonnet-4-5"
+MODEL = ScriptedChatModel(script, delay=0.02)  # a real one: "anthropic:claude-sonnet-4-5"
 
 graph = create_agent(
     MODEL, [find_restaurants], middleware=[AGUIMiddleware()], checkpointer=InMemorySaver()

@@ -15,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 
-from examples.client.scripted import Reply, Scripted, call, results, write
+from examples.client.results import results
 from langgraph_agui import (
     LangGraphAgent,
     PredictState,
@@ -23,6 +23,7 @@ from langgraph_agui import (
     add_langgraph_fastapi_endpoint,
     state_update,
 )
+from langgraph_agui.testing import Reply, ScriptedChatModel, call
 
 
 class RecipeState(AgentState[Any]):
@@ -50,23 +51,20 @@ def prompt(request: ModelRequest) -> str:
 def script(messages: list[BaseMessage]) -> Reply:
     recipe, asked = json.loads(messages[0].text.partition(": ")[2]), messages[-1].text
     if recipe["title"] is None:
-        yield from call(
+        return call(
             "write_recipe",
             title="Tomato soup",
             servings=4,
             ingredients=["tomatoes", "onions", "garlic"],
         )
-    elif "nobody" in asked:
-        yield from call("write_recipe", **{**recipe, "servings": 0})
-    elif results(messages):
-        yield from write("Done.")
-    else:
-        yield from write(
-            f"{recipe['title']} for {recipe['servings']}: {', '.join(recipe['ingredients'])}."
-        )
+    if "nobody" in asked:
+        return call("write_recipe", **{**recipe, "servings": 0})
+    if results(messages):
+        return "Done."
+    return f"{recipe['title']} for {recipe['servings']}: {', '.join(recipe['ingredients'])}."
 
 
-MODEL = Scripted(script=script)  # a real one: MODEL = "anthropic:claude-sonnet-4-5"
+MODEL = ScriptedChatModel(script, delay=0.02)  # a real one: "anthropic:claude-sonnet-4-5"
 
 graph = create_agent(
     MODEL,
