@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from inspect import signature
@@ -29,6 +29,7 @@ from langgraph_agui.compat.switches import (
 )
 from langgraph_agui.graphs import Graph, adapt_graph
 from langgraph_agui.kernel.aio import Going, Maybe, awaited, run_in_loop_of, use_own_executor
+from langgraph_agui.kernel.checks import check_choice, check_type
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import CodedError, ErrorCode, RunInputError
 from langgraph_agui.kernel.telemetry import run_context, watch_queue
@@ -43,8 +44,6 @@ from langgraph_agui.options import (
     RunLimits,
     StateOptions,
     TrustOptions,
-    check_choice,
-    check_type,
 )
 from langgraph_agui.protocol.input import CleanInput, clean_input
 from langgraph_agui.protocol.sse import encode
@@ -52,7 +51,7 @@ from langgraph_agui.readers.sinks import own_copy
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.capabilities import capabilities_of
 from langgraph_agui.runs.client_tools import ClientTools
-from langgraph_agui.runs.context import NO_MESSAGES, AgentContext
+from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.run import Run
 from langgraph_agui.runs.show_thread import ShownThread
 from langgraph_agui.state.contract import StateContract
@@ -140,7 +139,9 @@ class LangGraphAgent:
             raise TypeError(problem)
         approvals = read_approvals(approvals)
         for option, value, kind in (
+            ("name", name, str),
             ("description", description, str | None),
+            ("config", config, Mapping | None),
             ("messages_key", messages_key, str),
             ("reasoning", reasoning, ReasoningOptions | None),
             ("state", state, StateOptions | None),
@@ -148,11 +149,11 @@ class LangGraphAgent:
             ("clients", clients, ClientOptions | None),
             ("limits", limits, RunLimits | None),
             ("trust", trust, TrustOptions | None),
-            ("run_store", run_store, RunStore | None),
             ("capabilities", capabilities, AgentCapabilities | None),
             ("expose_errors", expose_errors, bool),
         ):
             check_type(option, value, kind)
+        check_type("run_store", run_store, RunStore | None, "RedisRunStore(url)")
         check_choice("on_disconnect", on_disconnect, OnDisconnect)
         check_choice("on_busy", on_busy, OnBusy)
         groups = OptionGroups(
@@ -204,8 +205,8 @@ class LangGraphAgent:
             providers=providers,
             client_tools=ClientTools(adapter, filled.takes_tools),
         )
-        if self._context.takes_no_messages:
-            logger.warning("Agent %.80r: %s", name, NO_MESSAGES)
+        if warning := self._context.no_messages:
+            logger.warning("Agent %.80r: %s", name, warning)
         self._workers: Workers | None = None
         if run_store is not None:
             self._workers = Workers(self._context, run_store, name)

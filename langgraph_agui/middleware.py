@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from langgraph_agui.chat_models.find import provider_of
+from langgraph_agui.kernel.checks import check_type
 from langgraph_agui.kernel.extras import named_extras
 from langgraph_agui.messages.content import unanswered_calls
 from langgraph_agui.messages.to_langchain import for_provider
@@ -82,9 +83,13 @@ class AGUIMiddleware(AgentMiddleware):
         context: Whether models get the application's context. `agui_context()` reads it in any
             case.
         predict: Tool arguments that clients see as state while the model writes them.
+
+    Raises:
+        TypeError: `predict` is no list of `PredictState`.
     """
 
     def __init__(self, *, context: bool = True, predict: Sequence[PredictState] = ()) -> None:
+        check_type("predict", predict, Sequence[PredictState])
         super().__init__()
         self._with_context = context
         self._predict = predict

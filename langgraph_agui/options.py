@@ -9,15 +9,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from functools import wraps
-from types import UnionType
-from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel
 
 from langgraph_agui.kernel.aio import Duration, seconds
+from langgraph_agui.kernel.checks import check_choice, check_fields, check_names
 from langgraph_agui.kernel.seal import ReasoningSeal
 from langgraph_agui.nodes import PredictState
 from langgraph_agui.protocol.limits import InputLimits
@@ -34,74 +33,6 @@ MediaUrlPolicy: TypeAlias = Literal["public", "any", "none"]
 MediaUrls: TypeAlias = MediaUrlPolicy | Callable[[str], bool]
 
 GroupT = TypeVar("GroupT")
-
-
-def check_choice(name: str, value: object, choices: object) -> None:
-    """Check that the option `name` has one of the values in `choices`, a `Literal`.
-
-    Raises:
-        ValueError: It has another value.
-    """
-    known = get_args(choices)
-    if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}")
-
-
-def check_names(
-    owner: str,
-    given: Collection[str],
-    known: Collection[str],
-    spellings: Mapping[str, str] | None = None,
-) -> None:
-    """Check that `owner` takes all options that it is given.
-
-    Args:
-        owner: The class or function, for the error.
-        given: The names of the options that it was given.
-        known: The names of those that it takes.
-        spellings: How an option is written that was probably meant, by names; by default those in
-            `known`, as they stand.
-
-    Raises:
-        TypeError: It does not take one of them.
-    """
-    for name in sorted(set(given).difference(known)):
-        meant = {one: repr(one) for one in known} if spellings is None else spellings
-        close = get_close_matches(name, meant, 1)
-        hint = f": did you mean {meant[close[0]]}?" if close else ""
-        raise TypeError(f"{owner} takes no option {name!r}{hint}")
-
-
-def check_type(name: str, value: object, annotation: object) -> None:
-    """Check that the option `name` is of one of the classes in `annotation`; anything fits one that
-    is not of classes.
-
-    Raises:
-        TypeError: It is of another class.
-    """
-    kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-    classes = tuple(
-        kind for kind in (get_origin(kind) or kind for kind in kinds) if isinstance(kind, type)
-    )
-    if (
-        len(classes) < len(kinds)
-        or isinstance(value, classes)
-        or (float in classes and isinstance(value, int))
-    ):
-        return
-    names = [kind.__name__ for kind in classes if kind is not type(None)]
-    hint = ""
-    if isinstance(value, dict) and classes[0] is not str:
-        hint = f": write {name}={names[0]}(...)"
-    raise TypeError(f"{name} must be {' or '.join(names)}, not {type(value).__name__}{hint}")
-
-
-def _check_fields(group: object) -> None:
-    """Check the fields of a group of options by their annotations."""
-    owner = type(group).__name__
-    for name, annotation in get_type_hints(type(group)).items():
-        check = check_choice if get_origin(annotation) is Literal else check_type
-        check(f"{owner}.{name}", getattr(group, name), annotation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +116,7 @@ class ThinkTags:
     opened: bool = False
 
     def __post_init__(self) -> None:
-        _check_fields(self)
+        check_fields(self)
         for tag in (self.opening, self.closing):
             if not tag or tag != tag.strip():
                 raise ValueError(
@@ -236,7 +167,7 @@ class ReasoningOptions:
     provider: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        _check_fields(self)
+        check_fields(self)
         if self.max_bytes < 1:
             raise ValueError(f"ReasoningOptions.max_bytes must be positive, not {self.max_bytes}")
         if isinstance(self.think_tags, tuple) and len(self.think_tags) != 2:
@@ -322,12 +253,7 @@ class StateOptions:
             isinstance(self.schema, type) and issubclass(self.schema, BaseModel)
         ):
             raise TypeError(f"StateOptions.schema must be a pydantic model, not {self.schema!r}")
-        _check_fields(self)
-        for name in ("include", "exclude", "client_writable", "client_keys"):
-            if isinstance(getattr(self, name), str):
-                raise TypeError(f"StateOptions.{name} is a collection of keys, not a string")
-        if not all(isinstance(one, PredictState) for one in self.predict):
-            raise TypeError("StateOptions.predict is a list of PredictState(...)")
+        check_fields(self)
 
 
 # -- approvals -----------------------------------------------------------------------------------
@@ -468,9 +394,7 @@ class ApprovalOptions:
     forms: Sequence[QuestionForm] = ()
 
     def __post_init__(self) -> None:
-        _check_fields(self)
-        if not all(map(callable, self.forms)):
-            raise TypeError("ApprovalOptions.forms is a list of functions")
+        check_fields(self)
         timeout = seconds(self.timeout)
         if timeout is not None and not timeout >= 0:
             raise ValueError(f"ApprovalOptions.timeout must be 0 or more, not {self.timeout!r}")
@@ -513,9 +437,7 @@ class ClientOptions:
     middleware_steps: Literal["hidden", "show"] = "hidden"
 
     def __post_init__(self) -> None:
-        _check_fields(self)
-        if isinstance(self.hidden_tags, str):
-            raise TypeError("ClientOptions.hidden_tags is a collection of tags, not a string")
+        check_fields(self)
 
 
 @_option_group()
@@ -551,7 +473,7 @@ class RunLimits:
     input: InputLimits = field(default_factory=InputLimits)
 
     def __post_init__(self) -> None:
-        _check_fields(self)
+        check_fields(self)
         for name in ("total", "idle", "runs", "waiting", "readers", "unread"):
             limit = seconds(getattr(self, name))
             if limit is not None and not limit > 0:
@@ -584,6 +506,6 @@ class TrustOptions:
     media_urls: MediaUrls = "public"
 
     def __post_init__(self) -> None:
-        _check_fields(self)
+        check_fields(self)
         if not callable(self.media_urls):
             check_choice("TrustOptions.media_urls", self.media_urls, MediaUrlPolicy)

@@ -36,6 +36,16 @@ GRAPHS = [
         "TypeError: This is a graph. Serve an agent: LangGraphAgent(graph).",
     ),
     Mistake(
+        "Agent and application in the wrong order",
+        "add_langgraph_fastapi_endpoint(LangGraphAgent(graph), app)",
+        "TypeError: app must be FastAPI or APIRouter, not LangGraphAgent: write app=FastAPI(...)",
+    ),
+    Mistake(
+        "An agent instead of its path",
+        "playground_router(LangGraphAgent(graph))",
+        "TypeError: agent_path must be the path of the agent, such as '/agent', not LangGraphAgent",
+    ),
+    Mistake(
         "Something else as an agent",
         "agui_router(model)",
         "TypeError: An agent has run(input), as LangGraphAgent(graph) has; Scripted has none.",
@@ -64,7 +74,23 @@ CHECKPOINTERS = [
         "    ...",
         "ValueError: The graph pauses by HumanInTheLoopMiddleware, so it needs a checkpointer "
         "that keeps the thread: "
-        "compile it with one.",
+        "compile it with one, such as checkpointer=InMemorySaver().",
+    ),
+    Mistake(
+        "A tool that calls `interrupt`",
+        "agent = LangGraphAgent(create_agent(model, [confirm]))\n"
+        "async with agent.serving():\n"
+        "    ...",
+        "ValueError: The graph pauses by interrupt() in the tool 'confirm', so it needs a "
+        "checkpointer that keeps the thread: "
+        "compile it with one, such as checkpointer=InMemorySaver().",
+    ),
+    Mistake(
+        "A node that calls `interrupt`",
+        "agent = LangGraphAgent(graph)\nasync with agent.serving():\n    ...",
+        "ValueError: The graph pauses by interrupt() in the node 'ask', so it needs a "
+        "checkpointer that keeps the thread: "
+        "compile it with one, such as checkpointer=InMemorySaver().",
     ),
     Mistake(
         "Breakpoints without a checkpointer",
@@ -72,10 +98,10 @@ CHECKPOINTERS = [
         "agent.serving():\n    ...",
         "ValueError: The graph pauses by interrupt_before or interrupt_after, so it needs a "
         "checkpointer that keeps "
-        "the thread: compile it with one.",
+        "the thread: compile it with one, such as checkpointer=InMemorySaver().",
     ),
     Mistake(
-        "A node that calls `interrupt` without a checkpointer, which shows only in the run",
+        "The same without an application around it, which shows only in the run",
         "async for event in LangGraphAgent(graph).run(run_input):\n"
         '    if event.type == "RUN_ERROR":\n'
         "        print(event.code, event.message)",
@@ -88,12 +114,75 @@ OPTIONS = [
         "A dict instead of options",
         'LangGraphAgent(graph, reasoning={"visibility": "hidden"})',
         "TypeError: reasoning must be ReasoningOptions, not dict: write "
-        "reasoning=ReasoningOptions(...)",
+        "reasoning=ReasoningOptions(visibility=...)",
     ),
     Mistake(
         "The same for the state",
         'LangGraphAgent(graph, state={"exclude": ["notes"]})',
-        "TypeError: state must be StateOptions, not dict: write state=StateOptions(...)",
+        "TypeError: state must be StateOptions, not dict: write state=StateOptions(exclude=...)",
+    ),
+    Mistake(
+        "The same for the limits: those of requests are a group of their own",
+        'LangGraphAgent(graph, limits={"max_bytes": 1_000_000})',
+        "TypeError: limits must be RunLimits, not dict: write "
+        "limits=RunLimits(input=InputLimits(max_bytes=...))",
+    ),
+    Mistake(
+        "The same inside a group",
+        'LangGraphAgent(graph, limits=RunLimits(input={"max_bytes": 1_000_000}))',
+        "TypeError: RunLimits.input must be InputLimits, not dict: write "
+        "RunLimits(input=InputLimits(max_bytes=...))",
+    ),
+    Mistake(
+        "The same for a client",
+        'AGUIClient("http://localhost:8000/agent", limits={"max_bytes": 1_000_000})',
+        "TypeError: limits must be ClientLimits, not dict: write "
+        "limits=ClientLimits(max_bytes=...)",
+    ),
+    Mistake(
+        "The same for callbacks",
+        'AGUICallbackHandler(print, reasoning={"visibility": "hidden"})',
+        "TypeError: reasoning must be ReasoningOptions, not dict: write "
+        "reasoning=ReasoningOptions(visibility=...)",
+    ),
+    Mistake(
+        "The class instead of an object",
+        "LangGraphAgent(graph, limits=RunLimits)",
+        "TypeError: limits must be RunLimits, not the class RunLimits: write limits=RunLimits(...)",
+    ),
+    Mistake(
+        "An address instead of a run store",
+        'LangGraphAgent(graph, run_store="redis://localhost")',
+        "TypeError: run_store must be RunStore, not str: write run_store=RedisRunStore(url)",
+    ),
+    Mistake(
+        "An agent of this process for a client",
+        "AGUISession(LangGraphAgent(graph))",
+        "TypeError: agent must be AGUIClient or str, not LangGraphAgent: write "
+        "agent=AGUIClient(...)",
+    ),
+    Mistake(
+        "A key instead of a list of keys, for a remote agent",
+        'RemoteAgent("http://localhost:8000/agent", state="recipe")',
+        "TypeError: state must be list or dict, not str: write state=['recipe']",
+    ),
+    Mistake(
+        "A client of httpx, which is not httpx2",
+        'AGUIClient("http://localhost:8000/agent", http_client=httpx.AsyncClient())',
+        "TypeError: http_client must be httpx2.AsyncClient or httpx2.Client, not "
+        "httpx.AsyncClient: write http_client=httpx2.AsyncClient(...)",
+    ),
+    Mistake(
+        "A key instead of a list of keys",
+        'LangGraphAgent(notes, state=StateOptions(exclude="notes"))',
+        "TypeError: StateOptions.exclude must be list, not str: write "
+        "StateOptions(exclude=['notes'])",
+    ),
+    Mistake(
+        "A function instead of a dependency",
+        "agui_router(LangGraphAgent(graph), dependencies=[current_user])",
+        "TypeError: dependencies must be a list of Depends, not of function: write "
+        "dependencies=[Depends(current_user)]",
     ),
     Mistake(
         "An option of another type",
@@ -126,6 +215,12 @@ OPTIONS = [
         "An option of the routes that there is not",
         "agui_router(LangGraphAgent(graph), keepalive=5)",
         "TypeError: agui_router takes no option 'keepalive': did you mean 'keep_alive'?",
+    ),
+    Mistake(
+        "A misspelt key of the messages",
+        'LangGraphAgent(notes, messages_key="mesages")',
+        "ValueError: messages_key names what the graph's state does not have: mesages. Its "
+        "keys are messages, notes.",
     ),
     Mistake(
         "A misspelt key of the state",
@@ -237,7 +332,8 @@ HEAD = """# Mistakes that are reported early
 Most of these are errors where the mistake is made: when the agent is made or mounted, or when the application starts.
 Each text says what to do. In the programs, `builder` is a `StateGraph(MessagesState)` with a node `ask`, `graph` is
 `builder.compile()`, `notes` is a graph with the keys `messages` and `notes`, `model` is a chat model, `pay` a tool,
-`app` a FastAPI application, and `client` sends requests to it.
+`confirm` a tool that calls `interrupt`, `current_user` a function, `app` a FastAPI application, and `client` sends
+requests to it.
 
 This page is made by `make results`; `tests/test_mistakes.py` makes each of the mistakes.
 """

@@ -8,26 +8,35 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, redirect_stdout
+from functools import wraps
 from io import StringIO
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
+import httpx
 import httpx2
+import langgraph.types
 import pytest
 from ag_ui.core import RunAgentInput
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from langchain.agents import AgentState, create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
+from langchain_core.messages import AnyMessage
+from langgraph import types
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
+from typing_extensions import TypedDict
 
 import langgraph_agui
 from langgraph_agui import compat
+from langgraph_agui.client import AGUIClient, AGUISession, RemoteAgent
+from langgraph_agui.devtools import playground_router
 from tests.adapter.models import Scripted
 from tests.adapter.streams import run_input
 from tests.http.test_optional import run_without
@@ -40,6 +49,15 @@ class Notes(AgentState[Any]):
 
 def pay(euros: int) -> None:
     """Pay."""
+
+
+def confirm(question: str) -> str:
+    """Ask the user."""
+    return str(interrupt(question))
+
+
+def current_user() -> str:
+    return "Ada"
 
 
 def ask(state: MessagesState) -> None:
@@ -56,21 +74,28 @@ def names() -> dict[str, Any]:
     app = FastAPI()
     used = (
         AgentState,
+        AGUIClient,
+        AGUISession,
         HumanInTheLoopMiddleware,
         MessagesState,
         Notes,
         PostgresSaver,
+        RemoteAgent,
         RunAgentInput,
         SqliteSaver,
     )
     return {
-        **{one.__name__: one for one in (*used, create_agent, pay)},
+        **{
+            one.__name__: one
+            for one in (*used, confirm, create_agent, current_user, pay, playground_router)
+        },
         **{name: getattr(langgraph_agui, name) for name in dir(langgraph_agui)},
         "app": app,
         "builder": builder,
         "client": httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://agent"),
         "connection": None,
         "graph": builder.compile(),
+        "httpx": httpx,
         "model": Scripted(["Hello"]),
         "notes": StateGraph(WithNotes).add_node("ask", ask).add_edge(START, "ask").compile(),
         "run_input": run_input("Hello"),
@@ -178,7 +203,7 @@ def test_a_graph_that_cannot_pause_needs_no_checkpointer() -> None:
     ]
     for guard in guards:
         graph = create_agent(used["model"], [pay], middleware=[guard])
-        assert langgraph_agui.LangGraphAgent(graph)._context.graph.checkpointer_problem() is None
+        assert problem_of(graph) is None
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -212,8 +237,102 @@ def test_approvals_inside_of_tools_are_not_judged() -> None:
         """Delegate."""
         return str(inner.invoke({"messages": [("user", task)]}))
 
-    graph = create_agent(names()["model"], [delegate])
-    assert langgraph_agui.LangGraphAgent(graph)._context.graph.checkpointer_problem() is None
+    assert problem_of(create_agent(names()["model"], [delegate])) is None
+
+
+def local_import(question: str) -> str:
+    """Ask."""
+    from langgraph.types import interrupt as asked
+
+    return str(asked(question))
+
+
+def module_name(question: str) -> str:
+    """Ask."""
+    return str(langgraph.types.interrupt(question))
+
+
+async def awaited(question: str) -> str:
+    """Ask."""
+
+    def inner() -> str:
+        return str(types.interrupt(question))
+
+    return inner()
+
+
+def closure(ask: Any) -> Any:
+    def closed(question: str) -> str:
+        """Ask."""
+        return str(ask(question))
+
+    return closed
+
+
+def wrapped(function: Any) -> Any:
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return call
+
+
+ASKING = [confirm, local_import, module_name, awaited, closure(interrupt), wrapped(confirm)]
+
+
+def problem_of(graph: Any) -> str | None:
+    return langgraph_agui.LangGraphAgent(graph)._context.graph.checkpointer_problem()
+
+
+@pytest.mark.parametrize("function", ASKING, ids=lambda function: function.__name__)
+def test_each_way_to_write_interrupt_is_found(function: Any) -> None:
+    model = names()["model"]
+    found = problem_of(create_agent(model, [function]))
+    assert f"interrupt() in the tool '{function.__name__}'" in str(found)
+    node = StateGraph(MessagesState).add_node("step", function).add_edge(START, "step")
+    assert "interrupt() in the node 'step'" in str(problem_of(node.compile()))
+    around = StateGraph(MessagesState).add_node("team", create_agent(model, [function]))
+    around.add_edge(START, "team")
+    assert f"interrupt() in the tool '{function.__name__}'" in str(problem_of(around.compile()))
+    assert problem_of(around.compile(checkpointer=InMemorySaver())) is None
+
+
+class MayAsk(AgentMiddleware[Any, Any, Any]):
+    def after_model(self, state: Any, runtime: Any) -> None:
+        if state.get("risky"):
+            interrupt("Really?")
+
+
+def own_words(question: str) -> str:
+    """Answer."""
+    interrupt = str
+    return interrupt(question)
+
+
+def test_what_may_never_ask_needs_no_checkpointer() -> None:
+    model = names()["model"]
+    inner = create_agent(model, [confirm], checkpointer=InMemorySaver())
+    node = StateGraph(MessagesState).add_node("inner", inner).add_edge(START, "inner")
+    for graph in (
+        create_agent(model, [pay], middleware=[MayAsk()]),
+        create_agent(model, [own_words, closure(str)]),
+        node.compile(),
+    ):
+        assert problem_of(graph) is None
+
+
+def test_a_key_of_messages_is_named_if_it_was_probably_meant(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Talk(TypedDict):
+        talk: Annotated[list[AnyMessage], add_messages]
+
+    graph = StateGraph(Talk).add_node("ask", ask).add_edge(START, "ask").compile()
+    langgraph_agui.LangGraphAgent(graph)
+    assert caplog.messages[0].endswith("If they belong in 'talk': messages_key='talk'.")
+    caplog.clear()
+    langgraph_agui.LangGraphAgent(graph, messages_key="talk")
+    assert caplog.messages == []
 
 
 def test_a_saver_of_ones_own_is_judged_by_its_methods() -> None:

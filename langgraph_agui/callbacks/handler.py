@@ -23,7 +23,8 @@ from langchain_core.runnables.config import var_child_runnable_config
 
 from langgraph_agui.callbacks.root_run import RootRun
 from langgraph_agui.callbacks.run_queue import RunEventQueue, RunSerializer, RunSlot
-from langgraph_agui.options import ReasoningOptions, Subagents, check_choice
+from langgraph_agui.kernel.checks import check_choice, check_type
+from langgraph_agui.options import ReasoningOptions, Subagents
 from langgraph_agui.readers.sinks import EventSink
 from langgraph_agui.translate.lifecycle import is_last
 from langgraph_agui.translate.local.callbacks import Chunk, text_chunk
@@ -82,7 +83,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
             see less of parsers.
 
     Raises:
-        TypeError: `on_event` is an async function.
+        TypeError: `on_event` is an async function or none, or `reasoning` is none.
         ValueError: `subagents` has an unknown value.
     """
 
@@ -100,6 +101,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
         subagents: Subagents = "attributed",
         stream_tokens: bool = True,
     ) -> None:
+        check_type("on_event", on_event, Callable[..., object] | None)
         call = on_event.__call__ if on_event is not None else None  # type: ignore[operator]  # of an object, its method
         if inspect.iscoroutinefunction(on_event) or inspect.iscoroutinefunction(call):
             raise TypeError(
@@ -107,6 +109,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
                 "events()"
             )
         check_choice("subagents", subagents, Subagents)
+        check_type("reasoning", reasoning, ReasoningOptions | None)
         self._on_event = cast("Callable[[BaseEvent], object] | None", on_event)
         self._thread_id = thread_id or str(uuid4())
         self._lock = threading.RLock()

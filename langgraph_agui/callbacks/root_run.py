@@ -23,11 +23,12 @@ from langgraph.pregel import Pregel
 
 from langgraph_agui.callbacks.run_queue import RunEventQueue
 from langgraph_agui.graphs import adapt_graph
+from langgraph_agui.kernel.checks import check_choice, check_type
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import RunStopped
 from langgraph_agui.messages.extract import extract_messages, find_messages
 from langgraph_agui.messages.transformers import RunTransformers
-from langgraph_agui.options import ReasoningOptions, Subagents, check_choice
+from langgraph_agui.options import ReasoningOptions, Subagents
 from langgraph_agui.readers.sinks import EventSink
 from langgraph_agui.translate.lifecycle import is_last
 from langgraph_agui.translate.local.callbacks import CallbackSource, Chunk, text_chunk
@@ -208,9 +209,12 @@ async def astream_agui(
         expose_errors: Whether `RUN_ERROR.message` is the exception's text, which may hold secrets.
 
     Raises:
+        TypeError: `reasoning` or `run_input` is none.
         ValueError: `subagents` has an unknown value.
     """
     check_choice("subagents", subagents, Subagents)
+    check_type("reasoning", reasoning, ReasoningOptions | None)
+    check_type("run_input", run_input, RunAgentInput, "RunAgentInput.model_validate(data)")
     graph = adapt_graph(runnable) if isinstance(runnable, Pregel) else None
     queue = RunEventQueue(keep=True)
     run_events = RunEvents(

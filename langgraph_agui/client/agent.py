@@ -16,6 +16,7 @@ from langgraph_agui.client.call_ids import CallIds
 from langgraph_agui.client.endpoint import RETRIES, TIMEOUT, Endpoint, HTTPClient
 from langgraph_agui.client.event_stream import EventStream
 from langgraph_agui.client.limits import DEFAULT_LIMITS, ClientLimits, Deadline
+from langgraph_agui.kernel.checks import check_type
 from langgraph_agui.protocol.event_order import Growing
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.json import to_jsonable
@@ -57,6 +58,7 @@ class AGUIClient:
         limits: Limits of a run here: bytes, time, rounds of local tools.
 
     Raises:
+        TypeError: An option is of another type.
         ValueError: `url` is no HTTP address, or HTTP cannot carry one of the `headers`.
     """
 
@@ -70,6 +72,10 @@ class AGUIClient:
         retries: int = RETRIES,
         limits: ClientLimits = DEFAULT_LIMITS,
     ) -> None:
+        check_type("headers", headers, Mapping[str, str] | None)
+        check_type("http_client", http_client, HTTPClient | None)
+        check_type("retries", retries, int)
+        check_type("limits", limits, ClientLimits)
         self._endpoint = Endpoint(
             url, headers=headers, timeout=timeout, http_client=http_client, retries=retries
         )
@@ -165,6 +171,7 @@ class RemoteRun(EventStream):
     def __init__(
         self, endpoint: Endpoint, path: str, run_input: agui.RunAgentInput, limits: ClientLimits
     ) -> None:
+        check_type("run_input", run_input, agui.RunAgentInput, "RunAgentInput.model_validate(data)")
         super().__init__()
         self.input = run_input
         self._endpoint, self._path, self._limits = endpoint, path, limits

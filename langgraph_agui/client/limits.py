@@ -14,6 +14,7 @@ import httpx2
 
 from langgraph_agui.client.errors import RunLimitError
 from langgraph_agui.kernel.aio import Duration, seconds
+from langgraph_agui.kernel.checks import check_fields
 from langgraph_agui.protocol.patch import MAX_WEIGHT
 from langgraph_agui.protocol.sse import MAX_FRAME
 
@@ -36,6 +37,7 @@ class ClientLimits:
             come, or after as long a silence.
 
     Raises:
+        TypeError: A limit is of another type.
         ValueError: A limit is not above zero.
     """
 
@@ -47,6 +49,7 @@ class ClientLimits:
 
     def __post_init__(self) -> None:
         """Check the values."""
+        check_fields(self)
         for field in fields(self):
             value = getattr(self, field.name)
             if (limit := seconds(value)) is not None and limit <= 0:

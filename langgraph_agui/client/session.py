@@ -24,6 +24,7 @@ from langgraph_agui.client.event_stream import EventStream
 from langgraph_agui.client.resume import resume_entries
 from langgraph_agui.client.tools import LocalTool, LocalTools, interrupted_result
 from langgraph_agui.client.typed_state import StateT, TypedState
+from langgraph_agui.kernel.checks import check_type
 from langgraph_agui.protocol.json import dump_json
 from langgraph_agui.protocol.message_store import joined, open_tool_calls
 
@@ -146,6 +147,9 @@ class AGUISession(Generic[StateT]):
             fit the type; the keys that do not fit keep their values. Without it, the error is
             logged. States are read when you look at `state`, and at the end of each run; one that
             was replaced before is not reported.
+
+    Raises:
+        TypeError: `agent` or `context` is of another type.
     """
 
     _state_type: ClassVar[Any] = None
@@ -168,6 +172,8 @@ class AGUISession(Generic[StateT]):
         forwarded_props: Mapping[str, object] | None = None,
         on_invalid_state: Callable[[ValidationError], None] | None = None,
     ) -> None:
+        check_type("agent", agent, AGUIClient | str)
+        check_type("context", context, Sequence[agui.Context])
         self.client = AGUIClient(agent) if isinstance(agent, str) else agent
         self.thread_id = thread_id or str(uuid4())
         # The thread waits for them: nothing else can be sent before they are answered.

@@ -5,7 +5,7 @@ A model call enters, with the metadata `predict_state` it leaves. `AGUIMiddlewar
 the same and more.
 """
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware, ModelRequest
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables.config import ensure_config, var_child_runnable_config
+
+from langgraph_agui.kernel.checks import check_type
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,13 @@ class StateStreamingMiddleware(AgentMiddleware[Any, Any]):
 
     Args:
         items: The values to predict.
+
+    Raises:
+        TypeError: One is no `StateItem`.
     """
 
     def __init__(self, *items: StateItem) -> None:
+        check_type("items", items, Sequence[StateItem])
         super().__init__()
         self._items = [asdict(item) for item in items]
         self._tools = {item.tool for item in items}

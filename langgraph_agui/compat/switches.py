@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final, Literal, TypedDict, get_type_hints
 
+from langgraph_agui.kernel.checks import check_names, check_type
 from langgraph_agui.options import (
     ApprovalOptions,
     ClientOptions,
@@ -20,8 +21,6 @@ from langgraph_agui.options import (
     StateOptions,
     ThinkTags,
     TrustOptions,
-    check_names,
-    check_type,
 )
 from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.protocol.limits import InputLimits

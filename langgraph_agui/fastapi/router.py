@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from enum import Enum
 from functools import partial
-from typing import TypedDict, TypeGuard, Unpack
+from typing import TypedDict, TypeGuard, Unpack, get_type_hints
 
 from fastapi import APIRouter, FastAPI, HTTPException, Request, params
 from fastapi.responses import JSONResponse
@@ -28,9 +28,9 @@ from langgraph_agui.fastapi.body import read_input
 from langgraph_agui.fastapi.openapi import CANCEL_RESPONSES, RESPONSES, cancel_body, input_body
 from langgraph_agui.fastapi.response import EventStreamResponse, Reader
 from langgraph_agui.kernel.aio import Maybe, awaited
+from langgraph_agui.kernel.checks import check_names, check_type
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.kernel.telemetry import count_error
-from langgraph_agui.options import check_names, check_type
 from langgraph_agui.protocol.input import CleanInput
 from langgraph_agui.protocol.limits import InputLimits
 
@@ -92,17 +92,20 @@ def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptio
         include_in_schema: Whether it is in that schema.
 
     Raises:
-        TypeError: `agent` is no agent, its `run` does not take the value of a factory, or there is
-            no such option.
+        TypeError: `agent` is no agent, its `run` does not take the value of a factory, there is
+            no such option, or one is of another type.
     """
     return _router(agent, path, options)
 
 
 def _router(agent: RunsInputs, path: str, options: RouteOptions) -> APIRouter:
     check_agent(agent)
+    check_type("path", path, str)
     check_names("agui_router", options, RouteOptions.__annotations__)
+    annotations = get_type_hints(RouteOptions)
+    for name, value in options.items():
+        check_type(name, value, annotations[name])
     limits = options.get("limits")
-    check_type("limits", limits, InputLimits | None)
     if isinstance(agent, LangGraphAgent):
         limits = read_input_limits(limits, agent.limits.input)
     routes = _Routes(agent, options, limits or InputLimits())
@@ -245,6 +248,7 @@ def add_langgraph_fastapi_endpoint(
     app: FastAPI | APIRouter, agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptions]
 ) -> None:
     """Serve `agent` at `path` of `app`; the options are those of `agui_router`."""
+    check_type("app", app, FastAPI | APIRouter)
     app.include_router(_router(agent, path, options))
 
 

@@ -6,20 +6,34 @@ function makes or gets when it runs is not found.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from inspect import unwrap
+from types import FunctionType, ModuleType
 from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableBinding
 from langchain_core.tools import BaseTool
 from langgraph.pregel import Pregel
+from langgraph.types import interrupt
 
-from langgraph_agui.chat_models.find import Place, models_at, of_kind, providers_in, walk
+from langgraph_agui.chat_models.find import (
+    Place,
+    codes_of,
+    models_at,
+    of_kind,
+    providers_in,
+    walk,
+)
 from langgraph_agui.messages.transformers import Factory
 from langgraph_agui.nodes import name_of
 
 # The name that LangGraph gives a graph without one.
 _NO_NAME: Final = "LangGraph"
+
+# The modules through which code reaches `interrupt`.
+_INTERRUPTS_IN: Final = frozenset({"langgraph", "langgraph.types"})
 
 # Classes of LangChain, which is optional: by their names.
 _MIDDLEWARE: Final = "AgentMiddleware"
@@ -97,6 +111,24 @@ def contents_of(graph: object) -> GraphContents:
 def _is_inside(where: tuple[str, ...], others: Collection[tuple[str, ...]]) -> bool:
     """Return whether a place is one of the others, or inside one."""
     return any(where[:length] in others for length in range(1, len(where) + 1))
+
+
+def names_interrupt(function: object) -> bool:
+    """Return whether the code of a function names LangGraph's `interrupt`; False for an object of
+    another kind, such as a method.
+    """
+    inner = unwrap(function) if isinstance(function, FunctionType) else None
+    if not isinstance(inner, FunctionType):
+        return False
+    names = {name for code in codes_of(inner) for name in code.co_names}
+    used = [inner.__globals__.get(name) for name in names]
+    for cell in inner.__closure__ or ():
+        with suppress(ValueError):  # it is empty as long as the name has no value
+            used.append(cell.cell_contents)
+    if any(one is interrupt for one in used):
+        return True
+    modules = {one.__name__ for one in used if isinstance(one, ModuleType)} | names
+    return "interrupt" in names and not modules.isdisjoint(_INTERRUPTS_IN)
 
 
 def _bound_tools(places: Iterable[Place]) -> frozenset[str]:

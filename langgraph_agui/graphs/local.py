@@ -30,7 +30,7 @@ from langgraph_agui.graphs.adapter import (
     InterruptHolder,
     PausedGraph,
 )
-from langgraph_agui.graphs.contents import GraphContents, contents_of
+from langgraph_agui.graphs.contents import GraphContents, contents_of, names_interrupt
 from langgraph_agui.graphs.loaded import LoadedCheckpointer
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError, as_state_error
@@ -182,28 +182,38 @@ class LocalGraphAdapter(GraphAdapter):
         """See `GraphAdapter`."""
         if self._saver is not None:
             return _sync_problem(self._saver)
-        if self.has_checkpointer or not (pauses := self._pauses_by()):
+        pauses = None if self.has_checkpointer else next(self._pauses(), None)
+        if pauses is None:
             return None
         return (
             f"The graph pauses by {pauses}, so it needs a checkpointer that keeps the thread: "
-            "compile it with one."
+            "compile it with one, such as checkpointer=InMemorySaver()."
         )
 
-    def _pauses_by(self) -> str | None:
-        """Return the name of an option or middleware that certainly pauses the graph.
-
-        A node that calls `interrupt` looks like any other.
+    def _pauses(self) -> Iterator[str]:
+        """Yield all that certainly pauses the graph: its options, LangChain's middleware, and
+        functions of nodes and tools whose own code names `interrupt`. Other objects may decide by
+        themselves.
         """
         if self.graph.interrupt_before_nodes or self.graph.interrupt_after_nodes:
-            return "interrupt_before or interrupt_after"
-        for node in self.graph.nodes.values():
-            hooks = [getattr(node.bound, name, None) for name in ("func", "afunc")]
+            yield "interrupt_before or interrupt_after"
+        for name, node in self.graph.nodes.items():
+            bound = node.bound
+            # Without a checkpointer of its own, it gets that of the graph around it.
+            if isinstance(bound, Pregel) and bound.checkpointer in (None, True):
+                yield from LocalGraphAdapter(bound)._pauses()
+            hooks = [getattr(bound, part, None) for part in ("func", "afunc")]
             owners = {getattr(hook, "__qualname__", "").partition(".")[0] for hook in hooks}
             middleware = getattr(hooks[0], "__self__", None)
             # A subclass that overrides them may decide by itself.
             if owners == {_APPROVALS} and getattr(middleware, "interrupt_on", True):
-                return _APPROVALS
-        return None
+                yield _APPROVALS
+            if any(map(names_interrupt, hooks)):
+                yield f"interrupt() in the node {name!r}"
+        for name, tool in self.contents.tools.items():
+            functions = [getattr(tool, part, None) for part in ("func", "coroutine")]
+            if any(map(names_interrupt, functions)):
+                yield f"interrupt() in the tool {name!r}"
 
     @property
     def _saver(self) -> BaseCheckpointSaver[str] | None:

@@ -22,6 +22,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from langgraph_agui.kernel.checks import check_type
 from langgraph_agui.kernel.seal import InvalidEnvelope, RejectReason
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.assistant_turn import AssistantTurn
@@ -92,7 +93,11 @@ def langchain_messages_to_agui(
         messages: LangChain messages. Anything else is left out with a warning.
         reasoning: Who sees reasoning, and how opaque values travel.
         thread_id: The thread that sealed values are bound to.
+
+    Raises:
+        TypeError: `reasoning` is none.
     """
+    check_type("reasoning", reasoning, ReasoningOptions | None)
     return history_as_agui(messages, EncryptedValueCodec(reasoning, thread_id))
 
 

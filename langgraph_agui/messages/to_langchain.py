@@ -17,6 +17,7 @@ from ag_ui import core as agui
 from ag_ui.core import Message, MessagesSnapshotEvent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from langgraph_agui.kernel.checks import check_type
 from langgraph_agui.kernel.seal import InvalidEnvelope, RejectReason
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.assistant_turn import AssistantTurn
@@ -77,10 +78,12 @@ def agui_messages_to_langchain(
             as there. None for messages that no client has sent: their media stay as they are.
 
     Raises:
+        TypeError: `reasoning` is none.
         ValueError: `messages` is a text, and no JSON list of messages.
         RunInputError: Media are not what they call themselves, or have an address that is not
             allowed.
     """
+    check_type("reasoning", reasoning, ReasoningOptions | None)
     if isinstance(messages, str | bytes):
         messages = messages_in(messages)
     known = known_messages(messages)

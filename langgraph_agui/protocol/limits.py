@@ -6,6 +6,8 @@ bounded because stores and models refuse what is nested too deeply, some only af
 
 from dataclasses import dataclass
 
+from langgraph_agui.kernel.checks import check_fields
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputLimits:
@@ -19,6 +21,7 @@ class InputLimits:
         max_values: JSON values altogether, those in the arguments of tool calls included.
 
     Raises:
+        TypeError: A limit is of another type.
         ValueError: A limit is not more than 0.
     """
 
@@ -28,6 +31,7 @@ class InputLimits:
     max_values: int = 250_000
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in self.__slots__:
             if not getattr(self, name) > 0:
                 raise ValueError(

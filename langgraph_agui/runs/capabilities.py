@@ -9,7 +9,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from langgraph_agui.graphs.contents import GraphContents
 from langgraph_agui.runs.client_tools import UNASKED
-from langgraph_agui.runs.context import NO_MESSAGES, AgentContext
+from langgraph_agui.runs.context import AgentContext
 
 
 def capabilities_of(
@@ -27,7 +27,7 @@ def capabilities_of(
     custom = {
         "stateSchema": contract.json_schema,
         "writableState": contract.writable_keys(),
-        "takesMessages": False if agent.takes_no_messages else None,
+        "takesMessages": False if agent.no_messages else None,
         "warnings": _warnings(agent) or None,
     }
     found: dict[str, object] = {
@@ -47,8 +47,8 @@ def capabilities_of(
 
 
 def _warnings(agent: AgentContext) -> list[str]:
-    given = ((NO_MESSAGES, agent.takes_no_messages), (UNASKED, agent.client_tools.unasked))
-    return [warning for warning, applies in given if applies]
+    unasked = UNASKED if agent.client_tools.unasked else None
+    return [warning for warning in (agent.no_messages, unasked) if warning]
 
 
 def _found_in(contents: GraphContents, client_tools: bool | None) -> dict[str, object]:

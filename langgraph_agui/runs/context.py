@@ -31,7 +31,7 @@ from langgraph_agui.state.contract import StateContract
 # offered to run.
 OFFERED: Final = "agui_offered"
 
-NO_MESSAGES: Final = (
+_NO_MESSAGES: Final = (
     "The graph's input has no key for messages: what a user types reaches no node and is not kept. "
     "The graph gets the client's state, and runs with each input."
 )
@@ -77,10 +77,16 @@ class AgentContext:
     client_tools: ClientTools
 
     @property
-    def takes_no_messages(self) -> bool:
-        """Whether the input of the graph has keys, and none for messages."""
+    def no_messages(self) -> str | None:
+        """The warning that the input of the graph has keys, and none of them is `messages_key`;
+        None if one is.
+        """
         graph = self.graph
-        return graph.input_names is not None and not graph.takes_messages(self.messages_key)
+        if graph.input_names is None or graph.takes_messages(self.messages_key):
+            return None
+        others = self.contract.message_keys
+        hint = f" If they belong in {others[0]!r}: messages_key={others[0]!r}." if others else ""
+        return _NO_MESSAGES + hint
 
     def client_form(self, run_input: RunAgentInput) -> ClientForm:
         """Return the form of the events for the client of an input."""

@@ -22,6 +22,9 @@ from langgraph_agui.state.schema import Problem, describe
 
 logger = run_logger(__name__)
 
+# The default of `messages_key`, as LangGraph calls the channel.
+_USUAL_KEY: Final = "messages"
+
 # How many names of previewed keys are remembered. A graph has fewer, but may make names up.
 _MAX_PREVIEWED: Final = 1_000
 
@@ -42,11 +45,12 @@ class StateContract:
         predict: Which tool arguments are shown while they stream.
         deltas: Whether changes are sent as patches, where those are smaller than the state.
         json_schema: The JSON schema of the state as clients see it; None if nothing describes it.
+        message_keys: The keys of the graph's input that hold messages.
 
     Raises:
-        ValueError: The options name keys that the graph does not have, the graph marks a reduced
-            key `Private` in the wrong place, or their `schema` has a field of a type that JSON
-            schemas do not know.
+        ValueError: The options or `messages_key` name keys that the graph does not have, the graph
+            marks a reduced key `Private` in the wrong place, or their `schema` has a field of a
+            type that JSON schemas do not know.
     """
 
     def __init__(
@@ -66,11 +70,12 @@ class StateContract:
         self.deltas = options.send == "patches"
         hints = _hints(graph)
         _check_options(options, graph, hints)
+        _check_messages_key(messages_key, graph, hints)
         # Messages may contain prompts, which clients must not write.
-        hidden = {*hidden, *(key for key, hint in hints if schemas.holds_messages(hint))} - {
-            *(options.include or ())
-        }
+        holders = {key for key, hint in hints if schemas.holds_messages(hint)}
+        hidden = {*hidden, *holders}.difference(options.include or ())
         self._hidden = {messages_key, *options.exclude, *hidden, *_private(hints)}
+        self.message_keys = sorted(holders.intersection(graph.input_names or ()))
         self._ignored = {messages_key, *options.client_keys}
         # Keys that runs preview: predicted ones, and those that runs of this agent have shown.
         self._previewed = {one.key for one in options.predict}
@@ -428,14 +433,11 @@ def _check_options(
         ("client_writable", writable),
         ("predict", predicted),
     ):
-        unknown = sorted(set(names).difference(graph.channels)) if graph.is_state_graph else []
-        if unknown:  # a misspelt key in `exclude` would show a hidden one
-            known = sorted({key for key, _ in hints})
+        # a misspelt key in `exclude` would show a hidden one
+        if problem := _unknown(f"StateOptions.{option}", names, graph, hints):
             raise ValueError(
-                f"StateOptions.{option} names what the graph's state does not have: "
-                f"{', '.join(unknown)}. Its keys are "
-                f"{', '.join(known)}. List keys that the graph itself does not have in "
-                f"StateOptions.client_keys."
+                f"{problem} List keys that the graph itself does not have in "
+                "StateOptions.client_keys."
             )
     for key, hint in hints:
         if schemas.hides_reducer(hint):  # LangGraph looks for the reducer in the last place only
@@ -443,3 +445,34 @@ def _check_options(
                 f"{key!r}: put Private before the reducer, as in Annotated[list, Private, "
                 f"operator.add]"
             )
+
+
+def _check_messages_key(
+    messages_key: str, graph: GraphAdapter, hints: Collection[tuple[str, object]]
+) -> None:
+    """Raise `ValueError` for a channel of messages that the graph does not have. Without one at
+    all, a graph runs by its state alone.
+    """
+    if messages_key == _USUAL_KEY or graph.takes_message_list:
+        return
+    if problem := _unknown("messages_key", [messages_key], graph, hints):
+        raise ValueError(problem)
+
+
+def _unknown(
+    option: str,
+    names: Collection[str],
+    graph: GraphAdapter,
+    hints: Collection[tuple[str, object]],
+) -> str | None:
+    """Return which of the names in an option the graph is known not to have, as text; None if it
+    has all.
+    """
+    unknown = sorted(set(names).difference(graph.channels)) if graph.is_state_graph else []
+    if not unknown:
+        return None
+    known = ", ".join(sorted({key for key, _ in hints}))
+    return (
+        f"{option} names what the graph's state does not have: {', '.join(unknown)}. "
+        f"Its keys are {known}."
+    )

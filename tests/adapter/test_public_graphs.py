@@ -152,7 +152,7 @@ async def test_other_tags_hide_nothing() -> None:
 
 
 def test_one_tag_is_no_collection() -> None:
-    with pytest.raises(TypeError, match="a collection of tags, not a string"):
+    with pytest.raises(TypeError, match="must be list, not str"):
         ClientOptions(hidden_tags="skip_stream")
 
 

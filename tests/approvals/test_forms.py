@@ -585,7 +585,7 @@ async def test_a_form_of_the_application_comes_before_the_known_ones() -> None:
 
 def test_wrong_options_are_refused() -> None:
     forms: Any = ["pick"]
-    with pytest.raises(TypeError, match="list of functions"):
+    with pytest.raises(TypeError, match="must be a list of function, not of str"):
         ApprovalOptions(forms=forms)
     with pytest.raises(ValueError, match="expected its tool"):
         Question(decisions=["approve"])

@@ -40,6 +40,7 @@ from langgraph_agui.client.langchain.to_agui_request import (
 from langgraph_agui.client.resume import resume_entries
 from langgraph_agui.client.tools import LocalTools
 from langgraph_agui.kernel.aio import run_sync
+from langgraph_agui.kernel.checks import check_type
 from langgraph_agui.kernel.configs import as_mapping
 from langgraph_agui.messages.content import caller_id, cancelled, interrupted
 from langgraph_agui.protocol.json import same_for_clients, to_jsonable
@@ -145,7 +146,8 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
     A call raises the errors of `langgraph_agui.client.errors`.
 
     Raises:
-        TypeError: The `http_client` of `agent` is for reading without an event loop.
+        TypeError: An option is of another type, or the `http_client` of `agent` is for reading
+            without an event loop.
     """
 
     def __init__(
@@ -160,6 +162,9 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         forwarded_props: Mapping[str, object] | None = None,
         checkpointer: BaseCheckpointSaver[Any] | None = None,
     ) -> None:
+        check_type("agent", agent, AGUIClient | str)
+        check_type("state", state, Collection[str] | Mapping[str, str])
+        check_type("context", context, Sequence[agui.Context])
         self.name = name
         self._client = AGUIClient(agent) if isinstance(agent, str) else agent
         if self._client.is_blocking:

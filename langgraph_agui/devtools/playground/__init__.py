@@ -69,7 +69,11 @@ def playground_router(
     The page talks to the agent at `agent_path`, a path in the same application, or to one that its
     user chooses of several, which are given as paths by names. It shows `title`, and offers
     `suggestions` as first messages, both as plain text.
+
+    Raises:
+        TypeError: `agent_path` is no path, nor paths by names.
     """
+    _check_path(agent_path)
     paths = {"agent": agent_path} if isinstance(agent_path, str) else agent_path
     router = APIRouter(include_in_schema=False)
     folder = files(__name__)
@@ -142,3 +146,9 @@ def _judge(body: bytes) -> dict[str, object]:
     index, found = fault
     finding = {"index": index, "code": found.code, "message": str(found)}
     return {"findings": [finding], "stopped": True}
+
+
+def _check_path(agent_path: object) -> None:
+    if not isinstance(agent_path, str | Mapping):
+        kind = type(agent_path).__name__
+        raise TypeError(f"agent_path must be the path of the agent, such as '/agent', not {kind}")
