@@ -253,6 +253,15 @@ def test_what_is_no_url(url):
     assert "is not the URL of an agent" in result.stderr
 
 
+def test_this_machine_needs_no_scheme(demo_url):
+    address = demo_url.removeprefix("http://")
+    assert address.startswith(("127.0.0.1:", "localhost:"))
+    assert invoke("chat", address, "hello").exit_code == 0
+    assert "every rule kept" in invoke("validate", address, "hello").stdout
+    port = httpx2.URL(demo_url).port
+    assert invoke("chat", f"localhost:{port}/agent", "hello").exit_code == 0
+
+
 def test_headers_are_sent_and_checked(demo_url):
     assert invoke("chat", demo_url, "hello", "-H", "X-Test: yes").exit_code == 0
     for header in (

@@ -65,7 +65,12 @@ def ask(state):
     return {"messages": [interrupt("Sure?")]}
 
 
+def pass_on(state):
+    return ask(state)
+
+
 calls = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask").compile()
+passes = StateGraph(MessagesState).add_node("ask", pass_on).add_edge(START, "ask").compile()
 asks = create_agent(claude, [], middleware=[HumanInTheLoopMiddleware({"pay": True})])
 texts = create_agent(raw, [])
 split = LangGraphAgent(texts, reasoning=ReasoningOptions(think_tags=True))
@@ -102,7 +107,7 @@ def test_a_whole_report() -> None:
         UNREAD,
         ADVICE,
         "",
-        "Nothing should be changed.",
+        "No problems found. See whether the → lines apply to you.",
     ]
 
 
@@ -110,14 +115,15 @@ def test_a_whole_report() -> None:
     ("name", "cause"),
     [
         ("asks", "The graph pauses by HumanInTheLoopMiddleware"),
-        ("calls", "The graph calls interrupt()"),
+        ("calls", "The graph pauses by interrupt() in the node 'ask'"),
+        ("passes", "The graph calls interrupt()"),
     ],
 )
 def test_approvals_without_a_checkpointer(name: str, cause: str) -> None:
     code, lines = doctor(f"graphs:{name}")
     assert code == 1
-    problem = f"{cause}, so it needs a checkpointer that keeps the thread: compile it with one."
-    assert lines[2] == f"→ {problem}"
+    remedy = "compile it with one, such as checkpointer=InMemorySaver()."
+    assert lines[2] == f"→ {cause}, so it needs a checkpointer that keeps the thread: {remedy}"
     assert lines[-1] == "The checkpointer should be changed."
 
 
@@ -147,6 +153,15 @@ def test_a_langgraph_server_brings_the_checkpointer() -> None:
 def test_tools_of_clients_that_are_bound() -> None:
     assert UNREAD in doctor("graphs:good")[1]
     assert UNREAD not in doctor("graphs:binds")[1]
+
+
+@pytest.mark.parametrize("name", ["fine", "good", "odd", "split", "binds", "mute"])
+def test_the_verdict_fits_the_advice(name: str) -> None:
+    code, lines = doctor(f"graphs:{name}")
+    assert code == 0
+    advised = any("→" in line for line in lines[:-1])
+    assert advised == (lines[-1] == "No problems found. See whether the → lines apply to you.")
+    assert advised != (name in ("binds", "mute"))
 
 
 def test_a_synchronous_checkpointer() -> None:
@@ -248,7 +263,7 @@ def test_a_graph_that_cannot_be_loaded(spec: str, message: str) -> None:
 def test_help_tells_the_exit_codes() -> None:
     done = CliRunner().invoke(app, ["doctor", "--help"], env={"COLUMNS": "300"})
     assert done.exit_code == 0
-    assert "0 nothing to change, 1 something to change, 2 the graph cannot be loaded" in done.stdout
+    assert "0 no problems found, 1 something to change, 2 the graph cannot be loaded" in done.stdout
 
 
 @deep

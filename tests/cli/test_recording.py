@@ -9,6 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ag_ui.core import ResumeEntry, RunFinishedEvent, RunFinishedInterruptOutcome
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import interrupt
+from pydantic import BaseModel
 from typer.testing import CliRunner, Result
 
 from langgraph_agui import LangGraphAgent
@@ -30,13 +36,17 @@ async def recorded() -> tuple[dict[str, Any], bytes]:
     given = run_input("What is 12 * 7?")
     agent = LangGraphAgent(build_demo_graph(delay=0))
     body = b"".join([frame async for frame in agent.stream_sse(given)])
-    return given.model_dump(mode="json", by_alias=True, exclude_none=True), body
+    return json_of(given), body
 
 
 def events_of(body: bytes) -> list[dict[str, Any]]:
     return [
         json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: ")
     ]
+
+
+def json_of(value: BaseModel) -> dict[str, Any]:
+    return value.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def lines_of(*values: object) -> str:
@@ -160,3 +170,30 @@ async def test_the_pace_is_that_of_the_recording(
         began = time.monotonic()
         assert invoke("play", path, "--speed", speed).exit_code == 0
         assert time.monotonic() - began >= 0.02 * (len(events) - 1) / speed
+
+
+async def test_a_paused_run_ends_with_its_question(tmp_path: Path) -> None:
+    def ask(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [AIMessage(f"You said {interrupt('Really?')}.")]}
+
+    builder = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask")
+    agent = LangGraphAgent(builder.compile(checkpointer=InMemorySaver()))
+    asked = run_input("Delete it")
+    paused = [event async for event in agent.run(asked)]
+    end = paused[-1]
+    assert isinstance(end, RunFinishedEvent)
+    assert isinstance(end.outcome, RunFinishedInterruptOutcome)
+    [question] = end.outcome.interrupts
+    answer = ResumeEntry(interrupt_id=question.id, status="resolved", payload="yes")
+    resumed = asked.model_copy(update={"run_id": "2", "resume": [answer]})
+    runs = [(asked, paused), (resumed, [event async for event in agent.run(resumed)])]
+    path = tmp_path / "run"
+    path.write_text(
+        "".join(exported(json_of(given), [*map(json_of, events)]) for given, events in runs)
+    )
+    assert invoke("play", path, "--speed", 0).stdout.splitlines() == [
+        "> Delete it",
+        "waiting: Really?",
+        '> "yes"',
+        "You said yes.",
+    ]

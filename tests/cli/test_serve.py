@@ -295,6 +295,62 @@ def test_the_graphs_of_a_file(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "taken", "others"),
+    [
+        ("helper = builder.compile()\nagent = builder.compile(name='main')\n", ["main"], "helper"),
+        ("helper = agent = builder.compile(name='main')\n", ["main"], ""),
+        ("_a = builder.compile()\ngraph = builder.compile(name='main')\n", ["main"], ""),
+        (
+            "app = builder.compile()\ngraph = builder.compile()\na = builder.compile()\n",
+            ["app", "graph"],
+            "a",
+        ),
+        (
+            "def make_graph():\n    return 1\ndef graph():\n    return builder.compile(name='made')\n",
+            ["made"],
+            "make_graph",
+        ),
+    ],
+)
+def test_the_main_graph_of_a_file(
+    project: Path,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    taken: list[str],
+    others: str,
+) -> None:
+    (project / "file.py").write_text(COUNTS + text)
+    sys.modules.pop("file", None)
+    assert list(loading.load_targets("file.py")) == taken
+    said = capsys.readouterr().err
+    assert said.strip().endswith(f"Others by name: file.py:{others}" if others else "")
+    assert bool(said) == bool(others)
+
+
+APPLICATION = "from fastapi import FastAPI\napp = FastAPI()\ndef make_app():\n    return app\n"
+
+
+@pytest.mark.parametrize(
+    ("spec", "command"),
+    [
+        ("web:app", "uvicorn web:app"),
+        ("web.py:app", "uvicorn web:app"),
+        ("web.py", "uvicorn web:app"),
+        ("web:make_app", "uvicorn --factory web:make_app"),
+        ("sub/web.py:app", "uvicorn --app-dir sub web:app"),
+    ],
+)
+def test_an_application_is_run_by_uvicorn(project: Path, spec: str, command: str) -> None:
+    for folder in (project, project / "sub"):
+        folder.mkdir(exist_ok=True)
+        (folder / "web.py").write_text(APPLICATION)
+    sys.modules.pop("web", None)
+    done = CliRunner().invoke(app, ["serve", spec, "--port", "0"])
+    assert done.exit_code == 2
+    assert done.stderr.endswith(f"is an application, not a graph. Run it: {command}\n")
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("absent.json",), "absent.json is no langgraph.json: "),

@@ -117,8 +117,8 @@ def serve_graph(
     """Serve your own graphs over AG-UI, with a playground page.
 
     A name is that of a compiled graph, a LangGraphAgent, or a function that returns one: async or
-    not, without arguments or with a configuration. Without a name, all graphs of the file are
-    served.
+    not, without arguments or with a configuration. Without a name, the graph named agent, graph or
+    app is served, or else all graphs of the file.
 
     Threads are kept in .langgraph-agui/threads.sqlite, unless a graph has a checkpointer of its
     own.
@@ -166,7 +166,7 @@ def serve_demo(
 
 @app.command(
     "doctor",
-    epilog="Exit codes: 0 nothing to change, 1 something to change, 2 the graph cannot be loaded. "
+    epilog="Exit codes: 0 no problems found, 1 something to change, 2 the graph cannot be loaded. "
     "A graph without "
     "models, an unknown model class, a model that only summarizes or chooses tools, and client "
     "tools that nothing "

@@ -86,17 +86,14 @@ class InterruptPrompt:
                     self._view.rejected[interrupt.tool_call_id] = str(rest.get("message", ""))
         return payloads, cancelled
 
-    def show_waiting(self, interrupts: Sequence[Interrupt]) -> None:
-        """Print the questions of a run, where no person can answer."""
-        for interrupt in interrupts:
-            self._view.line(f"waiting: {self._question(interrupt)}", "error")
-
     def _ask_one(self, interrupt: Interrupt, place: str) -> JsonValue:
         """Ask until there is a valid answer. Ctrl-C goes back to the question. Raises
         `Cancelled`.
         """
         if has_expired(interrupt):
-            self._view.line(f"Too late to answer, so it is cancelled: {self._question(interrupt)}")
+            self._view.line(
+                f"Too late to answer, so it is cancelled: {_question(self._view, interrupt)}"
+            )
             raise Cancelled
         choices = choices_of(interrupt)
         self._show(interrupt, choices, place)
@@ -205,17 +202,9 @@ class InterruptPrompt:
             raise ValueError("Nothing was changed.")
         return {"approved": True, "editedArgs": arguments}
 
-    def _question(self, interrupt: Interrupt) -> str:
-        """Return the question on one line, with the subagent that asks it."""
-        question, name, details = _parts(interrupt)
-        if name:
-            question = f"{question}: {name} {json_text(details)}"
-        run = interrupt.subagent_run_id
-        return f"{self._view.subagents.path(run)} asks: {question}" if run else question
-
     def _show(self, interrupt: Interrupt, choices: Choices, place: str) -> None:
         if not self._view.is_live:
-            self._view.line(self._question(interrupt) + place, "question")
+            self._view.line(_question(self._view, interrupt) + place, "question")
             return
         question, name, details = _parts(interrupt)
         body: list[RenderableType] = [safe(question)]
@@ -230,6 +219,21 @@ class InterruptPrompt:
         run = interrupt.subagent_run_id
         asker = self._view.subagents.path(run) if run else "the agent"
         self._view.show(card(f"{printable(asker)} asks{place}", Group(*body), "question"))
+
+
+def show_waiting(view: View, interrupts: Sequence[Interrupt]) -> None:
+    """Print the questions of a run, where no person can answer."""
+    for interrupt in interrupts:
+        view.line(f"waiting: {_question(view, interrupt)}", "error")
+
+
+def _question(view: View, interrupt: Interrupt) -> str:
+    """Return the question on one line, with the subagent that asks it."""
+    question, name, details = _parts(interrupt)
+    if name:
+        question = f"{question}: {name} {json_text(details)}"
+    run = interrupt.subagent_run_id
+    return f"{view.subagents.path(run)} asks: {question}" if run else question
 
 
 def _parts(interrupt: Interrupt) -> tuple[str, str, object]:

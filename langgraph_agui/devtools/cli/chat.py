@@ -10,11 +10,13 @@ import re
 import threading
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
 from shlex import quote
 from tempfile import NamedTemporaryFile
 from typing import Final, TypeVar
 
+import httpx2
 from ag_ui import core as agui
 from rich.console import Console, Group
 from rich.text import Text
@@ -26,6 +28,7 @@ from langgraph_agui.devtools.cli.approval import (
     Quit,
     is_person,
     read_line,
+    show_waiting,
 )
 from langgraph_agui.devtools.cli.formatting import (
     CommandError,
@@ -76,7 +79,7 @@ def run(
     can be asked.
 
     Args:
-        url: The agent's address.
+        url: The agent's address; on this machine without `http://` too.
         question: The one question to ask; None to converse.
         headers: `Name: value`, sent with each request.
         as_json: Whether to print the events as JSON lines.
@@ -84,7 +87,7 @@ def run(
         thread: The id of a thread on the server, to continue.
     """
     try:
-        client = AGUIClient(url, headers=parse_headers(headers))
+        client = AGUIClient(with_scheme(url), headers=parse_headers(headers))
     except ValueError as error:
         raise CommandError(str(error)) from error
     view = view_for(Console(highlight=False), as_json=as_json)
@@ -164,7 +167,7 @@ class Chat:
         code = self._run_turn(self._session.send(question))
         while self._session.interrupts and code is not ExitCode.INTERRUPTED:
             if not (interactive and is_person()):
-                self._interrupts.show_waiting(self._session.interrupts)
+                show_waiting(self._view, self._session.interrupts)
                 break
             try:
                 code = self._run_turn(self._resume())
@@ -385,6 +388,25 @@ def _answer_of(asking: Coroutine[object, None, T]) -> T | None:
     with suppress(errors.AgentError, TimeoutError):
         return asyncio.run(asyncio.wait_for(asking, _PATIENCE))
     return None
+
+
+def with_scheme(address: str) -> str:
+    """Return an address on this machine with the `http://` that it may lack; others as they are."""
+    if "://" in address:
+        return address
+    try:
+        url = httpx2.URL(f"http://{address}")
+    except httpx2.InvalidURL:
+        return address
+    return str(url) if is_local(url.host) else address
+
+
+def is_local(host: str) -> bool:
+    """Return whether a host is this machine."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def parse_headers(lines: Sequence[str]) -> dict[str, str]:

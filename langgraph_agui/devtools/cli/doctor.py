@@ -25,7 +25,7 @@ from langgraph_agui.devtools.cli.loading import finish, make_agent
 _ANSWERS: Final = {True: ("yes", "green"), False: ("no", "red"), None: ("not known", "yellow")}
 _ASKS: Final = (
     "The graph calls interrupt(), so it needs a checkpointer that keeps the thread: compile it "
-    "with one."
+    "with one, such as checkpointer=InMemorySaver()."
 )
 _UNREAD: Final = """\
 client tools: no middleware binds those that a client brings
@@ -58,16 +58,18 @@ def _examine(target: object, name: str, spec: str, heading: str) -> ExitCode:
         console.print(printable(f"→ {problem}"), markup=False)
     splits = agent.reasoning.tags is not None
     models = find_objects(agent.graph, BaseChatModel)  # type: ignore[type-abstract]
-    wrong = 0
-    for found in models:
-        finding = check_reasoning(found.value, splits=splits)
-        wrong += finding.wrong and not found.auxiliary
+    judged = [(found, check_reasoning(found.value, splits=splits)) for found in models]
+    for found, finding in judged:
         console.print()
         _print(console, found, finding)
     console.print()
-    if models and isinstance(graph, Pregel) and not _binds_client_tools(agent):
+    is_unread = bool(models) and isinstance(graph, Pregel) and not _binds_client_tools(agent)
+    if is_unread:
         console.print(_UNREAD, markup=False)
-    console.print(_verdict(len(models), wrong, problem), markup=False)
+    own = [finding for found, finding in judged if not found.auxiliary]
+    wrong = sum(finding.wrong for finding in own)
+    advised = is_unread or any(finding.advice for finding in own)
+    console.print(_verdict(len(models), wrong, problem, advised=advised), markup=False)
     return ExitCode.FAILED if wrong or problem else ExitCode.OK
 
 
@@ -150,19 +152,21 @@ def _print(console: Console, found: Found[BaseChatModel], finding: Finding) -> N
         console.print(printable(f"  → {advice}"), markup=False)
 
 
-def _verdict(models: int, wrong: int, problem: str | None) -> str:
-    about_models = _verdict_on_models(models, wrong)
+def _verdict(models: int, wrong: int, problem: str | None, *, advised: bool) -> str:
+    about_models = _verdict_on_models(models, wrong, advised=advised)
     if problem is None:
         return about_models
     about_all = "The checkpointer should be changed."
     return f"{about_all} {about_models}" if wrong else about_all
 
 
-def _verdict_on_models(models: int, wrong: int) -> str:
+def _verdict_on_models(models: int, wrong: int, *, advised: bool) -> str:
     if not models:
         return (
             "No chat model was found. One that a node makes when it runs cannot be seen from here."
         )
     if wrong:
         return f"{wrong} of {models} {'model' if models == 1 else 'models'} should be changed."
+    if advised:
+        return "No problems found. See whether the → lines apply to you."
     return "Nothing should be changed."

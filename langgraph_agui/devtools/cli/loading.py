@@ -14,19 +14,25 @@ import sys
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from operator import attrgetter
 from pathlib import Path
+from shlex import quote
 from types import FunctionType, ModuleType
 from typing import Any, Final, Literal, cast
 
+import typer
 from dotenv import dotenv_values
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
 from pydantic import BaseModel
+from starlette.applications import Starlette
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.chat_models import reasoning_options
-from langgraph_agui.devtools.cli.formatting import CommandError
+from langgraph_agui.devtools.cli.formatting import CommandError, printable
+
+# The names of the graph that a file is for; the others in it are its helpers.
+_MAIN: Final = ("agent", "graph", "app")
 
 # The environment variable with the API key of a provider.
 _KEY_VARIABLE: Final = re.compile(r"[A-Z]+_API_KEY")
@@ -49,7 +55,7 @@ def load_targets(spec: str) -> dict[str, object]:
     `finish`.
 
     `spec` is `module:name`, `file.py:name`, a `file.py` with graphs, agents or factories, or a
-    `langgraph.json`.
+    `langgraph.json`. Of a file, those with the usual names are taken, or else all.
     """
     if spec.endswith(".json"):
         return _load_config(Path(spec))
@@ -149,19 +155,21 @@ def _graphs_of(module: ModuleType, spec: str) -> dict[str, object]:
     has none.
     """
     public = {name: one for name, one in vars(module).items() if not name.startswith("_")}
-    # An object with two names has the first, and a graph in an agent is served by the agent.
+    # An object with two names has the usual one, or the first. A graph in an agent is served by the
+    # agent.
     known = [id(one.graph) for one in public.values() if isinstance(one, LangGraphAgent)]
     found: dict[str, object] = {}
-    for name, one in public.items():
+    for name, one in sorted(public.items(), key=lambda item: item[0] not in _MAIN):
         if isinstance(one, LangGraphAgent | Pregel | RemoteGraph) and id(one) not in known:
             known.append(id(one))
             found[name] = one
-    if found:
-        return found
     functions = [one for one in public.values() if isinstance(one, FunctionType)]
     own = [one for one in functions if one.__module__ == module.__name__]
-    if factories := {one.__name__: one for one in own if _is_factory(one)}:
-        return {**factories}
+    found = found or {one.__name__: one for one in own if _is_factory(one)}
+    if found:
+        return _main_of(found, spec)
+    for name, one in public.items():
+        _check_no_application(one, f"{spec}:{name}")
     builders = [name for name, one in public.items() if isinstance(one, StateGraph)]
     has = [*builders, *(f"{one.__name__}()" for one in own)]
     raise CommandError(
@@ -169,6 +177,17 @@ def _graphs_of(module: ModuleType, spec: str) -> dict[str, object]:
         f"result names a graph or an agent. It has {', '.join(has) or 'no functions'}. A "
         f"StateGraph needs .compile(); name others: {spec}:name."
     )
+
+
+def _main_of(found: dict[str, object], spec: str) -> dict[str, object]:
+    """Return those with the names of a main graph, and say how to take the others; or else all."""
+    main = {name: one for name, one in found.items() if name in _MAIN}
+    if not main:
+        return found
+    if others := [f"{spec}:{name}" for name in found if name not in main]:
+        text = f"Of {spec}, this is {', '.join(main)}. Others by name: {', '.join(others)}"
+        typer.echo(printable(text), err=True)
+    return main
 
 
 def _is_factory(function: FunctionType) -> bool:
@@ -204,19 +223,38 @@ def _load(spec: str) -> object:
 
 def _call(target: object, spec: str) -> object:
     """Return the result of a factory, which takes no arguments or a configuration, as on a
-    LangGraph server; anything else as it is.
+    LangGraph server; anything else as it is. An application is refused.
     """
+    _check_no_application(target, spec)
     try:
         if not callable(target):
             return target
         needs = _required(target)
-        return (
-            target({"configurable": {}})
-            if len(needs) == 1 and "config" in str(needs[0]).lower()
-            else target()
-        )
+        takes_config = len(needs) == 1 and "config" in str(needs[0]).lower()
+        made = target({"configurable": {}}) if takes_config else target()
     except Exception as error:  # whatever the user's own code raises
         raise CommandError(f"Calling {spec} failed: {type(error).__name__}: {error}") from error
+    _check_no_application(made, spec, "--factory ")
+    return made
+
+
+def _check_no_application(target: object, spec: str, option: str = "") -> None:
+    """Raise `CommandError` for an ASGI application, such as one of FastAPI.
+
+    Args:
+        target: The object that `spec` names, or that the function of this name has made.
+        spec: As the user gave it.
+        option: The option with which uvicorn finds the application.
+    """
+    if not isinstance(target, Starlette):
+        return
+    source, _, name = spec.rpartition(":")
+    if source.endswith(".py"):
+        path = Path(source)
+        option += f"--app-dir {quote(str(path.parent))} " if path.parent != Path() else ""
+        source = path.stem
+    command = f"uvicorn {option}{source}:{name}"
+    raise CommandError(f"{spec} is an application, not a graph. Run it: {command}")
 
 
 def _import(source: str) -> ModuleType:

@@ -19,9 +19,11 @@ from rich.console import Console
 
 from langgraph_agui.client import AGUIClient, errors
 from langgraph_agui.devtools.cli import chat
+from langgraph_agui.devtools.cli.approval import show_waiting
 from langgraph_agui.devtools.cli.formatting import (
     CommandError,
     ExitCode,
+    json_text,
     plain_text,
     plural,
     printable,
@@ -108,7 +110,8 @@ def validate(source: str, question: str, headers: Sequence[str] = ()) -> ExitCod
 
     Each stream has at most one: later ones would follow from it.
     """
-    streams = [_ask(source, question, headers)] if "://" in source else _read(Path(source))
+    url = source if Path(source).is_file() else chat.with_scheme(source)
+    streams = [_ask(url, question, headers)] if "://" in url else _read(Path(source))
     before, findings = 0, 0
     for stream in streams:
         count = len(stream.events)
@@ -190,8 +193,8 @@ def play(path: Path, speed: float = 1) -> ExitCode:
     """Show the runs of a recording, `speed` times as fast as they were; 0 shows all at once."""
     view = chat.view_for(Console(highlight=False))
     for stream in _read(path):
-        if (question := _question_of(stream)) is not None:
-            view.line(f"> {question}")
+        for said in _said_in(stream):
+            view.line(f"> {said}")
         verifier, last = Verifier(), None
         try:
             for at, event in stream.events:
@@ -200,6 +203,7 @@ def play(path: Path, speed: float = 1) -> ExitCode:
                 last = at
                 for one in verifier.feed(event):
                     view.feed(one)
+                    show_waiting(view, _interrupts_of(one))
             if stream.fault is not None:
                 raise stream.fault
         except ProtocolError as error:
@@ -211,8 +215,22 @@ def play(path: Path, speed: float = 1) -> ExitCode:
     return ExitCode.OK
 
 
-def _question_of(stream: Stream) -> str | None:
-    """Return the text of the last user message that a stream answers, if its input is known."""
-    messages = stream.input.messages if stream.input is not None else ()
-    asked = [one.content for one in messages if isinstance(one, agui.UserMessage)]
-    return plain_text(asked[-1]) if asked else None
+def _said_in(stream: Stream) -> list[str]:
+    """Return the words of the user that a stream answers, if its input is known: the answers to
+    interrupts, or the last message.
+    """
+    if stream.input is None:
+        return []
+    if stream.input.resume:
+        return [
+            json_text(one.payload) if one.status == "resolved" else one.status
+            for one in stream.input.resume
+        ]
+    asked = [one.content for one in stream.input.messages if isinstance(one, agui.UserMessage)]
+    return [plain_text(one) for one in asked[-1:]]
+
+
+def _interrupts_of(event: agui.Event) -> list[agui.Interrupt]:
+    """Return the interrupts with which an event ends its run, if it does."""
+    outcome = event.outcome if isinstance(event, agui.RunFinishedEvent) else None
+    return outcome.interrupts if isinstance(outcome, agui.RunFinishedInterruptOutcome) else []

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from ipaddress import ip_address
 from pathlib import Path
 from secrets import compare_digest
 from threading import Thread
@@ -86,7 +85,7 @@ def run(site: Site) -> None:
     """Serve `site` until Ctrl-C. Raises `CommandError` if it cannot be loaded, or other machines
     could just use it.
     """
-    if not (_is_local(site.host) or site.api_key):
+    if not (chat.is_local(site.host) or site.api_key):
         raise CommandError(
             f"{site.host} lets other machines in. Guard the agent: --api-key KEY", ExitCode.USAGE
         )
@@ -144,7 +143,7 @@ async def _make_agents(
     """Return the agents of a site. A graph without a checkpointer gets one, unless it was compiled
     with False.
     """
-    exposes = _is_local(site.host) if site.expose_errors is None else site.expose_errors
+    exposes = chat.is_local(site.host) if site.expose_errors is None else site.expose_errors
     savers: list[BaseCheckpointSaver[Any] | None] = []
     agents: dict[str, LangGraphAgent] = {}
     for name, target in targets.items():
@@ -235,7 +234,7 @@ def build_app(
         app.add_middleware(
             CORSMiddleware, allow_origins=allowed, allow_methods=["*"], allow_headers=["*"]
         )
-    if _is_local(host):
+    if chat.is_local(host):
         # A page elsewhere could point a host name of its own at this machine, and so read a local
         # agent's answers.
         app.add_middleware(
@@ -260,13 +259,6 @@ def _page(site: Site, listener: socket.socket) -> str:
         name = "localhost"
     query = f"?key={quote(site.api_key, safe='')}" if site.api_key else ""
     return f"http://{name}:{listener.getsockname()[1]}/{query}"
-
-
-def _is_local(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _check_key(api_key: str, request: Request) -> None:
