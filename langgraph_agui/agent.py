@@ -100,8 +100,9 @@ class LangGraphAgent:
             only this process has its runs. An agent with a store works in one event loop, and so
             does one whose checkpointer is on Postgres.
         capabilities: Sections that replace what is found of the agent's capabilities.
-        expose_errors: Whether `RUN_ERROR.message` is the exception's text. Such texts hold secrets;
-            the log has them in any case, under the `correlationId` of the event's metadata.
+        expose_errors: Whether `RUN_ERROR.message` is the exception's text, and the output of a tool
+            that has ended the run shows it too. Such texts hold secrets; the log has them in any
+            case, under the `correlationId` of the event's metadata.
         switches: Options of other spellings, such as `subagent_visibility` (docs/migrating.md).
 
     Attributes:

@@ -105,7 +105,7 @@ CHECKPOINTERS = [
         "async for event in LangGraphAgent(graph).run(run_input):\n"
         '    if event.type == "RUN_ERROR":\n'
         "        print(event.code, event.message)",
-        "no_checkpointer The agent cannot ask: its graph needs a checkpointer.",
+        "no_checkpointer The agent cannot ask: its graph needs a checkpointer, such as InMemorySaver().",
     ),
 ]
 

@@ -206,7 +206,8 @@ async def astream_agui(
         messages_key: The state channel that holds the conversation, where a graph runs.
         reasoning: Who sees the model's reasoning, and how it travels (guides/reasoning.md).
         subagents: How clients see subagents (guides/subagents.md).
-        expose_errors: Whether `RUN_ERROR.message` is the exception's text, which may hold secrets.
+        expose_errors: Whether `RUN_ERROR.message` is the exception's text, and the output of a tool
+            that has ended the run shows it too. It may hold secrets.
 
     Raises:
         TypeError: `reasoning` or `run_input` is none.

@@ -68,7 +68,10 @@ class ErrorCode(StrEnum):
     # record of its approval.
     STATE_ERROR = "state_error", "The conversation could not be loaded or saved."
     # The graph wants to pause, and has no checkpointer to keep the thread until the answer.
-    NO_CHECKPOINTER = "no_checkpointer", "The agent cannot ask: its graph needs a checkpointer."
+    NO_CHECKPOINTER = (
+        "no_checkpointer",
+        "The agent cannot ask: its graph needs a checkpointer, such as InMemorySaver().",
+    )
     # Connections of the agent belong to another event loop; nothing was run.
     WRONG_EVENT_LOOP = (
         "wrong_event_loop",
@@ -164,6 +167,11 @@ class ErrorClassifier:
             if id(cause) in self._recorded:
                 return self._recorded[id(cause)][1]
         return otherwise
+
+
+def is_caused_by(error: BaseException, cause: BaseException) -> bool:
+    """Return whether an error is `cause`, or was raised from it."""
+    return any(one is cause for one in _causes(error))
 
 
 def is_data_refused(error: BaseException) -> bool:

@@ -427,11 +427,7 @@ class Run:
         if not self._run_events.paused:
             return PendingInterrupts() if self._graph.has_checkpointer else None
         if not self._graph.has_checkpointer:
-            remedy = (
-                "The graph paused, but has no checkpointer that keeps the thread. Compile it "
-                "with one."
-            )
-            raise CodedError(ErrorCode.NO_CHECKPOINTER, remedy)
+            raise CodedError(ErrorCode.NO_CHECKPOINTER)
         self._run_events.paused = False
         stored = await self._graph.load_state(self._config)
         # with the values that finished tasks have written

@@ -46,19 +46,19 @@ def run_error(
     code: ErrorCode,
     usage: TokenUsages = None,
     *,
-    expose: bool = False,
+    expose: bool | None = None,
     fields: Mapping[str, str] | None = None,
     agent: str | None = None,
 ) -> agui.RunErrorEvent:
-    """Return the event that ends a run that failed: a code and a safe text. The exception goes to
-    the log.
+    """Return the event that ends a run that failed: a code and a safe text, which says where the
+    exception is. That goes to the log.
 
     Args:
         run_input: The client's input.
         error: Why the run failed.
         code: The code for the client.
         usage: The tokens used so far.
-        expose: Whether the text may be the exception's own.
+        expose: Whether the text may be the exception's own; None if there is no option for it.
         fields: The fields of the run's log records, if it has begun.
         agent: The name of the agent; by default that of the run in which this is called.
     """
@@ -77,7 +77,11 @@ def run_error(
         exc_info=cause,
         extra=extra,
     )
-    message = str(error) if refused or expose else code.message
+    text = str(error) or repr(error)
+    message = text if refused or expose else code.message
+    if message != text:
+        option = "" if expose is None else "; in development, expose_errors=True shows it here"
+        message = f"{message} The server log has the error under {correlation_id}{option}."
     metadata = {"correlationId": correlation_id}
     return agui.RunErrorEvent(message=message, code=code.value, usage=usage, metadata=metadata)
 

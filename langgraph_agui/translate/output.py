@@ -151,6 +151,20 @@ class CustomOutput:
             transformers.fail_tool(call_id)
         self._end_tool(self._public_call_id(call_id, subagent), "failed" if failed else "done")
 
+    def emit_tool_error(
+        self,
+        error: BaseException,
+        call_id: str,
+        tool: str,
+        subagent: SubagentRun | None = None,
+    ) -> None:
+        """Emit the exception of a tool as the last part of its output."""
+        text = f"{type(error).__name__}: {error}"
+        public = self._public_call_id(call_id, subagent)
+        parted = f"\n{text}" if public in self._tools else text
+        self.emit_tool_output(call_id, tool, parted, subagent)
+        self._end_tool(public, "failed")
+
     def close(self) -> None:
         """End the activities of tools that are still running."""
         for call_id in list(self._tools):

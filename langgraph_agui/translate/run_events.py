@@ -6,7 +6,9 @@ through the sink: `RUN_STARTED` first, one terminal event last, and everything c
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, cast
 from uuid import UUID
 
@@ -23,7 +25,7 @@ from langgraph_agui.compat.outputs import read_predictions
 from langgraph_agui.graphs import Thread
 from langgraph_agui.interrupts.pauses import interrupt_requests
 from langgraph_agui.kernel.configs import as_mapping, graph_of, namespace_of
-from langgraph_agui.kernel.errors import ErrorClassifier, ErrorCode, RunStopped
+from langgraph_agui.kernel.errors import ErrorClassifier, ErrorCode, RunStopped, is_caused_by
 from langgraph_agui.kernel.telemetry import log_fields, run_logger
 from langgraph_agui.messages.content import interrupted, unanswered_calls
 from langgraph_agui.messages.conversation import Conversation, Unkept
@@ -85,7 +87,8 @@ class RunEvents:
         hides_inner: Whether the messages of models that tools call are hidden.
         hidden_tags: The tags of model calls that are hidden, beside `nostream`.
         shows_middleware: Whether the hooks of middleware are steps.
-        expose_errors: Whether `RUN_ERROR.message` may be the exception's own text.
+        expose_errors: Whether clients may get the texts of exceptions; None if there is no option
+            for it.
         messages_key: The state channel that holds the conversation.
         emit_raw: Whether each part of the graph's stream is emitted as a `RAW` event too.
         transformers: Makes the stream transformers of all graphs.
@@ -122,7 +125,7 @@ class RunEvents:
         hides_inner: bool = False,
         hidden_tags: Collection[str] = (),
         shows_middleware: bool = False,
-        expose_errors: bool = False,
+        expose_errors: bool | None = None,
         messages_key: str = "messages",
         emit_raw: bool = False,
         transformers: MakeTransformers = RunTransformers,
@@ -172,6 +175,10 @@ class RunEvents:
         )
         self._known_graphs: set[Namespace] = set()
         self._ended_subagents: set[str] = set()
+        # In development, the emitters of the exceptions of tools, by the subagents of the tools.
+        self._tool_errors: defaultdict[
+            str | None, list[tuple[BaseException, Callable[[], None]]]
+        ] = defaultdict(list)
         self.providers: set[str] = set()
         self.paused = False
         self.finished = False
@@ -298,6 +305,7 @@ class RunEvents:
         if self.finished:
             return
         try:
+            self._emit_tool_errors(error, None)
             self._break_off()
         except Exception:
             logger.exception("Run %.80r: closing its open messages failed", self._input.run_id)
@@ -514,6 +522,7 @@ class RunEvents:
             self._ended_subagents.add(subagent.id)
             self.subagents.finish(subagent)
         else:
+            self._emit_tool_errors(error, subagent.id)
             self.messages.abandon(subagent.id)
             if isinstance(
                 error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt | RunStopped
@@ -523,6 +532,26 @@ class RunEvents:
                 code = self.errors.classify(error)
                 message = str(error) if self._expose_errors else code.message
                 self.subagents.fail(subagent.id, message, code.value)
+
+    # -- tools ------------------------------------------------------------------------------------
+
+    def fail_tool(
+        self, error: BaseException, call_id: str, tool: str, subagent: SubagentRun | None
+    ) -> None:
+        """The tool of a call has raised `error`."""
+        self.output.end_tool(call_id, subagent, failed=True)
+        if self._expose_errors:
+            emit = partial(self.output.emit_tool_error, error, call_id, tool, subagent)
+            owner = subagent.id if subagent is not None else None
+            self._tool_errors[owner].append((error, emit))
+
+    def _emit_tool_errors(self, error: BaseException, subagent_run_id: str | None) -> None:
+        """Emit the exceptions of tools that have ended a subagent, or (None) the run, with
+        `error`. A graph may handle others.
+        """
+        for raised, emit in self._tool_errors.pop(subagent_run_id, ()):
+            if is_caused_by(error, raised):
+                emit()
 
     def _transformer_failed(self, error: Exception) -> None:
         self.errors.record(error, ErrorCode.GRAPH_ERROR)

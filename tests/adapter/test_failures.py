@@ -9,15 +9,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import ToolRetryMiddleware
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
-from langgraph.prebuilt import ToolNode, tools_condition
+from langgraph.prebuilt import ToolNode, ToolRuntime, tools_condition
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import LangGraphAgent, RunLimits
 from tests.adapter.graphs import Chat, agent_of, chain_of, scripted_agent, sync_talker, talker
 from tests.adapter.models import Scripted, call, calling, part, thinking, used
-from tests.adapter.streams import record_run, run_input
+from tests.adapter.streams import RecordedRun, record_run, run_input
 from tests.waiting import PATIENCE
 
 CANARY = "sk-CANARY-0123"
@@ -142,7 +144,123 @@ async def test_what_was_said_before_the_failure_stays() -> None:
 
 async def test_errors_are_shown_on_demand() -> None:
     recorded = await record_run(agent_of(failing_node(False), expose_errors=True), run_input("hi"))
-    assert CANARY in recorded.last.message
+    assert recorded.last.message == f"failed with {CANARY}"
+
+    async def wordless(state: Chat) -> Any:
+        raise ValueError
+
+    recorded = await record_run(agent_of(wordless, expose_errors=True), run_input("hi"))
+    assert recorded.last.message == "ValueError()"
+
+
+async def test_a_redacted_error_says_where_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    recorded = await record_run(agent_of(failing_node(False)), run_input("hi"))
+    key = recorded.last.metadata["correlationId"]
+    assert recorded.last.message == (
+        f"The agent failed. The server log has the error under {key}; in development, "
+        "expose_errors=True shows it here."
+    )
+    (record,) = [one for one in caplog.records if key in one.getMessage()]
+    assert record.exc_info is not None
+
+
+async def test_an_error_of_ours_has_nothing_to_add() -> None:
+    agent = agent_of(talker(Scripted([2.0])), limits=RunLimits(total=0.05))
+    recorded = await record_run(agent, run_input("hi"))
+    assert recorded.last.message == "The agent took too long and was stopped."
+
+
+def tool_outputs(recorded: RecordedRun) -> dict[str, tuple[str, list[str]]]:
+    """The status and the output of each tool call that has any, as a client holds them."""
+    return {
+        message.content["toolCallId"]: (message.content["status"], message.content["output"])
+        for message in recorded.messages
+        if message.role == "activity"
+    }
+
+
+@pytest.mark.parametrize("checkpointer", [None, InMemorySaver()])
+async def test_the_call_of_a_tool_that_ends_the_run_shows_why(checkpointer: Any) -> None:
+    async def look(runtime: ToolRuntime) -> str:
+        """Look."""
+        runtime.emit_output_delta("Opening.")
+        raise boom()
+
+    async def listen() -> str:
+        """Listen."""
+        raise ValueError("deaf")
+
+    async def rest() -> str:
+        """Rest."""
+        return "rested"
+
+    calls = [call(name, name, index) for index, name in enumerate(("look", "rest"))]
+    for tools, script, shown in (
+        ([look, rest], calls, {"look": ["Opening.", f"\nRuntimeError: failed with {CANARY}"]}),
+        ([listen], [call("listen", "listen")], {"listen": ["ValueError: deaf"]}),
+    ):
+        graph = create_agent(Scripted(script), tools, checkpointer=checkpointer)
+        for exposed in (True, False):
+            agent = LangGraphAgent(graph=graph, expose_errors=exposed)
+            recorded = await record_run(agent, run_input("hi"))
+            assert recorded.last.code == "tool_error"
+            outputs = tool_outputs(recorded)
+            if exposed:
+                assert outputs == {name: ("failed", parts) for name, parts in shown.items()}
+            else:
+                assert CANARY not in str(outputs)
+                assert "ValueError" not in str(outputs)
+
+
+async def test_a_tool_that_the_graph_handles_is_shown_by_its_result_alone() -> None:
+    tries = 0
+
+    @tool
+    async def look() -> str:
+        """Look."""
+        nonlocal tries
+        tries += 1
+        if tries < 3:
+            raise boom()
+        return "seen"
+
+    handled = Scripted([call("look", "c1")], [call("look", "c2")], ["Done"])
+    builder = StateGraph(Chat).add_node("model", talker(handled))
+    builder.add_node("tools", ToolNode([look], handle_tool_errors="Try again."))
+    builder.add_edge(START, "model").add_conditional_edges("model", tools_condition)
+    builder.add_edge("tools", "model")
+    for graph in (
+        builder.compile(),
+        create_agent(
+            Scripted([call("look", "c1")], ["Done"]),
+            [look],
+            middleware=[ToolRetryMiddleware(initial_delay=0)],
+        ),
+    ):
+        tries = 1
+        recorded = await record_run(LangGraphAgent(graph, expose_errors=True), run_input("hi"))
+        assert recorded.last.type.value == "RUN_FINISHED"
+        assert tool_outputs(recorded) == {}
+
+
+async def test_a_tool_of_a_subagent_shows_why_it_has_ended() -> None:
+    @tool
+    async def look() -> str:
+        """Look."""
+        raise boom()
+
+    inner = create_agent(Scripted([call("look", "c2")]), [look], name="inner")
+
+    @tool
+    async def delegate() -> str:
+        """Delegate."""
+        return str(await inner.ainvoke({"messages": [("user", "look")]}))
+
+    outer = create_agent(Scripted([call("delegate", "c1")], ["Done"]), [delegate])
+    recorded = await record_run(LangGraphAgent(outer, expose_errors=True), run_input("hi"))
+    assert recorded.last.code == "tool_error"
+    text = f"RuntimeError: failed with {CANARY}"
+    assert tool_outputs(recorded) == {"c1": ("failed", [text]), "c2": ("failed", [text])}
 
 
 async def test_usage_so_far_is_told() -> None:

@@ -94,6 +94,8 @@ async def test_errors(way: str) -> None:
     received.check()
     last: Any = received.events[-1]
     assert (last.type.value, last.code) == ("RUN_ERROR", "model_error")
+    key = last.metadata["correlationId"]  # there is no option that would show more
+    assert last.message == f"The model could not answer. The server log has the error under {key}."
     assert "CANARY" not in last.model_dump_json()
 
 

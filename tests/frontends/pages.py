@@ -109,7 +109,7 @@ class FrontEnd:
         self.shows("aside li", *notes)
 
     def shows_error(self, text: str) -> None:
-        expect(self.page.get_by_role("alert")).to_have_text(text)
+        expect(self.page.get_by_role("alert")).to_contain_text(text)
 
     def shows_question(self, text: str) -> None:
         expect(self.page.locator("form").filter(has_text=text)).to_be_visible()

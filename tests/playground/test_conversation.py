@@ -108,6 +108,19 @@ def test_markdown_is_rendered_block_by_block_and_as_a_whole_at_the_end(browser: 
         ]
 
 
+def test_the_card_of_a_tool_that_ends_the_run_shows_why(browser: Browser) -> None:
+    def pay(euros: int) -> str:
+        """Pay."""
+        raise RuntimeError("The bank is closed.")
+
+    graph = create_agent(Scripted([call("pay", "c1", euros=1)]), [pay])
+    with shown(browser, graph, expose_errors=True) as page:
+        ask(page, status="Failed")
+        card = page.locator(".tool")
+        expect(card.locator("> summary > .pill")).to_have_text("failed")
+        expect(card.locator(".output")).to_have_text("RuntimeError: The bank is closed.")
+
+
 @deep
 def test_code_and_messages_are_copied(browser: Browser) -> None:
     with shown(browser, create_agent(Scripted(lines(ANSWER)), [])) as page:

@@ -118,12 +118,13 @@ class Outline {
     return { key: `call ${call.id}`, kind: "tool", call, result, output, owner, reason, subagents };
   }
 
-  #stateOf({ call, result, owner, subagents, reason }) {
+  #stateOf({ call, result, output, owner, subagents, reason }) {
     const thread = this.#thread;
     if (reason !== undefined) return "rejected";
     if (result) return failed(result) ? "failed" : "done";
     if (thread.open.has(call.id)) return "writing";
     if (thread.running) return "running";
+    if (output?.status === "failed") return "failed";
     const asks = ({ toolCallId, subagentRunId }) => {
       if (this.#calls.has(toolCallId)) return toolCallId === call.id;
       return subagentRunId === owner || !thread.subagents.has(subagentRunId);

@@ -27,7 +27,7 @@ from langgraph_agui.kernel.errors import ErrorCode, RunStopped
 from langgraph_agui.messages.extract import extract_all
 from langgraph_agui.messages.hidden import EVERYTHING, Hidden
 from langgraph_agui.translate.local.pushed import PushedMessages
-from langgraph_agui.translate.local.run_tree import RunTree, SharesMessages, ToolRun
+from langgraph_agui.translate.local.run_tree import RunLocation, RunTree, SharesMessages, ToolRun
 from langgraph_agui.translate.local.sequencer import StreamPosition, StreamSequencer
 from langgraph_agui.translate.model_call import ModelCall
 from langgraph_agui.translate.run_events import RunEvents
@@ -317,30 +317,35 @@ class CallbackSource(BaseCallbackHandler):
 
     def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: object) -> None:
         """A tool has ended. Inside a node its message is emitted with the node's output."""
-        failed = isinstance(output, ToolMessage) and output.status == "error"
-        self._end_tool(run_id, failed=failed)
+        location = self._leave_tool(run_id)
+        if location.tool is not None:
+            failed = isinstance(output, ToolMessage) and output.status == "error"
+            call_id = location.tool.call_id or str(run_id)
+            graph, end_tool = graph_of(location.node), self._run_events.output.end_tool
+            end = partial(end_tool, call_id, location.subagent, graph, failed=failed)
+            self._deliver_failure(None, end)
         if not self._inputs and isinstance(output, ToolMessage):
             output.id = output.id or str(uuid4())
             self.deliver(None, partial(self._messages.emit_message, output))
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
-        """A tool failed."""
-        paused = isinstance(error, GraphBubbleUp)
-        if not paused:
-            self._deliver_failure(
-                None, partial(self._run_events.errors.record, error, ErrorCode.TOOL_ERROR)
-            )
-        self._end_tool(run_id, failed=True, paused=paused)
+        """A tool failed, or has paused."""
+        location = self._leave_tool(run_id)
+        if isinstance(error, GraphBubbleUp):
+            return
+        record = partial(self._run_events.errors.record, error, ErrorCode.TOOL_ERROR)
+        self._deliver_failure(None, record)
+        if location.tool is not None:
+            call_id, name = location.tool.call_id or str(run_id), location.tool.name
+            fail = partial(self._run_events.fail_tool, error, call_id, name, location.subagent)
+            self._deliver_failure(None, fail)
 
-    def _end_tool(self, run_id: UUID, *, failed: bool, paused: bool = False) -> None:
+    def _leave_tool(self, run_id: UUID) -> RunLocation:
+        """Return where a tool was that runs no more."""
         location = self.runs.find(run_id)
         self.runs.leave(run_id)
         self._outputs.release(run_id)
-        if location.tool is not None and not paused:
-            call_id = location.tool.call_id or str(run_id)
-            graph, end_tool = graph_of(location.node), self._run_events.output.end_tool
-            end = partial(end_tool, call_id, location.subagent, graph, failed=failed)
-            self._deliver_failure(None, end)
+        return location
 
     def on_custom_event(self, name: str, data: object, *, run_id: UUID, **kwargs: object) -> None:
         """`adispatch_custom_event` was called."""
