@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
+from itertools import product
 from types import UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -69,19 +70,19 @@ def check_type(name: str, value: object, annotation: object, written: str | None
     Raises:
         TypeError: It is of another class.
     """
-    kinds = _kinds(annotation)
-    classes = _classes(kinds)
-    if len(classes) < len(kinds):
-        return
-    if not _is_one(value, classes):
-        names = _names(classes, type(value))
+    if (wrong := _mismatch(value, annotation)) is not None:
         line = written or _line(annotation, value)
-        raise TypeError(f"{name} must be {names}, not {_given(value, classes)}{_hint(name, line)}")
-    if isinstance(value, str | Mapping):
+        raise TypeError(f"{name} must be {wrong[0]}, not {wrong[1]}{_hint(name, line)}")
+    if not isinstance(value, Collection) or isinstance(value, str | Mapping):
         return
-    for kind in kinds:
-        if get_origin(kind) in (Collection, Sequence) and isinstance(value, Collection):
-            _check_items(name, value, *get_args(kind))
+    kinds = [kind for kind in _kinds(annotation) if get_origin(kind) in (Collection, Sequence)]
+    for item, kind in product(value, kinds):
+        [inner] = get_args(kind)
+        if (wrong := _mismatch(item, inner)) is not None:
+            line = _line(kind, item)
+            raise TypeError(
+                f"{name} must be a list of {wrong[0]}, not of {wrong[1]}{_hint(name, line)}"
+            )
 
 
 def check_fields(group: object) -> None:
@@ -97,29 +98,25 @@ def check_fields(group: object) -> None:
         check(f"{owner}.{name}", getattr(group, name), annotation)
 
 
-def _check_items(name: str, items: Collection[object], annotation: object) -> None:
+def _mismatch(value: object, annotation: object) -> tuple[str, str] | None:
+    """Return the names of the classes in an annotation, and that of a value's class, if the value
+    is of none of them; None if it fits.
+    """
     kinds = _kinds(annotation)
-    classes = _classes(kinds)
-    if len(classes) < len(kinds):
-        return
-    for item in items:
-        if not _is_one(item, classes):
-            line = _line(annotation, item)
-            hint = _hint(name, f"[{line}]" if line else None)
-            names, given = _names(classes, type(item)), _given(item, classes)
-            raise TypeError(f"{name} must be a list of {names}, not of {given}{hint}")
+    origins = [get_origin(kind) or kind for kind in kinds]
+    classes = tuple(one for one in origins if isinstance(one, type))
+    if len(classes) < len(kinds) or _is_one(value, classes):
+        return None
+    given = _names([type(value)], *classes)
+    if isinstance(value, type):
+        given = f"the class {value.__name__}"
+    return _names(classes, type(value)), given
 
 
 def _kinds(annotation: object) -> tuple[object, ...]:
     """Return the members of a union; anything else alone."""
     is_union = get_origin(annotation) in (Union, UnionType)
     return get_args(annotation) if is_union else (annotation,)
-
-
-def _classes(kinds: Sequence[object]) -> tuple[type[Any], ...]:
-    """Return the classes of annotations. Those that are of no class have none."""
-    origins = [get_origin(kind) or kind for kind in kinds]
-    return tuple(one for one in origins if isinstance(one, type))
 
 
 def _is_one(value: object, classes: tuple[type[Any], ...]) -> bool:
@@ -129,13 +126,6 @@ def _is_one(value: object, classes: tuple[type[Any], ...]) -> bool:
     if isinstance(value, str | bytes):
         return issubclass(type(value), tuple(one for one in classes if one not in _PLAIN_NAMES))
     return isinstance(value, classes) or (float in classes and isinstance(value, int))
-
-
-def _given(value: object, classes: Collection[type[Any]]) -> str:
-    """Return the class of a value, for an error."""
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    return _names([type(value)], *classes)
 
 
 def _names(classes: Collection[type[Any]], *others: type[Any]) -> str:

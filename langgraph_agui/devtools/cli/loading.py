@@ -185,7 +185,7 @@ def _main_of(found: dict[str, object], spec: str) -> dict[str, object]:
     if not main:
         return found
     if others := [f"{spec}:{name}" for name in found if name not in main]:
-        text = f"Of {spec}, this is {', '.join(main)}. Others by name: {', '.join(others)}"
+        text = f"Using {', '.join(main)} of {spec}. Others by name: {', '.join(others)}"
         typer.echo(printable(text), err=True)
     return main
 
