@@ -16,7 +16,7 @@ DEPTH ?= 1
 # Workers and the programs that tests start share compiled code, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-deep test-frontends test-docs docs interop package lint format audit bench soak results chromium nginx redis clean
+.PHONY: demo test test-deep test-frontends test-docs docs interop package vendor lint format audit bench soak results chromium nginx redis clean
 
 demo: .venv/.demo
 	$(BIN)/langgraph-agui demo --port $(PORT) --ask "What is the weather in Rome and Paris?" $(ARGS)
@@ -53,6 +53,10 @@ test-docs: .venv/.dev chromium nginx redis
 package: .venv/.dev redis
 	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/packaging --ignore=tests/packaging/test_versions.py $(ARGS)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/packaging/test_versions.py $(ARGS)
+
+# What the page takes from npm: the reference client, in one file, and the licences.
+vendor: .venv/.dev
+	$(BIN)/python -m tests.vendored
 
 # The screenshots that the documentation shows.
 pictures: .venv/.dev chromium
@@ -117,4 +121,4 @@ redis:
 	@touch $@ .venv/.demo
 
 clean:
-	rm -rf .venv .venv-interop .venv-audit site .venv-release dist tests/node/node_modules examples/frontends/*/node_modules examples/frontends/*/dist tests/frontends/new_client .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-interop .venv-audit site .venv-release dist tests/node/node_modules vendor/node_modules examples/frontends/*/node_modules examples/frontends/*/dist tests/frontends/new_client .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -71,7 +71,7 @@ class NodeClient:
     time."""
 
     def __init__(self) -> None:
-        node, npm = _find_node()
+        node, npm = find_node()
         _install(npm)
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
@@ -124,7 +124,7 @@ class NodeClient:
         return answer["answer"]
 
 
-def _find_node() -> tuple[list[str], list[str]]:
+def find_node() -> tuple[list[str], list[str]]:
     """Return the command lines of a recent Node and of an npm to go with it."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node and npm:
@@ -172,7 +172,7 @@ def _install(npm: list[str]) -> None:
 def install() -> None:
     """Make sure that the client is there: `make test` does it first, so that no test waits for a
     registry."""
-    _install(_find_node()[1])
+    _install(find_node()[1])
 
 
 def _is_current(modules: Path) -> bool:

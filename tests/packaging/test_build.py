@@ -37,7 +37,9 @@ def test_the_index_takes_them(built: Path) -> None:
 def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
     files = [path for path in (ROOT / "langgraph_agui").rglob("*") if path.is_file()]
     package = {str(path.relative_to(ROOT)) for path in files if path.parent.name != "__pycache__"}
-    assert {"langgraph_agui/py.typed", "langgraph_agui/devtools/playground/index.html"} <= package
+    page = "langgraph_agui/devtools/playground/"
+    needed = ("index.html", "vendor/ag-ui-client.js", "vendor/LICENSES.txt")
+    assert {"langgraph_agui/py.typed", *(page + name for name in needed)} <= package
     about = wheel.name.rpartition("-py3")[0] + ".dist-info/"
     names = ["METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"]
     with ZipFile(wheel) as archive:

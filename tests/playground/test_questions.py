@@ -528,7 +528,6 @@ HOSTILE: dict[str, Any] = {
             for name in ("__proto__", "constructor", "toString", "hasOwnProperty")
         },
     },
-    "a list": [1, 2],
 }
 
 

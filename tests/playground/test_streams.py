@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
-
-import jsonpatch
 import pytest
 from playwright.sync_api import expect
 
@@ -13,9 +9,6 @@ from langgraph_agui.protocol import fold
 from tests.deep import deep
 from tests.playground.sites import ask, held_state
 from tests.playground.streams import END, START_EVENT, answer, frames
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 
 @pytest.fixture
@@ -138,60 +131,6 @@ def test_a_messages_snapshot_restates(page, messages):
     assert inputs[1]["messages"][:-1] == [
         message for message in expected if message["role"] != "activity"
     ]
-
-
-PATCHES = [
-    ({"a": [1, 2]}, [{"op": "add", "path": "/a/1", "value": 9}, {"op": "move", "from": "/a/0", "path": "/b"}]),
-    ({"a": {"b~/c": 1}}, [{"op": "replace", "path": "/a/b~0~1c", "value": [1]}]),
-    ({"a": {"b": 1}}, [{"op": "copy", "from": "/a", "path": "/d"}, {"op": "add", "path": "/d/c", "value": 1}]),
-    ({"a": 1}, [{"op": "test", "path": "/a", "value": 1}, {"op": "replace", "path": "", "value": [1]}]),
-    ({"a": [{"y": None}]}, [{"op": "test", "path": "/a", "value": [{"y": None}]}, {"op": "remove", "path": "/a/0"}]),
-    ({}, [{"op": "add", "path": "/__proto__", "value": {"polluted": True}}]),
-    ([1, 2, 3], [{"op": "move", "from": "/0", "path": "/-"}]),
-]  # fmt: skip
-FAILING = [
-    [{"op": "add", "path": "/kept", "value": 2}, {"op": "test", "path": "/kept", "value": 3}],
-    [{"op": "remove", "path": "/absent"}],
-    [{"op": "add", "path": "/absent/deep", "value": 1}],
-    [{"op": "replace", "path": "/list/1", "value": 1}],
-    [{"op": "add", "path": "/list/01", "value": 1}],
-    [{"op": "move", "from": "/list", "path": "/list/0"}],
-]
-
-
-def patched(page: Page, state: object, patch: list[dict]) -> dict:
-    """Apply `patch` in the page; JSON text comes back, because playwright itself would lose a
-    `__proto__`."""
-    script = """async ([state, patch]) => {
-        const { applyPatch } = await import("/playground/patch.js");
-        const attempt = () => {
-            try {
-                return { state: applyPatch(state, patch) };
-            } catch (error) {
-                return { error: error.message };
-            }
-        };
-        return JSON.stringify({ ...attempt(), before: state });
-    }"""
-    result: dict = json.loads(page.evaluate(script, [state, patch]))
-    return result
-
-
-@deep
-@pytest.mark.parametrize(("state", "patch"), PATCHES)
-def test_json_patches_apply(page, state, patch):
-    result = patched(page, state, patch)
-    assert result["before"] == state
-    assert result["state"] == jsonpatch.apply_patch(state, patch)
-
-
-@deep
-@pytest.mark.parametrize("patch", FAILING)
-def test_json_patches_fail_as_a_whole(page, patch):
-    state = {"kept": 1, "list": [0]}
-    result = patched(page, state, patch)
-    assert result["error"]
-    assert result["before"] == state
 
 
 def test_a_failing_state_patch_is_told_and_the_run_goes_on(page):

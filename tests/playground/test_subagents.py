@@ -14,6 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from playwright.sync_api import expect
 
 from tests.deep import deep
+from tests.playground import streams
 from tests.playground.sites import ask, outline, shown
 from tests.subagents.graphs import (
     GRAPHS,
@@ -321,6 +322,10 @@ def begun(run: str, **fields: Any) -> dict[str, Any]:
     return {"type": "SUBAGENT_STARTED", "subagentRunId": run, "name": run, **fields}
 
 
+def ended(run: str) -> dict[str, Any]:
+    return {"type": "SUBAGENT_FINISHED", "subagentRunId": run}
+
+
 def words(run: str, text: str) -> list[dict[str, Any]]:
     return [
         {"type": "TEXT_MESSAGE_START", "messageId": text, "subagentRunId": run},
@@ -362,9 +367,10 @@ def test_those_of_one_call_stand_as_they_began(rare: Any) -> None:
         for kind in ("TOOL_CALL_START", "TOOL_CALL_END")
     ]
     starts = [begun(run, parentToolCallId="c") for run in "ab"]
-    page = rare(*call, *starts, *words("b", "first"), *words("a", "second"))
+    spoken = [*words("b", "first"), *words("a", "second")]
+    page = rare(*call, *starts, *spoken, ended("a"), ended("b"))
     assert outline(page)[1:] == [
-        ["ask()", "unanswered", [["a", "stopped", ["second"]], ["b", "stopped", ["first"]]]]
+        ["ask()", "unanswered", [["a", "done", ["second"]], ["b", "done", ["first"]]]]
     ]
 
 
@@ -381,10 +387,12 @@ def test_names_are_text(rare: Any) -> None:
 
 @deep
 def test_subagents_that_are_each_others_parents_do_no_harm(rare: Any) -> None:
-    page = rare(
-        begun("a", parentSubagentRunId="b"), begun("b", parentSubagentRunId="a"), *words("b", "Hi")
-    )
-    assert page.locator("#status").inner_text() == "Finished"
+    suspended = [{**ended(run), "outcome": {"type": "suspended"}} for run in "ba"]
+    page = rare(begun("a"), begun("b", parentSubagentRunId="a"), *suspended)
+    page.unroute("**/agent")
+    again = [begun("b"), begun("a", parentSubagentRunId="b"), *words("a", "Hi")]
+    streams.answer(page, streams.frames(START, *again, ended("a"), ended("b"), END))
+    ask(page, "again")
 
 
 @deep
@@ -401,6 +409,7 @@ def test_output_that_belongs_to_no_call_is_json(rare: Any, content: dict[str, An
         "messageId": "a",
         "activityType": "langgraph:tool_output",
     }
-    page = rare(*call, begun("s"), {**activity, "content": content, "subagentRunId": "s"})
+    output = {**activity, "content": content, "subagentRunId": "s"}
+    page = rare(*call, begun("s"), output, ended("s"))
     shown_json = page.locator(".subagent .activity pre").inner_text()
     assert json.loads(shown_json) == content

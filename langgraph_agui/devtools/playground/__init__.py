@@ -79,8 +79,9 @@ def playground_router(
     folder = files(__name__)
     page = Template((folder / "index.html").read_text("utf-8"))
     assets = {
-        file.name: file.read_bytes()
-        for file in folder.iterdir()
+        f"{prefix}{file.name}": file.read_bytes()
+        for prefix, part in (("", folder), ("vendor/", folder / "vendor"))
+        for file in part.iterdir()
         if PurePath(file.name).suffix in _MEDIA_TYPES
     }
     buttons = "".join(f'<button type="button">{escape(text)}</button>' for text in suggestions)
@@ -100,7 +101,7 @@ def playground_router(
         )
         return HTMLResponse(content, headers=HEADERS)
 
-    @router.get("/playground/{name}", name="playground_asset")
+    @router.get("/playground/{name:path}", name="playground_asset")
     async def send_asset(name: str) -> Response:
         if name not in assets:
             return Response("Not found", 404, headers=HEADERS, media_type="text/plain")

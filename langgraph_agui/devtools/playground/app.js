@@ -12,6 +12,7 @@ import { Thread } from "./thread.js";
 import { ThreadList } from "./threads.js";
 import { ToolsDialog } from "./tools.js";
 import { Transcript } from "./transcript.js";
+import { tap } from "./vendor/ag-ui-client.js";
 
 const STATUS = {
   idle: "Ready",
@@ -23,6 +24,8 @@ const STATUS = {
   unknown: "Unknown thread",
 };
 const RETRY_MILLISECONDS = 1500;
+/** Answers of an agent that runs but shows no threads: what this browser has of them is all there is. */
+const NO_CONNECT = ["HTTP 404", "HTTP 405"];
 
 const find = (id) => document.getElementById(id);
 const meta = (name) => document.querySelector(`meta[name=${name}]`).content;
@@ -105,28 +108,29 @@ function keep(own, from) {
 /** Run the agent on `input`, or ask for its thread, and apply what comes to the thread that was current then. */
 async function run(input, request = runAgent) {
   const own = thread;
-  const { signal } = (controller = new AbortController());
+  const aborting = (controller = new AbortController());
   const from = agent;
+  let refused = false;
   again = null;
   recorded = null;
   inspector.begin(input, request === connectThread ? `${from.url}/connect` : from.url);
   draw();
+  const record = tap((event) => own === thread && inspector.add(event));
   try {
-    for await (const event of request(from.url, input, signal)) {
-      if (own === thread) inspector.add(event);
-      own.apply(event);
-      draw();
-    }
+    await own.follow(input, (given) => request(from.url, given, aborting.signal).pipe(record), draw);
     if (own.running) throw new Error("The stream ended before the run did.");
   } catch (error) {
-    if (signal.aborted) own.stopped();
+    if (aborting.signal.aborted) own.stopped();
+    else if (request === connectThread && NO_CONNECT.includes(error.code)) own.end("finished");
     else fail(own, error);
+    refused = error.refused === true;
+    aborting.abort(); // the rest of the stream has no reader
   }
   keep(own, from);
   if (own !== thread) return;
   // Another run has the thread: sent again as it is, the message would begin a branch that does not know that run.
   if (own.failure === "thread_busy") again = () => connect(own, { ...kept(own), messages: [] }, own.messages);
-  inspector.finish();
+  inspector.finish(refused);
   draw();
   if (own.waiting) questions.focus();
   else composer.focus();

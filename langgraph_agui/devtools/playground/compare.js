@@ -57,29 +57,30 @@ export class MessagesView {
   #fold;
   #key = "";
 
-  /** `fold(input, events)` returns a thread that has applied the events. */
+  /** `fold(input, events)` resolves to a thread that has applied the events. */
   constructor(container, fold) {
     this.#container = container;
     this.#fold = fold;
   }
 
-  draw(run) {
+  async draw(run) {
     const key = run && `${run.number} ${run.entries.length} ${run.ended}`;
     if (this.#key === key && this.#container.run === run) return;
     this.#key = key;
     this.#container.run = run;
-    this.#container.replaceChildren(...this.#content(run));
+    const content = await this.#content(run);
+    if (this.#key === key && this.#container.run === run) this.#container.replaceChildren(...content);
   }
 
-  #content(run) {
+  async #content(run) {
     const note = (text) => make("p", { className: "insp-note" }, text);
     if (!run) return [note("No run yet.")];
     if (run.ended === undefined && !run.complete) return [note("The messages are compared when the run has ended.")];
     const events = eventsOf(run);
     const at = events.findLastIndex((event) => event.type === "MESSAGES_SNAPSHOT");
     if (at < 0) return [note("The run sent no MESSAGES_SNAPSHOT to compare with.")];
-    const held = this.#fold(inputOf(run), events.slice(0, at)).messages;
-    const rows = compare(held, events[at].messages);
+    const { messages } = await this.#fold(inputOf(run), events.slice(0, at));
+    const rows = compare(messages, events[at].messages);
     const wrong = rows.filter(({ kind }) => !["equal", "kept"].includes(kind)).length;
     const word = wrong === 1 ? "1 message differs" : `${wrong} messages differ`;
     const verdict = make("p", { className: "insp-verdict" }, wrong === 0 ? "Equal" : word);

@@ -1,8 +1,24 @@
-// The fold: applies AG-UI 1.0 events to the messages, the state and the current run of a conversation.
+// The fold: what the events of a conversation add up to.
 //
-// Knows nothing of the page. Chunk events are not supported: the server of this page never sends them.
+// Messages and state are those of the reference client, `@ag-ui/client`, which React pages are built with. Added to
+// them is how the runs go: what is open, steps, subagents, interrupts, notices. Knows nothing of the page.
 
-import { applyPatch } from "./patch.js";
+import { itemOf } from "./recording.js";
+import {
+  bufferTime,
+  catchError,
+  CompatibilityBoundary,
+  defaultApplyEvents,
+  EMPTY,
+  enforceEvents,
+  mergeMap,
+  tap,
+  transformChunks,
+  verifyEvents,
+} from "./vendor/ag-ui-client.js";
+
+/** How long events are collected before they are applied, in milliseconds: about a frame of the screen. */
+const FRAME = 16;
 
 /** What the events of a conversation add up to. */
 export class Fold {
@@ -12,7 +28,7 @@ export class Fold {
   open = new Set();
   /** Open interrupts that the next input must answer. */
   interrupts = [];
-  /** Lines that are no messages, such as errors: {id, after: message id, kind, text, code?, details?, retry?}. */
+  /** Lines that are no messages: {id, after: message id, kind, text, code?, details?, retry?}. */
   notices = [];
   /** Reasoning message id -> {start, end} in milliseconds. */
   thinking = new Map();
@@ -34,9 +50,40 @@ export class Fold {
   changes = 0;
   runId = undefined;
 
-  /** Take in one event. */
-  apply(event) {
-    this.#handlers[event.type]?.(event);
+  /** A change by the last event that the client has not made yet: {words, patch?}. It makes none that does not fit. */
+  #awaited = undefined;
+
+  /**
+   * Apply the events of a run as the reference client does, until there are no more.
+   *
+   * `run(input)` returns them as an Observable. `changed` is called for each that is applied. Rejects with the error of
+   * `run`, or with one that is `refused` and names the event that the client does not take.
+   */
+  async follow(input, run, changed = () => {}) {
+    let count = 0;
+    let problem;
+    // Events before an error are applied. The client would forget those of them that came together with it.
+    const endAtError = (explain) =>
+      catchError((error) => {
+        problem ??= explain(error);
+        return EMPTY;
+      });
+    const given = { run: (sent) => run(sent).pipe(tap(() => (count += 1)), endAtError((error) => error)) };
+    const refusal = (error) =>
+      Object.assign(new Error(`@ag-ui/client refuses event ${count}: ${wordsOf(error)}`), { refused: true });
+    const checked = new CompatibilityBoundary()
+      .run(input, given)
+      .pipe(enforceEvents(), transformChunks(), verifyEvents(), endAtError(refusal));
+    const events = checked.pipe(bufferTime(FRAME), mergeMap(joined));
+    const view = {
+      onEvent: ({ event }) => {
+        this.#take(event);
+        changed();
+      },
+    };
+    await defaultApplyEvents(input, events, { messages: this.messages }, [view]).forEach((made) => this.#change(made));
+    this.#complain();
+    if (problem) throw problem;
   }
 
   /** The person stopped the run. */
@@ -77,16 +124,31 @@ export class Fold {
     for (const subagent of this.subagents.values()) if (open.includes(subagent.status)) subagent.status = "stopped";
   }
 
-  #changed(patch) {
-    this.patches.push({ at: Date.now(), patch });
-    this.changes += 1;
+  /** An event is about to change messages and state. */
+  #take(event) {
+    this.#complain();
+    this.#handlers[event.type]?.(event);
+  }
+
+  /** The client has applied an event. */
+  #change({ messages, state }) {
+    if (messages !== undefined) this.messages = messages;
+    if (state !== undefined) {
+      this.state = state;
+      this.patches.push({ at: Date.now(), patch: this.#awaited?.patch });
+      this.changes += 1;
+    }
+    this.#awaited = undefined;
+  }
+
+  /** Tell of a change that the client has not made. */
+  #complain() {
+    if (this.#awaited) this.notice("error", `${this.#awaited.words} could not be applied: its patch does not fit.`);
+    this.#awaited = undefined;
   }
 
   #handlers = {
-    RUN_STARTED: ({ runId, input }) => {
-      this.runId = runId;
-      for (const message of input?.messages ?? []) if (!this.#message(message.id)) this.messages.push(message);
-    },
+    RUN_STARTED: ({ runId }) => (this.runId = runId),
     RUN_FINISHED: ({ outcome, usage }) => {
       this.usage = usage ?? [];
       this.interrupts = outcome?.type === "interrupt" ? outcome.interrupts : [];
@@ -120,162 +182,58 @@ export class Fold {
       if (subagent) Object.assign(subagent, { status: code === "cancelled" ? "stopped" : "failed", problem: message });
     },
 
-    TEXT_MESSAGE_START: (event) => {
-      const { messageId: id, role = "assistant", name } = event;
-      const message = this.#text(id) ?? this.#push(event, { id, role, content: "", ...(name && { name }) });
-      mergeMetadata(message, event);
-      this.open.add(id);
+    TEXT_MESSAGE_START: ({ messageId }) => this.open.add(messageId),
+    TEXT_MESSAGE_END: ({ messageId }) => this.open.delete(messageId),
+    REASONING_MESSAGE_START: ({ messageId }) => {
+      this.open.add(messageId);
+      this.thinking.set(messageId, { start: this.thinking.get(messageId)?.start ?? Date.now() });
     },
-    TEXT_MESSAGE_CONTENT: (event) => this.#append(event),
-    TEXT_MESSAGE_END: (event) => this.#close(event),
-    REASONING_MESSAGE_START: (event) => {
-      const { messageId: id } = event;
-      mergeMetadata(this.#text(id) ?? this.#push(event, { id, role: "reasoning", content: "" }), event);
-      this.open.add(id);
-      this.thinking.set(id, { start: this.thinking.get(id)?.start ?? Date.now() });
-    },
-    REASONING_MESSAGE_CONTENT: (event) => this.#append(event),
-    REASONING_MESSAGE_END: (event) => {
-      this.#close(event);
-      const span = this.thinking.get(event.messageId);
+    REASONING_MESSAGE_END: ({ messageId }) => {
+      this.open.delete(messageId);
+      const span = this.thinking.get(messageId);
       if (span) span.end = Date.now();
     },
-    REASONING_ENCRYPTED_VALUE: ({ subtype, entityId, encryptedValue }) => {
-      const target = subtype === "tool-call" ? this.#call(entityId)?.call : this.#text(entityId);
-      if (target) target.encryptedValue = encryptedValue;
-    },
+    TOOL_CALL_START: ({ toolCallId }) => this.open.add(toolCallId),
+    TOOL_CALL_END: ({ toolCallId }) => this.open.delete(toolCallId),
 
-    TOOL_CALL_START: (event) => {
-      const { toolCallId: id, toolCallName: name } = event;
-      const known = this.#call(id)?.call;
-      const call = known ?? { id, type: "function", function: { name, arguments: "" } };
-      if (known) known.function.name = name;
-      else (this.#holder(event).toolCalls ??= []).push(call);
-      mergeMetadata(call, event);
-      this.open.add(id);
-    },
-    TOOL_CALL_ARGS: (event) => {
-      const call = this.#call(event.toolCallId)?.call;
-      if (!call) return;
-      call.function.arguments += event.delta;
-      mergeMetadata(call, event);
-    },
-    TOOL_CALL_END: (event) => {
-      this.open.delete(event.toolCallId);
-      const call = this.#call(event.toolCallId)?.call;
-      if (call) mergeMetadata(call, event);
-    },
-    TOOL_CALL_RESULT: (event) => {
-      const result = { id: event.messageId, role: "tool", toolCallId: event.toolCallId, content: event.content };
-      if (event.subagentRunId) result.subagentRunId = event.subagentRunId;
-      mergeMetadata(result, event);
-      let at = this.messages.indexOf(this.#call(event.toolCallId)?.message) + 1 || this.messages.length;
-      while (this.messages[at]?.role === "tool") at += 1;
-      this.messages.splice(at, 0, result);
-    },
-
-    STATE_SNAPSHOT: ({ snapshot }) => {
-      this.state = snapshot;
-      this.#changed(undefined);
-    },
-    STATE_DELTA: ({ delta }) => {
-      try {
-        this.state = applyPatch(this.state, delta);
-        this.#changed(delta);
-      } catch (error) {
-        this.notice("error", `A state change could not be applied: ${error.message}`);
-      }
-    },
-    MESSAGES_SNAPSHOT: ({ messages, metadata }) => this.#restate(messages, metadata?.["@ag-ui/client"]),
-    ACTIVITY_SNAPSHOT: (event) => {
-      const { messageId: id, activityType, content, replace = true } = event;
-      const held = this.#message(id);
-      if (held && !replace) return;
-      const message = { id, role: "activity", activityType, content };
-      if (held) {
-        if (held.metadata) message.metadata = held.metadata;
-        if (event.subagentRunId) message.subagentRunId = event.subagentRunId;
-        this.messages[this.messages.indexOf(held)] = message;
-      } else this.#push(event, message);
-      mergeMetadata(message, event);
-    },
-    ACTIVITY_DELTA: ({ messageId, patch }) => {
-      const held = this.#message(messageId);
-      if (held?.role !== "activity") return;
-      try {
-        held.content = applyPatch(held.content, patch);
-      } catch (error) {
-        this.notice("error", `An activity change could not be applied: ${error.message}`);
-      }
+    STATE_DELTA: ({ delta }) => (this.#awaited = { words: "A state change", patch: delta }),
+    ACTIVITY_DELTA: ({ messageId }) => {
+      const isHeld = this.messages.some(({ id, role }) => id === messageId && role === "activity");
+      if (isHeld) this.#awaited = { words: "An activity change" };
     },
   };
+}
 
-  /** Replace known messages in place, drop those that the snapshot lacks, append new ones. */
-  #restate(snapshot, convention) {
-    const incoming = new Map(snapshot.map((message) => [message.id, structuredClone(message)]));
-    const owned = new Set(snapshot.map((message) => message.role));
-    const types = convention?.authoritativeActivityTypes;
-    const survives = ({ role, activityType }) => {
-      if (role === "activity" && Array.isArray(types)) return !types.includes(activityType);
-      return (role === "activity" || role === "reasoning") && !owned.has(role);
-    };
-    const held = new Set(this.messages.map((message) => message.id));
-    const kept = this.messages
-      .filter((message) => incoming.has(message.id) || survives(message))
-      .map((message) => incoming.get(message.id) ?? message);
-    this.messages = [...kept, ...[...incoming.values()].filter((message) => !held.has(message.id))];
-  }
-
-  #message(id) {
-    return this.messages.find((message) => message.id === id);
-  }
-
-  #text(id) {
-    return this.messages.find((message) => message.id === id && message.role !== "activity");
-  }
-
-  #call(id) {
-    for (const message of this.messages) {
-      const call = message.toolCalls?.find((candidate) => candidate.id === id);
-      if (call) return { message, call };
+/**
+ * Join the deltas of each item. The client copies the whole conversation for each event, so that thousands of them, or
+ * a picture in the conversation, would freeze the page.
+ */
+function joined(events) {
+  const all = [];
+  const growing = new Map();
+  for (const event of events) {
+    const item = typeof event.delta === "string" ? `${event.type} ${itemOf(event)}` : undefined;
+    const held = event.metadata ? undefined : growing.get(item);
+    if (held) {
+      held.delta += event.delta;
+      continue;
     }
-    return undefined;
+    const copy = { ...event };
+    if (item) growing.set(item, copy);
+    else growing.clear(); // it may mean the messages as they are now
+    all.push(copy);
   }
+  return all;
+}
 
-  /** Return the assistant message that a new call belongs to. */
-  #holder(event) {
-    const { toolCallId, parentMessageId } = event;
-    const parent = parentMessageId && this.#message(parentMessageId);
-    if (parent?.role === "assistant") return parent;
-    return this.#push(event, { id: parentMessageId && !parent ? parentMessageId : toolCallId, role: "assistant" });
-  }
-
-  #push(event, message) {
-    if (event.subagentRunId) message.subagentRunId = event.subagentRunId;
-    this.messages.push(message);
-    return message;
-  }
-
-  #append(event) {
-    const message = this.#text(event.messageId);
-    if (!message) return;
-    message.content = (message.content ?? "") + event.delta;
-    mergeMetadata(message, event);
-  }
-
-  #close(event) {
-    this.open.delete(event.messageId);
-    const message = this.#text(event.messageId);
-    if (message) mergeMetadata(message, event);
-  }
+/** What an error says; of a value that does not fit its schema, where it is and what was expected. */
+export function wordsOf({ message, issues }) {
+  if (!issues) return message;
+  return issues.map(({ path, message: problem }) => `${path.join(".")}: ${problem}`).join("; ");
 }
 
 /** A fresh id; `crypto.randomUUID` is missing on pages that are served without TLS to another machine. */
 export function newId() {
   if (crypto.randomUUID) return crypto.randomUUID();
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-function mergeMetadata(target, { metadata }) {
-  if (metadata) target.metadata = { ...target.metadata, ...metadata };
 }

@@ -51,11 +51,11 @@ export class Inspector {
     this.#live.add(event, performance.now() - this.#live.runs.at(-1).start);
   }
 
-  /** The run's stream has ended, whatever ended it. */
-  finish() {
+  /** The run's stream has ended, whatever ended it; `refused` says that its last event is not valid. */
+  finish(refused) {
     const run = this.#live.runs.at(-1);
     this.#live.end(performance.now() - run.start);
-    if (run.complete) this.#check(run);
+    if (run.complete || refused) this.#check(run);
     else run.unchecked = "it broke off before the run had ended.";
     this.#list.drawFindings(this.#run);
     this.#drawAll();
@@ -231,12 +231,13 @@ export class Inspector {
   }
 
   /** Show the page as it was after event number `at`. */
-  #stepTo(at) {
+  async #stepTo(at) {
     const run = this.#run;
-    this.#at = Math.max(0, Math.min(at, run.entries.length));
-    this.#list.markStep(run.entries[this.#at - 1]);
+    const to = (this.#at = Math.max(0, Math.min(at, run.entries.length)));
+    this.#list.markStep(run.entries[to - 1]);
     this.#drawAll();
-    this.#calls.show(Thread.fold(inputOf(run), eventsOf(run, this.#at)));
+    const past = await Thread.fold(inputOf(run), eventsOf(run, to));
+    if (run === this.#run && to === this.#at) this.#calls.show(past);
   }
 
   // -- tabs -------------------------------------------------------------------------------------------------------

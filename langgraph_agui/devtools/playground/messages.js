@@ -4,6 +4,7 @@ import { copyButton, iconButton } from "./controls.js";
 import { growText, make, plain, setText } from "./dom.js";
 import { GrowingMarkdown } from "./markdown.js";
 import { citationElements, madeElement, mediaElement, splitContent } from "./media.js";
+import { same } from "./schema.js";
 
 const SEALED = "Only an encrypted form of this reasoning is here. It goes back to the model with the next message.";
 
@@ -39,7 +40,7 @@ export function textItem({ actions, filled }) {
         markdown ??= new GrowingMarkdown(body, async (source) => (await actions.render([source]))[0], filled);
         markdown.update(text, streaming);
       } else growText(body, text);
-      if (current?.message.content !== message.content) media.replaceChildren(...parts.map(mediaElement));
+      if (!same(current?.message.content, message.content)) media.replaceChildren(...parts.map(mediaElement));
       media.hidden = parts.length === 0;
       sources.replaceChildren(...citationElements(message.metadata?.citations));
       sources.hidden = sources.childElementCount === 0;

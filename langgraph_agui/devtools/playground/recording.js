@@ -27,14 +27,16 @@ export function sizeOf(event) {
  * The runs that the inspector shows: the live ones of a thread, or those of a file.
  *
  * A run is {number, input, url, start, entries, ended, complete, findings}; an entry is {number, at, size, event,
- * owner, run}. `number` counts the run's events from 1, `at` is in milliseconds since the run's start and undefined
- * if a file does not have it, and `owner` is the subagent run whose item the event belongs to.
+ * item, owner, run}. `number` counts the run's events from 1, `at` is in milliseconds since the run's start and
+ * undefined if a file does not have it, `item` is the id of the event's item, and `owner` the subagent run of that.
  */
 export class Recording {
   runs = [];
   /** Subagent run id -> name. */
   names = new Map();
   #owners = new Map();
+  /** Type and subagent run of chunks -> the item of the last one. */
+  #chunked = new Map();
 
   /** Begin the run of `input` at `url`; both are undefined if a file lacks them. */
   begin(input, url) {
@@ -48,10 +50,10 @@ export class Recording {
   add(event, at) {
     const run = this.runs.at(-1);
     if (event.type === "SUBAGENT_STARTED") this.names.set(event.subagentRunId, event.name ?? "subagent");
-    const item = itemOf(event);
+    const item = this.#itemOf(event);
     const owner = event.subagentRunId ?? this.#owners.get(item);
     if (owner && item) this.#owners.set(item, owner);
-    const entry = { number: run.entries.length + 1, at, size: sizeOf(event), event, owner, run };
+    const entry = { number: run.entries.length + 1, at, size: sizeOf(event), event, item, owner, run };
     run.entries.push(entry);
     run.complete ||= TERMINAL.includes(event.type);
     return entry;
@@ -64,6 +66,15 @@ export class Recording {
 
   nameOf(id) {
     return this.names.get(id) ?? "subagent";
+  }
+
+  /** A chunk without an id continues the item of the chunk before. */
+  #itemOf(event) {
+    if (!event.type.endsWith("_CHUNK")) return itemOf(event);
+    const lane = `${event.type} ${event.subagentRunId ?? ""}`;
+    const item = itemOf(event) ?? this.#chunked.get(lane);
+    this.#chunked.set(lane, item);
+    return item;
   }
 }
 
@@ -95,8 +106,7 @@ export class Rows {
 
   /** Return the row that `entry` was put into. */
   add(entry) {
-    const { event } = entry;
-    const item = itemOf(event);
+    const { event, item } = entry;
     const grows = typeof event.delta === "string";
     const held = item !== undefined && this.#open.get(item);
     if (grows && held?.type === event.type && held.run === entry.run) return extend(held, entry);

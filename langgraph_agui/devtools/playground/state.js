@@ -39,8 +39,9 @@ export class StateView {
     const marked = this.#root.update(thread.state);
     this.#unmark();
     // A snapshot, and an edit by the person, do not name what they change.
-    if (!isOther && !fresh.at(-1)?.patch) for (const node of marked) node.mark();
-    for (const { patch = [] } of fresh) for (const { path } of patch) this.#root.find(tokens(path)).mark();
+    const seen = isOther || fresh.at(-1)?.patch ? [] : marked;
+    const named = fresh.flatMap(({ patch = [] }) => patch.map(({ path }) => this.#root.find(tokens(path))));
+    for (const node of new Set([...seen, ...named])) node.mark();
     this.#thread = thread;
     this.#state = thread.state;
     this.#seen = changes;

@@ -1,28 +1,44 @@
-// One run over HTTP: posts a RunAgentInput and yields the AG-UI events of the answer.
+// The requests of the page.
 
-const MAX_FRAME = 10 * 1024 * 1024;
+import { wordsOf } from "./fold.js";
+import {
+  catchError,
+  enforceOutgoingInput,
+  parseSSEStream,
+  runHttpRequest,
+  tap,
+  throwError,
+} from "./vendor/ag-ui-client.js";
 
-/** Yield the events that restore the thread of `input` from the agent at `url`, without a run. */
+/** Return the events that restore the thread of `input` from the agent at `url`, without a run; see `runAgent`. */
 export function connectThread(url, input, signal) {
   return runAgent(`${url}/connect`, input, signal);
 }
 
-/** Run the agent at `url` with `input` and yield its events. Throws an error that has `lostConnection` or a `code`. */
-export async function* runAgent(url, input, signal) {
-  let response;
-  try {
-    response = await post(url, input, signal, "text/event-stream");
-  } catch (error) {
-    throw Object.assign(error, { lostConnection: true });
-  }
-  if (!response.ok) throw await refusal(response);
-  const type = response.headers.get("Content-Type") ?? "no content type";
-  if (!type.startsWith("text/event-stream")) throw new Error(`Expected an event stream, got ${type}.`);
-  try {
-    yield* readEvents(response.body);
-  } catch (error) {
-    throw Object.assign(error, { lostConnection: error instanceof TypeError });
-  }
+/**
+ * Run the agent at `url` with `input`, and return its events as an Observable.
+ *
+ * Its error has `lostConnection`, or the `code` of a refusal.
+ */
+export function runAgent(url, input, signal) {
+  const answer = runHttpRequest(async () => {
+    const response = await post(url, enforceOutgoingInput(input), signal, "text/event-stream");
+    const type = response.headers.get("Content-Type") ?? "no content type";
+    if (response.ok && !type.startsWith("text/event-stream")) throw new Error(`Expected an event stream, got ${type}.`);
+    return response;
+  });
+  const check = (event) => {
+    if (typeof event?.type !== "string" || event.type === "") throw new Error("An event carries no type.");
+  };
+  return parseSSEStream(answer).pipe(tap(check), catchError((error) => throwError(() => explained(error))));
+}
+
+/** Return the error that says why a run was not answered, or not to its end. */
+function explained(error) {
+  if (error.status) return refusal(error.status, error.payload);
+  if (error instanceof SyntaxError) return new Error(`An event is not JSON: ${error.message}`);
+  if (error instanceof TypeError) return Object.assign(error, { lostConnection: true });
+  return error.issues ? new Error(wordsOf(error)) : error;
 }
 
 /** Stop a run at the agent. Return whether the agent has stopped it. */
@@ -45,7 +61,7 @@ export async function isReachable(url) {
 /** Return what the verifier finds in `events`, the answer to `input`: {index, code, message} each. */
 export async function verifyRun(url, input, events) {
   const response = await post(url, { input, events });
-  if (!response.ok) throw await refusal(response);
+  if (!response.ok) throw refusal(response.status, await response.text());
   return (await response.json()).findings;
 }
 
@@ -54,42 +70,18 @@ function post(url, body, signal, accept = "application/json") {
   return fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
 }
 
-/** Return the error that says why the server refused. */
-async function refusal(response) {
-  const text = (await response.text()).slice(0, 2000);
+/** Return the error that says why the server refused; `payload` is the body of its answer, as text or as data. */
+function refusal(status, payload) {
+  const { detail, code } = dataOf(payload) ?? {};
+  const reason = detail ?? payload;
+  const text = (typeof reason === "string" ? reason : JSON.stringify(reason)).slice(0, 2000);
+  return Object.assign(new Error(text), { code: code ?? `HTTP ${status}` });
+}
+
+function dataOf(payload) {
   try {
-    const { detail, code } = JSON.parse(text);
-    const reason = typeof detail === "string" ? detail : JSON.stringify(detail ?? text);
-    return Object.assign(new Error(reason), { code: code ?? `HTTP ${response.status}` });
+    return typeof payload === "string" ? JSON.parse(payload) : payload;
   } catch {
-    return Object.assign(new Error(text || response.statusText), { code: `HTTP ${response.status}` });
+    return undefined;
   }
-}
-
-/** Decode a stream of bytes as server-sent events whose data is one JSON object each. */
-export async function* readEvents(body) {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let buffer = "";
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (value) buffer = (buffer + value).replaceAll("\r\n", "\n");
-      const frames = buffer.split("\n\n");
-      buffer = frames.pop();
-      if (buffer.length > MAX_FRAME) throw new Error("An event is larger than 10 MB.");
-      if (done) frames.push(buffer);
-      for (const frame of frames) yield* parseFrame(frame);
-      if (done) return;
-    }
-  } finally {
-    reader.cancel().catch(() => {});
-  }
-}
-
-function* parseFrame(frame) {
-  const data = frame.split("\n").filter((line) => line.startsWith("data:"));
-  if (data.length === 0) return;
-  const event = JSON.parse(data.map((line) => line.slice(5).replace(/^ /, "")).join("\n"));
-  if (typeof event?.type !== "string" || event.type === "") throw new Error("An event carries no type.");
-  yield event;
 }

@@ -3,6 +3,7 @@
 // In: messages, answers and edits. Out: a RunAgentInput each. `fold.js` applies the events that answer it.
 
 import { Fold, newId } from "./fold.js";
+import { from } from "./vendor/ag-ui-client.js";
 
 /** A conversation with an agent. Only its own methods change it. */
 export class Thread extends Fold {
@@ -16,14 +17,14 @@ export class Thread extends Fold {
     this.id = id;
   }
 
-  /** Return the thread that has applied `events` of the run that `input` began. */
-  static fold(input, events) {
+  /** Return the thread that has applied `events` of the run that `input` began, up to one that the client refuses. */
+  static async fold(input, events) {
     const thread = new Thread(input.threadId);
     const { messages, state, tools } = input;
     const held = { messages: messages ?? [], state: state ?? {}, tools: tools ?? [] };
     Object.assign(thread, structuredClone(held));
     thread.status = "running";
-    for (const event of events) thread.apply(structuredClone(event));
+    await thread.follow({ ...input, ...held }, () => from(events)).catch(({ message }) => thread.failed(message));
     return thread;
   }
 

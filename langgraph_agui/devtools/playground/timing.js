@@ -2,6 +2,7 @@
 
 import { make } from "./dom.js";
 import { duration, itemOf } from "./recording.js";
+import { Subject, transformChunks } from "./vendor/ag-ui-client.js";
 
 const COUNTS = [
   ["inputTokens", "input"],
@@ -29,7 +30,7 @@ export function timingOf({ entries, ended }) {
   const calls = new Map();
   const spans = new Map();
   const waiting = new Map();
-  for (const { at, event, owner } of entries) {
+  for (const { at, event, owner } of expanded(entries)) {
     const kind = STARTS[event.type];
     if (CONTENTS[event.type]) timing[CONTENTS[event.type]] ??= at;
     if (event.type === "STEP_STARTED") timing.steps.push(stepOf(event.stepName, owner, at));
@@ -57,6 +58,23 @@ export function timingOf({ entries, ended }) {
   }
   if (outside.calls.length > 0) timing.steps.unshift(outside);
   return timing;
+}
+
+/** Return the entries with the start, the contents and the end of each item in place of its chunks. */
+function expanded(entries) {
+  if (!entries.some(({ event }) => event.type.endsWith("_CHUNK"))) return entries;
+  const all = [];
+  const events = new Subject();
+  let current;
+  events.pipe(transformChunks()).subscribe({
+    next: (event) => all.push(event === current.event ? current : { ...current, event, owner: event.subagentRunId }),
+    error: () => {}, // chunks that do not fit together have no times
+  });
+  for (const entry of entries) {
+    current = entry;
+    events.next(entry.event);
+  }
+  return all;
 }
 
 function stepOf(name, owner, start) {

@@ -2,6 +2,7 @@
 
 import { make, plain, pretty, setText } from "./dom.js";
 import { resultElements, textBox } from "./media.js";
+import { same } from "./schema.js";
 
 const LABELS = {
   writing: "writing arguments",
@@ -73,7 +74,7 @@ export function toolItem({ list }) {
       reason.set(...(rejected && item.reason ? [textBox(item.reason)] : []));
       const { content, error } = item.result ?? {};
       const answer = item.result && (hasContent(content) ? content : error || "(empty)");
-      if (shown.answer !== answer || shown.rejected !== rejected) {
+      if (!same(shown.answer, answer) || shown.rejected !== rejected) {
         const elements = answer === undefined ? [] : resultElements(answer);
         result.set(...(rejected ? [] : elements));
         read.set(...(rejected ? elements : []));

@@ -5,6 +5,7 @@
 import { activityItem, subagentItem, toolItem } from "./tool_card.js";
 import { listItems } from "./items.js";
 import { mediaItem, noticeItem, reasoningItem, textItem } from "./messages.js";
+import { same } from "./schema.js";
 
 const CREATE = {
   text: textItem,
@@ -86,9 +87,10 @@ class List {
     for (const item of items) {
       const shown = this.#shown.get(item.key) ?? CREATE[item.kind](this.#page);
       this.#shown.set(item.key, shown);
-      // What has not changed is left alone, so that a long conversation costs nothing while its end streams.
+      // What has not changed is left alone, so that a long conversation costs nothing while its end streams. The client
+      // copies all messages for each event, so facts are compared as values.
       const facts = shown.facts(item);
-      if (!shown.drawn || facts.some((fact, at) => fact !== shown.drawn[at])) shown.update(item);
+      if (!shown.drawn || facts.some((fact, at) => !same(fact, shown.drawn[at]))) shown.update(item);
       shown.drawn = facts;
       shown.inside?.(item);
       shown.element.classList.toggle("beside", item.beside === true);
