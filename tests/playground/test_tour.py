@@ -141,6 +141,11 @@ def frontend_tools(page: Page) -> None:
     expect(page.locator("#tools li")).to_contain_text("paint")
 
 
+def headers(page: Page) -> None:
+    page.get_by_role("button", name="Headers").click()
+    page.get_by_label("Value", exact=True).fill("Bearer token-of-ada")
+
+
 def frontend_call(page: Page) -> None:
     frontend_tools(page)
     page.get_by_role("button", name="Close").click()
@@ -167,6 +172,7 @@ SCENES: dict[str, Callable[[Page], None]] = {
             timing,
             replay,
             frontend_tools,
+            headers,
         ),
         *(frontend_call, question),
     )

@@ -2,6 +2,7 @@
 
 import { Composer } from "./composer.js";
 import { setText, stickToEnd } from "./dom.js";
+import { HeadersDialog } from "./headers.js";
 import { Inspector } from "./inspector.js";
 import { Markdown } from "./markdown.js";
 import { Questions } from "./questions.js";
@@ -36,7 +37,8 @@ const composer = new Composer(find("composer"), { send });
 const transcript = new Transcript(find("transcript"), {
   edit: (id, text) => run(thread.edit(id, text)),
   regenerate: (id) => run(thread.regenerate(id)),
-  retry: () => (again ? again() : run(thread.retry())),
+  retry,
+  setHeaders: () => headers.open(),
   render: (texts) => markdown.render(texts),
 });
 const questions = new Questions(find("questions"), {
@@ -138,7 +140,8 @@ async function run(input, request = runAgent) {
 
 /** The run of `own` broke off. If the server is gone, wait for it and show the thread as it is then. */
 function fail(own, error) {
-  if (!error.lostConnection) return own.failed(error.message, { code: error.code });
+  const { message, code, status, lostConnection } = error;
+  if (!lostConnection) return own.failed(message, { code, headers: [401, 403].includes(status) });
   own.failed("The connection to the agent is lost. The page tries again until the agent answers.");
   const retry = (again = () => connect(own, kept(own)));
   awaitServer(() => own === thread && again === retry);
@@ -173,6 +176,11 @@ async function answer(answers) {
   await connect(own, kept(own));
   own.notice("note", "Your answer came too late: the question was answered elsewhere.");
   draw();
+}
+
+function retry() {
+  if (again) again();
+  else run(thread.retry());
 }
 
 /** Send a message, and return whether it was taken. */
@@ -219,11 +227,13 @@ function begin(next) {
   recorded = null;
   again = null;
   inspector.clear();
+  readCapabilities();
+}
+
+async function readCapabilities() {
   const own = thread;
-  fetchCapabilities(agent.url).then((found) => {
-    own.capabilities = found;
-    draw();
-  });
+  own.capabilities = await fetchCapabilities(agent.url);
+  draw();
 }
 
 /** Show the thread `id` as the agent has it, with what this browser has stored of it. */
@@ -285,6 +295,11 @@ find("agents").addEventListener("change", ({ target }) => {
   agent = agents.find(({ name }) => name === target.value);
   goToNewThread();
 });
+const headers = new HeadersDialog(find("headers"), find("edit-headers"), () => {
+  readCapabilities();
+  const last = thread.notices.at(-1);
+  if (last?.headers && last.retry) retry();
+});
 const dialog = new ToolsDialog(find("tools"), (changed) => (thread.tools = tools = changed));
 find("edit-tools").addEventListener("click", () => dialog.open());
 find("suggestions").addEventListener("click", ({ target }) => {
@@ -295,7 +310,7 @@ find("stop").addEventListener("click", stop);
 find("new-thread").addEventListener("click", goToNewThread);
 composer.takeDrops(find("transcript"));
 addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && !event.defaultPrevented && !find("tools").open) stop();
+  if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open]")) stop();
 });
 addEventListener("popstate", openAddress);
 addEventListener("storage", listThreads); // another tab has stored a thread

@@ -28,7 +28,7 @@ export class Fold {
   open = new Set();
   /** Open interrupts that the next input must answer. */
   interrupts = [];
-  /** Lines that are no messages: {id, after: message id, kind, text, code?, details?, retry?}. */
+  /** Lines that are no messages: {id, after: message id, kind, text, code?, details?, retry?, headers?}. */
   notices = [];
   /** Reasoning message id -> {start, end} in milliseconds. */
   thinking = new Map();

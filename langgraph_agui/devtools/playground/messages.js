@@ -1,7 +1,7 @@
 // The elements of texts, reasoning and notices. Each has `facts(item)`, the values that `update(item)` shows.
 
 import { copyButton, iconButton } from "./controls.js";
-import { growText, make, plain, setText } from "./dom.js";
+import { button, growText, make, plain, setText } from "./dom.js";
 import { GrowingMarkdown } from "./markdown.js";
 import { citationElements, madeElement, mediaElement, splitContent } from "./media.js";
 import { same } from "./schema.js";
@@ -135,17 +135,20 @@ function reasoningLabel(message, streaming, span) {
   return seconds >= 0.1 ? `Thought for ${seconds.toFixed(1)} s` : "Thought";
 }
 
-/** A line that is no message. An error has its code and details, and a button if it can be tried again. */
+/** A line that is no message. An error has its code and details, and buttons for what may help. */
 export function noticeItem({ actions }) {
   const code = make("code");
   const text = make("span");
   const details = make("dl");
-  const retry = make("button", { type: "button", className: "change" }, "Retry");
-  const element = make("div", { className: "item notice" }, make("p", {}, code, text), details, retry);
-  retry.addEventListener("click", () => actions.retry());
+  const retry = button("Retry", () => actions.retry(), "change");
+  const headers = button("Set headers", () => actions.setHeaders(), "change");
+  const buttons = make("div", { className: "actions" }, headers, retry);
+  const element = make("div", { className: "item notice" }, make("p", {}, code, text), details, buttons);
   return {
     element,
-    facts: ({ notice, locked }) => [notice.kind, notice.text, notice.code, notice.details, notice.retry, locked],
+    facts: ({ notice, locked }) => [
+      notice.kind, notice.text, notice.code, notice.details, notice.retry, notice.headers, locked,
+    ],
     update({ notice, locked }) {
       element.dataset.kind = notice.kind;
       if (notice.kind === "error") element.setAttribute("role", "alert");
@@ -156,6 +159,8 @@ export function noticeItem({ actions }) {
       details.replaceChildren(...rows);
       details.hidden = rows.length === 0;
       retry.hidden = !notice.retry || locked;
+      headers.hidden = !notice.headers || locked;
+      buttons.hidden = retry.hidden && headers.hidden;
     },
   };
 }

@@ -1,9 +1,11 @@
-// What this browser keeps: the list of threads, what the server does not send of them, and the page's own tools.
+// What this browser keeps: the list of threads, what the server does not send of them, and the page's own tools. This
+// tab alone keeps the headers of requests.
 
 import { contentText } from "./dom.js";
 
 const THREADS = "langgraph-agui:threads";
 const TOOLS = "langgraph-agui:tools";
+const HEADERS = "langgraph-agui:headers";
 const MAX_THREADS = 200;
 const MAX_NAME = 60;
 
@@ -57,6 +59,16 @@ export function storeTools(tools) {
   write(TOOLS, tools);
 }
 
+/** Return the headers for requests to the agent, as this tab has them: [name, value] each. */
+export function storedHeaders() {
+  const headers = read(HEADERS, "sessionStorage");
+  return Array.isArray(headers) ? headers : [];
+}
+
+export function storeHeaders(headers) {
+  write(HEADERS, headers, "sessionStorage");
+}
+
 /** A thread is called by its first words. */
 function nameOf({ messages }) {
   const first = messages.find(({ role, subagentRunId }) => role === "user" && !subagentRunId);
@@ -64,17 +76,17 @@ function nameOf({ messages }) {
   return line.length > MAX_NAME ? `${line.slice(0, MAX_NAME - 1)}…` : line;
 }
 
-function read(key) {
+function read(key, storage = "localStorage") {
   try {
-    return JSON.parse(localStorage.getItem(key));
+    return JSON.parse(window[storage].getItem(key));
   } catch {
     return null; // The browser allows no storage, or something else wrote there.
   }
 }
 
-function write(key, value) {
+function write(key, value, storage = "localStorage") {
   try {
-    localStorage.setItem(key, JSON.stringify(value));
+    window[storage].setItem(key, JSON.stringify(value));
     return true;
   } catch {
     return false;

@@ -1,6 +1,7 @@
-// The requests of the page.
+// The requests of the page. Those to the agent carry the headers that the person has set.
 
 import { wordsOf } from "./fold.js";
+import { storedHeaders } from "./store.js";
 import {
   catchError,
   enforceOutgoingInput,
@@ -18,11 +19,11 @@ export function connectThread(url, input, signal) {
 /**
  * Run the agent at `url` with `input`, and return its events as an Observable.
  *
- * Its error has `lostConnection`, or the `code` of a refusal.
+ * Its error has `lostConnection`, or the `status` and the `code` of a refusal.
  */
 export function runAgent(url, input, signal) {
   const answer = runHttpRequest(async () => {
-    const response = await post(url, enforceOutgoingInput(input), signal, "text/event-stream");
+    const response = await ask(url, enforceOutgoingInput(input), signal, "text/event-stream");
     const type = response.headers.get("Content-Type") ?? "no content type";
     if (response.ok && !type.startsWith("text/event-stream")) throw new Error(`Expected an event stream, got ${type}.`);
     return response;
@@ -43,19 +44,19 @@ function explained(error) {
 
 /** Stop a run at the agent. Return whether the agent has stopped it. */
 export async function cancelRun(url, threadId, runId, signal) {
-  const response = await post(`${url}/cancel`, { threadId, runId }, signal).catch(() => undefined);
+  const response = await ask(`${url}/cancel`, { threadId, runId }, signal).catch(() => undefined);
   return response?.ok === true;
 }
 
 /** Return what the agent at `url` can do; undefined if it does not publish that. */
 export async function fetchCapabilities(url) {
-  const response = await fetch(`${url}/capabilities`).catch(() => undefined);
+  const response = await fetch(`${url}/capabilities`, { headers: ownHeaders() }).catch(() => undefined);
   return response?.ok ? response.json() : undefined;
 }
 
 /** Return whether the server of the agent at `url` answers. */
 export async function isReachable(url) {
-  return (await fetch(`${url}/health`).catch(() => undefined)) !== undefined;
+  return (await fetch(`${url}/health`, { headers: ownHeaders() }).catch(() => undefined)) !== undefined;
 }
 
 /** Return what the verifier finds in `events`, the answer to `input`: {index, code, message} each. */
@@ -65,9 +66,19 @@ export async function verifyRun(url, input, events) {
   return (await response.json()).findings;
 }
 
-function post(url, body, signal, accept = "application/json") {
-  const headers = { "Content-Type": "application/json", Accept: accept };
-  return fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
+/** Post `body` to the agent. */
+function ask(url, body, signal, accept = "application/json") {
+  return post(url, body, { headers: { ...ownHeaders(), accept }, signal });
+}
+
+/** The headers that the person has set: {name in lower case: value}. */
+function ownHeaders() {
+  return Object.fromEntries(new Headers(storedHeaders()));
+}
+
+function post(url, body, { headers, signal } = {}) {
+  const json = { "content-type": "application/json" };
+  return fetch(url, { method: "POST", headers: { ...headers, ...json }, body: JSON.stringify(body), signal });
 }
 
 /** Return the error that says why the server refused; `payload` is the body of its answer, as text or as data. */
@@ -75,7 +86,7 @@ function refusal(status, payload) {
   const { detail, code } = dataOf(payload) ?? {};
   const reason = detail ?? payload;
   const text = (typeof reason === "string" ? reason : JSON.stringify(reason)).slice(0, 2000);
-  return Object.assign(new Error(text), { code: code ?? `HTTP ${status}` });
+  return Object.assign(new Error(text), { status, code: code ?? `HTTP ${status}` });
 }
 
 function dataOf(payload) {
