@@ -15,7 +15,7 @@ from langgraph_agui.devtools.cli.serve import build_app
 from tests.http.serving import serving
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 OUTLINE = """() => {
     const own = (element, kind) => [...element.children].find((child) => child.matches(kind));
@@ -35,9 +35,9 @@ OUTLINE = """() => {
 
 
 @contextmanager
-def opened(browser: Browser, url: str) -> Iterator[Page]:
+def opened(browser: Browser, url: str, context: BrowserContext | None = None) -> Iterator[Page]:
     """Open the page of a server. It must log nothing, and send requests to its own server only."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context = context or browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     logged: list[str] = []
     origins: set[str] = set()
@@ -57,10 +57,12 @@ def opened(browser: Browser, url: str) -> Iterator[Page]:
 
 
 @contextmanager
-def shown(browser: Browser, graph: Any, **options: Any) -> Iterator[Page]:
+def shown(
+    browser: Browser, graph: Any, context: BrowserContext | None = None, **options: Any
+) -> Iterator[Page]:
     """Serve `graph`, and open its page."""
     app = build_app(LangGraphAgent(graph=graph, **options), "Test")
-    with serving(app) as served, opened(browser, served.url()) as page:
+    with serving(app) as served, opened(browser, served.url(), context) as page:
         yield page
 
 

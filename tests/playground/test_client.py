@@ -155,6 +155,7 @@ def test_chunks_share_a_row_and_have_times(browser: Browser) -> None:
 
 def chunk_rows(page: Page) -> list[str]:
     """Type and joined text of the rows of chunks."""
+    page.get_by_role("tab", name="Events").click()
     rows = page.locator(".insp-rows > li", has_text="_CHUNK")
     texts = [(row.locator(".insp-type"), row.locator(".insp-preview")) for row in rows.all()]
     return [f"{kind.inner_text()} {text.inner_text()}" for kind, text in texts]
@@ -204,6 +205,7 @@ def test_the_finding_of_a_refused_event_is_shown(browser: Browser) -> None:
     with page_of(browser, Recorded([*bad, END])) as page:
         ask(page, status="Failed")
         expect(page.locator(".insp-verdict").first).to_have_text("1 finding")
+        page.get_by_role("tab", name="Events").click()
         expect(page.locator(".insp-rows [data-bad] .insp-type")).to_have_text(
             "TEXT_MESSAGE_CONTENT"
         )

@@ -121,6 +121,106 @@ def test_the_card_of_a_tool_that_ends_the_run_shows_why(browser: Browser) -> Non
         expect(card.locator(".output")).to_have_text("RuntimeError: The bank is closed.")
 
 
+WIDE = f"""| Model | {" | ".join(f"Price of call {number}" for number in range(12))} |
+|---|{"--:|" * 12}
+| `claude-sonnet-4-5-20250929` | {" | ".join(["1,048,576"] * 12)} |
+"""
+
+
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=deep)])
+def test_a_wide_table_scrolls_and_its_cells_break_no_word(browser: Browser, width: int) -> None:
+    with shown(browser, create_agent(Scripted([WIDE]), [])) as page:
+        page.set_viewport_size({"width": width, "height": 844})
+        ask(page)
+        box = page.locator(".table-box")
+        expect(box).to_be_visible()
+        assert box.evaluate("box => box.scrollWidth > box.clientWidth")
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        rows = "cell => new Set([...range(cell).getClientRects()].map((one) => one.top)).size"
+        lines = box.locator("td").evaluate_all(
+            f"""all => all.map((cell) => {{
+                const range = (cell) => {{
+                    const all = document.createRange();
+                    all.selectNodeContents(cell);
+                    return all;
+                }};
+                return ({rows})(cell);
+            }})"""
+        )
+        assert set(lines) == {1} or lines == [2, *[1] * 12]  # code and its box are of two heights
+        box.focus()
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function("() => document.querySelector('.table-box').scrollLeft > 0")
+
+
+MATHEMATICS = r"""The roots of $ax^2 + bx_1 + c_1 = 0$, from $5 and $10:
+
+$$
+x = \frac{-b \pm \sqrt{b^2}}{2a} \\
+- 1
+$$
+
+and \(e^{i\pi}\), but $\wrong{$ and `$code$`.
+
+\[ \mathbb{R} \label{status} \]
+"""
+
+
+def test_mathematics_is_drawn(browser: Browser) -> None:
+    with shown(browser, create_agent(Scripted(lines(MATHEMATICS)), [])) as page:
+        ask(page)
+        answer = page.locator(".text[data-role=assistant] .body")
+        expect(answer.locator("math")).to_have_count(4)
+        expect(answer.locator("math[display=block]")).to_have_count(2)
+        expect(answer.locator("mfrac msqrt")).to_have_count(1)
+        expect(answer.locator("math").last).to_contain_text("ℝ")
+        expect(answer).to_contain_text("from $5 and $10:")
+        expect(answer).to_contain_text(r"but $\wrong{$ and $code$.")
+        assert answer.locator("math").evaluate_all(
+            "all => all.every((one) => one.namespaceURI.endsWith('MathML'))"
+        )
+        # Nothing of an answer can take the place of a part of the page.
+        assert answer.locator("[id]").count() == 0
+
+
+HOSTILE = [
+    r"\href{javascript:alert(1)}{x}",
+    r"\url{javascript:alert(1)}",
+    r"\includegraphics{https://elsewhere.example/p.png}",
+    r"\class{pill}{x} \id{send}{x} \style{position: fixed}{x}",
+    r"\def\a{\a\a}\a",
+    r"\text{<img src=x onerror=alert(1)>}",
+    "{" * 2000 + "x" + "}" * 2000,
+    r"\rule{9999em}{9999em}",
+]
+
+
+@deep
+def test_hostile_mathematics_does_no_harm(browser: Browser) -> None:
+    with shown(browser, create_agent(Scripted([f"${tex}$\n\n" for tex in HOSTILE]), [])) as page:
+        ask(page)
+        answer = page.locator(".text[data-role=assistant] .body")
+        expect(answer.locator(".math")).to_have_count(len(HOSTILE))
+        assert answer.locator("a, img, [href], [src], [id], .pill, .item").count() == 0
+        height = answer.locator(".math").last.evaluate("one => one.getBoundingClientRect().height")
+        assert height < 1500
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+@deep
+def test_mathematics_stays_as_it_is_written_where_it_cannot_be_drawn(browser: Browser) -> None:
+    with shown(browser, create_agent(Scripted(lines(MATHEMATICS)), [])) as page:
+        page.route(
+            "**/vendor/temml.js",
+            lambda route: route.fulfill(content_type="text/javascript", body="export default 1;"),
+        )
+        ask(page)
+        answer = page.locator(".text[data-role=assistant] .body")
+        expect(answer.locator(".math")).to_have_count(5)
+        assert answer.locator("math").count() == 0
+        expect(answer).to_contain_text(r"and \(e^{i\pi}\), but")
+
+
 @deep
 def test_code_and_messages_are_copied(browser: Browser) -> None:
     with shown(browser, create_agent(Scripted(lines(ANSWER)), [])) as page:

@@ -40,7 +40,12 @@ INPUT = {
 @pytest.fixture
 def page(browser: Browser, site: str) -> Iterator[Page]:
     with opened(browser, f"{site}/") as page:
+        show_events(page)
         yield page
+
+
+def show_events(page: Page) -> None:
+    page.get_by_role("tab", name="Events").click()
 
 
 def text(message_id: str, *deltas: str) -> list[dict[str, Any]]:
@@ -103,7 +108,8 @@ def test_deltas_of_parallel_subagents_share_a_row_per_item(page: Page) -> None:
     open_events(page, [START, *both, END])
     contents = rows(page, "TEXT_MESSAGE_CONTENT")
     expect(contents.locator(".insp-preview")).to_have_text(["A1A2A3", "B1B2B3"])
-    expect(contents.first.locator(".insp-size")).to_contain_text("×3")
+    expect(contents.first.locator(".insp-many")).to_have_text("×3")
+    expect(contents.first.locator(".insp-size")).to_have_text(re.compile(r"^\d+ B$"))
     contents.first.locator("summary").click()
     expect(contents.first.locator(".insp-joined")).to_have_text("A1A2A3")
     expect(contents.first.locator(".insp-json")).to_have_count(3)
@@ -113,6 +119,7 @@ def test_deltas_of_parallel_subagents_share_a_row_per_item(page: Page) -> None:
 def test_a_real_run_with_subagents_is_filtered_and_searched(browser: Browser) -> None:
     with shown(browser, GRAPHS["deep"](None).graph) as page:
         ask(page)
+        show_events(page)
         page.get_by_label("Family", exact=True).select_option("subagent")
         names = ("SUBAGENT_STARTED", "SUBAGENT_FINISHED")
         assert set(rows(page).locator(".insp-type").all_text_contents()) == set(names)
@@ -175,16 +182,28 @@ def test_timing_and_tokens(page: Page) -> None:
     ask(page, "What is the weather in Rome?")
     ask(page, "And in Oslo?")
     page.get_by_role("tab", name="Events").focus()
-    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
     expect(page.get_by_role("tab", name="Timing")).to_be_focused()
     expect(page.locator(".insp-run > summary")).to_contain_text(["Run 2", "Run 1"])
     run = page.locator(".insp-run").first
+    # The waterfall comes first: each step has how long it took, and what happened in it.
+    names = run.locator("> div > :first-child > li > .insp-line .insp-label")
+    expect(names).to_have_text(["model", "tools", "model"])
+    expect(run.locator(".insp-steps > li > .insp-line .insp-took")).to_have_text(
+        [re.compile(r"^[\d.]+ m?s$")] * 3
+    )
+    inner = run.locator(".insp-steps ol .insp-line")
+    expect(inner.locator(".insp-label")).to_have_text(
+        ["model call 1", "get_weather", "model call 1"]
+    )
+    expect(inner.first.locator(".insp-tokens")).to_have_text(
+        re.compile(r"^\d+ in, \d+ out tokens$")
+    )
+    expect(inner.first.locator(".unseen")).to_have_text(
+        re.compile(r"^reasoning \d+ ms, tool call get_weather \d+ ms$")
+    )
     expect(run).to_contain_text("first reasoning")
     expect(run).to_contain_text("output tokens per second of streaming")
-    expect(run.locator(".insp-steps > li").first).to_contain_text("model: ")
-    expect(run.locator(".insp-steps > li").first).to_contain_text(
-        re.compile(r"model call 1: [^(]*, \d+ tokens in, \d+ out \(")
-    )
     page.locator(".insp-run > summary").last.click()
     used = [
         int(one)
@@ -192,6 +211,9 @@ def test_timing_and_tokens(page: Page) -> None:
     ]
     assert len(used) == 2
     expect(page.locator("#usage div:has(> dt:text-is('total')) dd")).to_have_text(str(sum(used)))
+    inner.nth(1).click()
+    expect(page.get_by_role("tab", name="Events")).to_have_attribute("aria-selected", "true")
+    expect(page.locator(".insp-rows details[open] .insp-type")).to_have_text("TOOL_CALL_RESULT")
 
 
 def test_stepping_shows_the_page_as_it_was(page: Page) -> None:
@@ -303,6 +325,56 @@ def test_the_newest_event_stays_in_view_unless_one_scrolls_away(page: Page) -> N
     assert box.evaluate("box => box.scrollTop") == 0
 
 
+def test_the_newest_is_one_click_away(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 500})
+    for question in ("Is it warmer in Rome or in Oslo?", "And in Lisbon?"):
+        ask(page, question)
+    for place in ("main", "#insp-events"):
+        box = page.locator(place).locator(":is(#transcript, .insp-scroll)")
+        jump = page.locator(place).get_by_role("button", name="Jump to latest")
+        expect(jump).to_be_hidden()
+        box.evaluate("box => box.scrollTo(0, 0)")
+        expect(jump).to_be_visible()
+        jump.click()
+        expect(jump).to_be_hidden()
+        assert box.evaluate("box => box.scrollHeight - box.scrollTop - box.clientHeight < 2")
+
+
+def width_of(page: Page) -> int:
+    box = page.locator("#details-panel").bounding_box()
+    assert box
+    return int(box["width"])
+
+
+def test_the_details_are_resized_and_take_the_whole_page(page: Page) -> None:
+    handle = page.get_by_role("separator", name="Width of the details")
+    first, place = width_of(page), handle.bounding_box()
+    assert place
+    page.mouse.move(place["x"], 300)
+    page.mouse.down()
+    page.mouse.move(place["x"] - 150, 300, steps=3)
+    page.mouse.up()
+    assert width_of(page) == pytest.approx(first + 150, abs=2)
+    page.reload()
+    assert width_of(page) == pytest.approx(first + 150, abs=2)
+    handle.focus()
+    page.keyboard.press("ArrowRight")
+    assert width_of(page) == pytest.approx(first + 118, abs=2)
+    page.keyboard.press("End")
+    expect(page.get_by_label("Message", exact=True)).to_be_visible()
+    expect(handle).to_have_attribute("aria-valuenow", str(width_of(page)))
+    handle.dblclick()
+    assert width_of(page) == first
+    full = page.get_by_role("button", name="Full width")
+    full.click()
+    expect(full).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_label("Message", exact=True)).to_be_hidden()
+    assert width_of(page) == 1280
+    full.click()
+    expect(page.get_by_label("Message", exact=True)).to_be_visible()
+    assert width_of(page) == first
+
+
 @deep
 def test_nothing_of_another_thread_stays(page: Page) -> None:
     ask(page, "What is 1 + 1?")
@@ -317,7 +389,8 @@ def test_a_step_that_breaks_off_is_not_done(page: Page) -> None:
     body = frames(START, {"type": "STEP_STARTED", "stepName": "model"})
     page.route("**/agent", lambda route: route.fulfill(content_type="text/event-stream", body=body))
     ask(page, status="Failed")
-    expect(page.locator("#steps li")).to_have_attribute("data-status", "stopped")
-    expect(page.locator("#steps li")).to_have_text("model (stopped)")
+    page.get_by_role("tab", name="Timing").click()
+    expect(page.locator(".insp-steps > li")).to_have_attribute("data-status", "stopped")
+    expect(page.locator(".insp-steps > li .insp-label")).to_have_text("modelstopped")
     broke_off = "The stream was not checked: it broke off before the run had ended."
     expect(page.locator(".insp-verdict").first).to_have_text(broke_off)

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from langchain.agents import create_agent
+from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from playwright.sync_api import expect
 
 from langgraph_agui import emit_activity
 from tests.adapter.graphs import Chat, chain_of
+from tests.adapter.models import Scripted
 from tests.made.answers import PICTURE, SOUND
 from tests.playground.sites import ask, shown
 from tests.playground.streams import END, START_EVENT, answer, frames, text_events
@@ -94,6 +97,24 @@ def test_live_and_after_a_reload(browser: Browser) -> None:
         expect(page.locator(".activity")).to_contain_text("noted")
         page.reload()
         check(page)
+
+
+def test_a_summary_is_told_in_its_place(browser: Browser) -> None:
+    middleware = SummarizationMiddleware(
+        Scripted(["All so far."]), trigger=("messages", 4), keep=("messages", 2)
+    )
+    model = Scripted(["a0"], ["a1"], ["a2"])
+    graph = create_agent(model, [], middleware=[middleware], checkpointer=InMemorySaver())
+    with shown(browser, graph) as page:
+        for question in ("u0", "u1", "u2"):
+            ask(page, question)
+        told = page.locator(".summed-up")
+        expect(told).to_contain_text("summed up earlier messages")
+        expect(page.locator(".text .body")).to_have_text(["u0", "a0", "u1", "a1", "u2", "a2"])
+        page.reload()
+        expect(told).to_have_count(1)
+        expect(page.locator("#transcript > .item").nth(0)).to_have_class("item summed-up")
+        expect(page.locator(".activity")).to_have_count(0)
 
 
 def test_what_is_too_large_or_no_media_at_all(browser: Browser) -> None:

@@ -94,7 +94,55 @@ def test_the_columns_of_a_table_are_aligned_without_styles(client):
     assert Markup(html).attributes == {("class", "right"), ("class", "center")}
 
 
+@pytest.mark.parametrize(
+    ("text", "sources"),
+    [
+        (r"a $x_1$ and $x_2$ b", ["$x_1$", "$x_2$"]),
+        (r"$ax^2 + bx + c = 0$", ["$ax^2 + bx + c = 0$"]),
+        (r"\(e^{i\pi}\) and \[ a * b * c \] here", [r"\(e^{i\pi}\)", r"\[ a * b * c \]"]),
+        ("$$\nx \\\\\n- c\n$$", ["$$\nx \\\\\n- c\n$$"]),
+        ("words\n\\[\n+ b\n\\]\nwords", ["\\[\n+ b\n\\]"]),
+        ("> $$\n> x\n> $$", ["$$\nx\n$$"]),
+        ("- a\n\n  \\[\n  y\n  \\]", ["\\[\ny\n\\]"]),
+        (r"|a|b|\n|-|-|\n|$x_1$|\(y\)|".replace(r"\n", "\n"), ["$x_1$", r"\(y\)"]),
+        (r"**$a*b*c$** [$x$](https://a.example)", ["$a*b*c$", "$x$"]),
+        (r"$\$5 \text{ and more}$", [r"$\$5 \text{ and more}$"]),
+        ("$a\nb$", ["$a\nb$"]),
+        # Prices, variables, code and what is escaped are none.
+        ("$5 and $10, US$20, $5-$10, $5 and 10$, $3.00", []),
+        ("$HOME/$USER and $PATH", []),
+        (r"`$x$` \$x\$ \\(x\\)", []),
+        ("```\n$$x$$\n```", []),
+        (r"\[a\](https://a.example)", []),
+        ("$$\nopen", []),
+        ("$ x $ and $$ $$", []),
+    ],
+)
+def test_mathematics_stays_as_it_is_written(client, text, sources):
+    found: list[str] = []
+
+    class Sources(HTMLParser):
+        inside = False
+
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            self.inside = ("class", "math") in attrs
+
+        def handle_endtag(self, tag: str) -> None:
+            self.inside = False
+
+        def handle_data(self, data: str) -> None:
+            if self.inside:
+                found.append(data)
+
+    parser = Sources()
+    parser.feed(rendered(client, text)[0])
+    parser.close()
+    assert found == sources
+
+
 HOSTILE = [
+    "$<script>alert(1)</script>$",
+    "\\[<img src=x onerror=alert(1)>\\]",
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
     "[a](javascript:alert(1))",
@@ -125,7 +173,11 @@ def test_hostile_markdown_makes_no_scripts_no_images_and_no_other_links(client):
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 50_000, "- " * 5_000 + "a", "> " * 20_000, "`a" * 50_000, "**a*" * 25_000]
+    "text",
+    [
+        *("[" * 50_000, "- " * 5_000 + "a", "> " * 20_000, "`a" * 50_000, "**a*" * 25_000),
+        *("$a" * 50_000, "\\(" * 50_000, "\\[\n" * 33_000, "> $$\n" * 20_000),
+    ],
 )
 def test_markdown_that_is_hard_to_read_is_read(client, text):
     assert rendered(client, text)

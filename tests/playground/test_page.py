@@ -77,12 +77,10 @@ def test_reasoning_tools_and_answer(page, runs):
     expect(thoughts.first.locator(".body")).to_be_visible()
     expect(thoughts.first.locator(".body")).to_contain_text("The user wants the weather in Rome")
 
-    steps = page.locator("#steps li")
-    expect(steps.first).to_have_text("model (finished)")
-    expect(page.locator("#steps li:not([data-status=done])")).to_have_count(0)
+    steps = page.locator(".insp-steps > li")
+    expect(page.locator(".insp-steps > li:not([data-status=done])")).to_have_count(0)
     started = [event["stepName"] for event in streamed(runs[0]) if event["type"] == "STEP_STARTED"]
-    expect(steps).to_have_text([f"{name} (finished)" for name in started])
-    page.get_by_role("tab", name="Timing").click()
+    expect(steps.locator("> .insp-line .insp-label")).to_have_text(started)
     expect(page.locator("#inspector")).to_contain_text("scripted-demo")
     assert streamed(runs[0])[-1]["type"] == "RUN_FINISHED"
 
@@ -219,12 +217,13 @@ def test_an_interrupt_is_answered_by_a_click(page, runs, button, outcome):
 def test_an_interrupt_is_answered_with_json(page, runs):
     ask(page, "Send an email to ada@example.com saying hi", "Waiting for you")
     form = page.get_by_label("Waiting for your answer")
-    form.get_by_text("Answer with JSON").click()
+    form.get_by_role("button", name="More").click()
+    form.get_by_label("JSON", exact=True).check()
     box = form.get_by_label("JSON answer")
     assert json.loads(box.input_value())["editedArgs"]["to"] == "ada@example.com"
     decision = {"type": "reject", "message": "Not now."}
     box.fill(json.dumps(decision))
-    form.get_by_role("button", name="Send JSON").click()
+    form.get_by_role("button", name="Send").click()
     expect(page.locator("#status")).to_have_text("Finished")
     expect(page.locator(".tool")).to_contain_text("Not now.")
     assert sent(runs[1])["resume"][0]["payload"] == decision

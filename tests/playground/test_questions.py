@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -100,12 +100,15 @@ def test_an_approval_is_edited_field_by_field(browser: Browser, mode: Mode) -> N
         card = cards(page)
         expect(card.get_by_role("heading")).to_have_text("Tool execution requires approval")
         expect(card.locator(".question-tool")).to_have_text("send_email")
+        expect(card.locator(".question-facts dd")).to_contain_text(["ada@example.com", "Dear Ada"])
+        press(card, "Edit")
+        expect(card.get_by_label(named("to"))).to_be_focused()
         expect(card.get_by_label(named("body"))).to_have_value(LETTER["body"])
         expect(card.get_by_role("button", name="Approve", exact=True)).to_be_visible()
         card.get_by_label(named("to")).fill("bob@example.com")
-        card.get_by_label(named("copies")).fill("many")
-        press(card, "Approve with changes")
         copies = card.get_by_label(named("copies"))
+        copies.press_sequentially("e")
+        press(card, "Approve with changes")
         expect(copies).to_be_focused()
         expect(copies).to_have_attribute("aria-invalid", "true")
         expect(copies).to_have_accessible_description(
@@ -150,7 +153,8 @@ def test_a_conversation_by_keyboard_alone(browser: Browser) -> None:
         page.keyboard.press("Enter")
         finished(page, WAITS)
         tab_to(page, "Reject", "Shift+Tab")
-        tab_to(page, "to", "Shift+Tab")
+        tab_to(page, "Edit", "Shift+Tab")
+        page.keyboard.press("Enter")
         page.keyboard.press("Control+a")
         page.keyboard.type("bob@example.com")
         tab_to(page, "Approve with changes")
@@ -170,7 +174,12 @@ def test_an_approval_without_changes(browser: Browser) -> None:
     mail = Mail(LETTER)
     with shown(browser, mail.graph, **options) as page:
         ask(page, status=WAITS)
+        press(cards(page), "Edit")
         to = cards(page).get_by_label(named("to"))
+        to.fill("bob@example.com")
+        press(cards(page), "Discard edits")
+        press(cards(page), "Edit")
+        expect(to).to_have_value(LETTER["to"])
         to.fill("bob@example.com")
         to.fill(LETTER["to"])
         with page.expect_request("**/agent") as request:
@@ -185,7 +194,8 @@ def test_a_rejection_with_a_reason(browser: Browser) -> None:
     mail = Mail(LETTER)
     with shown(browser, mail.graph) as page:
         ask(page, status=WAITS)
-        reason = cards(page).get_by_label("Reason (optional)")
+        press(cards(page), "More")
+        reason = cards(page).get_by_label("Reason", exact=True)
         reason.fill("Ada has left.")
         reason.press("Enter")
         finished(page)
@@ -197,10 +207,12 @@ def test_a_rejection_with_a_reason(browser: Browser) -> None:
 @pytest.mark.parametrize(
     ("allowed", "buttons"),
     [
-        (["approve", "reject"], ["Approve", "Cancel", "Reject"]),
-        (["approve", "edit"], ["Approve", "Cancel"]),
-        pytest.param(["reject"], ["Cancel", "Reject"], marks=deep),
-        pytest.param(["respond"], ["Cancel", "Respond"], marks=deep),
+        (["approve", "edit", "reject"], ["Approve", "Edit", "Reject", "More"]),
+        (["approve", "reject"], ["Approve", "Reject", "More"]),
+        (["approve", "edit"], ["Approve", "Edit", "More"]),
+        (["edit"], ["Approve with changes", "More"]),
+        pytest.param(["reject"], ["Reject", "More"], marks=deep),
+        pytest.param(["respond"], ["More", "Send", "Cancel"], marks=deep),
     ],
 )
 def test_only_allowed_decisions_are_offered(
@@ -208,13 +220,17 @@ def test_only_allowed_decisions_are_offered(
 ) -> None:
     with shown(browser, Mail(LETTER, guard={"allowed_decisions": allowed}).graph) as page:
         ask(page, status=WAITS)
-        expect(cards(page).locator(".question-body > div:not(.question-call) button")).to_have_text(
-            buttons
+        expect(cards(page).locator(".question-actions button:visible")).to_have_text(buttons)
+        # Where nothing else is allowed, the person can only edit.
+        fields = cards(page).locator(".question-call input")
+        expect(fields).to_have_count(2 if allowed == ["edit"] else 0)
+        lines = (
+            cards(page)
+            .locator(".question-actions")
+            .first.locator("button")
+            .evaluate_all("all => new Set(all.map((one) => one.getBoundingClientRect().top)).size")
         )
-        assert cards(page).locator(".question-call input").count() == (
-            2 if "edit" in allowed else 0
-        )
-        expect(cards(page)).to_contain_text("ada@example.com" if "edit" not in allowed else "to")
+        assert lines == 1
 
 
 @deep
@@ -222,10 +238,12 @@ def test_a_response_instead_of_the_call(browser: Browser) -> None:
     mail = Mail(LETTER)
     with shown(browser, mail.graph) as page:
         ask(page, status=WAITS)
-        press(page, "Respond")
+        press(cards(page), "More")
+        cards(page).get_by_label("Respond", exact=True).check()
+        press(cards(page), "Send")
         expect(cards(page).get_by_role("alert")).to_have_text("Type what to respond.")
         cards(page).get_by_label("Result to give instead").fill("I called her.")
-        press(page, "Respond")
+        press(cards(page), "Send")
         finished(page)
         expect(page.locator(".tool > summary .pill")).to_have_text("done")
         expect(page.locator(".tool .result")).to_have_text("I called her.")
@@ -237,7 +255,8 @@ def test_an_answer_that_comes_too_late(browser: Browser) -> None:
     mail = Mail(LETTER)
     with shown(browser, mail.graph) as page:
         ask(page, status=WAITS)
-        other = page.context.new_page()
+        elsewhere = browser.new_context()  # in the same one, the page would follow
+        other = elsewhere.new_page()
         other.goto(page.url)
         finished(other, WAITS)
         press(page, "Approve")
@@ -247,6 +266,7 @@ def test_an_answer_that_comes_too_late(browser: Browser) -> None:
         finished(other)
         expect(other.locator(".tool > summary .pill")).to_have_text("done")
         expect(cards(other)).to_have_count(0)
+        elsewhere.close()
     assert len(mail.sent) == 1
 
 
@@ -259,7 +279,8 @@ def test_several_are_answered_together(browser: Browser) -> None:
         expect(note).to_have_text("0 of 3 answered")
         press(cards(page).nth(0), "Approve")
         expect(note).to_have_text("1 of 3 answered")
-        expect(cards(page).nth(1).get_by_label(named("to"))).to_be_focused()
+        expect(cards(page).nth(1).get_by_role("button", name="Approve")).to_be_focused()
+        press(cards(page).nth(2), "More")
         press(cards(page).nth(2), "Cancel")
         expect(cards(page).nth(2)).to_contain_text("Answered: Cancel")
         press(cards(page).nth(0), "Change answer")
@@ -341,6 +362,76 @@ def test_a_form_from_a_schema(browser: Browser) -> None:
     ]
 
 
+class Visit(BaseModel):
+    day: date
+    at: time | None = None
+    call: datetime
+    people: int = Field(ge=1, le=8)
+    price: float = 2.5
+    quiet: bool = False
+
+
+def test_dates_numbers_and_yes_or_no_have_native_inputs(browser: Browser) -> None:
+    asker = Asker({"message": "When?"}, schema=Visit)
+    context = browser.new_context(timezone_id="Europe/Rome")
+    with shown(browser, asker.graph, context=context) as page:
+        ask(page, status=WAITS)
+        card = cards(page)
+        kinds = card.locator("input:visible").evaluate_all("all => all.map((one) => one.type)")
+        assert kinds == ["date", "time", "datetime-local", "number", "number", "checkbox"]
+        card.get_by_label("Day").fill("2026-07-31")
+        card.get_by_label("At").fill("09:30")
+        card.get_by_label("Call").fill("2026-07-30T08:15")
+        card.get_by_label("People").fill("9")
+        press(card, "Send")
+        expect(card.locator(".field-problem:visible")).to_have_text(
+            ["People must be a whole number from 1 to 8."]
+        )
+        card.get_by_label("People").fill("3")
+        card.get_by_label("Quiet").check()
+        press(card, "Send")
+        finished(page)
+    call_at = datetime(2026, 7, 30, 6, 15, tzinfo=UTC)
+    assert asker.answers == [
+        Visit(day=date(2026, 7, 31), at=time(9, 30), call=call_at, people=3, quiet=True)
+    ]
+
+
+@deep
+@pytest.mark.parametrize(
+    ("given", "kind", "shown_as"),
+    [
+        ("2026-01-31T12:00:00Z", "datetime-local", "2026-01-31T13:00"),
+        ("2026-01-31T12:00:00.250+05:30", "datetime-local", "2026-01-31T07:30:00.25"),
+        ("2026-01-31T12:00", "datetime-local", "2026-01-31T12:00"),
+        ("tomorrow at noon", "text", "tomorrow at noon"),
+    ],
+)
+def test_a_time_that_is_not_changed_is_sent_as_it_came(
+    browser: Browser, given: str, kind: str, shown_as: str
+) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "at": {"type": "string", "format": "date-time", "default": given},
+            "note": {"type": "string"},
+        },
+    }
+    with shown(
+        browser, Asker("?").graph, context=browser.new_context(timezone_id="Europe/Rome")
+    ) as page:
+        inputs = answer_with(page, {"id": "one", "reason": "x:y", "responseSchema": schema})
+        ask(page, status=WAITS)
+        field = cards(page).get_by_label("at", exact=True)
+        expect(field).to_have_attribute("type", kind)
+        expect(field).to_have_value(shown_as)
+        if kind == "text":
+            return
+        with page.expect_response("**/agent"):
+            press(cards(page), "Send")
+        assert inputs[-1]["resume"][0]["payload"] == {"at": given}
+
+
 class Colour(BaseModel):
     colour: Literal["red", "blue"]
 
@@ -381,24 +472,26 @@ def test_fixed_answers_are_buttons(browser: Browser, case: tuple[Any, str, Any])
 
 @deep
 @pytest.mark.parametrize(
-    ("button", "answer"), [("No", False), ("Send", "not before May"), ("Send JSON", {"days": 3})]
+    ("button", "answer"), [("No", False), ("Send", "not before May"), ("JSON", {"days": 3})]
 )
 def test_a_question_without_a_schema(browser: Browser, button: str, answer: Any) -> None:
     asker = Asker("Really?")
     with shown(browser, asker.graph) as page:
         ask(page, status=WAITS)
         card = cards(page)
+        place = card
         if button == "Send":
-            press(card, "Send")
+            press(card, button)
             expect(card.get_by_role("alert")).to_have_text("Type an answer.")
             card.get_by_label("Another answer").fill(answer)
-        if button == "Send JSON":
-            card.get_by_text("Answer with JSON").click()
+        if button == "JSON":
+            press(card, "More")
+            place, button = card.locator(".question-panel"), "Send"
             card.get_by_label("JSON answer").fill("{nonsense")
-            press(card, button)
+            press(place, button)
             expect(card.get_by_role("alert")).to_have_text("That is not JSON.")
             card.get_by_label("JSON answer").fill(json.dumps(answer))
-        press(card, button)
+        press(place, button)
         finished(page)
     assert asker.answers == [answer]
 
@@ -435,6 +528,7 @@ def test_a_refused_answer_opens_again(browser: Browser) -> None:
     mail = Mail(LETTER)
     with shown(browser, mail.graph, approvals=ApprovalOptions(on_answer=refuse_once)) as page:
         ask(page, status=WAITS)
+        press(cards(page), "Edit")
         cards(page).get_by_label(named("to")).fill("bob@example.com")
         press(page, "Approve with changes")
         expect(page.locator(".question-refused:visible")).to_have_text(
@@ -457,9 +551,9 @@ def test_a_message_has_to_wait(browser: Browser) -> None:
         page.clock.pause_at(1)  # no time passes until the second key
         message.press("Enter")
         expect(page.locator(".question-note")).to_have_text("Answer the question first.")
-        field = cards(page).get_by_label(named("to"))
-        expect(field).to_be_focused()
-        field.press("Enter")  # nobody can have seen the question by now
+        approve = cards(page).get_by_role("button", name="Approve")
+        expect(approve).to_be_focused()
+        approve.press("Enter")  # nobody can have seen the question by now
         page.clock.resume()
         expect(page.locator("#status")).to_have_text(WAITS)
         expect(message).to_have_value("And hurry")
@@ -548,7 +642,8 @@ def test_hostile_schemas_leave_a_way_to_answer(served: Page, name: str) -> None:
     inputs = answer_with(served, asked)
     ask(served, status=WAITS)
     expect(cards(served).get_by_role("heading")).to_have_text("<b>Which?</b>")
-    cards(served).get_by_text("Answer with JSON").click()
+    press(cards(served), "More")
+    expect(cards(served).get_by_label("JSON answer")).to_be_visible()
     with served.expect_response("**/agent"):
         press(cards(served), "Cancel")
     assert inputs[-1]["resume"] == [{"interruptId": "one", "status": "cancelled"}]

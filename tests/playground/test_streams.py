@@ -90,7 +90,7 @@ def test_the_page_holds_what_the_python_fold_holds(page):
     ask(page)
     expect(page.locator(".activity")).to_contain_text('{ "steps": [ "one" ] }')
     scout = page.locator(".subagent")
-    expect(scout.locator("> summary")).to_have_text("scoutdone")
+    expect(scout.locator("> summary > :is(.name, .pill)")).to_have_text(["scout", "done"])
     expect(scout.locator(".text")).to_have_text("Looking")
     expect(scout.locator(".tool > summary > .name")).to_have_text("look")
     expect(page.locator(".reasoning summary")).to_have_text("Thought (not shown)sealed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,9 @@ DEEP = [
 ]
 
 
+TWO = ("mid_a", "mid_b")
+
+
 def box(page: Page, name: str) -> Locator:
     return page.locator(".subagent").filter(has=page.locator(f"xpath=./summary/strong[.='{name}']"))
 
@@ -59,11 +63,9 @@ def state(page: Page, name: str) -> Locator:
     return box(page, name).locator("> summary > .pill")
 
 
-def are_beside(first: Locator, second: Locator) -> bool:
-    left, right = first.bounding_box(), second.bounding_box()
-    return bool(
-        left and right and left["y"] == right["y"] and left["x"] + left["width"] <= right["x"]
-    )
+def member(page: Page, name: str) -> Locator:
+    """The line of a team that stands for the subagent `name`, and what opens below it."""
+    return page.locator(".team").filter(has=page.locator(f"xpath=./summary/*[.='{name}']"))
 
 
 def test_each_speaks_in_a_box_under_the_call_that_runs_it(browser: Browser) -> None:
@@ -71,10 +73,60 @@ def test_each_speaks_in_a_box_under_the_call_that_runs_it(browser: Browser) -> N
         ask(page)
         assert outline(page) == ["hello", *DEEP]
         expect(box(page, "mid_a").locator("> summary > .task")).to_have_text("do a")
-        assert are_beside(box(page, "mid_a"), box(page, "mid_b"))
+        expect(page.locator("#transcript > .team > summary .agents")).to_have_text(
+            ["mid_a", "mid_b"]
+        )
         # The next turn sends all of it, and is told all of it again.
         ask(page, "again")
         assert outline(page) == ["hello", *DEEP, "again", "(boss: hm)", "boss: ends 2"]
+
+
+FIVE = ("ann", "bob", "cid", "dan", "eve")
+
+
+def test_five_at_once_read_as_a_team(browser: Browser) -> None:
+    gates = {who: threading.Event() for who in FIVE}
+    tools = [agent_tool(who, agent_of(gated(who, gates[who].is_set), name=who)) for who in FIVE]
+    graph, _ = boss_of(InMemorySaver(), tools, *((who, {"question": "q"}) for who in FIVE))
+    with shown(browser, graph) as page:
+        ask(page, status="Running")
+        lines = page.locator(".team > summary")
+        expect(lines.locator(".agents")).to_have_text(list(FIVE))
+        expect(lines.locator(".pill")).to_have_text(["running"] * 5)
+        expect(lines.locator(".line")).to_have_text(["Thinking…"] * 5)
+        gates["cid"].set()
+        expect(lines.nth(2).locator(".pill")).to_have_text("done")
+        expect(lines.nth(2).locator(".line")).to_have_text("cid: ends 1")
+        # Each has a time; that of one who works goes on.
+        watched = lines.nth(4).locator(".elapsed")
+        expect(watched).to_have_text(re.compile(r"^\d+\.\d s$"))
+        before = watched.inner_text()
+        expect(watched).not_to_have_text(before)
+        tops = lines.evaluate_all("all => all.map((one) => one.getBoundingClientRect().top)")
+        assert tops == sorted(set(tops))
+        expect(page.locator(".team[open]")).to_have_count(0)
+        lines.nth(2).click()
+        expect(box(page, "cid").locator(".text")).to_be_visible()
+        for gate in gates.values():
+            gate.set()
+        expect(page.locator("#status")).to_have_text("Finished")
+        expect(lines.locator(".pill")).to_have_text(["done"] * 5)
+        expect(page.locator(".team[open]")).to_have_count(1)
+
+
+def test_what_a_subagent_says_is_not_repeated_as_the_result_of_its_call(browser: Browser) -> None:
+    tools = [agent_tool("ann", agent_of(voice("ann"), name="ann"))]
+    graph, _ = boss_of(InMemorySaver(), tools, ("ann", {"question": "q"}))
+    with shown(browser, graph) as page:
+        ask(page)
+        words = page.locator("#transcript").get_by_text("ann: ends 1")
+        result = page.locator("#transcript > .tool > .part .result")
+        expect(words).to_have_count(1)
+        expect(result).to_be_hidden()
+        # Nothing keeps the words of this subagent but the result.
+        page.reload()
+        expect(result).to_have_text("ann: ends 1")
+        expect(words).to_have_count(1)
 
 
 @deep
@@ -103,7 +155,7 @@ def test_those_that_no_call_runs_stand_in_place(browser: Browser) -> None:
     with shown(browser, GRAPHS["sent"](InMemorySaver()).graph) as page:
         ask(page)
         assert outline(page) == ["hello", *workers, "(boss: hm)", "boss: ends 1"]
-        assert are_beside(page.locator(".subagent").first, page.locator(".subagent").last)
+        expect(page.locator(".subagent.team")).to_have_count(2)
 
 
 @deep
@@ -126,12 +178,15 @@ def test_one_that_says_nothing_has_a_box(browser: Browser) -> None:
 def test_a_box_is_folded(browser: Browser) -> None:
     with shown(browser, GRAPHS["deep"](InMemorySaver()).graph) as page:
         ask(page)
-        said = box(page, "mid_a").get_by_text("mid_a: ends 1")
+        said = {name: box(page, name).get_by_text(f"{name}: ends 1").first for name in TWO}
+        for name in TWO:
+            expect(said[name]).to_be_hidden()
+            member(page, name).locator("> summary").click()
+            expect(said[name]).to_be_visible()
         box(page, "mid_a").locator("> summary").click()
-        expect(said.first).to_be_hidden()
         ask(page, "again")
-        expect(said.first).to_be_hidden()
-        expect(box(page, "mid_b").get_by_text("mid_b: ends 1").first).to_be_visible()
+        expect(said["mid_a"]).to_be_hidden()
+        expect(said["mid_b"]).to_be_visible()
 
 
 @deep
@@ -174,6 +229,8 @@ def paused(done: list[str]) -> Built:
 
 def answer(page: Page, button: str = "Approve") -> None:
     for card in page.locator(".question").all():
+        if button == "Cancel":
+            card.get_by_role("button", name="More").click()
         card.get_by_role("button", name=button, exact=True).click()
 
 

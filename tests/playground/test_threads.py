@@ -67,17 +67,13 @@ def test_threads_are_kept_and_named_by_their_first_words(browser: Browser) -> No
         expect(page.locator(".item")).to_have_count(0)
 
 
-@deep
 def test_back_and_forward_move_between_threads(browser: Browser) -> None:
     with shown(browser, echo_graph()) as page:
         ask(page, "milk")
         page.get_by_role("button", name="New thread").click()
         ask(page, "bread")
         page.go_back()
-        expect(page.locator(".item")).to_have_count(0)
-        page.go_back()
         expect(page.locator(".text .body")).to_have_text(["milk", "milk"])
-        page.go_forward()
         page.go_forward()
         expect(page.locator(".text .body")).to_have_text(["bread", "bread"])
 
@@ -115,7 +111,6 @@ def test_several_agents_on_one_page(browser: Browser) -> None:
         page.reload()
         expect(choice).to_have_value(names[1])
         expect(page.locator(".text .body")).to_have_text(["bread", names[1]])
-        page.go_back()
         page.go_back()
         expect(choice).to_have_value("one")
         expect(page.locator(".text .body")).to_have_text(["milk", "one"])
@@ -211,13 +206,13 @@ def test_a_page_that_is_loaded_again_joins_the_run(browser: Browser, kept: bool)
 
 def test_two_tabs_send_at_once(browser: Browser) -> None:
     joined = Joined(InMemorySaver())
-    context = browser.new_context()
-    page = context.new_page()
+    # Two browsers: in one, an idle tab follows the other.
+    contexts = [browser.new_context(), browser.new_context()]
+    page, other = (context.new_page() for context in contexts)
     with serving(build_app(LangGraphAgent(graph=joined.graph), "Test")) as served:
         page.goto(served.url())
         ask(page, "one", status="Running")
         expect(page.locator(".text[data-role=assistant] .body")).to_have_text("Beg")
-        other = context.new_page()
         other.goto(page.url)
         expect(other.locator("#status")).to_have_text("Running")
         joined.gate.set()
@@ -236,7 +231,75 @@ def test_two_tabs_send_at_once(browser: Browser) -> None:
         page.get_by_role("button", name="Retry").click()
         texts_now = ["one", "Begun and done", "two", "Begun and done", "three", "Begun and done"]
         expect(page.locator(".text .body")).to_have_text(texts_now)
+        for context in contexts:
+            context.close()
+
+
+def test_an_idle_tab_follows_the_other(browser: Browser) -> None:
+    joined = Joined(InMemorySaver())
+    context = browser.new_context()
+    page, other = context.new_page(), context.new_page()
+    with serving(build_app(LangGraphAgent(graph=joined.graph), "Test")) as served:
+        page.goto(served.url())
+        joined.gate.set()
+        ask(page, "one")
+        other.goto(page.url)
+        expect(other.locator("#status")).to_have_text("Finished")
+        joined.gate.clear()
+        ask(page, "two", status="Running")
+        expect(other.locator("#status")).to_have_text("Running")
+        expect(other.locator(".text .body")).to_have_text(["one", "Begun and done", "two", "Beg"])
+        joined.gate.set()
+        for tab in (page, other):
+            expect(tab.locator("#status")).to_have_text("Finished")
+            expect(tab.locator(".text .body").last).to_have_text("Begun and done")
+        # A run that is over before the other tab has begun to follow it.
+        ask(page, "three")
+        expect(other.locator(".text .body")).to_have_count(6)
+        # And the other way, also to a tab that shows another thread meanwhile.
+        page.get_by_role("button", name="New thread").click()
+        ask(other, "four")
+        expect(page.locator(".item")).to_have_count(0)
+        page.go_back()
+        expect(page.locator(".text .body")).to_have_count(8)
         context.close()
+
+
+def test_idle_tabs_of_an_agent_that_keeps_no_threads(browser: Browser) -> None:
+    graph = create_agent(Scripted(script=echo), [])
+    with shown(browser, graph) as page:
+        ask(page, "milk")
+        other = page.context.new_page()
+        other.goto(page.url)
+        expect(other.locator(".text .body")).to_have_text(["milk", "milk"])
+        ask(page, "tea")
+        expect(other.locator(".text .body")).to_have_text(["milk", "milk", "tea", "milk, tea"])
+
+
+@pytest.mark.parametrize("end", ["finished", pytest.param("stopped", marks=deep)])
+def test_a_message_that_is_sent_during_a_run_waits_for_its_end(browser: Browser, end: str) -> None:
+    joined = Joined(InMemorySaver())
+    with shown(browser, joined.graph) as page:
+        ask(page, "one", status="Running")
+        message = page.get_by_label("Message", exact=True)
+        message.fill("two")
+        message.press("Enter")
+        held = page.locator(".held")
+        expect(held).to_contain_text("Your message is sent when it has finished.")
+        held.get_by_role("button", name="Don't send").click()
+        expect(held).to_be_hidden()
+        message.press("Enter")
+        if end == "stopped":
+            page.get_by_role("button", name="Stop").click()
+            expect(page.locator("#status")).to_have_text("Stopped")
+            expect(held).to_be_hidden()
+            expect(message).to_have_value("two")
+            return
+        joined.gate.set()
+        texts_now = ["one", "Begun and done", "two", "Begun and done"]
+        expect(page.locator(".text .body")).to_have_text(texts_now)
+        expect(page.locator("#status")).to_have_text("Finished")
+        expect(message).to_have_value("")
 
 
 @deep

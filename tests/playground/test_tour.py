@@ -30,6 +30,7 @@ from tests.deep import deep
 from tests.docs.blocks import ROOT
 from tests.http.serving import serving
 from tests.playground.sites import ask, opened
+from tests.playground.streams import END, START_EVENT, answer, frames, text_events
 
 # Where the screenshots go; unset, they are taken and thrown away.
 PICTURES = os.environ.get("PICTURES")
@@ -37,10 +38,15 @@ PICTURES = os.environ.get("PICTURES")
 SCHEMA = {
     "type": "object",
     "properties": {
-        "date": {"type": "string", "title": "Date", "description": "When you travel."},
+        "date": {
+            "type": "string",
+            "format": "date",
+            "title": "Date",
+            "description": "When you travel.",
+        },
         "people": {"type": "integer", "title": "People", "minimum": 1, "maximum": 8, "default": 2},
         "meal": {"type": "string", "title": "Meal", "enum": ["none", "breakfast", "half board"]},
-        "quiet": {"type": "boolean", "title": "Quiet room"},
+        "quiet": {"type": "boolean", "title": "Quiet room", "default": False},
     },
     "required": ["date", "people"],
 }
@@ -82,14 +88,18 @@ def conversation(page: Page) -> None:
 
 def approval(page: Page) -> None:
     ask(page, "Send an email to ada@example.com saying the demo works", "Waiting for you")
-    page.locator("#questions").get_by_label("to").fill("bob@example.com")
+    card = page.locator("#questions")
+    card.get_by_role("button", name="Edit").click()
+    card.get_by_label("to").fill("bob@example.com")
     expect(page.get_by_role("button", name="Approve with changes")).to_be_visible()
 
 
 def rejected(page: Page) -> None:
     ask(page, "Send an email to ada@example.com saying the demo works", "Waiting for you")
-    page.get_by_label("Reason (optional)").fill("Not before Monday.")
-    page.get_by_role("button", name="Reject").click()
+    card = page.locator("#questions")
+    card.get_by_role("button", name="More").click()
+    card.get_by_label("Reason", exact=True).fill("Not before Monday.")
+    card.get_by_role("button", name="Send").click()
     expect(page.locator("#status")).to_have_text("Finished")
     expect(page.locator(".tool[data-state=rejected]")).to_contain_text("Not before Monday.")
 
@@ -157,6 +167,46 @@ def question(page: Page) -> None:
     expect(page.get_by_label("Date")).to_be_visible()
 
 
+def more(page: Page) -> None:
+    ask(page, "Send an email to ada@example.com saying the demo works", "Waiting for you")
+    card = page.locator("#questions")
+    card.get_by_role("button", name="More").click()
+    card.get_by_label("JSON", exact=True).check()
+
+
+def team(page: Page) -> None:
+    subagents(page)
+    page.locator(".team > summary").last.click()
+
+
+def events(page: Page) -> None:
+    subagents(page)
+    if page.get_by_role("button", name="Details").is_visible():
+        page.get_by_role("button", name="Details").click()
+    page.get_by_role("tab", name="Events").click()
+    page.locator(".insp-rows summary").last.click()
+
+
+def full_width(page: Page) -> None:
+    events(page)
+    page.get_by_role("button", name="Full width").click()
+
+
+def mathematics(page: Page) -> None:
+    answer(page, frames(START_EVENT, *text_events("t", MATHEMATICS), END))
+    ask(page)
+    expect(page.locator("math")).to_have_count(3)
+
+
+MATHEMATICS = r"""The sum $1 + 2$ is
+
+$$\sum_{i=1}^{2} i = \begin{pmatrix} 1 & 1 \end{pmatrix} \begin{pmatrix} 1 \\ 2 \end{pmatrix}$$
+
+| a | b |
+|---|--:|
+| $x$ costs $5 | 1 |
+"""
+
 SCENES: dict[str, Callable[[Page], None]] = {
     scene.__name__: scene
     for scene in (
@@ -177,8 +227,10 @@ SCENES: dict[str, Callable[[Page], None]] = {
         *(frontend_call, question),
     )
 }
+# Scenes that the documentation does not show.
+UNPICTURED = {scene.__name__: scene for scene in (more, team, events, full_width, mathematics)}
 # The scenes of `make test`.
-FEW = {"conversation", "approval", "state"}
+FEW = {"conversation", "approval", "state", "full_width"}
 # The scenes that need the clerk, not the demo agent.
 CLERK = {frontend_call, question}
 
@@ -196,11 +248,14 @@ def sites() -> Iterator[dict[bool, str]]:
         yield {False: first.url(), True: second.url()}
 
 
+ALL = {**SCENES, **UNPICTURED}
+
+
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in FEW else deep) for name in SCENES]
+    "name", [pytest.param(name, marks=() if name in FEW else deep) for name in ALL]
 )
 def test_a_scene(browser: Browser, sites: dict[bool, str], name: str) -> None:
-    scene, found = SCENES[name], []
+    scene, found = ALL[name], []
     with opened(browser, sites[scene in CLERK]) as page:
         # a flash that fades would be measured in between
         page.emulate_media(reduced_motion="reduce")
@@ -208,7 +263,7 @@ def test_a_scene(browser: Browser, sites: dict[bool, str], name: str) -> None:
         for look, (scheme, width, height) in LOOKS.items():
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size({"width": width, "height": height})
-            if PICTURES:
+            if PICTURES and name in SCENES:
                 page.screenshot(path=Path(PICTURES) / f"{name}-{look}.jpg", type="jpeg", quality=85)
             problems = Axe().run(page).response["violations"]
             found += [

@@ -5,9 +5,10 @@ import { setText, stickToEnd } from "./dom.js";
 import { HeadersDialog } from "./headers.js";
 import { Inspector } from "./inspector.js";
 import { Markdown } from "./markdown.js";
+import { showPanel, takeFull, takeToggles, takeWidth } from "./panels.js";
 import { Questions } from "./questions.js";
 import { StateView } from "./state.js";
-import { forgetThread, storedThread, storeThread } from "./store.js";
+import { forgetThread, isKept, storedThread, storeThread } from "./store.js";
 import { cancelRun, connectThread, fetchCapabilities, isReachable, runAgent, verifyRun } from "./stream.js";
 import { Thread } from "./thread.js";
 import { ThreadList } from "./threads.js";
@@ -25,6 +26,8 @@ const STATUS = {
   unknown: "Unknown thread",
 };
 const RETRY_MILLISECONDS = 1500;
+// How often the times of a run are drawn while no event comes.
+const CLOCK_MILLISECONDS = 500;
 /** Answers of an agent that runs but shows no threads: what this browser has of them is all there is. */
 const NO_CONNECT = ["HTTP 404", "HTTP 405"];
 
@@ -32,7 +35,9 @@ const find = (id) => document.getElementById(id);
 const meta = (name) => document.querySelector(`meta[name=${name}]`).content;
 const agents = JSON.parse(meta("agents"));
 const markdown = new Markdown(`${meta("assets")}/markdown`);
-const stick = stickToEnd(find("transcript"));
+const stick = stickToEnd(find("transcript"), find("jump"));
+// Other tabs of this browser: {agent, thread, run, messages?, state?} for each run that begins or ends.
+const tabs = new BroadcastChannel("langgraph-agui");
 const composer = new Composer(find("composer"), { send });
 const transcript = new Transcript(find("transcript"), {
   edit: (id, text) => run(thread.edit(id, text)),
@@ -40,6 +45,7 @@ const transcript = new Transcript(find("transcript"), {
   retry,
   setHeaders: () => headers.open(),
   render: (texts) => markdown.render(texts),
+  elapsed: (id) => inspector.workedFor(id),
 });
 const questions = new Questions(find("questions"), {
   answer,
@@ -50,6 +56,7 @@ const inspector = new Inspector(find("inspector"), {
   show: (past) => {
     recorded = past;
     draw();
+    catchUp();
   },
 });
 const stateView = new StateView(find("state"), {
@@ -68,8 +75,11 @@ let tools = [];
 let recorded = null;
 /** What "Retry" does, if not to send the last input again. */
 let again = null;
+/** What another tab has told last of this thread, until it is seen. */
+let told;
 let controller = null;
 let frame = 0;
+let clock = 0;
 
 /** Draw at most once per frame, however many events arrive. */
 function draw() {
@@ -83,7 +93,7 @@ function drawNow() {
   const shown = recorded ?? thread;
   transcript.draw(shown);
   stateView.draw(shown);
-  inspector.draw(thread);
+  inspector.draw();
   questions.draw(thread);
   const status = find("status");
   const now = thread.waiting ? "waiting" : thread.status;
@@ -92,8 +102,9 @@ function drawNow() {
   find("recording").hidden = recorded === null;
   find("welcome").hidden = shown.messages.length > 0;
   find("stop").disabled = !thread.running;
-  find("send").disabled = thread.running;
   stick();
+  clearTimeout(clock);
+  if (thread.running) clock = setTimeout(draw, CLOCK_MILLISECONDS);
 }
 
 /** Show the stored threads. Not part of each drawing: the store may be large, and is read as a whole. */
@@ -117,7 +128,10 @@ async function run(input, request = runAgent) {
   recorded = null;
   inspector.begin(input, request === connectThread ? `${from.url}/connect` : from.url);
   draw();
-  const record = tap((event) => own === thread && inspector.add(event));
+  const record = tap((event) => {
+    if (own === thread) inspector.add(event);
+    if (event.type === "RUN_STARTED" && request === runAgent && isKept(own)) tell(own, from);
+  });
   try {
     await own.follow(input, (given) => request(from.url, given, aborting.signal).pipe(record), draw);
     if (own.running) throw new Error("The stream ended before the run did.");
@@ -129,6 +143,7 @@ async function run(input, request = runAgent) {
     aborting.abort(); // the rest of the stream has no reader
   }
   keep(own, from);
+  if (request === runAgent) tell(own, from);
   if (own !== thread) return;
   // Another run has the thread: sent again as it is, the message would begin a branch that does not know that run.
   if (own.failure === "thread_busy") again = () => connect(own, { ...kept(own), messages: [] }, own.messages);
@@ -136,6 +151,33 @@ async function run(input, request = runAgent) {
   draw();
   if (own.waiting) questions.focus();
   else composer.focus();
+  // What follows the run may still change the thread.
+  setTimeout(() => {
+    if (own !== thread || own.running) return;
+    composer.release(own.status === "finished" && !own.waiting);
+    catchUp();
+  });
+}
+
+/** Tell other tabs that a run has begun or ended, with the messages and the state if the agent keeps none. */
+function tell(own, from) {
+  const { messages, state } = own;
+  tabs.postMessage({ agent: from.name, thread: own.id, run: own.runId, ...(!isKept(own) && { messages, state }) });
+}
+
+function listen({ data }) {
+  if (data.agent !== agent.name || data.thread !== thread.id) return;
+  told = data;
+  catchUp();
+}
+
+/** Follow the run that another tab has told of, unless this one has seen it, or is busy: then it does so later. */
+function catchUp() {
+  // An agent that publishes nothing about itself may not be able to show its threads.
+  if (!told || thread.running || recorded !== null || !thread.capabilities) return;
+  const { run, messages, state } = told;
+  told = undefined;
+  if (run !== thread.runId) connect(thread, { ...kept(thread), ...(messages && { messages, state }) }, messages ?? []);
 }
 
 /** The run of `own` broke off. If the server is gone, wait for it and show the thread as it is then. */
@@ -185,14 +227,17 @@ function retry() {
 
 /** Send a message, and return whether it was taken. */
 function send(content) {
-  if (thread.running) return false;
+  if (thread.running) {
+    composer.hold();
+    return false;
+  }
   if (thread.waiting) {
     questions.focus();
     return false;
   }
   stick(true);
-  // The thread is in the address: a page that is loaded again shows it again.
-  if (location.hash !== addressOf(thread.id)) history.pushState(null, "", addressOf(thread.id));
+  // The thread is in the address: a page that is loaded again shows it again. Behind it is the thread before.
+  if (location.hash !== addressOf(thread.id)) history.replaceState(null, "", addressOf(thread.id));
   run(thread.ask(content));
   keep(thread, agent);
   return true;
@@ -221,11 +266,13 @@ function decoded(part) {
 function begin(next) {
   if (thread.running) storeThread(thread, agent.name);
   controller?.abort();
+  composer.release(false);
   thread = next;
   listThreads();
   thread.tools = tools;
   recorded = null;
   again = null;
+  told = undefined;
   inspector.clear();
   readCapabilities();
 }
@@ -279,16 +326,10 @@ function goToNewThread() {
   newThread();
 }
 
-/** Show or hide a side panel; only a narrow page hides them. */
-function showPanel(id, open) {
-  find(id).classList.toggle("open", open);
-  document.querySelector(`[aria-controls=${id}]`).setAttribute("aria-expanded", String(open));
-}
-
-for (const button of document.querySelectorAll(".toggle")) {
-  const id = button.getAttribute("aria-controls");
-  button.addEventListener("click", () => showPanel(id, !find(id).classList.contains("open")));
-}
+takeToggles();
+takeWidth(find("columns"), find("details-width"));
+takeFull(find("columns"), find("details-full"));
+tabs.addEventListener("message", listen);
 find("agents").append(...agents.map(({ name }) => new Option(name, name)));
 find("agent-choice").hidden = agents.length < 2;
 find("agents").addEventListener("change", ({ target }) => {

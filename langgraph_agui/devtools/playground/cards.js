@@ -1,7 +1,7 @@
 // One card for each thing that a person has to answer: an approval, a question, or a call of one of the page's tools.
 
 import { approvalOf, choicesOf, hasExpired, takesText, timeOf } from "./choices.js";
-import { button, make, plain, pretty } from "./dom.js";
+import { button, changed, isLong, make, plain, pretty } from "./dom.js";
 import { Form } from "./forms.js";
 import { ABSENT, check, inferred, isObject, same, Schemas } from "./schema.js";
 
@@ -88,17 +88,19 @@ export function interruptCard(interrupt, thread, give, takeBack) {
     return value === ABSENT ? ABSENT : { status: "resolved", payload: value };
   });
   const cancel = button("Cancel", () => give({ status: "cancelled" }, "Cancel"));
+  cancel.title = "The agent goes on without an answer";
   const end = timeOf(interrupt.expiresAt);
+  const { responseSchema, message, ...rest } = interrupt;
+  const folds = [foldJson("Expected answer (JSON Schema)", responseSchema), foldJson("Details", rest)];
   if (hasExpired(interrupt)) {
     card.add(make("p", { className: "question-late" }, "It is too late to answer. You can only cancel."), row(cancel));
-  } else {
-    if (end) card.add(make("p", { className: "question-until" }, `Answer until ${new Date(end).toLocaleString()}.`));
-    if (approval) addApproval(card, interrupt, approval, asked, thread, resolve, cancel);
-    else addQuestion(card, interrupt, resolve, cancel);
-    addJson(card, interrupt, approval, asked.args, resolve);
+    card.add(...folds);
+    return card;
   }
-  const { responseSchema, message, ...rest } = interrupt;
-  card.add(foldJson("Expected answer (JSON Schema)", responseSchema), foldJson("Details", rest));
+  if (end) card.add(make("p", { className: "question-until" }, `Answer until ${new Date(end).toLocaleString()}.`));
+  const json = jsonWay(interrupt, approval, asked.args, resolve);
+  if (approval) addApproval(card, interrupt, approval, asked, thread, resolve, { json, cancel, folds });
+  else addQuestion(card, interrupt, resolve, { json, cancel, folds });
   return card;
 }
 
@@ -117,47 +119,102 @@ function questionOf({ message, name }) {
   return at < 0 ? text : text.slice(0, at);
 }
 
-function addApproval(card, interrupt, approval, { name, args }, thread, resolve, cancel) {
+/** The arguments of a call: for reading, and in a form while the person edits them. */
+class Arguments {
+  element = make("div", { className: "question-args" });
+  #args;
+  #makeForm;
+  #form;
+  /** What the form had at first: the arguments with the defaults of the schema. */
+  #before;
+  #touched = false;
+
+  /** `makeForm()` returns a form that is filled with `args`; `onInput()` is called when the person has changed it. */
+  constructor(args, makeForm, onInput) {
+    this.#args = args;
+    this.#makeForm = makeForm;
+    this.discard();
+    this.element.addEventListener("input", ({ target }) => {
+      this.#touched ||= target !== this.element;
+      onInput();
+    });
+  }
+
+  get isOpen() {
+    return this.#form !== undefined;
+  }
+
+  /** Whether the person has made other arguments. Those that the model got wrong fit no form, and are no change. */
+  get isChanged() {
+    const isSame = (one) => one !== ABSENT && same(this.#form.value, one);
+    return this.isOpen && this.#touched && ![this.#args, this.#before].some(isSame);
+  }
+
+  edit() {
+    this.#form = this.#makeForm();
+    this.#before = this.#form.value;
+    this.#touched = false;
+    this.element.replaceChildren(this.#form.element);
+  }
+
+  discard() {
+    this.#form = undefined;
+    this.element.replaceChildren(...[facts(this.#args)].filter(Boolean));
+  }
+
+  /** Return the edited arguments, or ABSENT if they do not fit, which the form then shows. */
+  read() {
+    return this.#form.read();
+  }
+}
+
+function addApproval(card, interrupt, approval, { name, args }, thread, resolve, { json, cancel, folds }) {
   const { approve, edit, reject, respond, takesReason, extra } = approval;
-  const form = edit && isObject(args) ? argumentForm(interrupt, approval, name, args, thread) : undefined;
-  const more = extra && new Form(extra, { roots: [extra, interrupt.responseSchema] });
+  const others = extra && new Form(extra, { roots: [extra, interrupt.responseSchema] });
   const payload = (own) => {
-    const rest = more ? more.read() : {};
+    const rest = others ? others.read() : {};
     return rest === ABSENT || own === ABSENT ? ABSENT : { ...rest, ...own };
   };
-  const before = form?.value; // the arguments with the defaults of the schema
-  let touched = false;
-  // Arguments that the model got wrong fit no form: only what the person has touched can be a change.
-  const isChanged = () => touched && ![args, before].some((one) => one !== ABSENT && same(form.value, one));
-  const approveButton = approve && button("Approve", () => run(), "primary");
-  const run = () => {
-    if (!isChanged()) return resolve("Approve", () => payload(approve()));
+  const mayEdit = edit !== undefined && isObject(args);
+  const isEdit = () => mayEdit && (!approve || given.isChanged);
+  const refresh = () => {
+    approveButton.textContent = isEdit() ? "Approve with changes" : "Approve";
+    editButton.textContent = given.isOpen ? "Discard edits" : "Edit";
+  };
+  const given = new Arguments(args, () => argumentForm(interrupt, approval, name, args, thread), refresh);
+  const approveAll = () => {
+    if (!isEdit()) return resolve("Approve", () => payload(approve()));
     const edited = () => {
-      const value = form.read();
+      const value = given.read();
       return payload(value === ABSENT ? ABSENT : edit(value));
     };
     return resolve("Approve with changes", edited);
   };
-  const part = make(
-    "div",
-    { className: "question-call" },
-    name && make("p", { className: "question-tool" }, make("code", {}, name)),
-    form ? form.element : facts(args),
-    more?.element,
-  );
-  if (approveButton) {
-    onEnter(part, run);
-    form?.element.addEventListener("input", () => {
-      touched = true;
-      approveButton.textContent = isChanged() ? "Approve with changes" : "Approve";
-    });
-  }
+  const approveButton = button("Approve", approveAll, "primary");
+  const editButton = button("Edit", () => {
+    if (given.isOpen) given.discard();
+    else given.edit();
+    given.element.querySelector("input, select, textarea, button")?.focus();
+    changed(given.element);
+  });
+  if (mayEdit && !approve) given.edit();
+  refresh();
+  const tool = name && make("p", { className: "question-tool" }, make("code", {}, name));
+  const part = make("div", { className: "question-call" }, tool, given.element, others?.element);
+  const mayApprove = approve || mayEdit;
+  if (mayApprove) onEnter(part, approveAll);
   const refuse = (text) => resolve("Reject", () => payload(reject(text)));
-  const plainReject = reject && !takesReason ? button("Reject", () => refuse("")) : undefined;
-  card.add(part, row(approveButton, plainReject, cancel));
-  if (reject && takesReason) addWords(card, "Reject", "Reason (optional)", refuse);
   const answer = (text) => resolve("Respond", () => payload(respond(needed(text, "Type what to respond."))));
-  if (respond) addWords(card, "Respond", "Result to give instead", answer);
+  const ways = [
+    reject && takesReason && { label: "Reject with a reason", field: "Reason", send: refuse },
+    respond && { label: "Respond", field: "Result to give instead of the call", send: answer },
+    json,
+  ];
+  const more = moreOf(ways, { cancel, folds });
+  const rejectButton = button("Reject", () => refuse(""));
+  const buttons = [mayApprove && approveButton, approve && mayEdit && editButton, reject && rejectButton];
+  card.add(part, row(...buttons, more.toggle), more.panel);
+  if (!mayApprove && !reject) more.open(true);
 }
 
 /** Return the form for the arguments, by the schema that the interrupt or the agent has for them, or by themselves. */
@@ -172,13 +229,47 @@ function argumentForm({ responseSchema }, { argsSchema }, name, args, thread) {
   return new Form({ ...known, type: "object", properties }, { value: args, roots });
 }
 
-/** Add a line with a text and the button that sends it. */
-function addWords(card, label, name, send) {
-  const field = make("input", { type: "text", autocomplete: "off" });
-  const act = () => send(field.value.trim());
-  const part = make("div", { className: "question-words" }, make("label", {}, name, field), button(label, act));
-  onEnter(part, act);
-  card.add(part);
+/**
+ * Return what is needed less often: {toggle, panel, open}, a button and what it shows.
+ *
+ * The panel has the ways to answer, one at a time, the button `cancel` and what the agent has sent, `folds`. A way is
+ * {label, field, send(text), lines?, value?}.
+ */
+function moreOf(given, { cancel, folds }) {
+  const name = `more-${(cards += 1)}`;
+  const ways = given.filter(Boolean).map((way, at) => wayOf(way, name, at === 0));
+  const choice = make("fieldset", { className: "question-ways", hidden: ways.length < 2 });
+  choice.append(make("legend", { className: "unseen" }, "Answer with"), ...ways.map(({ option }) => option));
+  const show = () => ways.forEach(({ part, radio }) => (part.hidden = !radio.checked));
+  const act = () => {
+    const { control, send } = ways.find(({ radio }) => radio.checked);
+    send(control.value.trim());
+  };
+  const form = make("div", { className: "question-form" }, choice, ...ways.map(({ part }) => part));
+  form.append(row(button("Send", act), cancel));
+  choice.addEventListener("change", show);
+  onEnter(form, act);
+  show();
+  const panel = make("div", { className: "question-panel", id: name, hidden: true }, form, ...folds.filter(Boolean));
+  const toggle = button("More", () => open(panel.hidden), "question-toggle");
+  toggle.setAttribute("aria-controls", name);
+  const open = (isOpen) => {
+    panel.hidden = !isOpen;
+    toggle.setAttribute("aria-expanded", String(isOpen));
+    if (isOpen) panel.scrollIntoView({ block: "nearest" });
+  };
+  open(false);
+  return { toggle, panel, open };
+}
+
+/** Return a way to answer with its controls: `option` chooses it by its `radio`, and `part` has its `control`. */
+function wayOf({ label, field, send, lines, value = "" }, name, checked) {
+  const control = lines
+    ? make("textarea", { rows: lines, spellcheck: false, className: "field-json", value })
+    : make("input", { type: "text", autocomplete: "off" });
+  const radio = make("input", { type: "radio", name, checked });
+  const option = make("label", { className: "question-way" }, radio, label);
+  return { send, control, radio, option, part: make("label", {}, field, control) };
 }
 
 function needed(text, problem) {
@@ -188,44 +279,54 @@ function needed(text, problem) {
 
 // -- questions -----------------------------------------------------------------------------------------------------
 
-function addQuestion(card, interrupt, resolve, cancel) {
+function addQuestion(card, interrupt, resolve, { json, cancel, folds }) {
   const { responseSchema: schema, metadata } = interrupt;
   const value = metadata?.value;
   const entries = isObject(value) ? Object.entries(value).filter(([key]) => !SHOWN_ELSEWHERE.includes(key)) : [];
+  const more = moreOf([json], { folds });
   card.add(facts(Array.isArray(value) ? value : Object.fromEntries(entries)));
   const choices = choicesOf(interrupt);
   if (choices.length > 0) {
-    const first = choices[0];
+    const [first] = choices;
     const buttons = choices.map((choice) => {
       const { label, payload } = choice;
       return button(label, () => resolve(label, () => payload), choice === first ? "primary" : "");
     });
-    card.add(row(...buttons, cancel));
+    const sendText = (text) => resolve("Send", () => needed(text, "Type an answer."));
+    const words = takesText(interrupt) && wordsForm("Another answer", sendText);
+    card.add(row(...buttons, cancel, more.toggle), words, more.panel);
   } else {
     const form = new Form(schema, { label: typeof schema.title === "string" ? schema.title : "Answer" });
     const send = () => resolve("Send", () => form.read());
     onEnter(form.element, send);
-    card.add(form.element, row(button("Send", send, "primary"), cancel));
+    const part = make("div", { className: "question-call" }, form.element);
+    card.add(part, row(button("Send", send, "primary"), cancel, more.toggle), more.panel);
   }
-  const sendText = (text) => resolve("Send", () => needed(text, "Type an answer."));
-  if (takesText(interrupt)) addWords(card, "Send", "Another answer", sendText);
 }
 
-function addJson(card, { responseSchema }, approval, args, resolve) {
-  const template = approval?.edit && args ? JSON.stringify(approval.edit(args), null, 2) : "";
-  const field = make("textarea", { rows: 3, spellcheck: false, value: template });
-  const send = () => resolve("JSON", () => {
-    const value = parsed(field.value);
-    if (value === undefined) throw new Error("That is not JSON.");
+/** Return a line with a text and the button that sends it. */
+function wordsForm(name, send) {
+  const field = make("input", { type: "text", autocomplete: "off" });
+  const act = () => send(field.value.trim());
+  const form = make("div", { className: "question-words" }, make("label", {}, name, field), button("Send", act));
+  onEnter(form, act);
+  return form;
+}
+
+/** Return the way to answer with any JSON. */
+function jsonWay({ responseSchema }, approval, args, resolve) {
+  const value = approval?.edit && args ? JSON.stringify(approval.edit(args), null, 2) : "";
+  const send = (text) => resolve("JSON", () => {
+    const answer = parsed(text);
+    if (answer === undefined) throw new Error("That is not JSON.");
     // The agent takes more forms of an approval than its schema names.
     const schema = approval ? {} : responseSchema;
-    const [problem] = check(value, schema, new Schemas(schema));
+    const [problem] = check(answer, schema, new Schemas(schema));
     if (problem) throw new Error(`${["The answer", ...problem.path].join(" › ")} ${problem.text}.`);
-    return value;
+    return answer;
   });
-  const part = fold("Answer with JSON", make("label", {}, "JSON answer", field), row(button("Send JSON", send)));
-  onEnter(part, send);
-  card.add(part);
+  const lines = Math.min(12, Math.max(3, value.split("\n").length));
+  return { label: "JSON", field: "JSON answer", lines, value, send };
 }
 
 // -- calls of the page's own tools ---------------------------------------------------------------------------------
@@ -282,12 +383,15 @@ function parsed(text) {
 function facts(value) {
   if (value === undefined) return undefined;
   if (!isObject(value)) return make("pre", {}, pretty(JSON.stringify(value)));
-  const pair = ([name, one]) => make("div", {}, make("dt", {}, name), make("dd", {}, pretty(plain(one))));
+  const pair = ([name, one]) => {
+    const text = pretty(plain(one));
+    return make("div", {}, make("dt", {}, name), make("dd", isLong(text) ? { tabIndex: 0 } : {}, text));
+  };
   const pairs = Object.entries(value).map(pair);
   return pairs.length > 0 ? make("dl", { className: "question-facts" }, ...pairs) : undefined;
 }
 
-const row = (...parts) => make("div", { className: "question-actions" }, ...parts);
+const row = (...parts) => make("div", { className: "question-actions" }, ...parts.filter(Boolean));
 const fold = (label, ...content) => make("details", {}, make("summary", {}, label), ...content);
 
 function foldJson(label, value) {
@@ -299,7 +403,7 @@ function foldJson(label, value) {
 function onEnter(element, act) {
   element.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing || event.repeat) return;
-    const oneLine = event.target.matches("input:not([type=checkbox])");
+    const oneLine = event.target.matches("input:not([type=checkbox], [type=radio])");
     if (!oneLine && !((event.ctrlKey || event.metaKey) && event.target.matches("input, textarea, select"))) return;
     event.preventDefault();
     act();

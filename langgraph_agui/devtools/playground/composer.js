@@ -5,12 +5,16 @@ import { make } from "./dom.js";
 const MAX_BYTES = 8 * 1024 * 1024;
 const KINDS = ["image", "audio", "video"];
 
-/** Reads messages from the form `form`. `actions` has `send(content)`, which returns whether it took the message. */
+/**
+ * Reads messages from the form `form`. `actions` has `send(content)`, which returns whether it took the message. One
+ * that has to wait stays in the box.
+ */
 export class Composer {
   #form;
   #text;
   #chips;
   #problem;
+  #note;
   #parts = [];
   #actions;
 
@@ -20,6 +24,11 @@ export class Composer {
     this.#text = form.querySelector("textarea");
     this.#chips = form.querySelector(".attachments");
     this.#problem = form.querySelector(".problem");
+    this.#note = form.querySelector(".held");
+    this.#note.querySelector("button").addEventListener("click", () => {
+      this.release(false);
+      this.focus();
+    });
     const picker = form.querySelector("input[type=file]");
     form.querySelector(".attach").addEventListener("click", () => picker.click());
     picker.addEventListener("change", () => {
@@ -66,6 +75,18 @@ export class Composer {
   report(text) {
     this.#problem.textContent = text ?? "";
     this.#problem.hidden = !text;
+  }
+
+  /** Say that the message is sent as soon as the agent is ready for it. */
+  hold() {
+    this.#note.hidden = false;
+  }
+
+  /** Send the message that is held, if there is one and it may go now; else leave it in the box. */
+  release(mayGo) {
+    if (this.#note.hidden) return;
+    this.#note.hidden = true;
+    if (mayGo) this.#send();
   }
 
   /** Add files to the message. */

@@ -14,6 +14,11 @@ export function button(text, act, className = "") {
   return element;
 }
 
+/** Tell those around `element` that what it holds may have changed. */
+export function changed(element) {
+  element.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
 /** Return `control` with a label. Within the label, the options of a list would be part of its name. */
 export function labelled(text, control) {
   control.id ||= `control-${(labels += 1)}`;
@@ -35,8 +40,11 @@ export function growText(element, text) {
   else element.textContent = text;
 }
 
-/** Return a function that keeps the end of `box` in view, unless the person has scrolled away from it. */
-export function stickToEnd(box) {
+/**
+ * Return a function that keeps the end of `box` in view, unless the person has scrolled away from it. Then the button
+ * `jump` is shown, which goes back to the end.
+ */
+export function stickToEnd(box, jump) {
   let follow = true;
   let last = 0;
   box.addEventListener("scroll", () => {
@@ -44,11 +52,17 @@ export function stickToEnd(box) {
     if (box.scrollHeight - box.scrollTop - box.clientHeight < 40) follow = true;
     else if (box.scrollTop < last) follow = false;
     last = box.scrollTop;
+    jump.hidden = follow;
   });
   const stick = (force = false) => {
     follow ||= force === true;
     if (follow) box.scrollTop = box.scrollHeight;
+    jump.hidden = follow;
   };
+  jump.addEventListener("click", () => {
+    stick(true);
+    box.focus();
+  });
   new ResizeObserver(() => stick()).observe(box);
   return stick;
 }
@@ -64,6 +78,11 @@ export function pretty(text) {
   } catch {
     return text;
   }
+}
+
+/** Whether `text` may need a box that scrolls. */
+export function isLong(text) {
+  return text.length > 400 || text.split("\n").length > 12;
 }
 
 /** The readable form of a message's content: text, with a marker for each part that is not text. */

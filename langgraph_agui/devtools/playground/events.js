@@ -1,6 +1,6 @@
 // The events tab of the inspector: rows of events, filtered and searched, with the findings of the verifier.
 
-import { labelled, make, setText, stickToEnd } from "./dom.js";
+import { button, labelled, make, setText, stickToEnd } from "./dom.js";
 import { bytes, duration, FAMILY_NAMES, matches, Rows } from "./recording.js";
 
 const BATCH = 500;
@@ -21,9 +21,12 @@ export class EventList {
   #changed = new Set();
   #parts;
   #stick;
+  #open;
   #step;
 
-  constructor(container) {
+  /** `summary` is where the findings stand; `open()` brings the list itself into view. */
+  constructor(container, summary, open) {
+    this.#open = open;
     const family = select("Family", [["", "All"], ...FAMILY_NAMES.map((name) => [name, name])]);
     const owner = select("Agent", [["", "All"], ["main", "main agent"]]);
     const search = make("input", { type: "search", autocomplete: "off", spellcheck: false });
@@ -37,9 +40,11 @@ export class EventList {
     const box = make("div", { className: "insp-scroll", tabIndex: 0 }, earlier, list);
     box.setAttribute("role", "region");
     box.setAttribute("aria-label", "Events");
-    container.append(filters, verdict, findings, count, box);
+    const jump = button("Jump to latest", () => {}, "jump");
+    summary.append(verdict, findings);
+    container.append(filters, count, box, make("div", { className: "jump-box" }, jump));
     this.#parts = { family: family.box, owner: owner.box, search, verdict, findings, count, earlier, list };
-    this.#stick = stickToEnd(box);
+    this.#stick = stickToEnd(box, jump);
     // Rows get their height when they come into view.
     new ResizeObserver(() => this.#stick()).observe(list);
     family.box.addEventListener("change", () => this.#refilter({ family: family.box.value }));
@@ -97,7 +102,7 @@ export class EventList {
   /** Bring the row of `entry` into view and open it; a filter that hides it ends. */
   reveal(entry) {
     this.#take();
-    const holds = (row) => row.run === entry.run && row.entries.includes(entry);
+    const holds = (row) => row.run === entry.run && row.entries.some(({ number }) => number === entry.number);
     if (!this.#found.some(holds)) {
       const { family, owner, search } = this.#parts;
       family.value = owner.value = search.value = "";
@@ -105,6 +110,7 @@ export class EventList {
     }
     const at = this.#found.findIndex(holds);
     if (at < this.#first) this.#showLast(this.#found.length - at);
+    this.#open();
     const { details } = this.#found[at];
     details.open = true;
     details.scrollIntoView({ block: "nearest" });
@@ -181,11 +187,13 @@ export class EventList {
     const at = entry.at === undefined ? "" : duration(entry.at);
     const run = row.run.number > 1 ? `${row.run.number}.` : "";
     const numbers = span("insp-number", `${run}${entry.number}`);
+    const many = span("insp-many");
     const size = span("insp-size");
     const preview = span("insp-preview");
     const owner = row.owner && span("owner", this.#recording.nameOf(row.owner));
+    const more = make("span", { className: "insp-second" }, owner, preview);
     const type = span("insp-type", row.type);
-    const summary = make("summary", {}, numbers, span("insp-at", at), type, owner, size, preview);
+    const summary = make("summary", {}, numbers, span("insp-at", at), type, many, size, more);
     const body = make("div", { className: "insp-body" });
     row.details = make("details", {}, summary, body);
     row.element = make("li", {}, row.details);
@@ -193,8 +201,9 @@ export class EventList {
     const fill = () => row.details.open && fillBody(body, row);
     row.details.addEventListener("toggle", fill);
     row.refresh = () => {
-      const many = row.entries.length > 1;
-      setText(size, `${many ? `×${row.entries.length} ` : ""}${bytes(row.size)}`);
+      setText(many, row.entries.length > 1 ? `×${row.entries.length}` : "");
+      many.title = `${row.entries.length} events`;
+      setText(size, bytes(row.size));
       setText(preview, previewOf(row));
       const found = findingsOf(row);
       row.element.toggleAttribute("data-bad", found.length > 0);
@@ -234,8 +243,8 @@ function verdictOf(run) {
     if (run.findings.length === 0) return "The stream keeps every rule.";
     return run.findings.length === 1 ? "1 finding" : `${run.findings.length} findings`;
   }
-  if (run.ended === undefined && !run.unchecked) return "";
-  return `The stream was not checked${run.unchecked ? `: ${run.unchecked}` : "."}`;
+  if (run.unchecked) return `The stream was not checked: ${run.unchecked}`;
+  return run.ended === undefined ? "" : "The stream is being checked…";
 }
 
 function findingsOf(row) {

@@ -2,7 +2,7 @@
 //
 // A field is {element, read(report), rename?(label)}. `read` returns the value, ABSENT for none, and reports problems.
 
-import { make } from "./dom.js";
+import { changed, make } from "./dom.js";
 import { ABSENT, check, expected, fixedValues, isObject, same, Schemas } from "./schema.js";
 
 // Beyond these, a field takes JSON: a schema may refer to itself, or be larger than anyone fills in.
@@ -13,6 +13,9 @@ const MAX_ROWS = 100;
 const ONE_LINE = 80;
 
 const INPUT_TYPES = { email: "email", uri: "url" };
+// The browser's own controls for dates and times.
+const MOMENTS = { date: "date", time: "time", "date-time": "datetime-local" };
+const HINTED = "textarea, [type=text], [type=email], [type=url], [type=number]";
 
 let fields = 0;
 
@@ -102,14 +105,13 @@ function single(context, schema, place, control, parse) {
   const id = `field-${(fields += 1)}`;
   const title = make("label", { htmlFor: id, className: "field-label" }, label);
   const problem = make("p", { id: `${id}-problem`, className: "field-problem", hidden: true });
-  const notes = describe(schema, id, place, control.matches("textarea, [type=text], [type=email], [type=url]"));
+  const notes = describe(schema, id, place, control.matches(HINTED));
   control.id = id;
   control.setAttribute("aria-describedby", [...notes.map((note) => note.id), problem.id].join(" "));
-  const mark = place.required && !schema.nullable && control.type !== "checkbox" && control.tagName !== "OUTPUT";
-  if (mark) control.setAttribute("aria-required", "true");
-  const head = make("div", { className: "field-head" }, title, mark ? requiredMark() : null);
   const isCheck = control.type === "checkbox";
-  const order = isCheck ? [make("div", { className: "field-check" }, control, head)] : [head, control];
+  const takesNothing = !place.required || schema.nullable;
+  if (!takesNothing && !isCheck && control.tagName !== "OUTPUT") control.setAttribute("aria-required", "true");
+  const head = make("div", { className: "field-head" }, title, takesNothing && !isCheck ? optionalMark() : null);
   const read = (report) => {
     let text = "";
     let value = ABSENT;
@@ -125,7 +127,7 @@ function single(context, schema, place, control, parse) {
     return text ? ABSENT : value;
   };
   const rename = (given) => (title.textContent = label = given);
-  return { element: make("div", { className: "field" }, ...order, ...notes, problem), read, rename };
+  return { element: make("div", { className: "field" }, head, control, ...notes, problem), read, rename };
 }
 
 /** Return what an empty field stands for: nothing, null, the empty text that was there, or undefined for no answer. */
@@ -140,10 +142,8 @@ function problemIn(label, value, schema, { schemas }) {
   return problem ? `${[label, ...problem.path].join(" › ")} ${problem.text}.` : "";
 }
 
-function requiredMark() {
-  const mark = make("span", { className: "field-mark" }, "required");
-  mark.setAttribute("aria-hidden", "true");
-  return mark;
+function optionalMark() {
+  return make("span", { className: "field-mark" }, "optional");
 }
 
 /** Return the lines below a label: the description, and the constraint in words where there is one. */
@@ -159,6 +159,8 @@ function describe(schema, id, place, constrained = true) {
 
 function text(context, schema, place) {
   const given = typeof place.value === "string" ? place.value : "";
+  const moment = MOMENTS[schema.format] && momentOf(given, MOMENTS[schema.format]);
+  if (moment) return single(context, schema, place, moment.control, moment.parse);
   const long = given.includes("\n") || given.length > ONE_LINE || schema.maxLength > 2 * ONE_LINE;
   const type = schema.writeOnly ? "password" : (INPUT_TYPES[schema.format] ?? "text");
   const control = long
@@ -167,16 +169,47 @@ function text(context, schema, place) {
   return single(context, schema, place, control, () => control.value || ABSENT);
 }
 
+/** Return {control, parse} for a date or a time; nothing if the browser's control cannot show `given`. */
+function momentOf(given, type) {
+  const hasZone = /(Z|[+-]\d\d:?\d\d)$/i.test(given);
+  const isLocal = type === "datetime-local";
+  const control = make("input", { type, value: isLocal && hasZone ? localTime(given) : given.replace(" ", "T") });
+  const first = control.value;
+  if (given && (!first || (type === "time" && hasZone))) return undefined;
+  const parse = () => {
+    const { value, validity } = control;
+    if (validity.badInput) throw new Error("is not complete.");
+    if (value === first) return given || ABSENT; // in the form in which it came
+    if (!value || type === "date") return value || ABSENT;
+    const whole = value.length === "2026-01-31T12:00".length || value.length === "12:00".length ? `${value}:00` : value;
+    return isLocal && (hasZone || !given) ? `${whole}${offsetOf(new Date(value))}` : whole;
+  };
+  return { control, parse };
+}
+
+/** Return a time of any zone as the clock here shows it. */
+function localTime(given) {
+  const time = new Date(given);
+  if (Number.isNaN(time.valueOf())) return "";
+  return new Date(time - time.getTimezoneOffset() * 60_000).toISOString().slice(0, -1);
+}
+
+function offsetOf(time) {
+  const minutes = -time.getTimezoneOffset();
+  const two = (count) => String(Math.floor(Math.abs(count))).padStart(2, "0");
+  return `${minutes < 0 ? "-" : "+"}${two(minutes / 60)}:${two(minutes % 60)}`;
+}
+
 function number(context, schema, place) {
   const value = typeof place.value === "number" ? String(place.value) : "";
-  // A number input hides what is typed wrong, so that nothing could be told about it.
-  const control = make("input", { type: "text", inputMode: schema.type === "integer" ? "numeric" : "decimal", value });
-  control.autocomplete = "off";
+  const control = make("input", { type: "number", autocomplete: "off" });
+  const isWhole = schema.type === "integer";
+  const bounds = { min: schema.minimum, max: schema.maximum, step: schema.multipleOf ?? (isWhole ? 1 : "any") };
+  for (const [name, bound] of Object.entries(bounds)) if (bound !== undefined) control.setAttribute(name, bound);
+  control.value = value;
   return single(context, schema, place, control, () => {
-    const typed = control.value.trim();
-    if (typed === "") return ABSENT;
-    if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(typed)) throw new Error(`must be ${expected(schema)}.`);
-    return Number(typed);
+    if (control.validity.badInput) throw new Error(`must be ${expected(schema)}.`);
+    return control.value === "" ? ABSENT : Number(control.value);
   });
 }
 
@@ -331,7 +364,7 @@ function variants(context, schema, place) {
     changed(box);
   });
   show(place.value);
-  const head = make("div", { className: "field-head" }, title, place.required ? requiredMark() : null);
+  const head = make("div", { className: "field-head" }, title, place.required ? null : optionalMark());
   const notes = describe(schema, pick.id, place);
   const element = make("div", { className: "field field-variants" }, head, pick, ...notes, box);
   const rename = (name) => (title.textContent = name);
@@ -368,8 +401,4 @@ function optional(context, schema, place, maker) {
   const nothing = schema.nullable && (place.required || place.value === null) ? null : ABSENT;
   const read = (report) => (part ? part.read(report) : nothing);
   return { element: make("div", { className: "field field-optional" }, box, toggle), read };
-}
-
-function changed(element) {
-  element.dispatchEvent(new Event("input", { bubbles: true }));
 }

@@ -7,7 +7,7 @@ import { eventsOf, fromFile, inputOf, Recording, toCurl, toFile } from "./record
 import { Thread } from "./thread.js";
 import { TimingView } from "./timing.js";
 
-const TABS = ["Events", "Timing", "Messages"];
+const TABS = ["Timing", "Events", "Messages"];
 
 /** Shows what came over the wire. See each method for when the page calls it. */
 export class Inspector {
@@ -30,10 +30,11 @@ export class Inspector {
    */
   constructor(container, calls) {
     this.#calls = calls;
-    container.append(make("h2", {}, "Inspector"), this.#toolbar(), this.#stepper(), this.#tabs());
-    const [events, timing, messages] = TABS.map((name) => this.#parts[name].panel);
-    this.#list = new EventList(events);
-    this.#timing = new TimingView(timing);
+    const summary = make("div");
+    container.append(make("h2", {}, "Inspector"), this.#toolbar(), this.#stepper(), summary, this.#tabs());
+    const [timing, events, messages] = TABS.map((name) => this.#parts[name].panel);
+    this.#list = new EventList(events, summary, () => this.#select("Events"));
+    this.#timing = new TimingView(timing, (entry) => this.#list.reveal(entry));
     this.#messages = new MessagesView(messages, Thread.fold);
     this.#show(this.#live);
   }
@@ -61,9 +62,8 @@ export class Inspector {
     this.#drawAll();
   }
 
-  /** Draw what has changed; `thread` is the present one. */
-  draw(thread) {
-    this.#timing.drawSteps(thread);
+  /** Draw what has changed. */
+  draw() {
     this.#drawAll();
   }
 
@@ -71,6 +71,11 @@ export class Inspector {
   clear() {
     this.#live = new Recording();
     this.#show(this.#live);
+  }
+
+  /** How many milliseconds the subagent `id` of what is shown has worked; undefined if that is unknown. */
+  workedFor(id) {
+    return this.#recording.workedFor(id);
   }
 
   /** Stop showing a file or the past. */

@@ -4,6 +4,11 @@ import { contentText } from "./dom.js";
 
 const TOOL_OUTPUT = "langgraph:tool_output";
 const MEDIA = "langgraph:media";
+const SUMMARY = "langgraph:summary";
+// As long is the line that stands for what an agent of a team does.
+const MAX_LINE = 200;
+// Subagents may be each other's parents, as far as a server is concerned.
+const MAX_DEPTH = 8;
 
 /** List the items of `thread`. A subagent's item stands in the tool call that runs it, or else among the messages. */
 export function listItems(thread) {
@@ -75,6 +80,8 @@ class Outline {
     } else if (message.role === "activity" && message.activityType === MEDIA) {
       const parts = message.content?.parts;
       if (Array.isArray(parts) && parts.length > 0) items.push({ key, kind: "media", message });
+    } else if (message.role === "activity" && message.activityType === SUMMARY) {
+      items.push({ key, kind: "summary", message });
     } else if (message.role === "activity") {
       const output = this.#outputs.get(message.content?.toolCallId);
       const isShown = output === message && this.#calls.has(message.content.toolCallId);
@@ -93,11 +100,15 @@ class Outline {
   /** Return the agent's own items, which contain all others. */
   end() {
     for (const items of [...this.#items.values(), ...this.#run.values()]) {
-      const holds = (item) => item !== undefined && (item.kind === "subagent" || item.subagents?.length > 0);
-      items.forEach((item, at) => (item.beside = holds(item) && (holds(items[at - 1]) || holds(items[at + 1]))));
-    }
-    for (const items of this.#items.values()) {
-      for (const item of items) if (item.kind === "tool") item.state ??= this.#stateOf(item);
+      const tools = new Set(items.filter(({ subagents }) => subagents?.length > 0).map(toolOf));
+      const isMember = (item) => item?.kind === "subagent" || tools.has(toolOf(item));
+      items.forEach((item, at) => {
+        item.team = isMember(item) && (isMember(items[at - 1]) || isMember(items[at + 1]));
+        if (item.team) item.line = problemOf(item) || lineOf(item.subagents ?? item.items) || taskOf(item);
+        if (item.kind !== "tool") return;
+        item.state ??= this.#stateOf(item);
+        item.repeats = item.subagents.some((one) => isAnswer(item.result, one));
+      });
     }
     const own = this.#items.get(undefined);
     const texts = own.filter(({ kind }) => kind === "text");
@@ -132,6 +143,54 @@ class Outline {
     const isAsked = thread.pendingCalls?.some(({ id }) => id === call.id);
     const isInside = subagents.some(({ subagent }) => subagent.status === "waiting");
     return isAsked || isInside || thread.interrupts.some(asks) ? "waiting" : "unanswered";
+  }
+}
+
+/** The name of the tool that an item calls. Calls of one that runs subagents are a team, as subagents in a row are. */
+function toolOf(item) {
+  return item?.call?.function.name;
+}
+
+/** Why a member of a team has failed; "" if it has not. */
+function problemOf({ result, subagent }) {
+  if (subagent) return subagent.problem ?? "";
+  return result && failed(result) ? shortened(contentText(result.content) || result.error) : "";
+}
+
+/** What is known of a member of a team without words of its own: its result, or what it was asked to do. */
+function taskOf({ call, result, subagent }) {
+  return shortened(subagent ? (subagent.description ?? "") : contentText(result?.content) || call.function.arguments);
+}
+
+function shortened(text) {
+  return String(text).replaceAll(/\s+/g, " ").trim().slice(0, MAX_LINE);
+}
+
+/** Whether `result`, that of a call, says the same as the subagent that the call has run. */
+function isAnswer(result, { items }) {
+  const text = contentText(result?.content).trim();
+  const last = items.findLast(({ kind }) => kind === "text");
+  return text !== "" && contentText(last?.message.content).trim() === text;
+}
+
+/** Return in one line what `items` come to: the last words while they are written, else the first of the last text. */
+function lineOf(items, depth = 0) {
+  if (depth > MAX_DEPTH) return "";
+  const last = items.findLast(({ kind }) => ["text", "reasoning", "tool", "subagent"].includes(kind));
+  switch (last?.kind) {
+    case "text": {
+      const text = contentText(last.message.content);
+      const part = last.streaming ? text.slice(-MAX_LINE) : text.slice(0, 2 * MAX_LINE);
+      return shortened(part.replaceAll(/[*#`]+/g, ""));
+    }
+    case "reasoning":
+      return last.streaming ? "Thinking…" : "";
+    case "tool":
+      return shortened(`${last.call.function.name} ${last.call.function.arguments}`);
+    case "subagent":
+      return lineOf(last.items, depth + 1);
+    default:
+      return "";
   }
 }
 

@@ -2,12 +2,14 @@
 
 import { copyButton } from "./controls.js";
 import { make } from "./dom.js";
+import { loadMath, mathElement } from "./math.js";
 
 const MAX_TEXTS = 64;
 const MAX_CHARACTERS = 250_000;
 const TAGS = new Set("p br hr em strong s code pre blockquote ul ol li table thead tbody tr th td span".split(" "));
 const CLASS = /^(hl-[a-z0-9]+|left|right|center)$/;
 const LINK = /^(https?:|mailto:)/i;
+const MATH = "span.math";
 
 /** Asks the server at `url` for HTML: texts that wait go together, in one request at a time. */
 export class Markdown {
@@ -52,7 +54,9 @@ export class Markdown {
     const headers = { "Content-Type": "application/json" };
     const response = await fetch(this.#url, { method: "POST", headers, body: JSON.stringify({ texts }) });
     if (!response.ok) throw new Error(`HTTP ${response.status}`);
-    return (await response.json()).html;
+    const { html } = await response.json();
+    if (html.some((one) => one.includes('class="math"'))) await loadMath().catch(() => {});
+    return html;
   }
 }
 
@@ -73,6 +77,7 @@ function copyInto(target, source) {
 function copyElement(target, node) {
   const tag = node.localName;
   if (tag === "script" || tag === "style") return;
+  if (node.matches(MATH)) return void target.append(mathElement(node.textContent));
   const element = known(node, tag);
   copyInto(element ?? target, node);
   if (element === undefined || (tag === "a" && element.textContent === "")) return;

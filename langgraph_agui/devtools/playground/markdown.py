@@ -1,5 +1,5 @@
 """Markdown of agents as HTML that the page may show: without HTML of the agent's own, styles, and
-images, which load from elsewhere.
+images, which load from elsewhere. Mathematics stays TeX, which the page renders.
 """
 
 import re
@@ -31,6 +31,8 @@ def _renderer() -> Callable[[str], str]:
         from markdown_it.renderer import RendererHTML
         from markdown_it.token import Token
         from markdown_it.utils import EnvType, OptionsDict
+
+        from langgraph_agui.devtools.playground.mathematics import add_mathematics
     except ModuleNotFoundError:
         return _paragraphs
 
@@ -50,6 +52,7 @@ def _renderer() -> Callable[[str], str]:
     markdown = MarkdownIt("commonmark", {"html": False, "breaks": True, "highlight": _highlight})
     markdown.enable(["table", "strikethrough"])
     markdown.add_render_rule("image", link)
+    add_mathematics(markdown)
     markdown.validateLink = lambda url: _LINK.match(url) is not None  # type: ignore[method-assign]
 
     def render(text: str) -> str:

@@ -1,6 +1,6 @@
 // Pictures, sounds and files in the content of messages and in the results of tools.
 
-import { make, plain, pretty } from "./dom.js";
+import { isLong, make, plain, pretty } from "./dom.js";
 
 const SHOWN = /^data:(image|audio|video)\/[\w.+-]+;base64,[A-Za-z0-9+/=\s]*$/;
 const BASE64 = /^[A-Za-z0-9+/=\s]+$/;
@@ -112,6 +112,6 @@ function partsOf(content) {
 /** Show text as it is; a long one scrolls, also by keyboard. */
 export function textBox(text) {
   const box = make("pre", {}, text);
-  if (text.length > 400 || text.split("\n").length > 12) box.tabIndex = 0;
+  if (isLong(text)) box.tabIndex = 0;
   return box;
 }

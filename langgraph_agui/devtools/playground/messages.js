@@ -6,6 +6,7 @@ import { GrowingMarkdown } from "./markdown.js";
 import { citationElements, madeElement, mediaElement, splitContent } from "./media.js";
 import { same } from "./schema.js";
 
+const SUMMED_UP = "The agent has summed up earlier messages. Its model reads the summary in their place.";
 const SEALED = "Only an encrypted form of this reasoning is here. It goes back to the model with the next message.";
 
 /** A message: Markdown if an assistant wrote it, else text as it is, with its attachments and buttons. */
@@ -101,6 +102,12 @@ export function mediaItem() {
     facts: ({ message }) => [message.content],
     update: ({ message }) => media.replaceChildren(...message.content.parts.map(madeElement)),
   };
+}
+
+/** The sign that the agent has summed up what came before. */
+export function summaryItem() {
+  const element = make("p", { className: "item summed-up" }, SUMMED_UP);
+  return { element, facts: () => [], update: () => {} };
 }
 
 /** Reasoning: open while it streams, folded afterwards unless the person has opened or folded it. */

@@ -34,6 +34,8 @@ export class Recording {
   runs = [];
   /** Subagent run id -> name. */
   names = new Map();
+  /** Subagent run id -> the times in which it worked: {run, start, end} each, as the `at` of its events. */
+  #worked = new Map();
   #owners = new Map();
   /** Type and subagent run of chunks -> the item of the last one. */
   #chunked = new Map();
@@ -50,6 +52,7 @@ export class Recording {
   add(event, at) {
     const run = this.runs.at(-1);
     if (event.type === "SUBAGENT_STARTED") this.names.set(event.subagentRunId, event.name ?? "subagent");
+    this.#time(run, event, at);
     const item = this.#itemOf(event);
     const owner = event.subagentRunId ?? this.#owners.get(item);
     if (owner && item) this.#owners.set(item, owner);
@@ -66,6 +69,21 @@ export class Recording {
 
   nameOf(id) {
     return this.names.get(id) ?? "subagent";
+  }
+
+  /** How many milliseconds the subagent `id` has worked until now; undefined if that is unknown. */
+  workedFor(id) {
+    const spans = this.#worked.get(id);
+    const endOf = ({ run, end }) => end ?? run.ended ?? performance.now() - run.start;
+    return spans?.reduce((sum, span) => sum + endOf(span) - span.start, 0);
+  }
+
+  #time(run, { type, subagentRunId: id }, at) {
+    // What a thread is shown with has no times of its own.
+    if (at === undefined || run.url?.endsWith("/connect")) return;
+    const spans = this.#worked.get(id) ?? [];
+    if (type === "SUBAGENT_STARTED") this.#worked.set(id, [...spans, { run, start: at, end: undefined }]);
+    if (["SUBAGENT_FINISHED", "SUBAGENT_ERROR"].includes(type) && spans.length > 0) spans.at(-1).end = at;
   }
 
   /** A chunk without an id continues the item of the chunk before. */
@@ -204,6 +222,12 @@ export function duration(ms) {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(2)} s`;
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+}
+
+/** Milliseconds in seconds, for times that are watched; "" for what was over at once. */
+export function seconds(ms) {
+  if (ms < 50) return "";
+  return ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : duration(ms);
 }
 
 /** Bytes for people. */

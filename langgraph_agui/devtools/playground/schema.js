@@ -56,6 +56,7 @@ const FORMATS = {
   email: ["an e-mail address", (text) => /^\S+@\S+$/.test(text)],
   uri: ["a URL", (text) => URL.canParse(text)],
   date: ["a date such as 2026-01-31", (text) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text))],
+  time: ["a time such as 12:00:00", (text) => /^\d\d:\d\d(:\d\d)?/.test(text)],
   "date-time": ["a time such as 2026-01-31T12:00:00Z", (text) => /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/.test(text)],
 };
 

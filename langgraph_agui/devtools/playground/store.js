@@ -5,6 +5,7 @@ import { contentText } from "./dom.js";
 
 const THREADS = "langgraph-agui:threads";
 const TOOLS = "langgraph-agui:tools";
+const WIDTH = "langgraph-agui:details";
 const HEADERS = "langgraph-agui:headers";
 const MAX_THREADS = 200;
 const MAX_NAME = 60;
@@ -20,12 +21,17 @@ export function storedThread(id) {
   return storedThreads().find((one) => one.id === id);
 }
 
+/** Whether the agent keeps the messages and the state of `thread`. */
+export function isKept({ capabilities }) {
+  return capabilities?.state?.persistentState === true;
+}
+
 /** Store `thread` of the agent called `agent`. Messages and state are stored where the agent keeps none. */
 export function storeThread(thread, agent) {
   const name = nameOf(thread) || storedThread(thread.id)?.name;
   if (!name) return;
   const { messages, state } = thread;
-  const own = thread.capabilities?.state?.persistentState === true ? {} : { messages, state };
+  const own = isKept(thread) ? {} : { messages, state };
   const entry = {
     id: thread.id,
     agent,
@@ -57,6 +63,15 @@ export function storedTools() {
 
 export function storeTools(tools) {
   write(TOOLS, tools);
+}
+
+/** Return how wide the person has made the details, in pixels; 0 if they never have. */
+export function storedWidth() {
+  return Number(read(WIDTH)) || 0;
+}
+
+export function storeWidth(width) {
+  write(WIDTH, width);
 }
 
 /** Return the headers for requests to the agent, as this tab has them: [name, value] each. */

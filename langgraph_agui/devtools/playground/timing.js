@@ -1,4 +1,4 @@
-// Steps, timing and tokens: of the current run, and of each earlier run of the thread.
+// Where the time of a run went: steps, model calls and tools as a waterfall, and tokens.
 
 import { make } from "./dom.js";
 import { duration, itemOf } from "./recording.js";
@@ -13,50 +13,63 @@ const COUNTS = [
   ["totalTokens", "total"],
 ];
 const STARTS = { TEXT_MESSAGE_START: "text", REASONING_MESSAGE_START: "reasoning", TOOL_CALL_START: "tool call" };
-const ENDS = ["TEXT_MESSAGE_END", "REASONING_MESSAGE_END", "TOOL_CALL_END"];
+const ENDS = { TEXT_MESSAGE_END: "text", REASONING_MESSAGE_END: "reasoning", TOOL_CALL_END: "tool call" };
 const CONTENTS = { TEXT_MESSAGE_CONTENT: "text", REASONING_MESSAGE_CONTENT: "reasoning" };
+const KINDS = ["reasoning", "text", "tool call", "tool"];
+// How often a run that goes on is drawn.
+const LIVE_MILLISECONDS = 200;
 
 /**
  * What the entries of a run show of its times, in milliseconds since its start.
  *
- * Returns {end, first, reasoning, text, steps, usage}. `steps` are {name, owner, start, end, calls, usage}, the first
- * one without a name for calls outside of steps; `calls` are {id, start, end, spans}, one for each model call whose
- * output was sent; `spans` are {kind, label, start, end}. An `end` is undefined while its end has not come. The `usage`
- * of a step has an entry for each of its model calls, also for those whose output is hidden.
+ * Returns {end, first, reasoning, text, steps, usage}. `steps` are {name, owner, start, end, status, calls, tools,
+ * usage, entry}, the first one without a name for what is outside of steps; `calls` are {start, end, spans, entry}, one
+ * for each model call whose output was sent; `spans` are {kind, label, start, end}; `tools` are {name, start, end,
+ * entry}. An `end` is undefined while its end has not come; an `entry` is the event to show. The `usage` of a step has
+ * an entry for each of its model calls, also for those whose output is hidden.
  */
 export function timingOf({ entries, ended }) {
   const timing = { end: ended, first: entries[0]?.at, reasoning: undefined, text: undefined, steps: [], usage: [] };
-  const outside = stepOf("", undefined, 0);
+  const outside = stepOf("", undefined, 0, entries[0]);
   const calls = new Map();
   const spans = new Map();
   const waiting = new Map();
-  for (const { at, event, owner } of expanded(entries)) {
+  const asked = new Map();
+  const openOf = (owner) => timing.steps.filter((step) => step.end === undefined && step.owner === owner);
+  for (const entry of expanded(entries)) {
+    const { at, event, owner } = entry;
     const kind = STARTS[event.type];
     if (CONTENTS[event.type]) timing[CONTENTS[event.type]] ??= at;
-    if (event.type === "STEP_STARTED") timing.steps.push(stepOf(event.stepName, owner, at));
-    const open = timing.steps.filter((step) => step.end === undefined && step.owner === owner);
-    if (event.type === "STEP_FINISHED") {
-      const step = open.find(({ name }) => name === event.stepName);
-      if (step) Object.assign(step, { end: at, usage: event.metadata?.usage ?? [] });
-    }
-    if (kind) {
-      const step = open.at(-1) ?? outside;
+    else if (event.type === "STEP_STARTED") timing.steps.push(stepOf(event.stepName, owner, at, entry));
+    else if (event.type === "STEP_FINISHED") {
+      const step = openOf(owner).find(({ name }) => name === event.stepName);
+      if (step) Object.assign(step, { end: at, status: "done", usage: event.metadata?.usage ?? [] });
+    } else if (kind) {
       const id = callId(event, kind, waiting, owner);
       if (!calls.has(id)) {
-        calls.set(id, { id, start: at, end: undefined, spans: [] });
-        step.calls.push(calls.get(id));
+        calls.set(id, { start: at, end: undefined, spans: [], entry });
+        (openOf(owner).at(-1) ?? outside).calls.push(calls.get(id));
       }
       const span = { kind, label: event.toolCallName ?? "", start: at, end: undefined };
       calls.get(id).spans.push(span);
       spans.set(`${kind} ${itemOf(event)}`, { span, call: calls.get(id) });
-    }
-    if (ENDS.includes(event.type)) {
-      const held = spans.get(`${STARTS[event.type.replace("_END", "_START")]} ${itemOf(event)}`);
+    } else if (ENDS[event.type]) {
+      const held = spans.get(`${ENDS[event.type]} ${itemOf(event)}`);
       if (held) held.span.end = held.call.end = at;
-    }
-    if (event.type === "RUN_FINISHED" || event.type === "RUN_ERROR") timing.usage = event.usage ?? [];
+      const name = held?.span.label;
+      if (event.type === "TOOL_CALL_END" && name) asked.set(event.toolCallId, { name, since: at, owner });
+    } else if (event.type === "TOOL_CALL_RESULT" && asked.has(event.toolCallId)) {
+      const { name, since, owner: caller } = asked.get(event.toolCallId);
+      asked.delete(event.toolCallId);
+      const open = openOf(caller);
+      const step = open.find((one) => one.calls.length + one.tools.length === 0) ?? open.at(-1) ?? outside;
+      step.tools.push({ name, start: Math.max(since, step.start), end: at, entry });
+    } else if (event.type === "RUN_FINISHED" || event.type === "RUN_ERROR") timing.usage = event.usage ?? [];
   }
-  if (outside.calls.length > 0) timing.steps.unshift(outside);
+  const last = entries.at(-1)?.event;
+  const left = last?.outcome?.type === "interrupt" ? "waiting" : "stopped";
+  if (ended !== undefined) for (const step of timing.steps) if (step.status === "running") step.status = left;
+  if (outside.calls.length + outside.tools.length > 0) timing.steps.unshift(outside);
   return timing;
 }
 
@@ -77,8 +90,8 @@ function expanded(entries) {
   return all;
 }
 
-function stepOf(name, owner, start) {
-  return { name, owner, start, end: undefined, calls: [], usage: [] };
+function stepOf(name, owner, start, entry) {
+  return { name, owner, start, end: undefined, status: "running", calls: [], tools: [], usage: [], entry };
 }
 
 /** The id of the message of a model call. Reasoning comes before the message that it belongs to. */
@@ -120,43 +133,68 @@ function streamed(timing) {
 
 /** The timing tab of the inspector. */
 export class TimingView {
-  #steps = make("ol", { id: "steps" });
-  #usage = make("div", { id: "usage" });
   #runs = make("div", { className: "insp-runs" });
-  #key = "";
+  #usage = make("div", { id: "usage" });
+  #reveal;
+  /** What is drawn: run -> {key, timing, box}. */
+  #drawn = new Map();
+  #last = -Infinity;
 
-  constructor(container) {
-    const part = (title, ...inside) => make("section", { className: "insp-part" }, make("h3", {}, title), ...inside);
-    container.append(part("Steps", this.#steps), part("Tokens of the thread", this.#usage), part("Runs", this.#runs));
-  }
-
-  /** Show the steps of the current run. */
-  drawSteps(thread) {
-    const key = JSON.stringify(thread.steps);
-    if (this.#steps.dataset.key === key) return;
-    this.#steps.dataset.key = key;
-    const items = thread.steps.map((step) => {
-      const owner = step.owner && make("span", { className: "owner", textContent: thread.nameOf(step.owner) });
-      const word = step.status === "done" ? "finished" : step.status;
-      const item = make("li", {}, step.name, " ", owner, make("span", { className: "unseen" }, ` (${word})`));
-      item.dataset.status = step.status;
-      return item;
-    });
-    this.#steps.replaceChildren(...items);
+  /** `reveal(entry)` shows an event. */
+  constructor(container, reveal) {
+    this.#reveal = reveal;
+    const legend = make("p", { className: "insp-legend" }, ...KINDS.map((kind) => {
+      const key = make("span", {}, kind);
+      key.dataset.kind = kind;
+      return key;
+    }));
+    const title = make("h3", {}, "Tokens of the thread");
+    container.append(this.#runs, legend, make("section", { className: "insp-part" }, title, this.#usage));
   }
 
   /** Show the runs of a recording, the newest first. */
   draw(recording) {
-    const key = recording.runs.map((run) => `${run.entries.length} ${run.ended}`).join();
-    if (this.#key === key && this.#runs.recording === recording) return;
-    this.#key = key;
-    this.#runs.recording = recording;
-    const timings = recording.runs.map((run) => timingOf(run));
-    this.#usage.replaceChildren(...addUsage(timings.map(({ usage }) => usage)).map(usageBox));
-    const open = new Map([...this.#runs.children].map((one) => [one.dataset.run, one.open]));
-    const boxes = recording.runs.map((run, index) => runBox(run, timings[index], recording));
-    for (const box of boxes) box.open = open.get(box.dataset.run) ?? box === boxes.at(-1);
-    this.#runs.replaceChildren(...boxes.toReversed());
+    const { runs } = recording;
+    const live = runs.at(-1)?.ended === undefined;
+    const now = performance.now();
+    const isKnown = runs.length > 0 && runs.every((run) => this.#drawn.has(run));
+    if (live && isKnown && now - this.#last < LIVE_MILLISECONDS) return;
+    this.#last = now;
+    const before = this.#drawn;
+    this.#drawn = new Map(runs.map((run) => [run, this.#draw(run, recording, before.get(run))]));
+    const boxes = [...this.#drawn.values()].map(({ box }) => box);
+    const shown = this.#runs.children;
+    if (shown.length !== boxes.length || boxes.some((box, at) => shown[boxes.length - 1 - at] !== box)) {
+      for (const box of boxes) if (!box.touched) box.open = box === boxes.at(-1);
+      this.#runs.replaceChildren(...boxes.toReversed());
+    }
+    const usage = addUsage([...this.#drawn.values()].map(({ timing }) => timing.usage));
+    const key = JSON.stringify(usage);
+    if (this.#usage.dataset.key === key) return;
+    this.#usage.dataset.key = key;
+    this.#usage.replaceChildren(...usage.map(usageBox));
+  }
+
+  #draw(run, recording, held) {
+    const key = run.ended === undefined ? performance.now() : `${run.entries.length} ${run.ended}`;
+    if (held?.key === key) return held;
+    const timing = timingOf(run);
+    const box = held?.box ?? runBox(run);
+    const [{ lastElementChild: size }, body] = box.children;
+    size.textContent = duration(timing.end);
+    body.replaceChildren(...this.#inside(run, timing, recording));
+    return { key, timing, box };
+  }
+
+  #inside(run, timing, recording) {
+    if (timing.first === undefined) {
+      const words = run.entries.length > 0 ? "The file has no times." : "No event yet.";
+      return [make("p", { className: "insp-note" }, words)];
+    }
+    const now = timing.end ?? performance.now() - run.start;
+    const scale = { now, length: Math.max(now, run.entries.at(-1).at, 1), reveal: this.#reveal, recording };
+    const steps = make("ol", { className: "insp-steps" }, ...timing.steps.map((step) => stepItem(step, scale)));
+    return [steps, facts(timesOf(timing)), ...timing.usage.map(usageBox)];
   }
 }
 
@@ -164,7 +202,7 @@ function usageBox(entry) {
   const known = COUNTS.filter(([field]) => entry[field] !== undefined);
   const counts = known.map(([field, label]) => [label, String(entry[field])]);
   const model = [entry.provider, entry.model].filter(Boolean).join(" / ") || "model";
-  return make("div", { className: "insp-usage" }, make("h4", {}, model), facts(counts));
+  return make("div", { className: "insp-usage" }, make("p", { className: "insp-model" }, model), facts(counts));
 }
 
 function facts(pairs) {
@@ -172,21 +210,15 @@ function facts(pairs) {
   return make("dl", { className: "insp-facts" }, ...cells);
 }
 
-function runBox(run, timing, recording) {
-  const head = make("summary", {}, `Run ${run.number}`, make("span", { className: "insp-size" }, duration(timing.end)));
-  const box = make("details", { className: "insp-run" }, head);
-  box.dataset.run = String(run.number);
-  if (timing.first === undefined) {
-    const words = run.entries.length > 0 ? "The file has no times." : "No event yet.";
-    box.append(make("p", { className: "insp-note" }, words));
-  } else box.append(...timesOf(run, timing, recording));
-  box.append(...timing.usage.map(usageBox));
+function runBox(run) {
+  const head = make("summary", {}, `Run ${run.number}`, make("span", { className: "insp-size" }));
+  const box = make("details", { className: "insp-run" }, head, make("div"));
+  head.addEventListener("click", () => (box.touched = true));
   return box;
 }
 
-function timesOf(run, timing, recording) {
+function timesOf(timing) {
   const pairs = [
-    ["duration", timing.end],
     ["first event", timing.first],
     ["first reasoning", timing.reasoning],
     ["first text", timing.text],
@@ -194,47 +226,56 @@ function timesOf(run, timing, recording) {
   const output = timing.usage.reduce((sum, { outputTokens = 0 }) => sum + outputTokens, 0);
   const seconds = streamed(timing) / 1000;
   if (output > 0 && seconds > 0) pairs.push(["output tokens per second of streaming", (output / seconds).toFixed(1)]);
-  const length = Math.max(timing.end ?? 0, run.entries.at(-1).at, 1);
-  const items = timing.steps.map((step) => stepItem(step, length, recording));
-  return [facts(pairs), make("ol", { className: "insp-steps" }, ...items)];
+  return pairs;
 }
 
-function stepItem(step, length, recording) {
-  const calls = step.calls.map((call, index) => {
-    const parts = call.spans.map((span) => `${span.kind}${span.label && ` ${span.label}`} ${lasted(span)}`);
-    const used = step.usage.length === step.calls.length ? tokenText([step.usage[index]]) : "";
-    const text = `model call ${index + 1}: ${lasted(call)}${used} (${parts.join(", ")})`;
-    return make("li", {}, timeLine(text, call, length, call.spans));
-  });
-  const list = calls.length > 0 && make("ol", {}, ...calls);
+function stepItem(step, scale) {
+  const parts = [
+    ...step.calls.map((call, index) => callItem(call, index, step, scale)),
+    ...step.tools.map((tool) => make("li", {}, lineOf(tool.name, { ...tool, kind: "tool" }, scale))),
+  ];
+  const list = parts.length > 0 ? make("ol", {}, ...parts) : null;
   if (!step.name) return make("li", {}, list);
-  const owner = step.owner && make("span", { className: "owner", textContent: recording.nameOf(step.owner) });
-  const text = `${step.name}: ${lasted(step)}, from ${duration(step.start)}${tokenText(step.usage)}`;
-  return make("li", {}, timeLine(text, step, length, [], owner), list || null);
+  const owner = step.owner && make("span", { className: "owner" }, scale.recording.nameOf(step.owner));
+  // The calls have their tokens themselves.
+  const tokens = step.calls.length === 0 ? tokensOf(step.usage) : "";
+  const item = make("li", {}, lineOf(step.name, step, scale, [], tokens, owner), list);
+  item.dataset.status = step.status;
+  return item;
 }
 
-/** The tokens of model calls in words, such as ", 12 tokens in, 34 out"; "" if none are known. */
-function tokenText(entries) {
+function callItem(call, index, step, scale) {
+  const tokens = step.usage.length === step.calls.length ? tokensOf([step.usage[index]]) : "";
+  return make("li", {}, lineOf(`model call ${index + 1}`, call, scale, call.spans, tokens));
+}
+
+/** The tokens of model calls in words, such as "12 in, 34 out"; "" if none are known. */
+function tokensOf(entries) {
   const sum = (field) => entries.reduce((total, entry) => total + (entry[field] ?? 0), 0);
-  return entries.length > 0 ? `, ${sum("inputTokens")} tokens in, ${sum("outputTokens")} out` : "";
+  return entries.length > 0 ? `${sum("inputTokens")} in, ${sum("outputTokens")} out` : "";
 }
 
-function lasted({ start, end }) {
-  return end === undefined ? "not ended" : duration(end - start);
-}
-
-/** A line of text with a bar below it, which lies where the time was in the run. */
-function timeLine(text, span, length, parts = [], owner = undefined) {
-  const bar = make("div", { className: "insp-bar" });
+/** A line of the waterfall: a name, a bar that lies where the time was in the run, and how long it took. */
+function lineOf(name, span, { now, length, reveal }, parts = [], tokens = "", owner = undefined) {
+  const bar = make("span", { className: "insp-bar" });
   bar.setAttribute("aria-hidden", "true");
-  const inner = [span, ...parts].map(({ kind = "whole", start, end = length }) => {
+  const pieces = [span, ...parts].map(({ kind = "whole", start, end = now }) => {
     const piece = make("span");
     piece.dataset.kind = kind;
     piece.style.left = `${(100 * start) / length}%`;
     piece.style.width = `${Math.max(0.5, (100 * (end - start)) / length)}%`;
     return piece;
   });
-  bar.append(...inner);
-  const line = make("p", {}, text, ...(owner ? [" ", owner] : []));
-  return make("div", { className: "insp-line" }, line, bar);
+  bar.append(...pieces);
+  const state = span.end === undefined && span.status && make("span", { className: "insp-state" }, span.status);
+  const label = make("span", { className: "insp-label" }, make("span", {}, name), owner || null, state || null);
+  const took = make("span", { className: "insp-took" }, duration((span.end ?? now) - span.start));
+  const line = make("button", { type: "button", className: "insp-line" }, label, bar, took);
+  if (tokens) line.append(make("span", { className: "insp-tokens" }, `${tokens} tokens`));
+  const words = ({ kind, label: of, start, end = now }) => [kind, of, duration(end - start)].filter(Boolean).join(" ");
+  const inside = parts.map(words);
+  line.title = [`${name}, from ${duration(span.start)}`, ...inside].join("\n");
+  line.append(make("span", { className: "unseen" }, inside.join(", ")));
+  line.addEventListener("click", () => reveal(span.entry));
+  return line;
 }

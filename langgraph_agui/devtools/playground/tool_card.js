@@ -2,6 +2,7 @@
 
 import { make, plain, pretty, setText } from "./dom.js";
 import { resultElements, textBox } from "./media.js";
+import { seconds } from "./recording.js";
 import { same } from "./schema.js";
 
 const LABELS = {
@@ -37,9 +38,37 @@ function callPart(title, className) {
   };
 }
 
+/**
+ * What the head of a call or of a subagent tells of it: {line, elapsed, facts(item), update(item)}. In a team, where
+ * agents stand in a row, the head is all that is shown of each until the person opens it.
+ */
+function teamHead(element, summary, elapsedOf) {
+  const line = make("span", { className: "line" });
+  const elapsed = make("span", { className: "elapsed" });
+  let touched = false;
+  let wasTeam;
+  summary.addEventListener("click", () => (touched = true));
+  const timesOf = (item) => (item.subagents ?? [item]).map(({ subagent }) => elapsedOf(subagent.id) ?? 0);
+  const textOf = (item) => seconds(Math.max(0, ...timesOf(item)));
+  return {
+    line,
+    elapsed,
+    facts: (item) => [item.team, item.line, textOf(item)],
+    update(item) {
+      const isTeam = item.team === true;
+      if (isTeam !== wasTeam && !touched) element.open = !isTeam;
+      wasTeam = isTeam;
+      element.classList.toggle("team", isTeam);
+      setText(line, item.line ?? "");
+      setText(elapsed, textOf(item));
+    },
+  };
+}
+
 /** A tool call: its arguments, its output as it comes, the subagents that it runs, and its result. */
-export function toolItem({ list }) {
+export function toolItem({ list, actions }) {
   const name = make("code", { className: "name" });
+  const agents = make("strong", { className: "agents" });
   const runner = make("span", { className: "runner", hidden: true }, "run by the provider");
   const state = make("span", { className: "pill" });
   const outputState = make("span", { className: "pill" });
@@ -51,20 +80,28 @@ export function toolItem({ list }) {
   const label = make("summary", {}, "What the model reads");
   const folded = make("details", { className: "model-reads" }, label, read.element);
   const parts = [args.element, output.element, inner, reason.element, result.element, folded];
-  const head = make("summary", {}, name, runner, state);
-  const element = make("details", { className: "item tool", open: true }, head, ...parts);
+  const summary = make("summary");
+  const element = make("details", { className: "item tool", open: true }, summary, ...parts);
+  const head = teamHead(element, summary, actions.elapsed);
+  summary.append(name, agents, runner, head.line, head.elapsed, state);
   let shown = {};
   return {
     element,
-    facts: ({ call, state: status, result: answer, output: live, reason: why }) => [
-      call.function.name, call.function.arguments, status, why,
-      answer?.content, answer?.error, live?.output, live?.status,
-    ],
+    facts: (item) => {
+      const { call, state: status, result: answer, output: live, reason: why, repeats, subagents } = item;
+      return [
+        call.function.name, call.function.arguments, status, why, repeats,
+        answer?.content, answer?.error, live?.output, live?.status,
+        namesOf(subagents), ...head.facts(item),
+      ];
+    },
     update(item) {
       const { name: called, arguments: text } = item.call.function;
       setText(name, called);
+      setText(agents, namesOf(item.subagents));
       runner.hidden = item.call.metadata?.runBy !== "provider";
       setState(element, state, item.state);
+      head.update(item);
       const written = item.state === "writing" ? text : pretty(text);
       if (shown.args !== written) args.set(...(written === "" ? [] : [textBox(written)]));
       if (item.output) output.set(textBox(outputText(item.output.output)));
@@ -73,7 +110,9 @@ export function toolItem({ list }) {
       const rejected = item.state === "rejected";
       reason.set(...(rejected && item.reason ? [textBox(item.reason)] : []));
       const { content, error } = item.result ?? {};
-      const answer = item.result && (hasContent(content) ? content : error || "(empty)");
+      // What a subagent has said stands above already.
+      const words = hasContent(content) ? content : error || "(empty)";
+      const answer = item.result && !item.repeats ? words : undefined;
       if (!same(shown.answer, answer) || shown.rejected !== rejected) {
         const elements = answer === undefined ? [] : resultElements(answer);
         result.set(...(rejected ? [] : elements));
@@ -84,6 +123,10 @@ export function toolItem({ list }) {
     },
     inside: (item) => inside.draw(item.subagents),
   };
+}
+
+function namesOf(subagents) {
+  return subagents.map(({ subagent }) => subagent.name).join(", ");
 }
 
 function hasContent(content) {
@@ -99,24 +142,31 @@ function outputText(parts) {
 }
 
 /** A subagent with its own items. */
-export function subagentItem({ list }) {
+export function subagentItem({ list, actions }) {
   const name = make("strong", { className: "name" });
   const task = make("span", { className: "task" });
   const state = make("span", { className: "pill" });
   const inner = make("div", { className: "items" });
   const inside = list(inner);
   const problem = make("p", { className: "problem" });
-  const summary = make("summary", {}, name, task, state);
+  const summary = make("summary");
   const element = make("details", { className: "item subagent", open: true }, summary, inner, problem);
+  const head = teamHead(element, summary, actions.elapsed);
+  summary.append(name, task, head.line, head.elapsed, state);
   return {
     element,
-    facts: ({ subagent }) => [subagent.id, subagent.name, subagent.description, subagent.status, subagent.problem],
-    update({ subagent }) {
+    facts: (item) => {
+      const { id, name: called, description, status, problem: what } = item.subagent;
+      return [id, called, description, status, what, ...head.facts(item)];
+    },
+    update(item) {
+      const { subagent } = item;
       setText(name, subagent.name);
       setText(task, subagent.description ?? "");
       task.title = subagent.description ?? "";
       name.title = subagent.id;
       setState(element, state, subagent.status);
+      head.update(item);
       setText(problem, subagent.problem ?? "");
       problem.hidden = subagent.problem === undefined;
     },

@@ -4,7 +4,7 @@
 
 import { activityItem, subagentItem, toolItem } from "./tool_card.js";
 import { listItems } from "./items.js";
-import { mediaItem, noticeItem, reasoningItem, textItem } from "./messages.js";
+import { mediaItem, noticeItem, reasoningItem, summaryItem, textItem } from "./messages.js";
 import { same } from "./schema.js";
 
 const CREATE = {
@@ -14,6 +14,7 @@ const CREATE = {
   subagent: subagentItem,
   activity: activityItem,
   media: mediaItem,
+  summary: summaryItem,
   notice: noticeItem,
 };
 
@@ -24,7 +25,10 @@ export class Transcript {
   /** What waits for the next frame. */
   #changes = [];
 
-  /** `actions`: {edit(messageId, text), regenerate(messageId), retry(), render(texts) -> promise of HTML}. */
+  /**
+   * `actions`: {edit(messageId, text), regenerate(messageId), retry(), render(texts) -> promise of HTML,
+   * elapsed(subagentId) -> milliseconds or undefined}.
+   */
   constructor(container, actions) {
     this.#container = container;
     const page = {
@@ -93,7 +97,6 @@ class List {
       if (!shown.drawn || facts.some((fact, at) => !same(fact, shown.drawn[at]))) shown.update(item);
       shown.drawn = facts;
       shown.inside?.(item);
-      shown.element.classList.toggle("beside", item.beside === true);
       const place = previous ? previous.nextSibling : this.#box.querySelector(":scope > .item");
       if (place !== shown.element) this.#box.insertBefore(shown.element, place);
       previous = shown.element;

@@ -1,0 +1,3 @@
+// TeX as MathML, which browsers draw without styles or fonts of ours.
+
+export { default } from "temml";
