@@ -348,7 +348,7 @@ class Question:
     metadata: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _check_fields(self)
+        check_fields(self)
         if self.decisions is not None and self.tool is None:
             raise ValueError("A Question with decisions is about a call: expected its tool")
         for decision in self.decisions or ():
