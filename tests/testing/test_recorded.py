@@ -180,9 +180,10 @@ async def test_a_run_that_fails(reach: Any) -> None:
     assert (failed.outcome, failed.text) == ("error", "Let me ")
     assert failed.error is not None
     assert failed.error.code == "model_error"
+    assert failed.error.message.startswith("The model could not answer.")
     assert repr(failed) == (
         "RecordedRun(outcome='error', code='model_error', "
-        "message='The model could not answer.', text='Let me ')"
+        f"message={failed.error.message!r}, text='Let me ')"
     )
     assert checked(await failed.then("And now?")).text == "Now."
 
