@@ -58,8 +58,9 @@ package: .venv/.dev redis
 vendor: .venv/.dev
 	$(BIN)/python -m tests.vendored
 
-# The screenshots that the documentation shows.
+# The pictures that the README and the documentation show.
 pictures: .venv/.dev chromium
+	$(BIN)/python -m tests.docs.screenshot
 	mkdir -p docs/pictures
 	PICTURES=docs/pictures $(BIN)/python -m pytest -n 0 -m '' tests/playground/test_tour.py -k a_scene $(ARGS)
 
