@@ -1,5 +1,5 @@
 """``python -m benchmarks.value_sizes``: how long the encrypted values of one answer of each
-provider's package are, without a seal, and how long they were in version 0.2."""
+provider's package are, without a seal."""
 
 from typing import Any, Final
 
@@ -160,27 +160,6 @@ ANSWERS: Final[dict[str, AIMessage]] = {
 }
 
 
-# Characters in version 0.2, and of how many values.
-BEFORE: Final = {
-    "Anthropic, text and a call": (274, 1),
-    "Anthropic, thinking, text and a call": (1330, 1),
-    "Anthropic, thinking twice, redacted once": (3273, 3),
-    "Anthropic, a call of 5 kB": (1218, 1),
-    "Anthropic, five text blocks": (1420, 1),
-    "Anthropic, `v1`": (1312, 1),
-    "OpenAI Responses": (1790, 1),
-    "OpenAI Responses, three summary parts": (1810, 2),
-    "OpenAI Responses, `v0`": (1652, 1),
-    "Gemini": (1968, 1),
-    "Gemini, a call": (1250, 2),
-    "Bedrock Converse": (1394, 1),
-    "OpenRouter": (1127, 1),
-    "DeepSeek, Ollama, Groq, xAI": (231, 1),
-    "Mistral": (328, 1),
-    "think tags": (259, 1),
-}
-
-
 def length(message: AIMessage) -> int:
     """Return the length of the encrypted value of a message."""
     shown = langchain_messages_to_agui([message], reasoning=ReasoningOptions(think_tags=True))
@@ -188,15 +167,10 @@ def length(message: AIMessage) -> int:
     return len(value)
 
 
-def sizes_markdown() -> str:
-    """Return the table of all answers."""
-    rows = []
-    for name, message in ANSWERS.items():
-        characters, values = BEFORE[name]
-        before = f"{characters:,}" + (f", in {values} values" if values > 1 else "")
-        rows.append([name, before, f"{length(message):,}"])
-    return table(["answer", "0.2", "now"], rows)
-
-
 if __name__ == "__main__":
-    print(sizes_markdown())
+    print(
+        table(
+            ["answer", "characters"],
+            [[name, f"{length(message):,}"] for name, message in ANSWERS.items()],
+        )
+    )
