@@ -14,7 +14,12 @@ from sybil.parsers.markdown.lexers import DirectiveInHTMLCommentLexer, RawFenced
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 # Those that a reader follows from an empty folder.
-FOLLOWED = [page for page in PAGES if page.stem == "quickstart" or page.parent.name == "tutorials"]
+_FOLLOWED_GUIDES = {ROOT / "docs" / "guides" / name for name in ("reasoning.md", "state.md")}
+FOLLOWED = [
+    page
+    for page in PAGES
+    if page.stem == "quickstart" or page.parent.name == "tutorials" or page in _FOLLOWED_GUIDES
+]
 
 _INFO = re.compile(r'(?P<language>[\w-]*)(?: title="(?P<title>[^"]+)")?[^\n]*\n')
 _ELSEWHERE = re.compile(r"<!-- (?P<reason>not run: [^\n]+?|run by [\w./]+) -->\s*\Z")

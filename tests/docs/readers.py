@@ -47,21 +47,15 @@ def approvals(page: Page) -> None:
 
 
 def reasoning(page: Page) -> None:
-    numbers = []
-    for address in (PLAYGROUND, "http://127.0.0.1:8001"):
+    for address, shown in ((PLAYGROUND, 1), ("http://127.0.0.1:8001", 0)):
         page.goto(address)
-        say(page, "Think of a number")
-        expect(answer(page)).to_contain_text("Ask me which one.")
+        say(page, "Pick a number")
+        expect(answer(page)).to_contain_text("Ask me for my number.")
         expect(page.locator("#status")).to_have_text("Finished")
-        numbers.append(re.findall(r"number: (\d+)", page.locator("body").text_content() or ""))
-        say(page, "Which number is it?")
-        expect(answer(page)).to_contain_text(re.compile(r"It is \d+\."))
-        if numbers[-1]:
-            expect(answer(page)).to_contain_text(f"It is {numbers[-1][0]}.")
         expect(page.get_by_text("Thought").first).to_be_visible()
-    shown, hidden = numbers
-    assert shown
-    assert not hidden
+        expect(page.get_by_text("I pick 417 and keep it to myself.")).to_have_count(shown)
+        say(page, "Which number is it?")
+        expect(answer(page)).to_contain_text("It is 417.")
 
 
 def frontend_tools(page: Page) -> None:
