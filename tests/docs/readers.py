@@ -64,22 +64,25 @@ def frontend_tools(page: Page) -> None:
     expect(answer(page)).to_contain_text("I cannot see where you are.")
 
 
-def shared_state(page: Page) -> None:
-    state = page.locator("#state").get_by_label("JSON")
-    edit = page.locator("#state").get_by_role("button", name="Edit state")
+def state(page: Page) -> None:
+    shown = page.locator("#state")
+    edit = shown.get_by_role("button", name="Edit state")
     page.goto(f"{PLAYGROUND}/#soup")
-    expect(page.locator("#state")).to_contain_text("Tomato soup")
+    expect(shown).to_contain_text("Tomato soup")
     edit.click()
-    expect(state).to_have_value(re.compile("a handful of basil"))
-    page.locator("#state").get_by_role("button", name="Cancel").click()
-    say(page, "What do I need?")
-    expect(answer(page)).to_contain_text("For 6 people you need")
+    expect(shown.get_by_label("JSON")).to_have_value(re.compile("a handful of basil"))
+    shown.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="New thread").click()
     say(page, "A tomato soup, please.")
     expect(answer(page)).to_contain_text("Here is your recipe.")
     edit.click()
-    expect(state).to_have_value(re.compile('"servings": 4'))
-    expect(state).not_to_have_value(re.compile("basil"))
+    shown.get_by_label("What to edit").select_option("servings")
+    expect(shown.get_by_label("JSON")).to_have_value("4")
+    shown.get_by_label("JSON").fill("6")
+    shown.get_by_role("button", name="Save").click()
+    say(page, "What do I need?")
+    expect(answer(page)).to_contain_text("For 6 people you need")
+    expect(answer(page)).not_to_contain_text("basil")
 
 
 def subagents(page: Page) -> None:
