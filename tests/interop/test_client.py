@@ -1,5 +1,5 @@
-"""Our clients against every server: one set of tests. In what the servers differ for a user of the
-client is in `PECULIAR`, and in docs/guides/client.md ("Other servers")."""
+"""Our clients against every server: one set of tests. `PECULIAR` has what differs between servers;
+docs/guides/client.md ("Other servers") says what a user does about it."""
 
 from __future__ import annotations
 
