@@ -14,7 +14,9 @@ from sybil.parsers.markdown.lexers import DirectiveInHTMLCommentLexer, RawFenced
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 # Those that a reader follows from an empty folder.
-_FOLLOWED_GUIDES = {ROOT / "docs" / "guides" / name for name in ("reasoning.md", "state.md")}
+_FOLLOWED_GUIDES = {
+    ROOT / "docs" / "guides" / name for name in ("approvals.md", "reasoning.md", "state.md")
+}
 FOLLOWED = [
     page
     for page in PAGES

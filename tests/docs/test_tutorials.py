@@ -1,5 +1,5 @@
-"""The quickstart and each tutorial, followed as written by a stranger: an empty folder, nothing
-installed, a browser.
+"""The quickstart, each tutorial and some guides, followed as written by a stranger: an empty folder,
+nothing installed, a browser.
 
 `readers.py` says what the reader then does in the browser, and has to see.
 """
@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
 
 from tests.docs import readers
 from tests.docs.blocks import FOLLOWED, ROOT
+from tests.docs.browser import browser_page
 from tests.docs.follow import Follower
-from tests.playground.conftest import ARGUMENTS, chromium
 
 
 @pytest.fixture(scope="module")
@@ -31,34 +29,16 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def browser_page() -> Iterator[Page]:
-    """A page of a real browser, which has nothing to complain of."""
-    complaints: list[str] = []
-    expect.set_options(timeout=60_000)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
-        page = browser.new_page()
-        page.on(
-            "console",
-            lambda message: complaints.append(message.text) if message.type == "error" else None,
-        )
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        yield page
-        browser.close()
-    assert not complaints
-
-
 @pytest.mark.xdist_group("tutorials")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.stem)
-def test_tutorial(page: Path, tmp_path: Path, wheels: Path, browser_page: Page) -> None:
+def test_tutorial(page: Path, tmp_path: Path, wheels: Path) -> None:
     folder = tmp_path / "empty"
     folder.mkdir()
     follower = Follower(folder, wheels)
     try:
         follower.follow(page)
-        getattr(readers, page.stem.replace("-", "_"))(browser_page)
+        with browser_page() as browser:
+            getattr(readers, page.stem.replace("-", "_"))(browser)
     finally:
-        browser_page.close()  # before the servers: a run that breaks off is an error in the console
         follower.close()
