@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 # Those that a reader follows from an empty folder.
 _FOLLOWED_GUIDES = {
-    ROOT / "docs" / "guides" / name for name in ("approvals.md", "reasoning.md", "state.md")
+    ROOT / "docs" / "guides" / name
+    for name in ("approvals.md", "frontend-tools.md", "reasoning.md", "state.md")
 }
 FOLLOWED = [
     page
