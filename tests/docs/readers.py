@@ -61,7 +61,19 @@ def reasoning(page: Page) -> None:
 def frontend_tools(page: Page) -> None:
     page.goto(PLAYGROUND)
     say(page, "Where can I eat?")
-    expect(answer(page)).to_contain_text("I cannot see where you are.")
+    expect(answer(page)).to_contain_text("I cannot see where you are. This client offers no tools.")
+    page.get_by_role("button", name="Tools", exact=True).click()
+    results = {"get_city": "Lisbon", "show_on_map": "Shown"}
+    for name in results:
+        page.get_by_label("Name", exact=True).fill(name)
+        page.get_by_role("button", name="Add tool", exact=True).click()
+    page.get_by_role("button", name="Close", exact=True).click()
+    say(page, "Where can I eat?")
+    for name, result in results.items():
+        question = page.get_by_role("article", name=f"The agent calls {name}.")
+        question.get_by_role("textbox").fill(result)
+        question.get_by_role("button", name="Send result", exact=True).click()
+    expect(answer(page)).to_contain_text("It is on your map now.")
 
 
 def state(page: Page) -> None:
