@@ -13,16 +13,6 @@ from sybil.parsers.markdown.lexers import DirectiveInHTMLCommentLexer, RawFenced
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-# Those that a reader follows from an empty folder.
-_FOLLOWED_GUIDES = {
-    ROOT / "docs" / "guides" / name
-    for name in ("approvals.md", "frontend-tools.md", "reasoning.md", "state.md")
-}
-FOLLOWED = [
-    page
-    for page in PAGES
-    if page.stem == "quickstart" or page.parent.name == "tutorials" or page in _FOLLOWED_GUIDES
-]
 
 _INFO = re.compile(r'(?P<language>[\w-]*)(?: title="(?P<title>[^"]+)")?[^\n]*\n')
 _ELSEWHERE = re.compile(r"<!-- (?P<reason>not run: [^\n]+?|run by [\w./]+) -->\s*\Z")
@@ -66,3 +56,18 @@ def blocks(page: Path) -> list[Block]:
         for region in lex(Document(text, str(page)))
         if text[region.start : region.end].endswith("`")
     ]
+
+
+# Those that a reader follows from an empty folder.
+_FOLLOWED_GUIDES = {
+    ROOT / "docs" / "guides" / name
+    for name in ("approvals.md", "frontend-tools.md", "reasoning.md", "state.md")
+}
+FOLLOWED = [
+    page
+    for page in PAGES
+    if page.stem == "quickstart"
+    or page.parent.name == "tutorials"
+    or (page.parent.name == "frontends" and blocks(page))
+    or page in _FOLLOWED_GUIDES
+]

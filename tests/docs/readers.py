@@ -133,12 +133,9 @@ def rests(page: Page) -> None:
 def react(page: Page) -> None:
     for address in (PLAYGROUND, "http://127.0.0.1:5173"):
         page.goto(address)
-        chat(page, "How is the weather?")
-        expect(page.locator(".assistant p")).to_have_text(
-            "The answer is: Sunny in Rome, 21 degrees."
-        )
-        expect(page.locator(".assistant code")).to_have_text('get_weather {"city": "Rome"}')
-        reasoning = page.get_by_text("They ask about the weather. I look it up.")
+        chat(page, "Hello")
+        expect(page.locator(".assistant p")).to_have_text("Hello! I can send money.")
+        reasoning = page.get_by_text("They greet me. I greet them back.")
         expect(reasoning).not_to_be_visible()
         page.get_by_text("Reasoning", exact=True).click()
         expect(reasoning).to_be_visible()
@@ -147,6 +144,7 @@ def react(page: Page) -> None:
         expect(page.locator(".assistant p").last).to_have_text(
             "The answer is: Sent 5 euros to Ada."
         )
+        expect(page.locator(".assistant code")).to_have_text('transfer {"to": "Ada", "amount": 5}')
         chat(page, "Send Ada 5 euros")
         page.get_by_role("button", name="Reject").click()
         expect(page.locator(".assistant p").last).to_contain_text("rejected")
