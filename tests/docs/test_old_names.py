@@ -1,4 +1,4 @@
-"""The tables of old and new names in docs/migrating.md are true, and CHANGELOG.md has the same."""
+"""The tables of old and new names in CHANGELOG.md are true."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import langgraph_agui
 from langgraph_agui import LangGraphAgent
 from tests.docs.blocks import ROOT
 
-SECTION = (ROOT / "docs" / "migrating.md").read_text("utf-8").split("## From an older version")[1]
-ROWS: list[tuple[str, str]] = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|$", SECTION, re.MULTILINE)
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text("utf-8")
+ROWS: list[tuple[str, str]] = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|$", CHANGELOG, re.MULTILINE)
 IMPORTS = [row for row in ROWS if row[0].startswith("from ")]
 FIELDS = [row for row in ROWS if "Options(" in row[0]]
 OPTIONS = [row for row in ROWS if row not in [*IMPORTS, *FIELDS]]
@@ -105,8 +105,5 @@ def test_names_for_migration_are_hidden_and_there() -> None:
     assert all(hasattr(langgraph_agui, name) for name in names)
 
 
-def test_the_changelog_has_the_same_tables() -> None:
-    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    listed = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|$", changelog, re.MULTILINE)
+def test_the_tables_are_read() -> None:
     assert len(ROWS) > 40
-    assert listed == ROWS
