@@ -1,5 +1,5 @@
-"""`python -m tests.faults.table`: write the faults that tests inject into
-operations/security.md."""
+"""`python -m tests.faults.table`: write the faults that tests inject into the
+README beside them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tests.faults.cases import Case
 from tests.faults.checkpointer import FAULTS
-from tests.tables import BEGIN, END, line, written
+from tests.tables import line
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations" / "security.md"
+PAGE = Path(__file__).with_name("README.md")
 HEADS = ["fault", "kind of run", "what its client gets", "held by"]
 
 
@@ -65,17 +65,16 @@ def faults() -> str:
     )
 
 
-def section() -> str:
-    """What is generated of the page."""
-    return f"""{BEGIN}
-## Faults
+def page() -> str:
+    """The README."""
+    return f"""# Faults
 
 What a client gets when something breaks. Each line is a test that breaks it. After each of them, what is guarded has
-run at most once for an approval, and the next turn of the thread works.
+run at most once for an approval, and the next turn of the thread works. `make results` writes this file.
 
 {faults()}
-{END}"""
+"""
 
 
 if __name__ == "__main__":
-    PAGE.write_text(written(PAGE.read_text("utf-8"), section()), "utf-8")
+    PAGE.write_text(page(), "utf-8")
