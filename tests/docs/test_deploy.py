@@ -7,7 +7,9 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import urllib.request
@@ -16,6 +18,7 @@ from contextlib import contextmanager
 from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 import yaml
@@ -33,6 +36,7 @@ INSTRUCTIONS = [line.split(" ", 1) for line in FILES["Dockerfile"].splitlines()]
 COMMAND: list[str] = json.loads(dict(INSTRUCTIONS)["CMD"])
 POD: dict[str, Any] = yaml.safe_load(FILES["deployment.yaml"])["spec"]["template"]["spec"]
 [CONTAINER] = POD["containers"]
+SCRIPTS = Path(sys.executable).parent
 
 
 def option(name: str) -> str:
@@ -59,18 +63,20 @@ def serving(
         process.wait(PATIENCE)
 
 
-def answers(url: str) -> bool:
+def answers(url: str, trusted: ssl.SSLContext | None = None) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=PATIENCE) as response:
+        with urllib.request.urlopen(url, timeout=PATIENCE, context=trusted) as response:
             return bool(response.status == 200)
     except OSError:
         return False
 
 
-def begin(agent: str, body: bytes) -> tuple[HTTPResponse, bytes]:
+def begin(
+    agent: str, body: bytes, trusted: ssl.SSLContext | None = None
+) -> tuple[HTTPResponse, bytes]:
     """Begin a run, and return its stream once text has arrived, with its first part."""
     request = urllib.request.Request(agent, body, {"content-type": "application/json"})
-    response: HTTPResponse = urllib.request.urlopen(request, None, PATIENCE)
+    response: HTTPResponse = urllib.request.urlopen(request, None, PATIENCE, context=trusted)
     first = b""
     for line in response:
         first += line
@@ -124,24 +130,28 @@ def test_the_deployment_fits_the_container() -> None:
     assert POD["terminationGracePeriodSeconds"] > graceful
 
 
+def save_app(folder: Path, **changes: str) -> dict[str, str]:
+    """Save the page's program with other numbers, and return what it needs of the environment."""
+    source = FILES["app.py"]
+    for name, value in changes.items():
+        source, count = re.subn(rf"\b{name}=[\d.]+", f"{name}={value}", source)
+        assert count == 1
+    (folder / "app.py").write_text(source, "utf-8")
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
 @pytest.mark.parametrize(
-    ("graceful", "end"), [("30", ("RUN_FINISHED", None)), ("1", ("RUN_ERROR", "server_stopping"))]
+    ("graceful", "delay", "end"),
+    [("30", "0.2", ("RUN_FINISHED", None)), ("1", "5", ("RUN_ERROR", "server_stopping"))],
 )
 def test_a_pod_that_is_terminated(
-    graceful: str, end: tuple[str, str | None], tmp_path: Path
+    graceful: str, delay: str, end: tuple[str, str | None], tmp_path: Path
 ) -> None:
     """A run that is going on has the time that uvicorn gives it, then it is told why it ends."""
-    delay = "delay=0.2" if graceful == "30" else "delay=30"
-    assert "delay=0.2" in FILES["app.py"]
-    (tmp_path / "app.py").write_text(FILES["app.py"].replace("delay=0.2", delay), "utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = save_app(tmp_path, delay=delay)
+    options = {"--timeout-graceful-shutdown": graceful}
     given = run_input("Count")
-    with serving(
-        tmp_path,
-        Path(sys.executable).parent,
-        environment,
-        **{"--timeout-graceful-shutdown": graceful},
-    ) as (process, agent):
+    with serving(tmp_path, SCRIPTS, environment, **options) as (process, agent):
         stream, first = begin(agent, given.model_dump_json(by_alias=True).encode())
         with stream:
             process.send_signal(signal.SIGTERM)
@@ -149,3 +159,44 @@ def test_a_pod_that_is_terminated(
             run = RecordedRun(list(decode([first, stream.read()])), given)
         process.wait(PATIENCE)
     assert (run.types[-1], getattr(run.last, "code", None)) == end
+
+
+def test_nginx_passes_on_each_event_and_that_the_client_leaves(tmp_path: Path) -> None:
+    # The answer takes longer than a read may, and than the test waits for the run to stop.
+    environment = save_app(tmp_path, delay="5", runs="1")
+    [certificate] = [block.source for block in blocks(PAGE) if "openssl req" in block.source]
+    subprocess.run(["bash", "-ec", certificate], cwd=tmp_path, check=True)
+    given = run_input("Count")
+    body = given.model_dump_json(by_alias=True).encode()
+    with serving(tmp_path, SCRIPTS, environment) as (_, agent):
+        inner, outer = agent.split(":")[2].split("/")[0], str(free_port())
+        configuration = FILES["nginx.conf"].replace("8000", inner).replace("8001", outer)
+        (tmp_path / "nginx.conf").write_text(configuration, "utf-8")
+        path = f"{os.environ['PATH']}{os.pathsep}/usr/sbin"
+        nginx = shutil.which("nginx", path=path)
+        assert nginx is not None
+        options = ["-p", str(tmp_path), "-c", "nginx.conf", "-e", "error.log", "-g", "daemon off;"]
+        proxy = subprocess.Popen([nginx, *options])
+        trusted = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
+        front = f"https://localhost:{outer}/agent"
+        try:
+            wait_for(lambda: answers(f"{front}/ready", trusted), "nginx answers")
+            stream, first = begin(front, body, trusted)
+            assert b"RUN_FINISHED" not in first
+            assert not begins(agent, body)
+            stream.close()
+            wait_for(lambda: begins(agent, body), "the run has stopped")
+        finally:
+            proxy.terminate()
+            proxy.wait(PATIENCE)
+
+
+def begins(agent: str, body: bytes) -> bool:
+    """Whether the agent takes one more run, which its client leaves."""
+    try:
+        begin(agent, body)[0].close()
+    except HTTPError as error:
+        if error.code != 429:
+            raise
+        return False
+    return True
