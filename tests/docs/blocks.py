@@ -58,16 +58,11 @@ def blocks(page: Path) -> list[Block]:
     ]
 
 
-# Those that a reader follows from an empty folder.
-_FOLLOWED_GUIDES = {
-    ROOT / "docs" / "guides" / name
-    for name in ("approvals.md", "frontend-tools.md", "reasoning.md", "state.md")
-}
+# Those that a reader follows from an empty folder, with the browser at the end.
+_FOLLOWED = {"quickstart", "approvals", "frontend-tools", "reasoning", "state", "subagents"}
 FOLLOWED = [
     page
     for page in PAGES
-    if page.stem == "quickstart"
-    or page.parent.name == "tutorials"
-    or (page.parent.name == "frontends" and blocks(page))
-    or page in _FOLLOWED_GUIDES
+    if (page.parent.name == "frontends" and blocks(page))
+    or (page.parent.name in ("docs", "guides") and page.stem in _FOLLOWED)
 ]
