@@ -97,8 +97,10 @@ SLOW = [
     "client/test_examples.py",
     "http/test_optional.py",
     "messages/test_envelope_bytes.py::test_the_docs_show_an_envelope",
+    "messages/test_rag_example.py",
     "sharing/test_two_workers.py",
     "state/test_recipe_example.py",
+    "subagents/test_support_team.py",
     "threads/test_kill.py",
     "threads/test_workers.py",
 ]
