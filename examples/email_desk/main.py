@@ -1,7 +1,7 @@
 """An email desk that asks before it answers, by questions in the form of Agent Inbox.
 
-    python -m examples.email_desk                       # in the terminal, offline
-    langgraph-agui serve examples.email_desk.main:agent # in the browser: type a mail
+    python -m examples.email_desk                                     # in the terminal, offline
+    langgraph-agui serve examples.email_desk.main:agent --port 8016   # in the browser: type a mail
 
 A mail comes as the key `email_input` of the state, as a webhook sends it, or as a message that a
 user types. `triage` drops newsletters. For the others the model writes an answer, and `ask` raises

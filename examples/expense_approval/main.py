@@ -1,49 +1,23 @@
-"""An expense assistant that asks before it spends or deletes. Runs offline: the model is a script.
+"""An expense assistant that asks a manager before it books or deletes.
 
-    python -m examples.expense_approval                       # AG-UI interrupts
-    python -m examples.expense_approval --ask-by tool_call    # the `request_approval` client tool
+    langgraph-agui serve examples.expense_approval.main:agent --port 8013   # in the browser
+    python -m examples.expense_approval                                     # in the terminal
 
-The model wants to book two expenses and to delete records. The manager approves the first booking,
-corrects the amount of the second, and refuses the deletion. `on_answer` writes a line of an audit
-log for each decision.
+Runs offline: the model is a script. `on_answer` writes a line of an audit log for each decision.
 """
 
 from __future__ import annotations
 
-import argparse
-import asyncio
 import json
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
-from ag_ui.core import (
-    Event,
-    Message,
-    MessagesSnapshotEvent,
-    ResumeEntry,
-    RunAgentInput,
-    RunErrorEvent,
-    RunFinishedEvent,
-    RunFinishedInterruptOutcome,
-    TextMessageContentEvent,
-    Tool,
-    ToolCallResultEvent,
-    ToolCallStartEvent,
-    ToolMessage,
-    UserMessage,
-)
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import BaseMessage
-from langchain_core.messages import ToolMessage as Result
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import Approval, ApprovalOptions, LangGraphAgent
 from langgraph_agui.testing import Reply, ScriptedChatModel, call
-
-REQUEST = "Book 1,500 for Ada and 900 for Ben, and delete the expense records of 2019."
-
-# -- the agent ------------------------------------------------------------------------------------
 
 ledger: list[str] = []
 """What was really done."""
@@ -63,29 +37,28 @@ def delete_records(year: int) -> str:
 
 def clerk(messages: list[BaseMessage]) -> Reply:
     """Make three calls at once, and then tell what became of them."""
-    results = [message for message in messages if isinstance(message, Result)]
-    if results:
+    if messages[-1].type == "tool":
+        results = [message for message in messages if message.type == "tool"][-3:]
         lines = (f"- {result.text.splitlines()[-1]}" for result in results)
         return "\n".join(["This is what I could do:", *lines])
     return [
         "I will do all three at once.",
-        call("book_expense", "call-0", employee="Ada", amount=1500),
-        call("book_expense", "call-1", employee="Ben", amount=900),
-        call("delete_records", "call-2", year=2019),
+        call("book_expense", employee="Ada", amount=1500),
+        call("book_expense", employee="Ben", amount=900),
+        call("delete_records", year=2019),
     ]
 
 
 def audit(approval: Approval) -> None:
     """One line for each decision, before it takes effect. If this raised, nothing would be done."""
-    who = approval.config["configurable"]["user"]
+    # Behind an endpoint of yours, `config_factory` finds out from the request who this is.
+    who = approval.config["configurable"].get("user", "someone")
     args = approval.edited_args or approval.args
-    print(
-        f"  AUDIT {who}: {approval.decision} {approval.name} {json.dumps(args)} "
-        f"({approval.tool_call_id})"
-    )
+    print(f"  AUDIT {who}: {approval.decision} {approval.name} {json.dumps(args)}")
 
 
-def make_agent(ask_by: Literal["auto", "tool_call"]) -> LangGraphAgent:
+def make_agent(ask_by: Literal["auto", "tool_call"] = "auto") -> LangGraphAgent:
+    """Return the agent. `ask_by="tool_call"` is for clients without interrupts."""
     guard = HumanInTheLoopMiddleware(
         {
             "book_expense": {"allowed_decisions": ["approve", "edit", "reject"]},
@@ -104,126 +77,4 @@ def make_agent(ask_by: Literal["auto", "tool_call"]) -> LangGraphAgent:
     )
 
 
-# -- the manager: any AG-UI client ---------------------------------------------------------------
-
-
-def decide(tool: str, args: dict[str, Any]) -> dict[str, Any]:
-    """The manager's decision, as the payload that answers an approval."""
-    payload: dict[str, Any] = {"approved": True}
-    if tool == "delete_records":
-        payload = {"approved": False, "message": "Records are kept for ten years."}
-    elif args["employee"] == "Ben":
-        payload["editedArgs"] = {**args, "amount": 600}
-    print(f"manager about {tool} {json.dumps(args)}: {json.dumps(payload)}")
-    return payload
-
-
-REQUEST_APPROVAL = Tool(
-    name="request_approval",
-    description="Ask the user for approval.",
-    parameters={"type": "object", "properties": {"approval_id": {"type": "string"}}},
-)
-
-
-async def send(
-    agent: LangGraphAgent,
-    messages: Sequence[Message],
-    run: str,
-    *,
-    resume: list[ResumeEntry] | None = None,
-    tools: Sequence[Tool] = (),
-) -> list[Event]:
-    """Run the agent once and print what it says."""
-    run_input = RunAgentInput(
-        protocol_version="1.0",
-        thread_id="expenses",
-        run_id=run,
-        messages=list(messages),
-        state={},
-        tools=list(tools),
-        context=[],
-        forwarded_props={},
-        resume=resume,
-    )
-    # Behind an endpoint, `config_factory` finds out from the request who this is.
-    events = [
-        event
-        async for event in agent.run(
-            run_input, config={"configurable": {"user": "manager@example.com"}}
-        )
-    ]
-    for event in events:
-        match event:
-            case TextMessageContentEvent():
-                print(f"  agent: {event.delta}")
-            case ToolCallStartEvent():
-                print(f"  agent calls {event.tool_call_name} ({event.tool_call_id})")
-            case ToolCallResultEvent():
-                print(f"  result of {event.tool_call_id}: {str(event.content).splitlines()[-1]}")
-            case RunErrorEvent():
-                print(f"  error: {event.message} [{event.code}]")
-    return events
-
-
-def history(events: Sequence[Event]) -> list[Message]:
-    """What the client holds after a run."""
-    return next(
-        event.messages for event in reversed(events) if isinstance(event, MessagesSnapshotEvent)
-    )
-
-
-def answer_interrupts(events: Sequence[Event]) -> list[ResumeEntry]:
-    """The manager's decisions as the `resume` of the next run."""
-    end, answers = events[-1], []
-    if not isinstance(end, RunFinishedEvent) or not isinstance(
-        end.outcome, RunFinishedInterruptOutcome
-    ):
-        return []
-    for interrupt in end.outcome.interrupts:
-        asked = interrupt.metadata or {}
-        payload = decide(asked["name"], asked["args"])
-        answers.append(ResumeEntry(interrupt_id=interrupt.id, status="resolved", payload=payload))
-    return answers
-
-
-def answer_calls(messages: Sequence[Message]) -> list[ToolMessage]:
-    """The manager's decisions as the results of the calls of `request_approval`."""
-    results = []
-    for one in (one for message in messages for one in getattr(message, "tool_calls", None) or ()):
-        if one.function.name == "request_approval":
-            asked = json.loads(one.function.arguments)
-            payload = decide(asked["function_name"], asked["function_arguments"])
-            content = json.dumps({"approval_id": asked["approval_id"], **payload})
-            results.append(
-                ToolMessage(
-                    id=f"result-{one.id}", role="tool", tool_call_id=one.id, content=content
-                )
-            )
-    return results
-
-
-async def dialogue(ask_by: Literal["auto", "tool_call"]) -> None:
-    """The request, the manager's decisions, and what comes of them."""
-    ledger.clear()
-    agent = make_agent(ask_by)
-    print(f"user: {REQUEST}")
-    tools = [REQUEST_APPROVAL] if ask_by == "tool_call" else []
-    first = await send(
-        agent, [UserMessage(id="request", role="user", content=REQUEST)], "run-1", tools=tools
-    )
-    held = history(first)
-    if ask_by == "auto":
-        await send(agent, held, "run-2", resume=answer_interrupts(first))
-    else:
-        await send(agent, [*held, *answer_calls(held)], "run-2", tools=tools)
-    print(f"done: {', '.join(sorted(ledger))}")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--ask-by", choices=["auto", "tool_call"], default="auto")
-    asyncio.run(dialogue(parser.parse_args().ask_by))
-
-
-if __name__ == "__main__":
-    main()
+agent = make_agent()

@@ -124,4 +124,4 @@ def build_app(agent: LangGraphAgent) -> FastAPI:
 
 
 if __name__ == "__main__":
-    uvicorn.run(build_app(agent), timeout_graceful_shutdown=2)
+    uvicorn.run(build_app(agent), port=8017, timeout_graceful_shutdown=2)

@@ -1,9 +1,10 @@
 """A recipe that a user and an assistant write together: shared state, as structured output, patches
 and snapshots.
 
-    python -m examples.recipe_assistant                              # in the terminal, offline
-    langgraph-agui serve examples.recipe_assistant.main:agent        # in the browser
-    langgraph-agui serve examples.recipe_assistant.main:snapshots    # each change as a snapshot
+    python -m examples.recipe_assistant                                     # in the terminal
+    langgraph-agui serve examples.recipe_assistant.main:agent --port 8012   # in the browser
+
+Runs offline: the model is a script. `main:snapshots` sends each change as a snapshot.
 
 `write` has the model write a `Recipe` as structured output, which the client sees grow; `answer`
 sums it up, or calls `change_recipe`, whose result is a patch of what has changed. What the user

@@ -1,7 +1,7 @@
 """A supervisor that sends researchers out in parallel: the agent that is served.
 
-python -m examples.research_team                       # in the terminal, offline
-langgraph-agui serve examples.research_team.main:agent # in the browser
+python -m examples.research_team                                     # in the terminal, offline
+langgraph-agui serve examples.research_team.main:agent --port 8011   # in the browser
 """
 
 from __future__ import annotations

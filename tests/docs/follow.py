@@ -45,7 +45,7 @@ from tests.waiting import wait_for
 
 # Seconds; npm installs, for example.
 LONG = 600.0
-_PORTS = re.compile(r"\b(8000|8001|8002)\b")
+_PORTS = re.compile(r"\b(800[0-2]|801\d)\b")
 # Colours: some tools write them wherever the variable CI is set.
 _COLOURS = re.compile(r"\x1b\[[\d;]*m")
 

@@ -12,7 +12,7 @@ from tests.docs.blocks import PAGES, ROOT
 
 REPOSITORY = "https://github.com/langgraph-agui/langgraph-agui/"
 OUTSIDE = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
-OUTSIDE += sorted((ROOT / "examples").glob("*/README.md"))
+OUTSIDE += [ROOT / "examples" / "README.md", *sorted((ROOT / "examples").glob("*/README.md"))]
 
 
 def targets(page: Path) -> list[str]:

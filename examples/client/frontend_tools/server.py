@@ -27,4 +27,4 @@ app = FastAPI()
 add_langgraph_fastapi_endpoint(app, LangGraphAgent(graph=graph, name="guide"), "/agent")
 
 if __name__ == "__main__":
-    uvicorn.run(app)
+    uvicorn.run(app, port=8024)

@@ -83,4 +83,4 @@ app = FastAPI()
 add_langgraph_fastapi_endpoint(app, agent, "/agent")
 
 if __name__ == "__main__":
-    uvicorn.run(app)
+    uvicorn.run(app, port=8026)

@@ -5,7 +5,7 @@ import { Hono } from "hono";
 import { CopilotRuntime, InMemoryAgentRunner, createCopilotHonoHandler } from "@copilotkit/runtime/v2";
 import { LangGraphHttpAgent } from "@copilotkit/runtime/langgraph";
 
-const { AGENT_URL = "http://127.0.0.1:8000/agent", PORT = "4000" } = process.env;
+const { AGENT_URL = "http://127.0.0.1:8017/agent", PORT = "4000" } = process.env;
 
 const runtime = new CopilotRuntime({
   agents: { default: new LangGraphHttpAgent({ url: AGENT_URL }) },
