@@ -65,6 +65,7 @@ function draw() {
   show("notes", (agent.state.notes ?? []).map((note) => element("li", note)));
   document.querySelector("#ask button").disabled = agent.isRunning;
   show("questions", agent.isRunning ? [] : agent.pendingInterrupts.map(question));
+  document.querySelector("#messages > :last-child")?.scrollIntoView({ block: "nearest" });
 }
 
 function lines(message) {
