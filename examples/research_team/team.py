@@ -25,11 +25,12 @@ TOPICS = ("the price of tea in China", "the price of coffee in Brazil")
 
 
 def supervise(messages: list[BaseMessage]) -> Reply:
-    if any(isinstance(message, ToolMessage) for message in messages):
-        return call("ResearchComplete", "complete")
+    done = sum(message.type == "tool" for message in messages)
+    if messages[-1].type == "tool":
+        return call("ResearchComplete", f"complete-{done}")
     calls = [
         call("ConductResearch", f"research-{number}", research_topic=topic)
-        for number, topic in enumerate(TOPICS)
+        for number, topic in enumerate(TOPICS, done)
     ]
     return ["I send out two researchers.", *calls]
 
@@ -41,7 +42,9 @@ def do_research(messages: list[BaseMessage]) -> Reply:
 
 
 def write_up(messages: list[BaseMessage]) -> Reply:
-    return f"# {messages[0].text}\n" + "\n".join(message.text for message in messages[1:])
+    return f"# {messages[0].text}\n" + "\n".join(
+        dict.fromkeys(message.text for message in messages[1:])
+    )
 
 
 SUPERVISOR = ScriptedChatModel(supervise)

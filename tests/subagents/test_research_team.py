@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from examples.research_team.main import agent
+from langgraph_agui.testing import record_run
 from tests.adapter.streams import user
 from tests.cli.demo_server import running
 from tests.node_client import NodeClient
@@ -35,3 +37,13 @@ def test_the_reference_client_at_the_served_team(node_client: NodeClient) -> Non
         assert not run.pendingToolCallIds
         assert run.events.count("SUBAGENT_STARTED") == 3
         assert run.messages[-1]["content"].startswith("# Prices?")
+
+
+async def test_each_question_sends_researchers_out() -> None:
+    run = await record_run(agent, "What has become dearer?")
+    for _ in range(2):
+        assert run.outcome == "success"
+        starts = [one for one in run.events if one.type == "SUBAGENT_STARTED"]
+        assert len(starts) == 3
+        assert len({one.parent_tool_call_id for one in starts}) == 3
+        run = await run.then("And since?")
