@@ -111,10 +111,10 @@ def annotated(block: str | dict[str, Any]) -> str | dict[str, Any]:
         for mark in marks
         for page in store.get_by_ids([mark["id"]])
     ]
+    if not citations:
+        return block
     fields = {} if isinstance(block, str) else block
-    return (
-        {"type": "text", **fields, "text": text, "annotations": citations} if citations else block
-    )
+    return {**fields, "type": "text", "text": text, "annotations": citations}
 
 
 def uncited(message: BaseMessage) -> BaseMessage:
