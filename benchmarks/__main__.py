@@ -20,7 +20,7 @@ from .measure import Result, measure
 from .profiling import print_profile, profiles, profiles_markdown
 from .remote import KEY as REMOTE
 from .remote import measure_remote, remote_goals, remote_markdown
-from .report import PAGE, README, markdown, summary, workload_goals, write
+from .report import PAGE, markdown, workload_goals, write
 from .shared import KEY as SHARED
 from .shared import measure_shared, shared_goals, shared_markdown
 from .stalled import KEY as STALLED
@@ -100,7 +100,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="put the tables into docs/operations/performance.md and the README",
+        help="put the tables into benchmarks/README.md",
     )
     parser.add_argument(
         "--profile", metavar="W1", help="print where the CPU of one workload goes instead"
@@ -146,7 +146,6 @@ def main() -> None:
     print("=" * 80, text, goals_markdown([*workload_goals(results), *goals]), sep="\n\n")
     if arguments.write:
         write(PAGE, text)
-        write(README, summary(results))
 
 
 async def _workload(key: str, chosen: list[str], rounds: int, scale: float) -> Result:

@@ -1,4 +1,4 @@
-"""`python -m tests.mistakes`: write docs/reference/mistakes.md, the mistakes that are reported
+"""`python -m tests.mistakes`: write tests/mistakes.md, the mistakes that are reported
 early."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import indent
 from typing import NamedTuple
 
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "mistakes.md"
+PAGE = Path(__file__).with_suffix(".md")
 
 
 class Mistake(NamedTuple):

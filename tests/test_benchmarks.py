@@ -348,14 +348,12 @@ def test_every_goal_stands_beside_its_figure(
 def test_users_see_figures_and_no_goals() -> None:
     result = made_up(build("W1", TINY), 0.53, 0.0011, 3000)
 
-    text, summary = report.markdown([result], 2), report.summary([result])
+    text = report.markdown([result], 2)
 
     assert "| 0.53 (0.53..0.53) |" in text
     assert "| 1.10 (1.10..1.10) | 7 | 5 | 3,000 | 60 |" in text
     assert "its highest CPU is above its lowest by W1 10%." in text
-    assert "| 0.53 | 60 |" in summary
-    pages = [page.read_text("utf-8") for page in (report.README, report.PAGE)]
-    for shown in (text, summary, *pages):
+    for shown in (text, report.PAGE.read_text("utf-8")):
         assert not re.search(r"\bgoals?\b|\bmissed\b|\(met\)", shown, re.IGNORECASE)
 
 
@@ -380,19 +378,18 @@ async def test_each_workload_is_profiled() -> None:
 
 
 async def test_the_report_replaces_the_generated_part_only(tmp_path) -> None:
-    page = tmp_path / "performance.md"
+    page = tmp_path / "README.md"
     page.write_text(f"before\n{report.START}\nstale numbers\n{report.END}\nafter\n")
     workload = build("W1", TINY)
     result: Result = await measure(workload, SUBJECTS, rounds=2)
 
-    report.write(page, f"{report.markdown([result], 2)}\n\n{report.summary([result])}")
+    report.write(page, report.markdown([result], 2))
 
     text = page.read_text()
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "stale" not in text
     assert "| **W1** one node, 50 text tokens | " in text
-    assert "\n| one node, 50 text tokens | " in text
 
 
 @pytest.mark.parametrize("name", ANSWERS)

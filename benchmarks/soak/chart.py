@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-PICTURE = Path(__file__).parent.parent.parent / "docs" / "soak.svg"
+PICTURE = Path(__file__).parent.parent.parent / "benchmarks" / "soak.svg"
 
 NAMES = (
     "memory MB",
