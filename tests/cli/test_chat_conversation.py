@@ -214,6 +214,14 @@ def test_the_conversation_in_a_terminal(url: str, columns: int) -> None:
         chat.expect_prompt()
         chat.enter("exit")
         assert chat.wait_exit() == 0
+    slow = "sh -c 'sed s/^/paged./; sleep 1; echo paged.end'"
+    with chatting(*command[1].split(), columns=columns, PAGER=slow) as chat:
+        chat.expect("paged.1 you: plan\n")
+        chat.expect_prompt()
+        paged = chat.raw[chat.raw.index("paged.1 you:") : chat.raw.index("paged.end")]
+        assert "Ctrl-C stops" not in paged
+        chat.enter("exit")
+        assert chat.wait_exit() == 0
 
 
 def test_the_conversation_through_a_pipe(url: str) -> None:

@@ -289,7 +289,9 @@ class Chat:
                     self._view.feed(event)
                     if joins and isinstance(event, agui.MessagesSnapshotEvent):
                         joins = False  # of further runs, the events are shown
+                        self._view.finish()  # the person may read the history in a pager
                         self._show_history("")
+                        self._view.begin()
         except KeyboardInterrupt:
             # The thread cannot continue without results.
             for call in self._session.pending_tool_calls:
