@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -33,8 +33,6 @@ def fail(state: State) -> Any:
     emit_state({EVIL: 1})
     if state["messages"][-1].content == "fail":
         raise ValueError(state["messages"][-1].id)
-    if state["messages"][-1].content == "ask":
-        interrupt({"question": EVIL})
     call = {"name": EVIL, "args": {EVIL: 1}, "id": EVIL}
     image = {"type": EVIL, "image": 1}
     return {
@@ -42,16 +40,26 @@ def fail(state: State) -> Any:
     }
 
 
-@pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
+def ask_or_fail(state: State) -> Any:
+    if state["messages"][-1].content == "ask":
+        interrupt({"question": EVIL})
+    return fail(state)
+
+
+def graph_of(node: Callable[[State], Any], saver: InMemorySaver | None = None) -> Any:
     builder = StateGraph(State)
-    builder.add_node("answer", fail)
+    builder.add_node("answer", node)
     builder.add_edge(START, "answer")
     builder.add_edge("answer", END)
+    return builder.compile(checkpointer=saver)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
     app = FastAPI()
-    agent = LangGraphAgent(builder.compile(checkpointer=InMemorySaver()))
+    agent = LangGraphAgent(graph_of(ask_or_fail, InMemorySaver()))
     app.include_router(agui_router(agent, "/saved"))
-    warned = LangGraphAgent(builder.compile(), state=StateOptions(forbidden_change="ignore"))
+    warned = LangGraphAgent(graph_of(fail), state=StateOptions(forbidden_change="ignore"))
     app.include_router(agui_router(warned, "/unsaved"))
     with serving(app) as served:
         yield served
