@@ -63,6 +63,7 @@ pictures: .venv/.dev chromium
 	$(BIN)/python -m tests.docs.screenshot
 	mkdir -p docs/pictures
 	PICTURES=docs/pictures $(BIN)/python -m pytest -n 0 -m '' tests/playground/test_tour.py -k a_scene $(ARGS)
+	cd docs/pictures && for name in *; do grep -rq --include=*.md "pictures/$$name" .. || rm "$$name"; done
 
 lint: .venv/.dev
 	$(BIN)/ruff format --check .
