@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.blocks import ROOT, blocks
 
-COOKBOOK = sorted((ROOT / "docs" / "cookbook").glob("*.md"))
+COOKBOOK = sorted({*(ROOT / "docs" / "cookbook").glob("*.md")} - {ROOT / "docs/cookbook/index.md"})
 EXAMPLES = ROOT / "examples"
 
 
