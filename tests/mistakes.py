@@ -31,6 +31,16 @@ GRAPHS = [
         "Serve any other Runnable with astream_agui or AGUICallbackHandler.",
     ),
     Mistake(
+        "A function that makes a graph",
+        "LangGraphAgent(make_graph)",
+        "TypeError: Give the graph, not a function: LangGraphAgent(make_graph()).",
+    ),
+    Mistake(
+        "A graph that is made asynchronously",
+        "LangGraphAgent(make_graph_later())",
+        "TypeError: The graph is still to be awaited: LangGraphAgent(await ...).",
+    ),
+    Mistake(
         "A graph as an agent",
         "add_langgraph_fastapi_endpoint(app, graph)",
         "TypeError: This is a graph. Serve an agent: LangGraphAgent(graph).",
@@ -75,6 +85,15 @@ CHECKPOINTERS = [
         "ValueError: The graph pauses by HumanInTheLoopMiddleware, so it needs a checkpointer "
         "that keeps the thread: "
         "compile it with one, such as checkpointer=InMemorySaver().",
+    ),
+    Mistake(
+        "The checkpointer of a subgraph",
+        "agent = LangGraphAgent(builder.compile(checkpointer=True))\n"
+        "async with agent.serving():\n"
+        "    ...",
+        "ValueError: checkpointer=True takes the checkpointer of a graph around this one, and "
+        "there is none: compile it with its own, such as checkpointer=InMemorySaver(), or with "
+        "none.",
     ),
     Mistake(
         "A tool that calls `interrupt`",
@@ -188,6 +207,16 @@ OPTIONS = [
         "An option of another type",
         'LangGraphAgent(graph, approvals=ApprovalOptions(timeout="1 h"))',
         "TypeError: ApprovalOptions.timeout must be float or timedelta, not str",
+    ),
+    Mistake(
+        "True instead of a number",
+        "LangGraphAgent(graph, limits=RunLimits(total=True))",
+        "TypeError: RunLimits.total must be float or timedelta, not bool",
+    ),
+    Mistake(
+        "Comments without a pause between them",
+        "agui_router(LangGraphAgent(graph), keep_alive=0)",
+        "ValueError: keep_alive must be more than 0, or None for never, not 0",
     ),
     Mistake(
         "A schema that is no pydantic model",
@@ -332,8 +361,8 @@ HEAD = """# Mistakes that are reported early
 Most of these are errors where the mistake is made: when the agent is made or mounted, or when the application starts.
 Each text says what to do. In the programs, `builder` is a `StateGraph(MessagesState)` with a node `ask`, `graph` is
 `builder.compile()`, `notes` is a graph with the keys `messages` and `notes`, `model` is a chat model, `pay` a tool,
-`confirm` a tool that calls `interrupt`, `current_user` a function, `app` a FastAPI application, and `client` sends
-requests to it.
+`confirm` a tool that calls `interrupt`, `make_graph` and the async `make_graph_later` return a graph, `current_user` is
+a function, `app` a FastAPI application, and `client` sends requests to it.
 
 This page is made by `make results`; `tests/test_mistakes.py` makes each of the mistakes.
 """

@@ -8,7 +8,7 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, redirect_stdout
-from functools import wraps
+from functools import partial, wraps
 from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -64,6 +64,14 @@ def ask(state: MessagesState) -> None:
     interrupt("Really?")
 
 
+def make_graph() -> Any:
+    return StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask").compile()
+
+
+async def make_graph_later() -> Any:
+    return make_graph()
+
+
 def names() -> dict[str, Any]:
     """What the programs use."""
     builder = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask")
@@ -87,7 +95,16 @@ def names() -> dict[str, Any]:
     return {
         **{
             one.__name__: one
-            for one in (*used, confirm, create_agent, current_user, pay, playground_router)
+            for one in (
+                *used,
+                confirm,
+                create_agent,
+                current_user,
+                make_graph,
+                make_graph_later,
+                pay,
+                playground_router,
+            )
         },
         **{name: getattr(langgraph_agui, name) for name in dir(langgraph_agui)},
         "app": app,
@@ -102,6 +119,7 @@ def names() -> dict[str, Any]:
     }
 
 
+@pytest.mark.filterwarnings("ignore:coroutine 'make_graph_later' was never awaited")
 @pytest.mark.parametrize(
     "mistake", [*GRAPHS, *CHECKPOINTERS, *OPTIONS, *INPUTS], ids=lambda one: one.title
 )
@@ -280,6 +298,21 @@ def wrapped(function: Any) -> Any:
 ASKING = [confirm, local_import, module_name, awaited, closure(interrupt), wrapped(confirm)]
 
 
+class Signal:
+    def interrupt(self, question: str) -> str:
+        return question
+
+
+SIGNAL = Signal()
+
+
+def own_method(question: str) -> str:
+    """Answer."""
+    from langgraph.types import Command
+
+    return SIGNAL.interrupt(str(Command[Any](resume=question)))
+
+
 def problem_of(graph: Any) -> str | None:
     return langgraph_agui.LangGraphAgent(graph)._context.graph.checkpointer_problem()
 
@@ -309,13 +342,22 @@ def own_words(question: str) -> str:
     return interrupt(question)
 
 
+def test_a_node_with_some_of_its_arguments() -> None:
+    def node(state: MessagesState, question: str) -> None:
+        interrupt(question)
+
+    graph = StateGraph(MessagesState).add_node("step", partial(node, question="Sure?"))
+    found = problem_of(graph.add_edge(START, "step").compile())
+    assert "interrupt() in the node 'step'" in str(found)
+
+
 def test_what_may_never_ask_needs_no_checkpointer() -> None:
     model = names()["model"]
     inner = create_agent(model, [confirm], checkpointer=InMemorySaver())
     node = StateGraph(MessagesState).add_node("inner", inner).add_edge(START, "inner")
     for graph in (
         create_agent(model, [pay], middleware=[MayAsk()]),
-        create_agent(model, [own_words, closure(str)]),
+        create_agent(model, [own_words, own_method, closure(str)]),
         node.compile(),
     ):
         assert problem_of(graph) is None

@@ -94,6 +94,7 @@ def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptio
     Raises:
         TypeError: `agent` is no agent, its `run` does not take the value of a factory, there is
             no such option, or one is of another type.
+        ValueError: `keep_alive` is not more than 0.
     """
     return _router(agent, path, options)
 
@@ -105,6 +106,9 @@ def _router(agent: RunsInputs, path: str, options: RouteOptions) -> APIRouter:
     annotations = get_type_hints(RouteOptions)
     for name, value in options.items():
         check_type(name, value, annotations[name])
+    keep_alive = options.get("keep_alive")
+    if keep_alive is not None and not keep_alive > 0:
+        raise ValueError(f"keep_alive must be more than 0, or None for never, not {keep_alive}")
     limits = options.get("limits")
     if isinstance(agent, LangGraphAgent):
         limits = read_input_limits(limits, agent.limits.input)

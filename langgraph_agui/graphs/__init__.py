@@ -1,5 +1,8 @@
 """Graphs for the rest of the package: one interface for a compiled graph and a `RemoteGraph`."""
 
+from inspect import isawaitable
+from types import FunctionType
+
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
@@ -32,6 +35,10 @@ def adapt_graph(graph: object) -> GraphAdapter:
         return LocalGraphAdapter(graph)
     if isinstance(graph, StateGraph):
         raise TypeError("This StateGraph is not compiled. Write LangGraphAgent(graph.compile()).")
+    if isinstance(graph, FunctionType):
+        raise TypeError(f"Give the graph, not a function: LangGraphAgent({graph.__name__}()).")
+    if isawaitable(graph):
+        raise TypeError("The graph is still to be awaited: LangGraphAgent(await ...).")
     raise TypeError(
         f"LangGraphAgent takes a compiled graph or a RemoteGraph, not {type(graph).__name__}. "
         "Serve any other Runnable with astream_agui or AGUICallbackHandler."

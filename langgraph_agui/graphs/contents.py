@@ -4,12 +4,16 @@ A compiled graph enters; its models, tools, middleware and subagents leave. A to
 function makes or gets when it runs is not found.
 """
 
+import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from dis import get_instructions
+from functools import partial
 from inspect import unwrap
-from types import FunctionType, ModuleType
+from itertools import chain
+from types import CellType, FunctionType, ModuleType
 from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
@@ -31,9 +35,6 @@ from langgraph_agui.nodes import name_of
 
 # The name that LangGraph gives a graph without one.
 _NO_NAME: Final = "LangGraph"
-
-# The modules through which code reaches `interrupt`.
-_INTERRUPTS_IN: Final = frozenset({"langgraph", "langgraph.types"})
 
 # Classes of LangChain, which is optional: by their names.
 _MIDDLEWARE: Final = "AgentMiddleware"
@@ -114,21 +115,52 @@ def _is_inside(where: tuple[str, ...], others: Collection[tuple[str, ...]]) -> b
 
 
 def names_interrupt(function: object) -> bool:
-    """Return whether the code of a function names LangGraph's `interrupt`; False for an object of
-    another kind, such as a method.
+    """Return whether the code of a function, or of a partial one, loads LangGraph's `interrupt`;
+    False for an object of another kind, such as a method.
     """
+    while isinstance(function, partial):
+        function = function.func
     inner = unwrap(function) if isinstance(function, FunctionType) else None
-    if not isinstance(inner, FunctionType):
-        return False
-    names = {name for code in codes_of(inner) for name in code.co_names}
-    used = [inner.__globals__.get(name) for name in names]
-    for cell in inner.__closure__ or ():
-        with suppress(ValueError):  # it is empty as long as the name has no value
-            used.append(cell.cell_contents)
-    if any(one is interrupt for one in used):
-        return True
-    modules = {one.__name__ for one in used if isinstance(one, ModuleType)} | names
-    return "interrupt" in names and not modules.isdisjoint(_INTERRUPTS_IN)
+    return isinstance(inner, FunctionType) and any(one is interrupt for one in _loaded(inner))
+
+
+def _loaded(function: FunctionType) -> Iterator[object]:
+    """Yield the objects that the code of a function loads by name: globals, variables around it,
+    imports, and attributes of modules.
+    """
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    source: object = None  # of `from ... import`
+    value: object = None
+    for step in chain.from_iterable(map(get_instructions, codes_of(function))):
+        name = step.argval
+        match step.opname:
+            case "EXTENDED_ARG":  # it belongs to the next one
+                continue
+            case "LOAD_GLOBAL" | "LOAD_NAME":
+                value = function.__globals__.get(name)
+            case "LOAD_DEREF":
+                value = _content(cells.get(name))
+            case "IMPORT_NAME":
+                source = value = sys.modules.get(name)
+            case "IMPORT_FROM":
+                value = _member(source, name)
+            case "LOAD_ATTR" | "LOAD_METHOD":
+                value = _member(value, name)
+            case _:
+                value = None
+        yield value
+
+
+def _content(cell: CellType | None) -> object:
+    """Return the value of a variable; None as long as it has none."""
+    with suppress(ValueError):
+        return None if cell is None else cell.cell_contents
+    return None
+
+
+def _member(module: object, name: str) -> object:
+    """Return the object that a module has under a name; None if it has none, or is no module."""
+    return vars(module).get(name) if isinstance(module, ModuleType) else None
 
 
 def _bound_tools(places: Iterable[Place]) -> frozenset[str]:

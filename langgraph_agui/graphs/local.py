@@ -182,6 +182,11 @@ class LocalGraphAdapter(GraphAdapter):
         """See `GraphAdapter`."""
         if self._saver is not None:
             return _sync_problem(self._saver)
+        if self.graph.checkpointer is True:
+            return (
+                "checkpointer=True takes the checkpointer of a graph around this one, and there is "
+                "none: compile it with its own, such as checkpointer=InMemorySaver(), or with none."
+            )
         pauses = None if self.has_checkpointer else next(self._pauses(), None)
         if pauses is None:
             return None

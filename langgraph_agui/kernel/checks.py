@@ -120,11 +120,12 @@ def _kinds(annotation: object) -> tuple[object, ...]:
 
 
 def _is_one(value: object, classes: tuple[type[Any], ...]) -> bool:
-    """Return whether a value is of one of the classes. A text is no list of its letters, and an
-    integer is a float.
+    """Return whether a value is of one of the classes. A text is no list of its letters, True is no
+    number, and an integer is a float.
     """
-    if isinstance(value, str | bytes):
-        return issubclass(type(value), tuple(one for one in classes if one not in _PLAIN_NAMES))
+    if isinstance(value, str | bytes | bool):
+        strict = tuple(one for one in classes if one is not int and one not in _PLAIN_NAMES)
+        return issubclass(type(value), strict)
     return isinstance(value, classes) or (float in classes and isinstance(value, int))
 
 

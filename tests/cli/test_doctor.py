@@ -69,6 +69,18 @@ def pass_on(state):
     return ask(state)
 
 
+class Signal:
+    def interrupt(self, text):
+        return text
+
+
+def signals(state):
+    return {"messages": [Signal().interrupt("Sure.")]}
+
+
+signal = StateGraph(MessagesState).add_node("ask", signals).add_edge(START, "ask").compile()
+inside = StateGraph(MessagesState).add_node("say", signals).add_edge(START, "say")
+inside = inside.compile(checkpointer=True)
 calls = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask").compile()
 passes = StateGraph(MessagesState).add_node("ask", pass_on).add_edge(START, "ask").compile()
 asks = create_agent(claude, [], middleware=[HumanInTheLoopMiddleware({"pay": True})])
@@ -124,7 +136,18 @@ def test_approvals_without_a_checkpointer(name: str, cause: str) -> None:
     assert code == 1
     remedy = "compile it with one, such as checkpointer=InMemorySaver()."
     assert lines[2] == f"→ {cause}, so it needs a checkpointer that keeps the thread: {remedy}"
-    assert lines[-1] == "The checkpointer should be changed."
+    assert lines[-1] == "The checkpointer needs attention: see the → line."
+
+
+def test_a_method_of_the_name_needs_no_checkpointer() -> None:
+    code, lines = doctor("graphs:signal")
+    assert (code, any("→" in line for line in lines)) == (0, False)
+
+
+def test_the_checkpointer_of_a_subgraph() -> None:
+    code, lines = doctor("graphs:inside")
+    assert (code, lines[2][:20]) == (1, "→ checkpointer=True ")
+    assert lines[-1] == "The checkpointer needs attention: see the → line."
 
 
 def test_without_a_checkpointer_approvals_are_not_served() -> None:
@@ -175,7 +198,7 @@ def test_a_synchronous_checkpointer() -> None:
     assert code == 1
     assert lines[1] == "history: kept by the server, in the graph's SqliteSaver"
     assert "use AsyncSqliteSaver of langgraph.checkpoint.sqlite.aio" in lines[2]
-    assert lines[-1] == "The checkpointer should be changed."
+    assert lines[-1] == "The checkpointer needs attention: see the → line."
     served = CliRunner().invoke(app, ["serve", "graphs:stored", "--port", "0"])
     assert (served.exit_code, "use AsyncSqliteSaver" in served.stderr) == (2, True)
 

@@ -6,6 +6,7 @@ In: graphs and agents. Out: a report on stdout. `langgraph_agui.chat_models` jud
 import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
+from dis import get_instructions
 from types import CodeType, FunctionType
 from typing import Any, Final
 
@@ -106,20 +107,22 @@ def _checkpointer(graph: object) -> BaseCheckpointSaver[Any] | None:
 
 
 def _calls_interrupt(graph: object) -> bool:
-    """Return whether code in a graph names `interrupt`."""
+    """Return whether code in a graph loads `interrupt`."""
     return any(
         function.value.__globals__.get(name) is interrupt
         for function in find_objects(graph, FunctionType)
-        for name in _names(function.value.__code__)
+        for name in _globals(function.value.__code__)
     )
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    """Yield the names in the code of a function, and of the functions inside it."""
-    yield from code.co_names
+def _globals(code: CodeType) -> Iterator[str]:
+    """Yield the names of the globals that a function loads, and those of the functions inside it.
+    An attribute may have the name of a global.
+    """
+    yield from (step.argval for step in get_instructions(code) if step.opname == "LOAD_GLOBAL")
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from _globals(constant)
 
 
 def _binds_client_tools(agent: LangGraphAgent) -> bool | None:
@@ -156,7 +159,7 @@ def _verdict(models: int, wrong: int, problem: str | None, *, advised: bool) -> 
     about_models = _verdict_on_models(models, wrong, advised=advised)
     if problem is None:
         return about_models
-    about_all = "The checkpointer should be changed."
+    about_all = "The checkpointer needs attention: see the → line."
     return f"{about_all} {about_models}" if wrong else about_all
 
 
