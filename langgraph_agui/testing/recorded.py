@@ -5,18 +5,23 @@ In: a user's text, or any other input of a run. Out: the events, and what the cl
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeAlias, cast
+from typing import Any, Final, Literal, Protocol, TypeAlias, cast, get_args
 from uuid import uuid4
 
 from ag_ui import core as agui
 from ag_ui.core import Event, Message, RunAgentInput
+from pydantic import BaseModel
 
 from langgraph_agui.client import RunFailedError
-from langgraph_agui.protocol import Fold, Verifier
+from langgraph_agui.protocol import Fold, Verifier, to_jsonable
+
+# The classes of messages.
+_MESSAGES: Final[tuple[type[BaseModel], ...]] = get_args(get_args(Message)[0])
 
 Outcome: TypeAlias = Literal["success", "interrupt", "cancelled", "error"]
 
@@ -71,15 +76,17 @@ class RecordedRun:
 
     @property
     def text(self) -> str:
-        """The agent's answer: the text of this run without that of subagents, a blank line between
-        messages.
+        """The agent's answer: the text that this run has streamed without that of subagents, a
+        blank line between messages.
         """
-        earlier = {message.id for message in self.input.messages}
+        begun = {
+            one.message_id for one in self.events if isinstance(one, agui.TextMessageStartEvent)
+        }
         texts = [
             message.content
             for message in self.messages
             if isinstance(message, agui.AssistantMessage)
-            and message.id not in earlier
+            and message.id in begun
             and message.subagent_run_id is None
         ]
         return "\n\n".join(filter(None, texts))
@@ -108,19 +115,22 @@ class RecordedRun:
 
     @property
     def pending_tool_calls(self) -> list[agui.ToolCall]:
-        """The calls that the agent has left to its client."""
-        match self.events[-1]:
-            case agui.RunFinishedEvent(
-                outcome=agui.RunFinishedSuccessOutcome(pending_tool_call_ids=list(pending))
-            ):
-                calls = {
-                    call.id: call
-                    for message in self.messages
-                    if isinstance(message, agui.AssistantMessage)
-                    for call in message.tool_calls or ()
-                }
-                return [calls[call_id] for call_id in pending]
-        return []
+        """The calls of this run that have no result yet: the agent has left them to its client."""
+        if self.outcome != "success":
+            return []
+        begun = {
+            one.tool_call_id for one in self.events if isinstance(one, agui.ToolCallStartEvent)
+        }
+        answered = {
+            one.tool_call_id for one in self.events if isinstance(one, agui.ToolCallResultEvent)
+        }
+        return [
+            call
+            for message in self.messages
+            if isinstance(message, agui.AssistantMessage)
+            for call in message.tool_calls or ()
+            if call.id in begun - answered
+        ]
 
     async def then(self, *messages: str | Message, state: object = None) -> RecordedRun:
         """Record the next run in the thread.
@@ -130,6 +140,7 @@ class RecordedRun:
             state: The state that the client sends; by default the one that it has.
 
         Raises:
+            TypeError: One of `messages` is neither.
             ProtocolError: As in `record_run`.
         """
         return await self._go_on(messages, state)
@@ -140,17 +151,19 @@ class RecordedRun:
         Args:
             answers: For each of `interrupts`, in their order, a payload such as
                 `{"approved": True}`, or a `ResumeEntry`. If there are none, for each of
-                `pending_tool_calls` the text of its result.
+                `pending_tool_calls` its result: a text, other JSON data, or a `ToolMessage`.
 
         Raises:
             ProtocolError: As in `record_run`.
             ValueError: There are more or fewer answers than questions.
         """
         interrupts, calls = self.interrupts, self.pending_tool_calls
-        if not answers or len(answers) != len(interrupts or calls):
+        asked = [(one.message or one.reason).partition("\n")[0] for one in interrupts]
+        asked = asked or [one.function.name for one in calls]
+        if not answers or len(answers) != len(asked):
             raise ValueError(
-                f"The agent waits for {len(interrupts)} interrupts and {len(calls)} tool calls; "
-                f"{len(answers)} answers were given."
+                f"{len(answers)} answers were given; the agent waits for {len(asked)}: {asked}. "
+                f"This is {self}."
             )
         if interrupts:
             return await self._go_on(resume=[*map(_resume_entry, interrupts, answers)])
@@ -194,14 +207,26 @@ async def record_run(
         agent: A `LangGraphAgent`, an `AGUIClient`, or any other object with `run(RunAgentInput)`.
         given: The text of a user, or a message, in a new thread; or a whole input, which is sent as
             it is.
-        state: The state that the client sends.
-        tools: The tools that the client offers.
+        state: The state that the client sends; a whole input has its own.
+        tools: The tools that the client offers; a whole input has its own.
 
     Raises:
+        TypeError: `agent` is no agent, `given` is none of the above, or a whole input came with
+            `state` or `tools`.
         ProtocolError: The stream breaks a rule of AG-UI 1.0, for clients or for agents
             (`Verifier` with `strict`).
     """
-    if not isinstance(given, RunAgentInput):
+    if not callable(getattr(agent, "run", None)):
+        raise TypeError(
+            f"An agent has run(input), as LangGraphAgent(graph) has; {type(agent).__name__} has "
+            "none."
+        )
+    if isinstance(given, RunAgentInput):
+        if state is not None or tools:
+            raise TypeError(
+                "A whole input has its own: write RunAgentInput(state=..., tools=[...])."
+            )
+    else:
         given = RunAgentInput(
             protocol_version=agui.PROTOCOL_VERSION,
             thread_id=str(uuid4()),
@@ -222,7 +247,14 @@ async def record_run(
 
 
 def _message(given: str | Message) -> Message:
-    return agui.UserMessage(id=str(uuid4()), content=given) if isinstance(given, str) else given
+    if isinstance(given, str):
+        return agui.UserMessage(id=str(uuid4()), content=given)
+    if not isinstance(given, _MESSAGES):
+        raise TypeError(
+            "A client sends texts, or messages of ag_ui.core such as UserMessage(id=..., "
+            f"content=...), not {type(given).__name__}."
+        )
+    return given
 
 
 def _resume_entry(interrupt: agui.Interrupt, answer: object) -> agui.ResumeEntry:
@@ -232,4 +264,7 @@ def _resume_entry(interrupt: agui.Interrupt, answer: object) -> agui.ResumeEntry
 
 
 def _result(call: agui.ToolCall, answer: object) -> agui.ToolMessage:
-    return agui.ToolMessage(id=str(uuid4()), tool_call_id=call.id, content=cast("str", answer))
+    if isinstance(answer, agui.ToolMessage):
+        return answer
+    text = answer if isinstance(answer, str) else json.dumps(to_jsonable(answer))
+    return agui.ToolMessage(id=str(uuid4()), tool_call_id=call.id, content=text)

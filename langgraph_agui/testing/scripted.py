@@ -10,6 +10,7 @@ import asyncio
 import json
 import re
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeAlias, cast
@@ -26,7 +27,7 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 
 _Block: TypeAlias = Mapping[str, Any]
 Piece: TypeAlias = str | _Block | AIMessageChunk | Exception | float
@@ -45,7 +46,12 @@ def call(name: str, call_id: str | None = None, /, **args: object) -> ToolCall:
         name: The name of the tool.
         call_id: The id of the call; by default each use of the piece gets a new one.
         args: The arguments of the tool.
+
+    Raises:
+        TypeError: `call_id` is no text.
     """
+    if not isinstance(call_id, str | None):
+        raise TypeError(f"The arguments of a call have names: write call({name!r}, name=value).")
     return tool_call(name=name, args=args, id=call_id)
 
 
@@ -89,10 +95,12 @@ class ScriptedChatModel(BaseChatModel):
 
     Raises:
         RuntimeError: Raised by a call of the model for which the script has no reply.
-        TypeError: Raised by a call of the model whose reply has something else in it.
+        TypeError: A reply has something else in it; that of a function or a generator, when the
+            model is called.
+        ValueError: `delay` is less than 0.
     """
 
-    delay: float = 0.0
+    delay: float = Field(default=0.0, ge=0)
     model_name: str = "scripted"
     _replies: tuple[Reply | Callable[[list[BaseMessage]], Reply], ...] = PrivateAttr(default=())
     _calls: count[int] = PrivateAttr(default_factory=count)
@@ -102,6 +110,9 @@ class ScriptedChatModel(BaseChatModel):
     ) -> None:
         super().__init__(**fields)
         self._replies = replies
+        for reply in replies:
+            if not callable(reply) and not isinstance(reply, Iterator):
+                deque(_pieces(reply), maxlen=0)  # which checks them
 
     @property
     def _llm_type(self) -> str:
@@ -229,18 +240,26 @@ def _parts(reply: Reply) -> Iterator[AIMessageChunk | float]:
             case {"type": str()}:
                 index, last, plain = index + 1, "", False
                 yield AIMessageChunk(content=[{**piece, "index": index}])
-            case _:
-                raise TypeError(
-                    "A reply is made of texts, content blocks, `AIMessageChunk`s, exceptions and "
-                    f"seconds. This is of type {type(piece).__name__}."
-                )
 
 
 def _pieces(reply: Reply) -> Iterator[_Block | AIMessageChunk | Exception | float]:
-    """Yield the pieces of a reply, each text as a block."""
+    """Yield the pieces of a reply, each text as a block.
+
+    Raises:
+        TypeError: One is no piece.
+    """
     several = isinstance(reply, Iterable) and not isinstance(reply, str | Mapping | BaseMessage)
     for piece in cast("Iterable[Piece]", reply if several else [reply]):
-        yield {"type": "text", "text": piece} if isinstance(piece, str) else piece
+        match piece:
+            case str():
+                yield {"type": "text", "text": piece}
+            case Exception() | int() | float() | AIMessageChunk() | {"type": str()}:
+                yield piece
+            case _:
+                raise TypeError(
+                    "A reply is made of texts, calls, content blocks, `AIMessageChunk`s, "
+                    f"exceptions and seconds. This is of type {type(piece).__name__}."
+                )
 
 
 def _word_chunks(block: _Block, kind: str, index: int, plain: bool) -> Iterator[AIMessageChunk]:

@@ -10,9 +10,13 @@ from ag_ui.core import (
     Event,
     ResumeEntry,
     RunAgentInput,
+    RunFinishedEvent,
     RunStartedEvent,
+    TextMessageChunkEvent,
     TextMessageContentEvent,
     Tool,
+    ToolCallEndEvent,
+    ToolCallStartEvent,
     ToolMessage,
     UserMessage,
 )
@@ -21,7 +25,7 @@ from httpx2 import ASGITransport, AsyncClient
 from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain.tools import ToolRuntime
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
@@ -133,16 +137,36 @@ async def test_a_tool_of_the_client_that_fails() -> None:
     assert done.text == "Never mind."
 
 
+async def test_results_of_each_kind() -> None:
+    agent = make_agent(
+        [call("get_city"), call("get_city"), call("get_city")],
+        lambda messages: " ".join(one.text for one in messages if one.type == "tool"),
+    )
+    asked = checked(await record_run(agent, "Where am I?", tools=[PAGE_TOOL]))
+    failed = ToolMessage(
+        id="m", tool_call_id=asked.pending_tool_calls[2].id, content="", error="No map."
+    )
+    done = checked(await asked.answer("Oslo", {"city": "Rome"}, failed))
+    assert done.text == 'Oslo {"city": "Rome"} No map.'
+
+
 @pytest.mark.parametrize("answers", [(), ("Oslo", "Rome")])
 async def test_each_question_has_one_answer(answers: tuple[str, ...]) -> None:
     asked = await record_run(make_agent(call("get_city")), "Where?", tools=[PAGE_TOOL])
-    with pytest.raises(ValueError, match=f"0 interrupts and 1 tool calls; {len(answers)} answers"):
+    given = f"{len(answers)} answers were given; the agent waits for 1"
+    with pytest.raises(ValueError, match=rf"{given}: \['get_city'\]"):
         await asked.answer(*answers)
+
+
+async def test_an_approval_has_one_answer() -> None:
+    asked = await record_run(make_agent(call("transfer", to="Ada", amount=5)), "Send 5 euros")
+    with pytest.raises(ValueError, match=r"waits for 1: \['Tool execution requires approval'\]"):
+        await asked.answer()
 
 
 async def test_nothing_to_answer() -> None:
     run = await record_run(make_agent("Hello!"), "Hi")
-    with pytest.raises(ValueError, match="waits for 0 interrupts and 0 tool calls"):
+    with pytest.raises(ValueError, match=r"waits for 0: \[\]. This is RecordedRun\(outcome='succ"):
         await run.answer()
 
 
@@ -171,6 +195,37 @@ async def test_messages_and_whole_inputs() -> None:
     run = checked(await record_run(agent, given))
     assert run.input is given
     assert checked(await run.then("Bye")).input.thread_id == "t1"
+
+
+async def test_the_answer_to_a_part_of_the_conversation() -> None:
+    """A client may send its last message alone; then the snapshot brings earlier answers."""
+    first = await record_run(make_agent("Hello!", "Hello again."), "Hi")
+    again = UserMessage(id="m1", content="And now?")
+    part = first.input.model_copy(update={"run_id": "r2", "messages": [again]})
+    second = await record_run(first.agent, part)
+    assert (len(second.messages), second.text) == (4, "Hello again.")
+
+
+@pytest.mark.parametrize("given", [["Hi"], {"role": "user", "content": "Hi"}, HumanMessage("Hi")])
+async def test_something_else_is_refused(given: Any) -> None:
+    first = await record_run(make_agent("Hello!"), "Hi")
+    with pytest.raises(TypeError, match=f"messages of ag_ui.core .* not {type(given).__name__}"):
+        await record_run(first.agent, given)
+    with pytest.raises(TypeError, match=f"messages of ag_ui.core .* not {type(given).__name__}"):
+        await first.then(given)
+
+
+async def test_a_graph_is_no_agent() -> None:
+    graph: Any = make_agent("Hello!").graph
+    with pytest.raises(TypeError, match=r"as LangGraphAgent\(graph\) has; CompiledStateGraph"):
+        await record_run(graph, "Hi")
+
+
+@pytest.mark.parametrize("options", [{"state": {}}, {"tools": [PAGE_TOOL]}])
+async def test_a_whole_input_has_its_own_state_and_tools(options: dict[str, Any]) -> None:
+    first = await record_run(make_agent("Hello!"), "Hi")
+    with pytest.raises(TypeError, match="A whole input has its own"):
+        await record_run(first.agent, first.input, **options)
 
 
 async def test_a_run_that_fails(reach: Any) -> None:
@@ -219,3 +274,17 @@ async def test_a_stream_that_breaks_a_rule(events: list[Event], code: str) -> No
         await record_run(agent, "Hi")
     assert refused.value.code == code
     assert agent.closed
+
+
+async def test_calls_of_an_agent_of_before_1_0() -> None:
+    """It names no pending calls: its clients count them."""
+    agent = Rude(
+        ToolCallStartEvent(tool_call_id="c1", tool_call_name="get_city"),
+        ToolCallEndEvent(tool_call_id="c1"),
+        TextMessageChunkEvent(message_id="m1", role="assistant", delta="Where "),
+        TextMessageChunkEvent(delta="are you?"),
+        RunFinishedEvent(thread_id="t1", run_id="r1"),
+    )
+    given = RunAgentInput(thread_id="t1", run_id="r1", messages=[], tools=[PAGE_TOOL])
+    run = await record_run(agent, given)
+    assert ([one.id for one in run.pending_tool_calls], run.text) == (["c1"], "Where are you?")

@@ -175,8 +175,24 @@ async def test_errors_come_behind_what_was_said() -> None:
 
 @pytest.mark.parametrize("wrong", [None, AIMessage("Hello"), {"text": "Hello"}, ["Hello", None]])
 def test_something_else_is_refused(wrong: Any) -> None:
-    with pytest.raises(TypeError, match="A reply is made of texts, content blocks"):
-        ScriptedChatModel(wrong).invoke("Hello")
+    refused = pytest.raises(TypeError, match="A reply is made of texts, calls, content blocks")
+    with refused:
+        ScriptedChatModel("Hello", wrong)
+    with refused:
+        ScriptedChatModel(lambda _: wrong).invoke("Hello")
+    with refused:
+        ScriptedChatModel(iter([wrong])).invoke("Hello")
+
+
+def test_a_delay_is_not_negative() -> None:
+    with pytest.raises(ValueError, match="delay"):
+        ScriptedChatModel("Hello", delay=-1)
+
+
+def test_arguments_have_names() -> None:
+    args: Any = {"a": 1}
+    with pytest.raises(TypeError, match=r"write call\('add', name=value\)"):
+        call("add", args)
 
 
 async def test_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
