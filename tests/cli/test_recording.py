@@ -143,15 +143,23 @@ def test_what_is_no_recording(command: str, content: bytes, tmp_path: Path) -> N
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    result = invoke("validate", tmp_path / "absent")
+    result = invoke("play", tmp_path / "absent")
     assert (result.exit_code, "cannot be read: No such file" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("source", ["example.com/agent", "/agent"])
+def test_an_address_without_its_scheme(source: str) -> None:
+    result = invoke("validate", source)
+    assert result.exit_code == 2
+    assert f"There is no file {source}. The address of an agent begins with" in result.stderr
 
 
 def test_a_live_agent(demo_url: str) -> None:
     result = invoke("validate", demo_url, "Is it warmer in Rome or in Oslo?", "-H", "X-Test: yes")
     assert result.exit_code == 0, result.output
     assert result.stdout.endswith(" events, every rule kept.\n")
-    assert invoke("validate", f"{demo_url}/nowhere").exit_code == 3
+    nowhere = invoke("validate", f"{demo_url}/nowhere")
+    assert (nowhere.exit_code, "Is this the address of the agent" in nowhere.stderr) == (3, True)
     assert invoke("validate", demo_url, "-H", "nonsense").exit_code == 2
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))

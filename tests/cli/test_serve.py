@@ -259,6 +259,16 @@ async def test_a_page_may_come_back_and_sees_errors(
     assert (context.expose_errors, context.on_disconnect) == (shown, "continue")
 
 
+async def test_options_that_an_agent_has_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    agent = LangGraphAgent(compiled(), "mine")
+    await agents_of({"one": compiled(), "mine": agent}, checkpointer="none", expose_errors=True)
+    assert capsys.readouterr().err == (
+        "mine is a LangGraphAgent, served as you made it: without --checkpointer, --expose-errors\n"
+    )
+    await agents_of({"mine": agent})
+    assert capsys.readouterr().err == ""
+
+
 async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("This is no database." * 100)
     for place in (tmp_path, tmp_path / "text", tmp_path / "text" / "below"):

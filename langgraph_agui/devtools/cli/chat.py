@@ -260,11 +260,7 @@ class Chat:
             errors.AgentStatusError,
             errors.NotAnEventStreamError,
         ) as error:
-            wrong_path = isinstance(error, errors.AgentStatusError) and error.status in {404, 405}
-            hint = (
-                " Is this the address of the agent itself, such as …/agent?" if wrong_path else ""
-            )
-            raise CommandError(f"{error}{hint}", ExitCode.UNREACHABLE) from error
+            raise unreachable(error) from error
         except errors.RunFailedError:
             return ExitCode.FAILED  # the view has shown why
         except errors.AgentError as error:
@@ -371,6 +367,13 @@ def _save(session: "AGUISession[object]") -> str:
     except (OSError, ValueError) as error:
         raise CommandError(f"The conversation could not be saved: {error}") from error
     return file.name
+
+
+def unreachable(error: errors.AgentError) -> CommandError:
+    """Return the error of a command that has found no agent at the address."""
+    wrong_path = isinstance(error, errors.AgentStatusError) and error.status in {404, 405}
+    hint = " Is this the address of the agent itself, such as …/agent?" if wrong_path else ""
+    return CommandError(f"{error}{hint}", ExitCode.UNREACHABLE)
 
 
 class _WarningHandler(logging.Handler):

@@ -110,8 +110,12 @@ def validate(source: str, question: str, headers: Sequence[str] = ()) -> ExitCod
 
     Each stream has at most one: later ones would follow from it.
     """
-    url = source if Path(source).is_file() else chat.with_scheme(source)
-    streams = [_ask(url, question, headers)] if "://" in url else _read(Path(source))
+    path, url = Path(source), chat.with_scheme(source)
+    if not path.is_file() and "://" not in url:
+        raise CommandError(
+            f"There is no file {source}. The address of an agent begins with https:// or http://."
+        )
+    streams = _read(path) if path.is_file() else [_ask(url, question, headers)]
     before, findings = 0, 0
     for stream in streams:
         count = len(stream.events)
@@ -167,7 +171,7 @@ def _ask(url: str, question: str, headers: Sequence[str]) -> Stream:
             for chunk in response.iter_bytes():
                 body += chunk
     except errors.AgentError as error:
-        raise CommandError(str(error), ExitCode.UNREACHABLE) from error
+        raise chat.unreachable(error) from error
     except httpx2.RequestError as error:
         if not body:
             reason = str(error) or type(error).__name__

@@ -148,6 +148,8 @@ async def _make_agents(
     agents: dict[str, LangGraphAgent] = {}
     for name, target in targets.items():
         graph = await loading.finish(target, site.spec, stack)
+        if isinstance(graph, LangGraphAgent):
+            _warn_of_unused(site, name)
         # True is for subgraphs; a graph that is served has no parent.
         has_own = isinstance(graph, Pregel) and isinstance(graph.checkpointer, BaseCheckpointSaver)
         if (
@@ -162,6 +164,14 @@ async def _make_agents(
             graph, name, site.spec, expose_errors=exposes, on_disconnect="continue"
         )
     return agents
+
+
+def _warn_of_unused(site: Site, name: str) -> None:
+    """Say which options of the command do not reach an agent: it has its own."""
+    given = {"--checkpointer": site.checkpointer, "--expose-errors": site.expose_errors}
+    if unused := [option for option, value in given.items() if value is not None]:
+        text = f"{name} is a LangGraphAgent, served as you made it: without {', '.join(unused)}"
+        typer.echo(printable(text), err=True)
 
 
 async def open_checkpointer(
