@@ -6,9 +6,9 @@ In: a user's text, or any other input of a run. Out: the events, and what the cl
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast, get_args
 from uuid import uuid4
@@ -44,11 +44,13 @@ class RecordedRun:
         agent: The agent.
         input: The input of the run.
         events: Its events, in the form that `Verifier` returns.
+        options: The options that the agent's `run` had, beside the input.
     """
 
     agent: _Agent
     input: RunAgentInput
     events: list[Event]
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Show how the run has ended, and the agent's answer."""
@@ -183,7 +185,7 @@ class RecordedRun:
                 "resume": resume,
             }
         )
-        return await record_run(self.agent, following)
+        return await record_run(self.agent, following, **self.options)
 
 
 async def record_run(
@@ -192,6 +194,7 @@ async def record_run(
     *,
     state: object = None,
     tools: Iterable[agui.Tool] = (),
+    **options: Any,
 ) -> RecordedRun:
     """Run an agent once, to its end, and check its stream.
 
@@ -209,6 +212,8 @@ async def record_run(
             it is.
         state: The state that the client sends; a whole input has its own.
         tools: The tools that the client offers; a whole input has its own.
+        options: Options of the agent's `run`, for this run and those that follow: a
+            `LangGraphAgent` takes `config` and `context`.
 
     Raises:
         TypeError: `agent` is no agent, `given` is none of the above, or a whole input came with
@@ -237,13 +242,14 @@ async def record_run(
             context=[],
             forwarded_props={},
         )
+    run: Callable[..., _Stream] = agent.run
     verifier, events = Verifier(strict=True, input=given), list[Event]()
     with suppress(RunFailedError):  # an `AGUIClient` raises it behind the last event
-        async with aclosing(agent.run(given)) as stream:
+        async with aclosing(run(given, **options)) as stream:
             async for event in stream:
                 events += verifier.feed(event)
     verifier.finish()
-    return RecordedRun(agent, given, events)
+    return RecordedRun(agent, given, events, options)
 
 
 def _message(given: str | Message) -> Message:

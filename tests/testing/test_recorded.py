@@ -25,8 +25,10 @@ from httpx2 import ASGITransport, AsyncClient
 from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain.tools import ToolRuntime
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from langgraph_agui import (
@@ -226,6 +228,22 @@ async def test_a_whole_input_has_its_own_state_and_tools(options: dict[str, Any]
     first = await record_run(make_agent("Hello!"), "Hi")
     with pytest.raises(TypeError, match="A whole input has its own"):
         await record_run(first.agent, first.input, **options)
+
+
+async def test_options_of_each_run() -> None:
+    """As the factories of a route give them: here, who asks."""
+
+    def greet(state: MessagesState, runtime: Runtime[str]) -> dict[str, Any]:
+        return {"messages": [AIMessage(f"Hello, {runtime.context}.")]}
+
+    builder = StateGraph(MessagesState, context_schema=str).add_node(greet)
+    graph = builder.add_edge(START, "greet").compile(checkpointer=InMemorySaver())
+    config = {"tags": ["test"]}
+    first = checked(await record_run(LangGraphAgent(graph), "Hi", context="Ada", config=config))
+    assert (first.text, first.options) == ("Hello, Ada.", {"context": "Ada", "config": config})
+    assert checked(await first.then("Hi again")).text == "Hello, Ada."
+    with pytest.raises(TypeError, match="tool"):
+        await record_run(LangGraphAgent(graph), "Hi", tool=PAGE_TOOL)
 
 
 async def test_a_run_that_fails(reach: Any) -> None:
