@@ -236,6 +236,24 @@ OPTIONS = [
         "approvals=ApprovalOptions(timeout=...)?",
     ),
     Mistake(
+        "An option that belongs to the limits of requests",
+        "LangGraphAgent(graph, max_bytes=1_000_000)",
+        "TypeError: LangGraphAgent takes no option 'max_bytes': did you mean "
+        "limits=RunLimits(input=InputLimits(max_bytes=...))?",
+    ),
+    Mistake(
+        "An option that belongs to the graph",
+        "LangGraphAgent(builder.compile(), checkpointer=InMemorySaver())",
+        "TypeError: LangGraphAgent takes no option 'checkpointer': did you mean "
+        "builder.compile(checkpointer=...)?",
+    ),
+    Mistake(
+        "An option that belongs to the configuration",
+        "LangGraphAgent(graph, recursion_limit=100)",
+        "TypeError: LangGraphAgent takes no option 'recursion_limit': did you mean "
+        'config={"recursion_limit": ...}?',
+    ),
+    Mistake(
         "An option of a group that there is not",
         "LangGraphAgent(graph, limits=RunLimits(totl=60))",
         "TypeError: RunLimits takes no option 'totl': did you mean 'total'?",

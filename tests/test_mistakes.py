@@ -85,6 +85,7 @@ def names() -> dict[str, Any]:
         AGUIClient,
         AGUISession,
         HumanInTheLoopMiddleware,
+        InMemorySaver,
         MessagesState,
         Notes,
         PostgresSaver,

@@ -123,6 +123,20 @@ _FLAT: Final = {
     "state_schema": Renamed("schema", group="state"),
 }
 
+# How options are written that a user looks for here, and that are elsewhere.
+_ELSEWHERE: Final = {
+    "checkpointer": "builder.compile(checkpointer=...)",
+    "middleware": "create_agent(model, tools, middleware=[...])",
+    "store": "builder.compile(store=...)",
+    "timeout": "limits=RunLimits(total=...)",
+    "tools": "create_agent(model, tools)",
+    **{name: f'config={{"{name}": ...}}' for name in ("callbacks", "recursion_limit", "tags")},
+    **{
+        one.name: f"limits=RunLimits(input=InputLimits({one.name}=...))"
+        for one in fields(InputLimits)
+    },
+}
+
 # The spelling in place of those that are in no group.
 _GONE: Final = {
     "emit_raw": "emit_raw_events=...",
@@ -219,11 +233,12 @@ def _place(group: str, option: str) -> str:
 
 
 def _spellings(named: Collection[str]) -> dict[str, str]:
-    """Return how each option is written, by its name and by those of before."""
+    """Return how each option is written, by its name, by those of before, and by others."""
     places = {one: f"{one}=..." for one in (*Switches.__annotations__, *named)}
     for group, kind in _GROUPS.items():
         places |= {one.name: _place(group, f"{one.name}=...") for one in fields(kind)}
-    return places | {old: _place(now.group, f"{now.name}=...") for old, now in _FLAT.items()}
+    places |= {old: _place(now.group, f"{now.name}=...") for old, now in _FLAT.items()}
+    return places | _ELSEWHERE
 
 
 def _warn(name: str, place: str) -> None:
