@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any, TypeAlias, cast
 from uuid import uuid4
 
+from langchain_core.caches import BaseCache
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LangSmithParams, LanguageModelInput
 from langchain_core.language_models.chat_models import generate_from_stream
@@ -92,6 +93,7 @@ class ScriptedChatModel(BaseChatModel):
     Attributes:
         delay: A pause in seconds before each chunk; 0 by default.
         model_name: The model's name, for usage and traces.
+        cache: Off: each call gets a reply of its own, also in an application that caches answers.
 
     Raises:
         RuntimeError: Raised by a call of the model for which the script has no reply.
@@ -102,6 +104,7 @@ class ScriptedChatModel(BaseChatModel):
 
     delay: float = Field(default=0.0, ge=0)
     model_name: str = "scripted"
+    cache: BaseCache | bool | None = False
     _replies: tuple[Reply | Callable[[list[BaseMessage]], Reply], ...] = PrivateAttr(default=())
     _calls: count[int] = PrivateAttr(default_factory=count)
 

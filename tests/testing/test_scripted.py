@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.caches import InMemoryCache
+from langchain_core.globals import set_llm_cache
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
@@ -182,6 +184,13 @@ def test_something_else_is_refused(wrong: Any) -> None:
         ScriptedChatModel(lambda _: wrong).invoke("Hello")
     with refused:
         ScriptedChatModel(iter([wrong])).invoke("Hello")
+
+
+def test_a_cache_of_the_application_has_no_say(request: pytest.FixtureRequest) -> None:
+    set_llm_cache(InMemoryCache())
+    request.addfinalizer(lambda: set_llm_cache(None))
+    model = ScriptedChatModel("One", "Two")
+    assert [model.invoke("Hello").text for _ in range(2)] == ["One", "Two"]
 
 
 def test_a_delay_is_not_negative() -> None:
