@@ -25,7 +25,7 @@ GRAPHS = [
         "TypeError: This StateGraph is not compiled. Write LangGraphAgent(graph.compile()).",
     ),
     Mistake(
-        "A model, a chain or a function as a graph",
+        "A model or a chain as a graph",
         "LangGraphAgent(model)",
         "TypeError: LangGraphAgent takes a compiled graph or a RemoteGraph, not Scripted. "
         "Serve any other Runnable with astream_agui or AGUICallbackHandler.",
@@ -202,6 +202,11 @@ OPTIONS = [
         "agui_router(LangGraphAgent(graph), dependencies=[current_user])",
         "TypeError: dependencies must be a list of Depends, not of function: write "
         "dependencies=[Depends(current_user)]",
+    ),
+    Mistake(
+        "A text instead of a truth value, which would show secrets",
+        'async for event in astream_agui(model, "Hello", run_input, expose_errors="false"):\n    ...',
+        "TypeError: expose_errors must be bool, not str",
     ),
     Mistake(
         "An option of another type",

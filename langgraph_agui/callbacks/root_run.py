@@ -210,12 +210,13 @@ async def astream_agui(
             that has ended the run shows it too. It may hold secrets.
 
     Raises:
-        TypeError: `reasoning` or `run_input` is none.
+        TypeError: `reasoning`, `run_input` or `expose_errors` is of another type.
         ValueError: `subagents` has an unknown value.
     """
     check_choice("subagents", subagents, Subagents)
     check_type("reasoning", reasoning, ReasoningOptions | None)
     check_type("run_input", run_input, RunAgentInput, "RunAgentInput.model_validate(data)")
+    check_type("expose_errors", expose_errors, bool)
     graph = adapt_graph(runnable) if isinstance(runnable, Pregel) else None
     queue = RunEventQueue(keep=True)
     run_events = RunEvents(

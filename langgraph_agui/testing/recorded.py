@@ -163,9 +163,9 @@ class RecordedRun:
         asked = [(one.message or one.reason).partition("\n")[0] for one in interrupts]
         asked = asked or [one.function.name for one in calls]
         if not answers or len(answers) != len(asked):
+            expected = f"one answer for each of {asked}" if asked else "no answer"
             raise ValueError(
-                f"{len(answers)} answers were given; the agent waits for {len(asked)}: {asked}. "
-                f"This is {self}."
+                f"The agent waits for {expected}; {len(answers)} came. This is {self}."
             )
         if interrupts:
             return await self._go_on(resume=[*map(_resume_entry, interrupts, answers)])
