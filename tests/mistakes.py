@@ -275,6 +275,11 @@ OPTIONS = [
         "keys are messages, notes.",
     ),
     Mistake(
+        "A key of something else for the messages",
+        'LangGraphAgent(notes, messages_key="notes")',
+        "ValueError: messages_key names 'notes', which holds no messages.",
+    ),
+    Mistake(
         "A misspelt key of the state",
         'LangGraphAgent(notes, state=StateOptions(exclude=["note"]))',
         "ValueError: StateOptions.exclude names what the graph's state does not have: note. Its "

@@ -450,13 +450,16 @@ def _check_options(
 def _check_messages_key(
     messages_key: str, graph: GraphAdapter, hints: Collection[tuple[str, object]]
 ) -> None:
-    """Raise `ValueError` for a channel of messages that the graph does not have. Without one at
-    all, a graph runs by its state alone.
+    """Raise `ValueError` for a channel of messages that the graph does not have, or that holds no
+    list. Without one at all, a graph runs by its state alone.
     """
     if messages_key == _USUAL_KEY or graph.takes_message_list:
         return
     if problem := _unknown("messages_key", [messages_key], graph, hints):
         raise ValueError(problem)
+    for key, hint in hints:
+        if key == messages_key and hint in (str, int, float, bool):
+            raise ValueError(f"messages_key names {key!r}, which holds no messages.")
 
 
 def _unknown(
