@@ -33,6 +33,7 @@ from langgraph.types import Command
 
 from langgraph_agui import (
     AGUIMiddleware,
+    ApprovalOptions,
     LangGraphAgent,
     add_langgraph_fastapi_endpoint,
     state_update,
@@ -106,6 +107,22 @@ async def test_an_approval(reach: Any, approved: bool) -> None:
     done = checked(await asked.answer({"approved": approved}))
     assert (done.outcome, done.interrupts) == ("success", [])
     assert ("Sent 5 euros to Ada." in done.text) is approved
+
+
+@pytest.mark.parametrize("given", [None, "Ben got it."])
+async def test_approvals_as_calls(given: str | None) -> None:
+    """The guarded call is pending too, for it has no result. A client's result of it is ignored."""
+    graph = make_agent(call("transfer", to="Ada", amount=5), lambda messages: messages[-1].text)
+    agent = LangGraphAgent(graph.graph, approvals=ApprovalOptions(ask_by="tool_call"))
+    asked = checked(await record_run(agent, "Send Ada 5 euros"))
+    guarded, approval = asked.pending_tool_calls
+    assert [one.function.name for one in (guarded, approval)] == ["transfer", "request_approval"]
+    if given is None:
+        yes = ToolMessage(id="m", tool_call_id=approval.id, content='{"approved": true}')
+        done = await asked.then(yes)
+    else:
+        done = await asked.answer(given, {"approved": True})
+    assert (done.text, done.pending_tool_calls) == ("Sent 5 euros to Ada.", [])
 
 
 async def test_answers_are_in_the_order_of_the_interrupts() -> None:
