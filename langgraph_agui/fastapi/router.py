@@ -81,7 +81,7 @@ def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptio
         authorize_thread: Returns True if the request may use the thread; anything else is answered
             with 403. It may raise an `HTTPException` instead. Called before anything of the thread
             is read.
-        keep_alive: Seconds without an event after which an SSE comment is sent; None for never. 15
+        keep_alive: Seconds without an event after which an SSE comment is sent; None sends none. 15
             by default.
         limits: The most that a request may hold; a larger one is answered with 413 or 422, and the
             limit's name. A `LangGraphAgent` has `RunLimits(input=...)` for it.
@@ -108,7 +108,9 @@ def _router(agent: RunsInputs, path: str, options: RouteOptions) -> APIRouter:
         check_type(name, value, annotations[name])
     keep_alive = options.get("keep_alive")
     if keep_alive is not None and not keep_alive > 0:
-        raise ValueError(f"keep_alive must be more than 0, or None for never, not {keep_alive}")
+        raise ValueError(
+            f"keep_alive must be more than 0, or None for no comments, not {keep_alive}"
+        )
     limits = options.get("limits")
     if isinstance(agent, LangGraphAgent):
         limits = read_input_limits(limits, agent.limits.input)
