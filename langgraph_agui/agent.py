@@ -169,8 +169,8 @@ class LangGraphAgent:
             groups = read_switches(groups, switches, signature(LangGraphAgent).parameters)
         if groups.emit_raw and groups.reasoning.visibility != "full":
             raise ValueError(
-                "emit_raw_events sends all of the graph's state, with the reasoning that is to be "
-                "hidden"
+                "emit_raw_events sends all of the graph's state, including the reasoning that "
+                "should be hidden"
             )
         self.graph = graph
         self.name = name
@@ -281,7 +281,7 @@ class LangGraphAgent:
         Raises:
             RunInputError: Another run is going on in the thread (`thread_busy`), as many runs as
                 the agent may have (`too_many_runs`), the server is stopping (`server_stopping`),
-                the agent works in another event loop (`wrong_event_loop`), or an id is no text
+                the agent works in another event loop (`wrong_event_loop`), or an id is not text
                 (`invalid_input`).
             StateError: The database that holds the threads cannot be reached.
         """
@@ -342,7 +342,7 @@ class LangGraphAgent:
 
         Raises:
             RunInputError: As many clients follow the run as may (`too_many_readers`), the agent
-                works in another event loop (`wrong_event_loop`), or an id is no text
+                works in another event loop (`wrong_event_loop`), or an id is not text
                 (`invalid_input`).
         """
         run_input = clean_input(run_input).input

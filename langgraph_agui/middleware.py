@@ -85,7 +85,7 @@ class AGUIMiddleware(AgentMiddleware):
         predict: Tool arguments that clients see as state while the model writes them.
 
     Raises:
-        TypeError: `predict` is no list of `PredictState`.
+        TypeError: `predict` is not a list of `PredictState`.
     """
 
     def __init__(self, *, context: bool = True, predict: Sequence[PredictState] = ()) -> None:

@@ -261,7 +261,7 @@ class PredictState:
 
     def __post_init__(self) -> None:
         if not (self.state_key or self.argument):
-            raise ValueError("PredictState needs a state_key where it has no argument")
+            raise ValueError("PredictState needs a state_key if it has no argument")
 
     @property
     def key(self) -> str:

@@ -120,7 +120,7 @@ class ThinkTags:
         for tag in (self.opening, self.closing):
             if not tag or tag != tag.strip():
                 raise ValueError(
-                    f"A tag is not empty and has no whitespace around it, unlike {tag!r}."
+                    f"A tag must not be empty or have whitespace around it, unlike {tag!r}."
                 )
         if self.opening == self.closing:
             raise ValueError(f"The opening and the closing tag are both {self.opening!r}.")
@@ -172,7 +172,7 @@ class ReasoningOptions:
             raise ValueError(f"ReasoningOptions.max_bytes must be positive, not {self.max_bytes}")
         if isinstance(self.think_tags, tuple) and len(self.think_tags) != 2:
             raise ValueError(
-                f"ReasoningOptions.think_tags has two tags, unlike {self.think_tags!r}"
+                f"ReasoningOptions.think_tags must have two tags, not {self.think_tags!r}"
             )
         self.tags  # noqa: B018  # which checks them
 
@@ -318,7 +318,7 @@ class Question:
         tool_call_id: The call. By default, the open call of `tool` with these `args`, where it is
             known which one it is.
         decisions: The decisions that the graph takes: some of `approve`, `edit`, `reject` and
-            `respond`. None if the question is no approval.
+            `respond`. None if the question is not an approval.
         decode: Takes an answer as the client sent it. Returns one that has the graph's own form as
             a decision of LangChain, or as `response_schema` has it, and others unchanged.
         encode: Takes a valid answer, and returns the value to resume the graph with. The answer to
@@ -350,7 +350,9 @@ class Question:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.decisions is not None and self.tool is None:
-            raise ValueError("A Question with decisions is about a call: expected its tool")
+            raise ValueError(
+                "A Question with decisions needs a `tool`, the name of the call's tool"
+            )
         for decision in self.decisions or ():
             check_choice("Question.decisions", decision, DecisionType)
 

@@ -58,7 +58,7 @@ GRAPHS = [
     Mistake(
         "Something else as an agent",
         "agui_router(model)",
-        "TypeError: An agent has run(input), as LangGraphAgent(graph) has; Scripted has none.",
+        "TypeError: An agent has a method run(input), like LangGraphAgent(graph); Scripted has none.",
     ),
 ]
 
@@ -271,7 +271,7 @@ OPTIONS = [
     Mistake(
         "A misspelt key of the messages",
         'LangGraphAgent(notes, messages_key="mesages")',
-        "ValueError: messages_key names what the graph's state does not have: mesages. Its "
+        "ValueError: messages_key names keys that the graph's state does not have: mesages. Its "
         "keys are messages, notes.",
     ),
     Mistake(
@@ -282,14 +282,14 @@ OPTIONS = [
     Mistake(
         "A misspelt key of the state",
         'LangGraphAgent(notes, state=StateOptions(exclude=["note"]))',
-        "ValueError: StateOptions.exclude names what the graph's state does not have: note. Its "
+        "ValueError: StateOptions.exclude names keys that the graph's state does not have: note. Its "
         "keys are messages, "
         "notes. List keys that the graph itself does not have in StateOptions.client_keys.",
     ),
     Mistake(
         "A prediction of a key that the state does not have",
         'LangGraphAgent(notes, state=StateOptions(predict=[PredictState("write", "note")]))',
-        "ValueError: StateOptions.predict names what the graph's state does not have: note. Its "
+        "ValueError: StateOptions.predict names keys that the graph's state does not have: note. Its "
         "keys are messages, "
         "notes. List keys that the graph itself does not have in StateOptions.client_keys.",
     ),
@@ -317,7 +317,7 @@ INPUTS = [
     Mistake(
         "Text that is no history",
         'agui_messages_to_langchain("Hello")',
-        "ValueError: Expected AG-UI messages, or a JSON list of them; this text is no JSON: "
+        "ValueError: Expected AG-UI messages, or a JSON list of them; this text is not JSON: "
         "Expecting value: line 1 column 1 (char 0)",
     ),
     Mistake(

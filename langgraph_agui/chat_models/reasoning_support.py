@@ -82,7 +82,7 @@ _IN_TEXT: Final = (
     "LangGraphAgent(reasoning=ReasoningOptions(think_tags=True)) splits it there."
 )
 _UNKNOWN: Final = (
-    "{name} is not known here. It is taken to be right: reasoning in its content blocks or in "
+    "{name} is not known here. It is assumed to be right: reasoning in its content blocks or in "
     'additional_kwargs["reasoning_content"] is shown, and its messages are given back to it as '
     "they were."
 )
@@ -242,7 +242,7 @@ def _claude(model: BaseChatModel, thinking: Mapping[str, Any], setting: str) -> 
     # only if asked.
     silent = thinking["type"] == "adaptive" and _is_adaptive(model)
     if thinking.get("display", "omitted" if silent else "summarized") == "omitted":
-        return False, True, (f"This model thinks without saying its thoughts: {wanted}.",)
+        return False, True, (f"This model thinks without showing its thoughts: {wanted}.",)
     return True, True, ()
 
 

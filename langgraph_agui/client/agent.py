@@ -59,7 +59,7 @@ class AGUIClient:
 
     Raises:
         TypeError: An option is of another type.
-        ValueError: `url` is no HTTP address, or HTTP cannot carry one of the `headers`.
+        ValueError: `url` is not an HTTP address, or HTTP cannot carry one of the `headers`.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class AGUIClient:
         AG-UI 1.0 defines the form of capabilities but no route for them.
 
         Raises:
-            AgentUnreachableError: Nobody answers.
+            AgentUnreachableError: Nothing answers.
             AgentStatusError: The answer is an HTTP error.
             NotAnEventStreamError: The answer is something other than capabilities.
         """
@@ -145,7 +145,7 @@ class AGUIClient:
         AG-UI 1.0 does not define this route; `langgraph-agui serve` has it.
 
         Raises:
-            AgentUnreachableError: Nobody answers.
+            AgentUnreachableError: Nothing answers.
             AgentStatusError: The answer is an HTTP error, such as 404 from an agent without this
                 route.
         """

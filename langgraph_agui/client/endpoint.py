@@ -57,7 +57,7 @@ class Endpoint:
         is_blocking: Whether `http_client` is one that blocks.
 
     Raises:
-        ValueError: `url` is no HTTP address, or HTTP cannot carry one of the `headers`.
+        ValueError: `url` is not an HTTP address, or HTTP cannot carry one of the `headers`.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Endpoint:
             The public URL that has answered, and the answer's body, cut after `limit` bytes.
 
         Raises:
-            AgentUnreachableError: Nobody answers.
+            AgentUnreachableError: Nothing answers.
             AgentStatusError: The answer is an HTTP error.
             RunLimitError: The deadline has passed.
         """
@@ -289,7 +289,7 @@ def connection_error(url: httpx2.URL, error: Exception) -> errors.AgentError:
     reason = (str(error) or type(error).__name__).rstrip(".")
     if isinstance(error, httpx2.LocalProtocolError):  # its text quotes the header
         reason = "the request breaks the rules of HTTP"
-    return errors.AgentUnreachableError(f"Nobody answers at {public(url)}: {reason}.")
+    return errors.AgentUnreachableError(f"Nothing answers at {public(url)}: {reason}.")
 
 
 def response_error(response: httpx2.Response, body: bytes) -> errors.AgentError:

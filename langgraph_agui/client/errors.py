@@ -36,7 +36,7 @@ class AgentError(Exception):
 
 
 class AgentUnreachableError(AgentError):
-    """Nobody answers at the URL: no connection, or it breaks before an answer's first byte."""
+    """Nothing answers at the URL: no connection, or it breaks before an answer's first byte."""
 
 
 class AgentStatusError(AgentError):

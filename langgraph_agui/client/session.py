@@ -301,7 +301,7 @@ class AGUISession(Generic[StateT]):
     def from_json(cls, text: str, agent: AGUIClient | str, **options: Any) -> Self:
         """Return the conversation that `to_json` saved; `options` are for the constructor.
 
-        Raises `ValueError` if `text` is no saved conversation.
+        Raises `ValueError` if `text` is not a saved conversation.
         """
         saved = _SavedSession.model_validate(json.loads(text))
         session = cls(agent, thread_id=saved.thread_id, messages=saved.messages, **options)
@@ -419,7 +419,7 @@ class AGUISession(Generic[StateT]):
         if self._turn is None:
             return
         if not self._turn.abandoned:
-            raise RuntimeError("A turn of this session is going on; finish or leave it first.")
+            raise RuntimeError("A turn of this session is still running; finish or leave it first.")
         self._turn = None
         if self._run is not None:
             self._keep(self._run)

@@ -101,7 +101,7 @@ def agui_tool(tool: Mapping[str, Any] | type | Callable[..., object] | BaseTool)
     """
     function = convert_to_openai_tool(tool).get("function")
     if not isinstance(function, Mapping):
-        raise ValueError(f"No tool for an AG-UI agent, because it has no schema: {tool!r}.")
+        raise ValueError(f"This cannot be offered as a tool, because it has no schema: {tool!r}.")
     return Tool(
         name=function["name"],
         description=function.get("description", ""),
@@ -115,7 +115,7 @@ def _request(call: ToolCall, tool: BaseTool) -> dict[str, object]:
     Those may be injected ones, which are not the agent's to give.
 
     Raises:
-        ToolException: The arguments are no JSON object.
+        ToolException: The arguments are not a JSON object.
     """
     text = call.function.arguments
     try:
@@ -123,7 +123,7 @@ def _request(call: ToolCall, tool: BaseTool) -> dict[str, object]:
     except ValueError:
         arguments = None
     if not isinstance(arguments, dict):
-        raise ToolException("The arguments are no JSON object.")
+        raise ToolException("The arguments are not a JSON object.")
     schema = agui_tool(tool).parameters or {}
     names = set(schema.get("properties", ()))
     if schema.get("additionalProperties"):

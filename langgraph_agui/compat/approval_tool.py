@@ -76,7 +76,7 @@ def _answer(message: agui.ToolMessage, approval_id: str) -> agui.ResumeEntry:
     if not isinstance(payload, dict | list):
         raise RunInputError(
             ErrorCode.INTERRUPT_INVALID,
-            f"The result for approval {approval_id!r} is no JSON object or list.",
+            f"The result for approval {approval_id!r} is neither a JSON object nor a list.",
         )
     if isinstance(payload, dict) and payload.pop("approval_id", approval_id) != approval_id:
         raise RunInputError(

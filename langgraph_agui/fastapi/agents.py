@@ -40,11 +40,11 @@ def check_agent(agent: object) -> None:
     if isinstance(agent, StateGraph | Pregel | RemoteGraph):
         raise TypeError("This is a graph. Serve an agent: LangGraphAgent(graph).")
     if isinstance(agent, type):
-        raise TypeError(f"{agent.__name__} is a class. Serve an object of it.")
+        raise TypeError(f"{agent.__name__} is a class. Serve an instance of it.")
     if not callable(getattr(agent, "run", None)):
         raise TypeError(
-            f"An agent has run(input), as LangGraphAgent(graph) has; {type(agent).__name__} has "
-            f"none."
+            f"An agent has a method run(input), like LangGraphAgent(graph); "
+            f"{type(agent).__name__} has none."
         )
 
 

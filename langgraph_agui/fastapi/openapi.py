@@ -10,11 +10,11 @@ from langchain_core.utils.json_schema import dereference_refs
 
 _STATUSES: Final = {
     400: "The body is not JSON.",
-    409: "The thread does not take a run now: see `code`.",
+    409: "The thread cannot take a run now: see `code`.",
     413: "The body has more bytes than `max_bytes`.",
     415: "The body is not sent as application/json.",
-    422: "The body is no `RunAgentInput`, or exceeds a limit.",
-    429: "There are as many runs, or readers of a run, as may be.",
+    422: "The body is not a `RunAgentInput`, or exceeds a limit.",
+    429: "The limit of runs, or of readers of this run, is reached.",
     503: "The server is stopping, or its store does not answer.",
 }
 _DETAIL: Final = {
@@ -39,7 +39,7 @@ RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
 
 CANCEL_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     204: {"description": "The run stops: its stream ends as cancelled."},
-    404: {**RESPONSES[409], "description": "No such run is going on: see `code`."},
+    404: {**RESPONSES[409], "description": "No such run is active: see `code`."},
     **{status: RESPONSES[status] for status in (400, 413, 415, 422, 503)},
 }
 

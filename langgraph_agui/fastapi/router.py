@@ -92,7 +92,7 @@ def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptio
         include_in_schema: Whether it is in that schema.
 
     Raises:
-        TypeError: `agent` is no agent, its `run` does not take the value of a factory, there is
+        TypeError: `agent` is not an agent, its `run` does not take the value of a factory, there is
             no such option, or one is of another type.
         ValueError: `keep_alive` is not more than 0.
     """

@@ -441,7 +441,7 @@ class LocalGraphAdapter(GraphAdapter):
         try:
             saver.serde.dumps_typed(record)
         except Exception as error:  # the serializer is the application's
-            message = "The answer cannot be stored: it is nested too deeply, or no JSON."
+            message = "The answer cannot be stored: it is nested too deeply, or is not JSON."
             raise RunInputError(ErrorCode.INTERRUPT_INVALID, message) from error
         name = f"{_RECORD} {place['configurable']['checkpoint_id']} {number}"
         await saver.aput_writes(place, [(_RECORD, record)], str(uuid5(NAMESPACE_OID, name)))

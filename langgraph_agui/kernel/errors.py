@@ -33,7 +33,7 @@ class ErrorCode(StrEnum):
     # The thread waits for answers that are not in the input; nothing was run.
     INTERRUPT_UNANSWERED = (
         "interrupt_unanswered",
-        "This thread waits for answers. Answer every open interrupt.",
+        "This thread is waiting for answers. Answer every open interrupt.",
     )
     # The input answers an interrupt that is not open in the thread; nothing was run.
     INTERRUPT_UNKNOWN = (
@@ -51,13 +51,13 @@ class ErrorCode(StrEnum):
     # An answer does not fit its interrupt; nothing was run.
     INTERRUPT_INVALID = "interrupt_invalid", "The answer does not fit the interrupt."
     # Another run is going on in the thread; nothing was run.
-    THREAD_BUSY = "thread_busy", "Another run is going on in this thread."
+    THREAD_BUSY = "thread_busy", "Another run is active in this thread."
     # As many runs are going on as the agent allows; nothing was run.
     TOO_MANY_RUNS = "too_many_runs", "The agent is busy. Try again later."
     # As many clients follow the run as the agent allows.
-    TOO_MANY_READERS = "too_many_readers", "Too many clients follow this run."
+    TOO_MANY_READERS = "too_many_readers", "Too many clients are following this run."
     # No such run is going on in this process, or in another one that shares its runs with this one.
-    RUN_UNKNOWN = "run_unknown", "No such run is going on here. It may have ended."
+    RUN_UNKNOWN = "run_unknown", "No such run is active here. It may have ended."
     # The run goes on, or went on, in another server process, which is gone or cannot be reached.
     RUN_LOST = "run_lost", "The connection to this run was lost. Connect to the thread again."
     # The server is stopping: it begins no run, or has ended this one.

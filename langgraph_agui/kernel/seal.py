@@ -32,7 +32,7 @@ class RejectReason(StrEnum):
     UNSEALED = "not sealed"
     NO_SEAL = "sealed, and this agent has no seal"
     UNKNOWN_KEY = "sealed with an unknown key"
-    ALTERED = "altered, or of another thread or message"
+    ALTERED = "altered, or from another thread or message"
     DAMAGED = "at odds with the message that it came with"
 
 

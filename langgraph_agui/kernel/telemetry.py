@@ -139,13 +139,13 @@ def _histogram(name: str, description: str) -> metrics.Histogram:
 
 _duration = _histogram("agui.run.duration", "Time of a run until its terminal event")
 _first_event = _histogram(
-    "agui.run.time_to_first_event", "Time until the first event behind RUN_STARTED"
+    "agui.run.time_to_first_event", "Time until the first event after RUN_STARTED"
 )
 _first_token = _histogram(
     "agui.run.time_to_first_token", "Time until the first text, reasoning or tool call opens"
 )
 _active = _meter.create_up_down_counter(
-    "agui.runs.active", "{run}", "Runs that are going on or wait for their thread"
+    "agui.runs.active", "{run}", "Active runs, and runs that wait for their thread"
 )
 _interrupts = _meter.create_counter(
     "agui.interrupts", "{interrupt}", "Interrupts at which runs have paused"
@@ -212,7 +212,7 @@ _meter.create_observable_gauge(
     "agui.queue.bytes",
     [lambda _: _sum_queues(of_bytes=True)],
     "By",
-    "Bytes that wait for readers, about",
+    "Approximate bytes that wait for readers",
 )
 
 # -- one run --------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ class ClientMedia:
         kind = fitting_kind(part.type, claimed)
         data = _decoded(source.value)
         if data is None:
-            raise _refused(place, kind, "what it holds is not base64")
+            raise _refused(place, kind, "its data are not base64")
         found = recognise(data)
         if found is None:
             raise _refused(place, kind, "its bytes are of no known format")
@@ -217,7 +217,7 @@ def _refused(place: str, kind: Kind, reason: str) -> RunInputError:
 
 def _no_file(place: str) -> RunInputError:
     text = (
-        f"{place}: its encryptedValue holds media that are not the base64 of a file of a known "
+        f"{place}: its encryptedValue has media that are not the base64 of a file of a known "
         "format."
     )
     return RunInputError(ErrorCode.INVALID_INPUT, text)

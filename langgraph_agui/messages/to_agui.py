@@ -110,7 +110,9 @@ def history_as_agui(messages: Iterable[BaseMessage], values: EncryptedValueCodec
         if isinstance(message, BaseMessage):
             _append(conversation, message, message.id or str(uuid4()), values)
         else:
-            logger.warning("A %s is no LangChain message and was left out.", type(message).__name__)
+            logger.warning(
+                "A %s is not a LangChain message and was left out.", type(message).__name__
+            )
             count_dropped("message")
     return conversation.messages()
 

@@ -93,7 +93,7 @@ def _compare_objects(
     get, added = before.get, 0
     for key, new in after.items():
         if type(key) is not str:
-            raise TypeError("a key is no string")
+            raise TypeError("a key is not a string")
         old: Any = get(key, _NOTHING)
         if old is new or (type(new) is str and old == new):
             continue

@@ -219,7 +219,7 @@ class Fold:
     def _call(self, event: agui.ToolCallArgsEvent | agui.ToolCallEndEvent) -> None:
         call = self.conversation.find_call(event.tool_call_id)
         if call is None:
-            self._warn(event, f"no message holds call {event.tool_call_id!r}")
+            self._warn(event, f"no message has call {event.tool_call_id!r}")
             return
         if isinstance(event, agui.ToolCallArgsEvent):
             call.append(event.delta)

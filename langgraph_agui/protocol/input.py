@@ -99,7 +99,7 @@ def clean_input(run_input: RunAgentInput | CleanInput) -> CleanInput:
         return CleanInput(run_input, cost)
     for name, value in _ids(run_input):
         if clean_json(value) != value:
-            message = f"The {name} {quoted(value)} holds U+0000 or half of a surrogate pair."
+            message = f"The {name} {quoted(value)} contains U+0000 or half of a surrogate pair."
             raise RunInputError(ErrorCode.INVALID_INPUT, message)
     fields = clean_json(run_input.model_dump(by_alias=True, exclude_unset=True))
     return CleanInput(type(run_input).model_validate(fields), cost)

@@ -312,7 +312,7 @@ def _rounded(one: object, other: object) -> bool:
 
 def canonical_json(text: str) -> str:
     """Return the arguments of a call in one spelling: equal for values that are
-    `same_for_clients`. No arguments are an empty object, and text that is no JSON stays as it is.
+    `same_for_clients`. No arguments are an empty object, and text that is not JSON stays as it is.
     """
     try:
         value = json.loads(text or "{}", parse_int=float)
@@ -392,8 +392,8 @@ def parse_json(text: str | bytes, limits: InputLimits = IN_TEXT) -> JsonValue:
             JSON in a text of an input: a million bytes, 50,000 values, 100 levels.
 
     Raises:
-        ValueError: It is no JSON.
-        ProtocolError: It is too much, or an integer is more than a double holds (`too-large`).
+        ValueError: It is not JSON.
+        ProtocolError: It is too much, or an integer is too large for a double (`too-large`).
     """
     data = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
     if len(data) > limits.max_bytes:
@@ -446,8 +446,8 @@ def read_json(text: str) -> JsonValue:
     others.
 
     Raises:
-        ValueError: It is no JSON.
-        ProtocolError: An integer is more than a double holds (`too-large`).
+        ValueError: It is not JSON.
+        ProtocolError: An integer is too large for a double (`too-large`).
     """
     try:
         value: JsonValue = json.loads(text, parse_constant=refuse_constant, parse_int=_read_integer)
@@ -466,7 +466,7 @@ def _read_integer(digits: str) -> int | float:
         return number
     if isinf(double := float(digits)):
         raise ProtocolError(
-            "too-large", f"An integer of {len(digits)} digits is more than a double holds."
+            "too-large", f"An integer of {len(digits)} digits is too large for a double."
         )
     return double
 

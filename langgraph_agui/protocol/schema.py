@@ -135,7 +135,7 @@ def known_messages(messages: object) -> list[agui.Message]:
     if isinstance(messages, agui.MessagesSnapshotEvent):
         messages = messages.messages
     if not isinstance(messages, Iterable) or isinstance(messages, str | bytes):
-        logger.warning("A %s holds no AG-UI messages and was left out.", type(messages).__name__)
+        logger.warning("A %s has no AG-UI messages and was left out.", type(messages).__name__)
         count_dropped("input")
         return []
     known: list[agui.Message] = []
@@ -151,7 +151,7 @@ def known_messages(messages: object) -> list[agui.Message]:
             except ProtocolError as error:
                 notes.append(f"a message was left out: {error}")
         else:
-            notes.append(f"a {type(message).__name__} is no message and was left out")
+            notes.append(f"a {type(message).__name__} is not a message and was left out")
     if notes:
         logger.warning("AG-UI: %s", summary(notes))
         count_dropped("input", len(notes))
@@ -168,7 +168,7 @@ def messages_in(text: str | bytes) -> list[Mapping[str, object]]:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(
-            f"Expected AG-UI messages, or a JSON list of them; this text is no JSON: {error}"
+            f"Expected AG-UI messages, or a JSON list of them; this text is not JSON: {error}"
         ) from error
     listed = value.get("messages") if isinstance(value, dict) else value
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):

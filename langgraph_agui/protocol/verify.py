@@ -68,7 +68,7 @@ class Verifier:
         if self._strict is None:
             return
         if self._order.status == "empty":
-            raise ProtocolError("empty-stream", "The stream holds no event.")
+            raise ProtocolError("empty-stream", "The stream has no events.")
         if self._order.status == "active":
             raise ProtocolError("truncated-stream", "The stream ends within a run.")
         self._strict.finish()
@@ -149,7 +149,7 @@ class _ProducerRules:
                 refuse(
                     "unknown-entity",
                     event,
-                    f"the client holds no {event.subtype} {event.entity_id!r}",
+                    f"the client has no {event.subtype} {event.entity_id!r}",
                 )
             case agui.ActivitySnapshotEvent():
                 self._check_kind(event, event.message_id, "activity")

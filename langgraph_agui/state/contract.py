@@ -182,8 +182,8 @@ class StateContract:
         """Warn of keys whose values are left out, though they differ from the thread's."""
         if old := sorted(filter(self._writable, keys)):
             logger.warning(
-                "A client sent values of these keys that may be old or left of previews; they were "
-                "left out: %s",
+                "A client sent values of these keys that may be old, or left over from previews; "
+                "they were left out: %s",
                 quoted_list(old, most=10),
             )
             count_dropped("client_state", len(old))
@@ -294,7 +294,7 @@ class StateContract:
         """Refuse changes of values of which the client does not see all: the rest would be lost."""
         for key in sorted(now.keys() & set(changed)):
             if not same_for_clients(self.form_of(key)(now[key]), to_jsonable(now[key])):
-                text = f"The state {quoted(key)} holds hidden values; it is read-only."
+                text = f"The state {quoted(key)} has hidden values; it is read-only."
                 raise RunInputError(ErrorCode.INVALID_INPUT, text)
 
     def _lost(self, taken: Mapping[str, object], problems: Iterable[Problem]) -> set[str]:
@@ -476,6 +476,6 @@ def _unknown(
         return None
     known = ", ".join(sorted({key for key, _ in hints}))
     return (
-        f"{option} names what the graph's state does not have: {', '.join(unknown)}. "
+        f"{option} names keys that the graph's state does not have: {', '.join(unknown)}. "
         f"Its keys are {known}."
     )

@@ -146,7 +146,7 @@ class ScriptedChatModel(BaseChatModel):
                 f"{messages[-1].type} message {messages[-1].text!r:.100}" if messages else "none"
             )
             raise RuntimeError(
-                f"The script is used up: call {number + 1} of the model has no reply; there are "
+                f"The script has run out: call {number + 1} of the model has no reply; there are "
                 f"{len(self._replies)}. The last message is: {asked}. Add a reply, or a function "
                 "of the messages as the last one."
             )

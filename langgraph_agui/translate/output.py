@@ -86,7 +86,7 @@ class CustomOutput:
 
     def emit_summary(self, activity_id: str) -> None:
         """Emit an activity that stands for earlier messages."""
-        content = {"text": "Earlier messages were summed up."}
+        content = {"text": "Earlier messages were summarized."}
         self.sink.event(
             agui.ActivitySnapshotEvent(
                 message_id=activity_id, activity_type=SUMMARY, content=content

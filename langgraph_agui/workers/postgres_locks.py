@@ -199,8 +199,8 @@ class LockSession:
                 if not await self._call("pg_try_advisory_lock", key):
                     self._locked.remove(key)
                     logger.warning(
-                        "The connection that holds the thread locks was lost; two runs are going "
-                        "in one thread."
+                        "The connection that holds the thread locks was lost; two runs are "
+                        "active in one thread."
                     )
         except BaseException:
             await self._close()

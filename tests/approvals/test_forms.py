@@ -587,7 +587,7 @@ def test_wrong_options_are_refused() -> None:
     forms: Any = ["pick"]
     with pytest.raises(TypeError, match="must be a list of function, not of str"):
         ApprovalOptions(forms=forms)
-    with pytest.raises(ValueError, match="expected its tool"):
+    with pytest.raises(ValueError, match="needs a `tool`"):
         Question(decisions=["approve"])
     with pytest.raises(ValueError, match="must be one of 'approve', 'edit'"):
         Question(tool="quit", decisions=["accept"])

@@ -261,7 +261,7 @@ def test_a_thread_that_the_agent_has_is_gone_on_with(asker: str) -> None:
     [
         (None, "cannot be read: No such file"),
         *(
-            (content, "is no saved AG-UI session")
+            (content, "is not a saved AG-UI session")
             for content in (b"{", b"[]", b"[" * 100_000, b"\xff")
         ),
     ],

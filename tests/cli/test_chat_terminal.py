@@ -181,7 +181,7 @@ def test_more_than_a_screen_is_shown_from_its_end_and_kept_whole_and_a_lost_agen
             chat.expect("\nthe end\n", "tokens:")
             assert [chat.text.count(f"\nline {n}\n") for n in range(1, 81)] == [1] * 80
         chat.enter("hello")
-        chat.expect(f"Nobody answers at {agent.url}")
+        chat.expect(f"Nothing answers at {agent.url}")
         chat.enter(":history")
         chat.expect("1 you: long\n2 agent: line 1 line 2")
         chat.enter(":q")

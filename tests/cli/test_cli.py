@@ -210,7 +210,7 @@ def test_nobody_listens():
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/agent"
         result = invoke("chat", url, "hello")
     assert result.exit_code == 3
-    assert f"Nobody answers at {url}" in result.stderr
+    assert f"Nothing answers at {url}" in result.stderr
 
 
 @pytest.mark.parametrize(

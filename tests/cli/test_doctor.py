@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from langgraph_agui.devtools.cli.app import app
 from tests.deep import deep
 
-UNREAD = "client tools: no middleware binds those that a client brings"
+UNREAD = "client tools: nothing in this graph binds them"
 ADVICE = (
-    "→ If clients bring tools, add AGUIMiddleware() to create_agent, "
+    "→ If clients offer tools, add AGUIMiddleware() to create_agent, "
     "or bind frontend_tools(config) in the node of the model."
 )
 GRAPHS = """
@@ -259,7 +259,7 @@ def test_a_class_that_is_not_known() -> None:
         "  out   not known",
         "  back  not known",
     ]
-    assert lines[7].startswith("  → Odd is not known here. It is taken to be right: ")
+    assert lines[7].startswith("  → Odd is not known here. It is assumed to be right: ")
 
 
 def test_think_tags_are_split_or_not() -> None:

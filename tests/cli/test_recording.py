@@ -164,7 +164,7 @@ def test_a_live_agent(demo_url: str) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         nobody = invoke("validate", f"http://127.0.0.1:{closed.getsockname()[1]}/agent")
-    assert (nobody.exit_code, "Nobody answers at" in nobody.stderr) == (3, True)
+    assert (nobody.exit_code, "Nothing answers at" in nobody.stderr) == (3, True)
 
 
 @deep

@@ -363,7 +363,7 @@ def test_an_application_is_run_by_uvicorn(project: Path, spec: str, command: str
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("absent.json",), "absent.json is no langgraph.json: "),
+        (("absent.json",), "absent.json is not a valid langgraph.json: "),
         (("broken.json",), "graphs"),
         (("lost.json",), "names the env file .nowhere, which is not there"),
         (

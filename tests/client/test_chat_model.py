@@ -239,7 +239,7 @@ def test_what_ag_ui_has_no_place_for_is_left_out_aloud(
     echo.model().invoke("hi", state={}, tools=None)
     assert caplog.messages == []
     echo.model().invoke("hi", stop=["x"], temperature=0)
-    assert caplog.messages == ["AG-UI has no place for stop, temperature, which was left out."]
+    assert caplog.messages == ["AG-UI has no field for stop, temperature, which was left out."]
     caplog.clear()
     for choice in (None, "auto", "none", False):
         echo.model().bind_tools([get_weather], tool_choice=choice).invoke("hi")

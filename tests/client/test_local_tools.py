@@ -95,8 +95,8 @@ CALLS: Sequence[tuple[str, str, Any, str | None]] = [
     ("broken", "", "The tool failed.", "The tool failed."),
     ("refusing", "{}", "Not on Sundays.", "Not on Sundays."),
     ("add", '{"b": "many"}', "The arguments do not fit: a: Field required", None),
-    ("add", '{"a"', "The arguments are no JSON object.", "The arguments are no JSON object."),
-    ("add", "[1]", "The arguments are no JSON object.", "The arguments are no JSON object."),
+    ("add", '{"a"', "The arguments are not a JSON object.", "The arguments are not a JSON object."),
+    ("add", "[1]", "The arguments are not a JSON object.", "The arguments are not a JSON object."),
 ]
 
 
@@ -168,7 +168,7 @@ def test_what_the_agent_is_told_of_tools() -> None:
     assert agui_tool(Place).parameters["properties"]["city"]["type"] == "string"
     with pytest.raises(ValueError, match="Two tools"):
         LocalTools([add, client_tool("add")])
-    with pytest.raises(ValueError, match="No tool"):
+    with pytest.raises(ValueError, match="cannot be offered"):
         agui_tool({"type": "web_search"})
 
 

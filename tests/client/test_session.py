@@ -213,7 +213,7 @@ def test_one_run_at_a_time(reader: Blocking) -> None:
                 session.clear,
                 lambda: session.answer("c", "x"),
             ):
-                with pytest.raises(RuntimeError, match="going on"):
+                with pytest.raises(RuntimeError, match="still running"):
                     attempt()
                 refused += 1
 
@@ -231,7 +231,7 @@ def test_two_turns_read_at_once() -> None:
         first, second = session.send("a"), session.send("b")
         events = iter(first)
         next(events)
-        with pytest.raises(RuntimeError, match="going on"):
+        with pytest.raises(RuntimeError, match="still running"):
             list(second)
         assert list(events)
         assert len(agent.asked) == 1

@@ -174,7 +174,7 @@ def test_a_summary(client: Checked, build: Any) -> None:
     client.use(LangGraphAgent(build(Scripted(["a0"], ["a1"], ["a2"], ["a3"]))))
     for said in ("u0", "u1", "u2"):
         run = client.run(said)
-    told = ("activity", {"text": "Earlier messages were summed up."}, [])
+    told = ("activity", {"text": "Earlier messages were summarized."}, [])
     assert shape(run)[-1] == told
     assert [text for _, text, _ in shape(run)[:-1]] == ["u0", "a0", "u1", "a1", "u2", "a2"]
     assert [text for _, text, _ in shape(client.reload())] == [told[1], "a1", "u2", "a2"]

@@ -59,7 +59,7 @@ def test_only_who_may_use_the_thread_stops_its_run() -> None:
         for wrong in ({**ids, "runId": "other"}, {**ids, "threadId": "ada-2"}):
             refused = cancel(served, wrong)
             assert (refused.status, refused.json["code"]) == (404, "run_unknown")
-            assert refused.json["detail"] == "No such run is going on here. It may have ended."
+            assert refused.json["detail"] == "No such run is active here. It may have ended."
         assert not model.meter.ended.is_set()
         assert cancel(served, ids).status == 204
         recorded = RecordedRun(list(decode(connection.pieces())), given)

@@ -259,7 +259,7 @@ def test_integers_are_stored(number: str, served: Served) -> None:
 
 def test_integers_that_no_number_holds_are_refused(served: Served) -> None:
     answer = post(served, "/kept", b'{"state":{"number":' + b"9" * 4_000 + b"}}")
-    detail = "An integer of 4000 digits is more than a double holds."
+    detail = "An integer of 4000 digits is too large for a double."
     assert (answer.status, answer.json["detail"]) == (422, detail)
 
 

@@ -438,9 +438,9 @@ def test_the_media_type_is_that_of_the_bytes(part: dict[str, Any], kind: str, mi
     [
         (
             media("image", "data", "not base64!"),
-            "must be an image, such as PNG, JPEG, GIF or WebP, as base64; what it",
+            "must be an image, such as PNG, JPEG, GIF or WebP, as base64; its data",
         ),
-        (media("image", "data", "https://example.com/a.png"), "what it holds is not base64"),
+        (media("image", "data", "https://example.com/a.png"), "its data are not base64"),
         (media("image", "data", "aGk"), "its bytes are text/plain"),
         (media("image", "data", encoded(files.PDF)), "its bytes are application/pdf"),
         (media("image", "data", encoded(files.MP3)), "its bytes are audio/mpeg"),

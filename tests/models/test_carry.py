@@ -198,7 +198,7 @@ SETTINGS: list[tuple[Any, tuple[bool | None, bool | None], str]] = [
     (
         claude(thinking={**ENABLED, "display": "omitted"}),
         (False, True),
-        "without saying its thoughts",
+        "without showing its thoughts",
     ),
     (claude(model="claude-in-disguise", thinking=ENABLED), (True, True), ""),
     (
@@ -209,7 +209,7 @@ SETTINGS: list[tuple[Any, tuple[bool | None, bool | None], str]] = [
     (
         claude(model=NEW_CLAUDE, thinking={"type": "adaptive"}),
         (False, True),
-        "without saying its thoughts",
+        "without showing its thoughts",
     ),
     (claude(model=NEW_CLAUDE, thinking=ADAPTIVE), (True, True), ""),
     (claude(model=NEW_CLAUDE, effort="high"), (True, True), ""),
@@ -282,7 +282,7 @@ class Mended(ChatOpenAI):
 @pytest.mark.parametrize(
     ("model", "advice"),
     [
-        (Unknown(messages=iter(())), "Unknown is not known here. It is taken to be right"),
+        (Unknown(messages=iter(())), "Unknown is not known here. It is assumed to be right"),
         (Together(model="x", api_key=KEY), "Together is not known here."),
         (
             Mended(model="x", api_key=KEY, base_url="http://gpu"),

@@ -289,7 +289,7 @@ def test_reasoning_that_cannot_be_read_is_marked(
         # Without a seal, nothing of hidden reasoning leaves the server.
         if visibility == "hidden" and seal:
             expect(thought.locator(".seal")).to_have_text("sealed")
-            expect(thought.locator(".seal-note")).to_contain_text("Only an encrypted form")
+            expect(thought.locator(".seal-note")).to_contain_text("only in encrypted form")
         else:
             expect(thought.locator(".seal")).to_be_hidden()
             expect(thought.locator(".seal-note")).to_be_hidden()

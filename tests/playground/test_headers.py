@@ -126,9 +126,9 @@ def test_a_forbidden_run_offers_headers(browser: Browser, site: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "problem"),
     [
-        ("a b", "x", '"a b: x" is no header.'),
-        ("X-Name", "жук", '"X-Name: жук" is no header.'),
-        ("", "x", '": x" is no header.'),
+        ("a b", "x", '"a b: x" is not a header.'),
+        ("X-Name", "жук", '"X-Name: жук" is not a header.'),
+        ("", "x", '": x" is not a header.'),
         ("Cookie", "x=1", "Browsers do not let a page set Cookie."),
     ],
 )

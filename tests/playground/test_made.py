@@ -109,7 +109,7 @@ def test_a_summary_is_told_in_its_place(browser: Browser) -> None:
         for question in ("u0", "u1", "u2"):
             ask(page, question)
         told = page.locator(".summed-up")
-        expect(told).to_contain_text("summed up earlier messages")
+        expect(told).to_contain_text("summarized earlier messages")
         expect(page.locator(".text .body")).to_have_text(["u0", "a0", "u1", "a1", "u2", "a2"])
         page.reload()
         expect(told).to_have_count(1)

@@ -285,7 +285,7 @@ def test_a_message_that_is_sent_during_a_run_waits_for_its_end(browser: Browser,
         message.fill("two")
         message.press("Enter")
         held = page.locator(".held")
-        expect(held).to_contain_text("Your message is sent when it has finished.")
+        expect(held).to_contain_text("Your message will be sent when it finishes.")
         held.get_by_role("button", name="Don't send").click()
         expect(held).to_be_hidden()
         message.press("Enter")
@@ -311,7 +311,7 @@ def test_an_unknown_thread_is_called_unknown(browser: Browser) -> None:
         page.goto(f"{served.url()}#nobody-knows-me")
         page.reload()
         expect(page.locator("#status")).to_have_text("Unknown thread")
-        expect(page.locator(".notice")).to_contain_text("Send a message to begin it.")
+        expect(page.locator(".notice")).to_contain_text("Send a message to start it.")
 
 
 def test_a_server_that_is_gone_and_comes_back(browser: Browser) -> None:
@@ -327,7 +327,7 @@ def test_a_server_that_is_gone_and_comes_back(browser: Browser) -> None:
         ask(page, "one")
     page.get_by_label("Message", exact=True).fill("two")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert").last).to_contain_text("The connection to the agent is lost")
+    expect(page.get_by_role("alert").last).to_contain_text("The connection to the agent was lost")
     with serving(build_app(LangGraphAgent(graph=joined.graph), "Test"), port=port):
         expect(page.get_by_role("alert").last).to_contain_text("The last message has no answer.")
         page.get_by_role("button", name="Retry").click()

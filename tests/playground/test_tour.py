@@ -141,7 +141,7 @@ def replay(page: Page) -> None:
     ask(page, "Is it warmer in Rome or in Oslo?")
     for _ in range(3):
         page.get_by_role("button", name="Previous").click()
-    expect(page.get_by_text("You see a recording.")).to_be_visible()
+    expect(page.get_by_text("This is a recording.")).to_be_visible()
 
 
 def frontend_tools(page: Page) -> None:

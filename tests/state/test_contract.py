@@ -554,7 +554,7 @@ def test_reasoning_that_the_client_has_not_seen_is_not_replaced() -> None:
     contract = contract_of(Plain, show=veiled)
     assert contract.changed({"thing": veiled(thoughts), "count": 2}, stored) == {"count": 2}
     assert contract.changed({"thing": to_jsonable(thoughts)}, stored) == {}
-    expected = ("invalid_input", "The state 'thing' holds hidden values; it is read-only.")
+    expected = ("invalid_input", "The state 'thing' has hidden values; it is read-only.")
     assert refusal(contract, {"thing": "mine"}, stored) == expected
     assert contract_of(Plain).changed({"thing": "mine"}, stored) == {"thing": "mine"}
     fixed = contract_of(Plain, show=veiled, client_writable=False, forbidden_change="ignore")
@@ -678,7 +678,7 @@ def test_channels_of_messages_are_not_the_clients(hint: Any) -> None:
 def test_names_that_a_graph_does_not_have() -> None:
     for option in ("exclude", "client_writable"):
         with pytest.raises(
-            ValueError, match=f"{option} names what the graph's state does not have: conut"
+            ValueError, match=f"{option} names keys that the graph's state does not have: conut"
         ):
             contract_of(key_of(int), **{option: ["x", "conut"]})
 

@@ -289,7 +289,7 @@ async def test_an_unanswered_call_is_an_error_of_the_run(caplog: pytest.LogCaptu
     first = checked(await record_run(agent, "Hello"))
     second = checked(await first.then("And now?"))
     assert (second.outcome, second.error and second.error.code) == ("error", "model_error")
-    assert "The script is used up: call 2 of the model has no reply" in caplog.text
+    assert "The script has run out: call 2 of the model has no reply" in caplog.text
     assert "human message 'And now?'" in caplog.text
 
 

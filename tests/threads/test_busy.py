@@ -54,7 +54,7 @@ async def test_a_second_run_is_refused() -> None:
     for _ in range(3):
         second = await thread.say("two", outcome="thread_busy")
         assert second.types == BUSY
-        assert second.last.message == "Another run is going on in this thread."
+        assert second.last.message == "Another run is active in this thread."
     other = await begin(thread.agent, "other", thread="u")  # other threads are not blocked
     gate.set()
     assert (await first).last.outcome.type == "success"

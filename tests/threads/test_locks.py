@@ -45,7 +45,7 @@ async def refused(locks: ThreadLocks, thread_id: str = "t") -> None:
     with pytest.raises(RunInputError) as caught:
         await locks.acquire(thread_id)
     assert caught.value.code is ErrorCode.THREAD_BUSY
-    assert str(caught.value) == "Another run is going on in this thread."
+    assert str(caught.value) == "Another run is active in this thread."
 
 
 async def queued(locks: ThreadLocks, thread_id: str = "t") -> asyncio.Task[ThreadLease]:

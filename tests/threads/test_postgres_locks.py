@@ -200,7 +200,7 @@ async def test_a_lock_that_another_process_took_meanwhile_is_its_own(
         assert holder.asked() == "held"
         with caplog.at_level(logging.WARNING):
             other = await locks.acquire("u")
-        assert "two runs are going" in caplog.text
+        assert "two runs are active" in caplog.text
         await lost.release()
         await refused(locks)
         assert holder.asked() == "released"

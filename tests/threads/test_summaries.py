@@ -69,7 +69,7 @@ async def test_the_run_and_a_reload_say_so(build: Any) -> None:
     assert [len(activities(run)) for run in runs] == [0, 0, 1]
     (told,) = activities(runs[-1])
     assert told.activity_type == "langgraph:summary"
-    assert told.content == {"text": "Earlier messages were summed up."}
+    assert told.content == {"text": "Earlier messages were summarized."}
     assert runs[-1].types[-3:] == ["ACTIVITY_SNAPSHOT", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
     # The client that was there keeps all messages.
     texts = [one.content for one in runs[-1].messages if not isinstance(one, ActivityMessage)]

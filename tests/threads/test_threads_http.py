@@ -93,7 +93,7 @@ def test_a_second_run_is_a_conflict() -> None:
         answer = ask(served.port, "POST", "/agent", body_of(run_input("more", thread="t")))
         assert answer.status == 409
         assert answer.json == {
-            "detail": "Another run is going on in this thread.",
+            "detail": "Another run is active in this thread.",
             "code": "thread_busy",
         }
         with Connection(served.port) as other:

@@ -219,7 +219,7 @@ def test_one_run_at_a_time_whichever_worker_has_it(workers: Workers) -> None:
     won = next(at for at, answer in enumerate(answers) if answer.status == 200)
     refusal = json.loads(answers[1 - won].body)
     assert refusal["code"] == "thread_busy"
-    assert refusal["detail"] == "Another run is going on in this thread."
+    assert refusal["detail"] == "Another run is active in this thread."
     events, client = answers[won].recorded(inputs[won])
     assert events[-1].type.value == "RUN_FINISHED"
     assert texts(client)[0] == question

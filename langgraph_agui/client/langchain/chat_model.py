@@ -237,7 +237,7 @@ class AGUIChatModel(BaseChatModel):
         """Return the answer to `messages`, of a run that has not started."""
         given = {*kwargs, "stop"} if stop else {*kwargs}
         if unknown := sorted(given - _CALL_ARGUMENTS):
-            logger.warning("AG-UI has no place for %s, which was left out.", ", ".join(unknown))
+            logger.warning("AG-UI has no field for %s, which was left out.", ", ".join(unknown))
         thread_id = kwargs.get("thread_id") or self.thread_id
         request = to_agui_request(messages, agent_key(self.url), thread_id)
         self.limits.check_tool_rounds(request.tool_rounds)

@@ -47,7 +47,7 @@ ApiKey = Annotated[
     str | None,
     typer.Option(
         envvar="LANGGRAPH_AGUI_API_KEY",
-        help="Key that each request must bring; a non-local host needs one.",
+        help="Key that each request must send; required on a non-local host.",
     ),
 ]
 Open = Annotated[bool, typer.Option("--open", help="Open the playground in a browser.")]
@@ -66,9 +66,7 @@ Checkpointer = Annotated[
 ]
 ExposeErrors = Annotated[
     bool | None,
-    typer.Option(
-        help="Send the texts of exceptions to clients.", show_default="on a local host only"
-    ),
+    typer.Option(help="Send exception texts to clients.", show_default="on a local host only"),
 ]
 GraphSpec = Annotated[
     str,
@@ -111,17 +109,16 @@ def serve_graph(
     checkpointer: Checkpointer = None,
     expose_errors: ExposeErrors = None,
     reload: Annotated[
-        bool, typer.Option("--reload", help="Begin again when a Python file changes.")
+        bool, typer.Option("--reload", help="Load the graph again when a Python file changes.")
     ] = False,
 ) -> None:
     """Serve your own graphs over AG-UI, with a playground page.
 
-    A name is that of a compiled graph, a LangGraphAgent, or a function that returns one: async or
-    not, without arguments or with a configuration. Without a name, the graph named agent, graph or
-    app is served, or else all graphs of the file.
+    The name is that of a compiled graph, a LangGraphAgent, or a function that returns one: async
+    or not, without arguments or with a configuration. Without a name, the graph named agent, graph
+    or app is served, or else every graph in the file.
 
-    Threads are kept in .langgraph-agui/threads.sqlite, unless a graph has a checkpointer of its
-    own.
+    Threads are kept in .langgraph-agui/threads.sqlite, unless a graph has its own checkpointer.
     """
     from langgraph_agui.devtools.cli import loading, serve
 
@@ -177,7 +174,7 @@ def examine_graph(graph: GraphSpec) -> ExitCode:
 
     It finds a synchronous checkpointer, approvals without one, client tools that nothing binds, and
     models that lose reasoning on the way out to the client or back on the next turn. It does not
-    find models that a node makes when it runs. Modules are looked up from the current directory.
+    find models that a node makes when it runs. Modules are imported from the current directory.
     """
     from langgraph_agui.devtools.cli import doctor, loading
 
@@ -198,8 +195,7 @@ def validate_stream(
 ) -> ExitCode:
     """Check a stream against every rule of AG-UI 1.0 for agents.
 
-    A file is one that the playground exports, the output of chat --json, or a dump of an event
-    stream (SSE).
+    The file is a playground export, the output of chat --json, or a saved event stream (SSE).
     """
     from langgraph_agui.devtools.cli import recording
 
@@ -216,10 +212,10 @@ def play_stream(
         Path, typer.Argument(metavar="FILE", help="A recorded stream, as for validate.")
     ],
     speed: Annotated[
-        float, typer.Option(min=0, help="How many times as fast as recorded; 0 shows all at once.")
+        float, typer.Option(min=0, help="2 is twice as fast as recorded; 0 shows all at once.")
     ] = 1,
 ) -> ExitCode:
-    """Show a recorded run in the terminal, at the pace at which it was recorded."""
+    """Show a recorded run in the terminal, at its recorded pace."""
     from langgraph_agui.devtools.cli import recording
 
     return recording.play(file, speed)
@@ -233,7 +229,7 @@ def play_stream(
 def chat_with_agent(
     url: Annotated[str, typer.Argument(metavar="URL", help="Address of an AG-UI agent.")],
     question: Annotated[
-        str | None, typer.Argument(help="Ask this and exit; without it, converse.")
+        str | None, typer.Argument(help="Ask this and exit; without it, start a conversation.")
     ] = None,
     header: Headers = None,
     as_json: Annotated[
@@ -254,5 +250,5 @@ def chat_with_agent(
     from langgraph_agui.devtools.cli import chat
 
     if session is not None and thread is not None:
-        raise CommandError("--session and --thread exclude each other.")
+        raise CommandError("Use --session or --thread, not both.")
     return chat.run(url, question, header or (), as_json=as_json, saved=session, thread=thread)

@@ -162,7 +162,7 @@ class Chat:
         """Ask one question, and put the agent's interrupts to the person if there is one."""
         if self._session.interrupts:
             raise CommandError(
-                "The conversation waits for answers. Leave out the question to give them."
+                "The conversation is waiting for answers. Leave out the question to give them."
             )
         code = self._run_turn(self._session.send(question))
         while self._session.interrupts and code is not ExitCode.INTERRUPTED:
@@ -354,7 +354,7 @@ def _read_session(path: Path, client: AGUIClient) -> "AGUISession[object]":
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}") from error
     except (KeyError, RecursionError, TypeError, ValueError) as error:
-        raise CommandError(f"{path} is no saved AG-UI session.") from error
+        raise CommandError(f"{path} is not a saved AG-UI session.") from error
 
 
 def _save(session: "AGUISession[object]") -> str:

@@ -29,8 +29,8 @@ _ASKS: Final = (
     "with one, such as checkpointer=InMemorySaver()."
 )
 _UNREAD: Final = """\
-client tools: no middleware binds those that a client brings
-→ If clients bring tools, add AGUIMiddleware() to create_agent, or bind frontend_tools(config) in \
+client tools: nothing in this graph binds them
+→ If clients offer tools, add AGUIMiddleware() to create_agent, or bind frontend_tools(config) in \
 the node of the model.
 """
 

@@ -134,7 +134,7 @@ def _load_config(path: Path) -> dict[str, object]:
     try:
         config = _LangGraphConfig.model_validate_json(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise CommandError(f"{path} is no langgraph.json: {error}") from error
+        raise CommandError(f"{path} is not a valid langgraph.json: {error}") from error
     folder = path.resolve().parent
     if isinstance(config.env, str) and not (folder / config.env).is_file():
         raise CommandError(f"{path} names the env file {config.env}, which is not there.")

@@ -78,7 +78,7 @@ def read_recording(data: bytes) -> list[Stream]:
         elif isinstance(event, dict) and "input" in event:
             streams.append(Stream(parse_input(event["input"])))
         else:
-            raise ValueError(f"line {number} is no event and no input")
+            raise ValueError(f"line {number} is neither an event nor an input")
     if not streams:
         raise ValueError("it is empty")
     return streams
@@ -101,7 +101,7 @@ def _read(path: Path) -> list[Stream]:
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
     except (ProtocolError, RecursionError, TypeError, ValueError) as error:
-        raise CommandError(f"{path} is no recorded stream: {error}. {_EXPECTED}") from error
+        raise CommandError(f"{path} is not a recorded stream: {error}. {_EXPECTED}") from error
 
 
 def validate(source: str, question: str, headers: Sequence[str] = ()) -> ExitCode:
@@ -176,7 +176,7 @@ def _ask(url: str, question: str, headers: Sequence[str]) -> Stream:
         if not body:
             reason = str(error) or type(error).__name__
             raise CommandError(
-                f"Nobody answers at {place}: {reason}.", ExitCode.UNREACHABLE
+                f"Nothing answers at {place}: {reason}.", ExitCode.UNREACHABLE
             ) from error
     return _decode(bytes(body), run_input)
 

@@ -71,7 +71,7 @@ def playground_router(
     `suggestions` as first messages, both as plain text.
 
     Raises:
-        TypeError: `agent_path` is no path, nor paths by names.
+        TypeError: `agent_path` is neither a path nor a mapping of names to paths.
     """
     _check_path(agent_path)
     paths = {"agent": agent_path} if isinstance(agent_path, str) else agent_path

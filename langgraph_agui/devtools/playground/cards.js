@@ -88,7 +88,7 @@ export function interruptCard(interrupt, thread, give, takeBack) {
     return value === ABSENT ? ABSENT : { status: "resolved", payload: value };
   });
   const cancel = button("Cancel", () => give({ status: "cancelled" }, "Cancel"));
-  cancel.title = "The agent goes on without an answer";
+  cancel.title = "The agent continues without an answer";
   const end = timeOf(interrupt.expiresAt);
   const { responseSchema, message, ...rest } = interrupt;
   const folds = [foldJson("Expected answer (JSON Schema)", responseSchema), foldJson("Details", rest)];

@@ -47,7 +47,7 @@ const WORDS = {
   changed: "changed",
   missing: "missing in the snapshot",
   added: "added by the snapshot",
-  moved: "at another place",
+  moved: "in a different place",
   kept: "kept, the snapshot has no such role",
 };
 
@@ -75,7 +75,7 @@ export class MessagesView {
   async #content(run) {
     const note = (text) => make("p", { className: "insp-note" }, text);
     if (!run) return [note("No run yet.")];
-    if (run.ended === undefined && !run.complete) return [note("The messages are compared when the run has ended.")];
+    if (run.ended === undefined && !run.complete) return [note("The messages are compared once the run has ended.")];
     const events = eventsOf(run);
     const at = events.findLastIndex((event) => event.type === "MESSAGES_SNAPSHOT");
     if (at < 0) return [note("The run sent no MESSAGES_SNAPSHOT to compare with.")];
@@ -85,7 +85,7 @@ export class MessagesView {
     const word = wrong === 1 ? "1 message differs" : `${wrong} messages differ`;
     const verdict = make("p", { className: "insp-verdict" }, wrong === 0 ? "Equal" : word);
     verdict.dataset.kind = wrong === 0 ? "good" : "bad";
-    const titles = ["What a client holds", `The snapshot (event ${at + 1})`];
+    const titles = ["The client's messages", `The snapshot (event ${at + 1})`];
     const heads = make("tr", {}, ...titles.map((text) => cell("th", text)));
     const table = make("table", {}, make("thead", {}, heads), make("tbody", {}, ...rows.map(rowOf)));
     return [verdict, make("div", { className: "insp-table" }, table)];

@@ -179,7 +179,7 @@ export class Inspector {
     try {
       await navigator.clipboard.writeText(text);
       copied.hidden = true;
-      setText(source, "The command is copied.");
+      setText(source, "The command has been copied.");
     } catch {
       // The browser does not let this page write the clipboard: the person copies it.
       const box = make("textarea", { value: text, readOnly: true, rows: 6 });

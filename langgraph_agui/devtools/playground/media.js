@@ -39,7 +39,7 @@ export function mediaElement({ kind, url, name, file }) {
   const shown = SHOWN.exec(url)?.[1];
   if (shown === "image") {
     const image = make("img", { alt: name || "Picture", title: name });
-    image.addEventListener("error", () => image.replaceWith(chip(`${title} (no picture that can be shown)`)));
+    image.addEventListener("error", () => image.replaceWith(chip(`${title} (cannot be shown)`)));
     image.src = url;
     return image;
   }

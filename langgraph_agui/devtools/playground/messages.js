@@ -6,8 +6,8 @@ import { GrowingMarkdown } from "./markdown.js";
 import { citationElements, madeElement, mediaElement, splitContent } from "./media.js";
 import { same } from "./schema.js";
 
-const SUMMED_UP = "The agent has summed up earlier messages. Its model reads the summary in their place.";
-const SEALED = "Only an encrypted form of this reasoning is here. It goes back to the model with the next message.";
+const SUMMED_UP = "The agent has summarized earlier messages. Its model reads the summary instead.";
+const SEALED = "This reasoning is here only in encrypted form. It goes back to the model with the next message.";
 
 /** A message: Markdown if an assistant wrote it, else text as it is, with its attachments and buttons. */
 export function textItem({ actions, filled }) {

@@ -60,7 +60,7 @@ export class Questions {
     const refused = this.#sent && asks.length > 0 && thread.status === "failed";
     this.#refusal.hidden = !refused;
     const notice = thread.notices.filter(({ kind }) => kind === "error").at(-1);
-    this.#refusal.textContent = refused ? (notice?.text ?? "The answer was not taken.") : "";
+    this.#refusal.textContent = refused ? (notice?.text ?? "The answer was not accepted.") : "";
     this.#sent = false;
     this.#report();
     this.#awaitExpiry(thread);

@@ -3,8 +3,8 @@
 import { labelled, make, setText } from "./dom.js";
 
 const NOTE =
-  "The state goes to the agent with the next run, which may change the keys in the list. " +
-  "A key that is left out stays as it is: give it an empty value instead.";
+  "The next run sends the state. You may change the keys in the list. " +
+  "To clear a key, give it an empty value; a key that is left out stays as it is.";
 
 /** Calls `edit(state)` with the state that the person wants. */
 export class StateEditor {

@@ -162,7 +162,7 @@ export class Thread extends Fold {
   }
 }
 
-const UNKNOWN = "The agent does not know this thread. Send a message to begin it.";
+const UNKNOWN = "The agent does not know this thread. Send a message to start it.";
 const UNKNOWN_HELD = "The agent does not know this thread any more. Your next message sends what this page still has.";
 
 function isQuestion({ role, subagentRunId }) {
