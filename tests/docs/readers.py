@@ -25,7 +25,7 @@ def quickstart(page: Page) -> None:
     page.goto(PLAYGROUND)
     say(page, "Hello")
     expect(answer(page)).to_contain_text("Hello! What shall we build?")
-    expect(page.locator(".reasoning")).to_contain_text("They greet me.")
+    expect(page.locator(".reasoning")).to_contain_text("They say hello.")
 
 
 def approvals(page: Page) -> None:
@@ -137,7 +137,7 @@ def react(page: Page) -> None:
         page.goto(address)
         chat(page, "Hello")
         expect(page.locator(".assistant p")).to_have_text("Hello! I can send money.")
-        reasoning = page.get_by_text("They greet me. I greet them back.")
+        reasoning = page.get_by_text("They say hello. I say hello back.")
         expect(reasoning).not_to_be_visible()
         page.get_by_text("Reasoning", exact=True).click()
         expect(reasoning).to_be_visible()
@@ -182,7 +182,7 @@ def assistant_ui(page: Page) -> None:
     chat(page, "Hello")
     expect(page.locator(".assistant .text")).to_have_text("Hello! I can send money.")
     page.get_by_text("Reasoning", exact=True).click()
-    expect(page.get_by_text("They greet me. I greet them back.")).to_be_visible()
+    expect(page.get_by_text("They say hello. I say hello back.")).to_be_visible()
     chat(page, "Send Ada 5 euros")
     page.get_by_role("button", name="Approve").click()
     expect(page.locator(".assistant .text").last).to_have_text(

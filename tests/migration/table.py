@@ -32,7 +32,7 @@ HEADS = [
     "graph",
     "`ag-ui-langgraph`",
     "here",
-    "what the client holds at the end",
+    "what the client has at the end",
     "types of events",
     "kB",
 ]
