@@ -42,7 +42,7 @@ test-frontends: .venv/.dev chromium
 
 # The site, in `site`; a warning is an error. Links into the repository and the places that others link to are tested.
 docs: .venv/.dev
-	$(BIN)/zensical build --strict
+	$(BIN)/python -m tests.docs.build
 	$(BIN)/python -m tests.docs
 
 # Every code block of the README and the docs runs; the quickstart and the tutorials from an empty folder, in Chromium.
@@ -123,4 +123,4 @@ redis:
 	@touch $@ .venv/.demo
 
 clean:
-	rm -rf .venv .venv-interop .venv-audit site .venv-release dist tests/node/node_modules vendor/node_modules examples/frontends/*/node_modules examples/frontends/*/dist tests/frontends/new_client .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-interop .venv-audit site .zensical.toml .venv-release dist tests/node/node_modules vendor/node_modules examples/frontends/*/node_modules examples/frontends/*/dist tests/frontends/new_client .mypy_cache .ruff_cache .pytest_cache .hypothesis
