@@ -80,30 +80,30 @@ class LangGraphAgent:
         name: The agent's name, for its capabilities.
         description: Its purpose, for its capabilities.
         config: Configuration of every run (`recursion_limit`, `callbacks`, `configurable`, ...).
-        messages_key: The state channel that holds the conversation. It is shown as messages, not as
+        messages_key: The state channel with the conversation. It is shown as messages, not as
             state.
         reasoning: Who sees the model's reasoning, and how it travels. By default all of it is
             shown, and comes back on the next turn.
         state: The keys of the graph's state that clients see, and those that they may change. By
             default those of the output schema and of the input schema, without the messages.
         approvals: How clients are asked while the graph is paused, and what their answers do.
-        clients: In which form clients get events, and what they see of subagents.
+        clients: Which version of AG-UI clients get, and how they see subagents.
         limits: How long a run may take, how many runs and readers there may be, how large an input.
-        trust: How far a client's input is believed: its history, its instructions, its media.
+        trust: Which parts of a client's input are trusted: its history, instructions and media.
         on_disconnect: Whether a run goes on when its client leaves: `"cancel"` stops model, tools
             and subgraphs, `"continue"` lets it run to its end (and to its checkpoint).
-        on_busy: Whether a run is refused (`thread_busy`) or waits while another one is going on in
-            its thread. This holds across workers if the checkpointer is on
-            Postgres (operations/scaling.md).
+        on_busy: Whether a run is refused (`thread_busy`) or waits while another one is active in
+            its thread. This holds across workers if the checkpointer is on Postgres
+            (operations/scaling.md).
         run_store: Where the workers of an agent find each other's runs, by its name, to follow and
             stop them: a `RedisRunStore` or a `PostgresRunStore` (operations/scaling.md). By default
             only this process has its runs. An agent with a store works in one event loop, and so
             does one whose checkpointer is on Postgres.
-        capabilities: Sections that replace what is found of the agent's capabilities.
+        capabilities: Sections that replace the detected capabilities of the agent.
         expose_errors: Whether `RUN_ERROR.message` is the exception's text, and the output of a tool
-            that has ended the run shows it too. Such texts hold secrets; the log has them in any
-            case, under the `correlationId` of the event's metadata.
-        switches: Options of other spellings, such as `subagent_visibility` (docs/migrating.md).
+            that has ended the run shows it too. Such texts can contain secrets; the log has them in
+            any case, under the `correlationId` of the event's metadata.
+        switches: Options under other names, such as `subagent_visibility` (docs/migrating.md).
 
     Attributes:
         reasoning: As given.
@@ -321,13 +321,13 @@ class LangGraphAgent:
         """Yield the thread as it stands, without running anything: messages with their reasoning,
         state, interrupts.
 
-        Ids are those of the live runs; an unknown thread is an empty one. If a run is going on in
-        the thread (with a `run_store`, in any worker), its events follow: first what there is so
-        far, then the rest as it comes. If the graph keeps no threads, the `run_id` must be that of
-        the run: its thread id is no proof of having begun it.
+        Ids are those of the live runs; an unknown thread is an empty one. If a run is active in the
+        thread (with a `run_store`, in any worker), its events follow: first what there is so far,
+        then the rest as it comes. If the graph keeps no threads, the `run_id` must be that of the
+        run: its thread id is no proof of having begun it.
 
         Args:
-            run_input: The thread, and what the client holds of it already.
+            run_input: The thread, and the messages that the client already has.
             config: Configuration for reading the thread, over the agent's.
         """
         return _events_of(self.name, run_input, partial(self.subscribe, run_input, config=config))
@@ -368,7 +368,7 @@ class LangGraphAgent:
         return reader
 
     async def cancel(self, thread_id: str, run_id: str) -> bool:
-        """Stop a run: its readers get the `cancelled` outcome. Return whether it was going on.
+        """Stop a run: its readers get the `cancelled` outcome. Return whether it was active.
 
         A client that has joined the run may use its own `run_id`. With a `run_store` the run may be
         in any worker.
@@ -468,7 +468,7 @@ class LangGraphAgent:
         """Return what this agent can do (AG-UI 1.0, capabilities): what is found in the graph, and
         what was configured.
 
-        A field is None where nobody knows, as for a graph on a server.
+        A field is None if it can't be known, as for a graph on a server.
         """
         found = capabilities_of(self._context, self.name, self.description)
         given = self._capabilities

@@ -76,7 +76,7 @@ class AGUIMiddleware(AgentMiddleware):
     client's calls like any others: `HumanInTheLoopMiddleware` in both modes, call limits,
     middleware with tools of its own. Middleware after it that wraps tool calls, such as
     `HumanInTheLoopMiddleware(interrupt_mode="per_call")`, never sees a client's call. If a reviewer
-    edits a client's call, it is not executed, because the client holds the arguments that the model
+    edits a client's call, it is not executed, because the client has the arguments that the model
     gave. The model is asked to call again.
 
     Args:

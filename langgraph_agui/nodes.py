@@ -99,7 +99,7 @@ def frontend_config(run_input: RunAgentInput) -> RunnableConfig:
 def frontend_tools(
     config: RunnableConfig | None = None, *, server: Iterable[ServerTool] = ()
 ) -> list[dict[str, Any]]:
-    """Return the client's tools as function definitions, which `bind_tools` of every model takes.
+    """Return the client's tools as function definitions, which every model's `bind_tools` takes.
 
     Args:
         config: The run's configuration; LangGraph's current one if None. Outside a run there are no
@@ -294,8 +294,9 @@ def emit_state(state: Mapping[str, object] | Sequence[Mapping[str, object]]) -> 
     """Show state to the client at once, before the running node has ended.
 
     The values are previews. When the node's superstep is over, the client sees what the graph has
-    written instead, so a node must also return what is to stay. Keys that the graph does not have
-    can be previewed too. Works in nodes, tools and subagents; outside a run, it does nothing.
+    written instead, so a node must also return everything that should stay. Keys that the graph
+    does not have can be previewed too. Works in nodes, tools and subagents; outside a run, it does
+    nothing.
 
     Args:
         state: Values by key, where other keys stay as they are; or a JSON Patch (RFC 6902) of the
@@ -451,8 +452,7 @@ _ACTIVITY: Final = TypeAdapter[Activity](Annotated[Activity, Field(discriminator
 def emit_activity(
     activity_type: str, content: Mapping[str, object], *, message_id: str | None = None
 ) -> str:
-    """Show an activity to the client at once: a message of the application's own, which no model
-    gets.
+    """Show an activity to the client at once: a message from the application, which no model gets.
 
     Works in nodes, tools and subagents; outside a run, it does nothing. `ActivitySnapshotEvent` and
     `ActivityDeltaEvent` objects that are given to LangGraph's stream writer are sent as they are.

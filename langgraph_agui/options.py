@@ -101,7 +101,7 @@ class ThinkTags:
 
     Args:
         opening: The tag before the reasoning.
-        closing: The tag behind it.
+        closing: The tag after it.
         opened: Whether the model's template has written the opening tag, so that answers begin
             inside reasoning. A whole text without a tag is the answer; it is shown as reasoning
             until it ends.
@@ -134,10 +134,10 @@ class ReasoningOptions:
     Args:
         visibility: `"full"` shows all reasoning. `"summary"` shows reasoning that its provider
             itself calls a summary, and hides the rest. `"hidden"` shows none. An empty reasoning
-            message stands for hidden reasoning. With `seal` it comes back on the next turn;
+            message takes the place of hidden reasoning. With `seal` it comes back on the next turn;
             without, such a message goes back to its provider as text and calls. State, results,
             interrupts, custom events and tool results are redacted too. `"off"` sends no reasoning
-            events at all, for clients that fail at them: without a checkpointer, the reasoning is
+            events at all, for clients that break on them: without a checkpointer, the reasoning is
             lost with the run.
         seal: Encrypts and authenticates every `encryptedValue`, bound to its thread and message.
             Values that it has not sealed are then dropped.
@@ -226,11 +226,11 @@ class StateOptions:
             in the graph's input schema, False for none, or a list of some.
         client_keys: Keys that the front end keeps in the state for itself. The graph does not get
             them.
-        forbidden_change: How a client's change of a key that it may not change is met. `"ignore"`:
+        forbidden_change: What happens if a client changes a key that it may not change. `"ignore"`:
             the run goes on without the change and logs a warning. `"refuse"`: the run is refused
             with `state_refused`.
-        send: `"patches"`: changes leave as JSON Patch, or as a snapshot where that is smaller.
-            `"snapshots"`: the whole state leaves each time.
+        send: `"patches"`: changes are sent as a JSON Patch, or as a snapshot where that is smaller.
+            `"snapshots"`: the whole state is sent each time.
         predict: Tool arguments to show as state while they stream.
 
     Raises:
@@ -265,7 +265,7 @@ class Approval:
 
     Attributes:
         thread_id: The thread.
-        run_id: The run that brings the answer.
+        run_id: The run that carries the answer.
         interrupt_id: The interrupt.
         decision: `approve`, `edit`, `reject`, `respond`, `answer` (an `interrupt()` of the graph's
             own), or `cancel`.
@@ -274,8 +274,8 @@ class Approval:
         name: Its tool; the nodes that come next for a breakpoint.
         args: The arguments to approve.
         edited_args: The arguments to run with instead.
-        config: The run's configuration, with what `config_factory` found in the request.
-        context: The run's context, with what `context_factory` found in the request: who answers.
+        config: The run's configuration, with the values from `config_factory`.
+        context: The run's context, with the values from `context_factory`: who answers.
     """
 
     thread_id: str
@@ -303,7 +303,7 @@ def _unchanged(value: object) -> object:
 class Question:
     """The question in the value of an `interrupt()`, as clients see it and answer it.
 
-    A question with `decisions` is an approval: a client may answer it in each form of an approval
+    A question with `decisions` is an approval: a client may answer it in any form of an approval
     (guides/approvals.md).
 
     Args:
@@ -370,19 +370,19 @@ class ApprovalOptions:
 
     Args:
         timeout: Seconds, or a `timedelta`, for which an interrupt may be answered, unless its value
-            has an `expiresAt` of its own.
+            has its own `expiresAt`.
         on_answer: Called with each answer before the graph resumes; may be async. If it raises,
             nothing runs. By default, each answer is a line in the log.
         ask_by: How clients are asked: by the outcome of `RUN_FINISHED` (`"outcome"`), by `CUSTOM
             on_interrupt` (`"events"`), by both, or by calls of a client tool `request_approval`
-            (`"tool_call"`), for clients that know no interrupts. `"auto"` is events for clients of
-            before AG-UI 1.0, and the outcome for others. Answers are taken in each form.
+            (`"tool_call"`), for clients without interrupts. `"auto"` is events for clients older
+            than AG-UI 1.0, and the outcome for others. Every form of answer is accepted.
         when_paused: Whether a new user message is refused while interrupts are open, or cancels all
             of them and runs.
         forms: The forms of your own questions. Each takes the value of an interrupt, as JSON data,
             and returns its `Question`, or None if the value has another form. The first that
-            returns one is used; after them come the forms that the library knows. If a form raises,
-            the run fails, and the thread stays paused.
+            returns one is used; after them come the library's own forms. If a form raises, the run
+            fails, and the thread stays paused.
 
     Raises:
         TypeError: An option is of another type.
@@ -411,18 +411,19 @@ class ClientOptions:
     """The events that clients get (reference/clients.md).
 
     Args:
-        protocol: In which form clients get events: in that of AG-UI 1.0, in that of before
-            (`"0.x"`), or (`"auto"`) in that of before if the input has no `protocolVersion`.
+        protocol: Which version of AG-UI clients get: `"1.0"`, `"0.x"`, or (`"auto"`) 0.x if the
+            input has no `protocolVersion`, else 1.0.
         subagents: How clients see subagents, the graphs inside the graph (guides/subagents.md):
             their messages under their own ids (`"attributed"`), the same as messages of the agent
-            (`"inline"`), or nothing (`"hidden"`). With `"auto"`, clients of before AG-UI 1.0 get
+            (`"inline"`), or nothing (`"hidden"`). With `"auto"`, clients older than AG-UI 1.0 get
             them inline, and others attributed.
         models_in_tools: Whether the words of models that tools call are streamed until the tool's
             node has ended (`"stream"`), or never seen (`"hidden"`).
         hold_messages: Whether a message is held back until its node and the hooks of middleware
             behind it (`after_model`, `after_agent`) have ended, and then sent whole. Set it if
             such a hook rewrites answers that nobody may see before (reference/middleware.md).
-        hidden_tags: Tags of model calls that clients do not see, beside LangGraph's `nostream`.
+        hidden_tags: Tags of model calls that clients do not see, in addition to LangGraph's
+            `nostream`.
         middleware_steps: Whether the hooks of an agent's middleware, such as
             `TodoListMiddleware.before_agent`, are steps that clients see.
 
@@ -445,21 +446,21 @@ class ClientOptions:
 @_option_group()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits:
-    """How much a run may take (operations/limits.md). None is no limit.
+    """The limits of a run (operations/limits.md). None turns a limit off.
 
     Args:
         total: Seconds, or a `timedelta`, after which a run is stopped (`run_timeout`). The time in
             which it waits for its thread does not count.
-        idle: The same for a run that emits nothing for so long, also because its model thinks in
-            hiding.
-        runs: How many runs this agent has at once, in this process, those that wait included; one
+        idle: The same for a run that emits nothing for so long, even if only because its model's
+            reasoning is hidden.
+        runs: How many runs this agent has at once in this process, including those that wait; one
             more is refused (`too_many_runs`).
         waiting: How many runs wait in one thread, if `on_busy` is `"wait"`; one more is refused
             (`thread_busy`).
         readers: How many clients follow one run; one more is refused (`too_many_readers`).
         unread: The bytes that wait for a client. With more it gets `reader_too_slow`, and has left
             the run.
-        input: How much a request may hold; one that holds more is answered with 413 or 422.
+        input: The limits of a request; a larger one is answered with 413 or 422.
 
     Raises:
         TypeError: A limit is of another type.
@@ -487,16 +488,16 @@ class RunLimits:
 @_option_group()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustOptions:
-    """How far a client's input is believed (operations/security.md).
+    """Which parts of a client's input are trusted (operations/security.md).
 
     Args:
         history: Whether the history that a client sends with a thread that the server does not know
-            is imported, as without a checkpointer, or ignored but for the user's messages. Nothing
-            imported counts as an approval, and no imported call is run.
+            is imported, as without a checkpointer, or ignored except for the user's messages.
+            Nothing imported counts as an approval, and no imported call is run.
         instructions: Whether the client's system and developer messages reach the model.
         media_urls: Which URLs media in a client's messages may have, because the server may fetch
             them: `https` to public hosts (`"public"`), `"any"` with a scheme, `"none"`, or those
-            for which a function returns True. A path is held like a URL. Inline data is taken if it
+            for which a function returns True. A path counts as a URL. Inline data is accepted if it
             is a file of the kind that the part names. A run with other media is refused.
 
     Raises:

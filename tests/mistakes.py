@@ -221,7 +221,7 @@ OPTIONS = [
     Mistake(
         "Comments without a pause between them",
         "agui_router(LangGraphAgent(graph), keep_alive=0)",
-        "ValueError: keep_alive must be more than 0, or None for no comments, not 0",
+        "ValueError: keep_alive must be more than 0, or None to turn it off, not 0",
     ),
     Mistake(
         "A schema that is no pydantic model",

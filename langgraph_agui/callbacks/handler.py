@@ -65,8 +65,8 @@ class AGUICallbackHandler(BaseCallbackHandler):
     agents, sync and async, one by one or in a `batch`. The outermost run's id is the AG-UI run id.
     The handler knows neither messages nor state of the client, and sends none.
 
-    A handler may be used again, also at the same time: runs are emitted one after the other, each
-    as a whole, in the order in which they began. A model's call that its task has left (a timeout)
+    A handler may be reused, even by concurrent runs: they are emitted one after the other, each as
+    a whole, in the order in which they began. A model's call that its task has left (a timeout)
     ends when that task begins another run.
 
     Args:
@@ -75,7 +75,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
             the run that produced the event raises the same and emits nothing more. Without it the
             events wait for `events()`.
         thread_id: The AG-UI thread id of the runs; a random one by default.
-        messages_key: The state channel that holds the conversation, where a graph runs.
+        messages_key: The state channel with the conversation, where a graph runs.
         reasoning: Who sees the model's reasoning, and how it travels (guides/reasoning.md).
         subagents: How clients see subagents (guides/subagents.md).
         stream_tokens: Whether chat models stream under `invoke` too, as they would under `stream`.
@@ -83,7 +83,7 @@ class AGUICallbackHandler(BaseCallbackHandler):
             see less of parsers.
 
     Raises:
-        TypeError: `on_event` is an async function or none, or `reasoning` is none.
+        TypeError: `on_event` is async or not a function, or `reasoning` is of another type.
         ValueError: `subagents` has an unknown value.
     """
 

@@ -191,9 +191,9 @@ async def astream_agui(
 
     `RUN_STARTED` comes first, with the ids of `run_input`. Then comes everything that models,
     tools, nodes and subagents do, a `MESSAGES_SNAPSHOT` of the client's messages and the new ones,
-    and one of `RUN_FINISHED` and `RUN_ERROR`: a run that fails does not raise. An output that no
-    message holds is `RUN_FINISHED.result`. Leaving the iterator cancels the Runnable. For graphs
-    with threads, state and approvals there is `LangGraphAgent`.
+    and one of `RUN_FINISHED` and `RUN_ERROR`: a run that fails does not raise. An output without
+    messages is `RUN_FINISHED.result`. Leaving the iterator cancels the Runnable. For graphs with
+    threads, state and approvals, use `LangGraphAgent`.
 
     Args:
         runnable: A chain, a model, an agent. Its `ainvoke` is called, under which chat models
@@ -203,11 +203,11 @@ async def astream_agui(
         run_input: The client's input (AG-UI 1.0, `RunAgentInput`): the ids of the run, the messages
             that it holds.
         config: Configuration of the Runnable.
-        messages_key: The state channel that holds the conversation, where a graph runs.
+        messages_key: The state channel with the conversation, where a graph runs.
         reasoning: Who sees the model's reasoning, and how it travels (guides/reasoning.md).
         subagents: How clients see subagents (guides/subagents.md).
         expose_errors: Whether `RUN_ERROR.message` is the exception's text, and the output of a tool
-            that has ended the run shows it too. It may hold secrets.
+            that has ended the run shows it too. It may contain secrets.
 
     Raises:
         TypeError: `reasoning`, `run_input` or `expose_errors` is of another type.

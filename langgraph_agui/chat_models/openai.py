@@ -83,7 +83,7 @@ class ReasoningChatOpenAI(ReplayingChatOpenAI, ChatOpenAI):
 
     Documented: vLLM returns and reads `reasoning`, and has dropped the older `reasoning_content`
     ("Reasoning Outputs", "Interleaved Thinking"); DeepSeek's and Qwen's services call it
-    `reasoning_content`. In tool loops it belongs into the history (vLLM, DeepSeek, GLM "Thinking
+    `reasoning_content`. In tool loops it belongs in the history (vLLM, DeepSeek, GLM "Thinking
     Mode"), with some models in later turns, too (DeepSeek, GLM). Inferred: sending all of it is
     right for the others as well, since a chat template leaves out parts that its model should not
     see.

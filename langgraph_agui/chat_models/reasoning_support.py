@@ -358,7 +358,7 @@ def reasoning_options(model: BaseChatModel) -> dict[str, Any]:
 
     There are none if the class is not known here, or the model does not reason.
 
-    `init_chat_model` takes them too. A model without a profile is taken for a recent one.
+    `init_chat_model` takes them too. A model without a profile is assumed to be recent.
 
     Args:
         model: The model as it is without them.

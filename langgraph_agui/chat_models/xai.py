@@ -9,7 +9,7 @@ from langgraph_agui.chat_models.replay import Replay
 
 
 class ReasoningChatXAI(ReplayingChatOpenAI, ChatXAI):
-    """`ChatXAI` that sends `reasoning_content` back, for those who cannot use the Responses API.
+    """`ChatXAI` that sends `reasoning_content` back, if you cannot use the Responses API.
 
     Documented ("Best Practices Guide", docs.x.ai): chat completions are deprecated and have no
     field for the encrypted reasoning of current models. The Responses API carries it:

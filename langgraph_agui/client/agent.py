@@ -47,7 +47,7 @@ class AGUIClient:
             and port), whatever `http_client` would do; any other one is a `RedirectError`, and
             nothing is sent there.
         timeout: The limit in seconds for connecting, for sending, and for the silence between two
-            bytes, or an `httpx2.Timeout`; None for no limit. By default 10 to connect and 600 of
+            bytes, or an `httpx2.Timeout`; None turns them off. By default 10 to connect and 600 of
             silence. It overrides that of `http_client`.
         http_client: Your own HTTP client, to set proxies, certificates or a connection pool: an
             `httpx2.AsyncClient` for `async for`, an `httpx2.Client` for `for`. You close it.
@@ -104,10 +104,9 @@ class AGUIClient:
         """Return a run of the agent, which starts when you iterate it.
 
         It yields `ag_ui.core` events, verified as the reference client does: an invalid stream
-        raises. Chunk events come as the start, content and end events they stand for. Unknown
-        events and fields are dropped with a warning. A tool call whose id the thread has already
-        gets another one, the same in each run. See `RemoteRun` for its errors, and for how to stop
-        reading.
+        raises. Chunk events arrive as start, content and end events. Unknown events and fields are
+        dropped with a warning. A tool call whose id the thread has already gets another one, the
+        same in each run. See `RemoteRun` for its errors, and for how to stop reading.
 
         Args:
             run_input: Sent as it is, except that activity messages are left out, which are not for
@@ -200,7 +199,7 @@ class RemoteRun(EventStream):
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the run has ended; None while it is going on, or if its stream broke off."""
+        """How the run has ended; None while it is active, or if its stream broke off."""
         if isinstance(self._end, agui.RunFinishedEvent):
             return self._end.outcome.type if self._end.outcome is not None else "success"
         return None if self._end is None else "error"

@@ -33,7 +33,7 @@ class ClientLimits:
             copy by patches, in bytes of JSON; 32 MiB by default.
         max_tool_rounds: How often an agent may call local tools in one turn; 50 by default.
         run_timeout: How long one run may take, from its request to its end, in seconds or as a
-            `timedelta`; None, the default, for no limit. Reading with `for` notices it when bytes
+            `timedelta`; None, the default, sets no limit. Reading with `for` notices it when bytes
             come, or after as long a silence.
 
     Raises:

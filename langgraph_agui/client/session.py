@@ -56,7 +56,7 @@ class Turn(EventStream):
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the last run has ended; None while it is going on, or if its stream broke off."""
+        """How the last run has ended; None while it is active, or if its stream broke off."""
         return self.runs[-1].outcome if self.runs else None
 
     @property
@@ -131,7 +131,7 @@ class AGUISession(Generic[StateT]):
 
     `AGUISession[Recipe]` reads the state as `Recipe`, or as any other type that pydantic validates;
     without a type it is JSON data. A state that the agent sends replaces changes that you make
-    while a run is going on.
+    during a run.
 
     Args:
         agent: The agent, or its URL.
@@ -143,10 +143,10 @@ class AGUISession(Generic[StateT]):
         context: Context for the agent, sent with each run.
         forwarded_props: Sent with each run as they are; application and agent agree on their
             meaning.
-        on_invalid_state: Is called with the error of a state that the agent sent and that does not
-            fit the type; the keys that do not fit keep their values. Without it, the error is
-            logged. States are read when you look at `state`, and at the end of each run; one that
-            was replaced before is not reported.
+        on_invalid_state: Called with the error if the agent sends a state that does not fit the
+            type; the keys that do not fit keep their values. Without it, the error is logged.
+            States are read when you look at `state`, and at the end of each run; one that was
+            replaced before is not reported.
 
     Raises:
         TypeError: `agent` or `context` is of another type.
@@ -230,7 +230,7 @@ class AGUISession(Generic[StateT]):
 
         Raises:
             ResumeError: The thread waits for an answer: see `resume`.
-            RuntimeError: A run is going on.
+            RuntimeError: A run is active.
             TypeError: An item is something else, such as a LangChain message.
             pydantic.ValidationError: Raised when you read the turn: your changes to the state do
                 not fit its type. Nothing was sent.
@@ -247,7 +247,7 @@ class AGUISession(Generic[StateT]):
         Raises:
             ResumeError: Nothing is open, an open interrupt is left out, an answer is for none, or
                 comes too late. Nothing was sent.
-            RuntimeError: A run is going on.
+            RuntimeError: A run is active.
             pydantic.ValidationError: As in `send`.
         """
         self._require_idle()
@@ -261,7 +261,7 @@ class AGUISession(Generic[StateT]):
         """Add the result of one of `pending_tool_calls`; it is sent with the next run.
 
         `error` is why the tool failed, if it did. Raises `ValueError` if the call is not pending,
-        and `RuntimeError` while a run is going on.
+        and `RuntimeError` during a run.
         """
         self._require_idle()
         if call_id not in {call.id for call in self.pending_tool_calls}:

@@ -17,7 +17,7 @@ class ClientForm:
     """In which form one client gets the events of a run.
 
     Attributes:
-        is_old: Whether it is served as a client of before AG-UI 1.0.
+        is_old: Whether it is served as a client older than AG-UI 1.0.
         subagents: How it sees subagents.
         takes_subagents: Whether it is known to take `SUBAGENT_*` events and `subagentRunId`.
         approvals_as_calls: Whether it is asked for approvals by calls of `request_approval`.
@@ -48,7 +48,7 @@ class ClientForm:
 def client_form(
     run_input: RunAgentInput, clients: ClientOptions, approvals: ApprovalOptions
 ) -> ClientForm:
-    """Return the form for the client of an input. Clients of before AG-UI 1.0 send no
+    """Return the form for the client of an input. Clients older than AG-UI 1.0 send no
     `protocolVersion`.
     """
     is_old = (

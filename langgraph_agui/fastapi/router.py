@@ -81,10 +81,10 @@ def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptio
         authorize_thread: Returns True if the request may use the thread; anything else is answered
             with 403. It may raise an `HTTPException` instead. Called before anything of the thread
             is read.
-        keep_alive: Seconds without an event after which an SSE comment is sent; None sends none. 15
-            by default.
-        limits: The most that a request may hold; a larger one is answered with 413 or 422, and the
-            limit's name. A `LangGraphAgent` has `RunLimits(input=...)` for it.
+        keep_alive: Seconds without an event after which an SSE comment is sent; None turns it off.
+            15 by default.
+        limits: The limits of a request; a larger one is answered with 413 or 422, and the limit's
+            name. A `LangGraphAgent` has `RunLimits(input=...)` for it.
         name: The name of the route that runs the agent, for FastAPI, "run" by default; so are the
             next three.
         tags: Its tags.
@@ -109,7 +109,7 @@ def _router(agent: RunsInputs, path: str, options: RouteOptions) -> APIRouter:
     keep_alive = options.get("keep_alive")
     if keep_alive is not None and not keep_alive > 0:
         raise ValueError(
-            f"keep_alive must be more than 0, or None for no comments, not {keep_alive}"
+            f"keep_alive must be more than 0, or None to turn it off, not {keep_alive}"
         )
     limits = options.get("limits")
     if isinstance(agent, LangGraphAgent):

@@ -388,7 +388,7 @@ class GraphAdapter(ABC):
 
         Args:
             config: Names the thread.
-            messages_key: The state channel that holds the conversation.
+            messages_key: The state channel with the conversation.
         """
         return []
 

@@ -259,7 +259,7 @@ class LocalGraphAdapter(GraphAdapter):
 
         Args:
             namespace: Where the graph runs.
-            messages_key: The state channel that holds the conversation.
+            messages_key: The state channel with the conversation.
 
         Returns:
             None if the node is no graph itself.

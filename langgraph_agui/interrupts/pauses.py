@@ -154,7 +154,7 @@ class PendingInterruptReader:
 
     Attributes:
         graph: The graph.
-        messages_key: The state channel that holds the conversation.
+        messages_key: The state channel with the conversation.
         redact: Returns the part of a value that a client may see.
         timeout: For how long a request may be answered; None for ever. A request with an expiry of
             its own keeps it.

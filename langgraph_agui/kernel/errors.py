@@ -14,7 +14,7 @@ from langgraph_agui.kernel.quoting import printable
 
 
 class ErrorCode(StrEnum):
-    """The values of `RUN_ERROR.code`. A code is never renamed; new ones may come.
+    """The values of `RUN_ERROR.code`. A code is never renamed; new ones may be added.
 
     Attributes:
         message: A text that is safe to show to the client.

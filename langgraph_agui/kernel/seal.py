@@ -54,8 +54,8 @@ class ReasoningSeal:
 
     AG-UI's `encryptedValue` is opaque to the client, but encoding alone hides nothing and proves
     nothing. A sealed value opens only with the key, and only in the context that it was sealed for.
-    To rotate, put a new key first, and drop the old one when no client keeps values of it any more.
-    Layout of a sealed value:
+    To rotate, put a new key first, and drop the old one when no client has values sealed with it
+    any more. Layout of a sealed value:
 
         offset  length  content
         0       1       version, 0x01
@@ -75,7 +75,7 @@ class ReasoningSeal:
 
     Raises:
         ImportError: The extra `seal` is not installed.
-        ValueError: There is no key, or one of another form. The text does not show it.
+        ValueError: There is no key, or one has another form. The text does not show it.
     """
 
     def __init__(self, keys: Sequence[bytes | str]) -> None:

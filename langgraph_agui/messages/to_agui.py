@@ -82,12 +82,12 @@ def langchain_messages_to_agui(
     reasoning: ReasoningOptions | None = None,
     thread_id: str = "",
 ) -> list[Message]:
-    """Return `messages` as an AG-UI client would hold them after streaming them.
+    """Return `messages` as an AG-UI client would have them after streaming them.
 
     System messages and messages of unknown kinds are left out; a message without an id gets a
-    random one. Reasoning becomes messages of its own before the assistant message that it led to.
-    `encryptedValue` holds the hidden parts that the provider needs:
-    `agui_messages_to_langchain` makes the same messages again.
+    random one. Reasoning becomes separate messages before the assistant message that it led to.
+    `encryptedValue` has the hidden parts that the provider needs: `agui_messages_to_langchain`
+    makes the same messages again.
 
     Args:
         messages: LangChain messages. Anything else is left out with a warning.

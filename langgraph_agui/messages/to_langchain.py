@@ -66,21 +66,21 @@ def agui_messages_to_langchain(
 
     Args:
         messages: Messages, as objects or as the JSON that a client sends (data or text), or the
-            event that holds them all.
+            event that has them all.
         reasoning: The options under which the messages were sent to the client.
         thread_id: The thread of the messages. Sealed values open in no other thread.
-        provider: Who is about to get the messages, by LangChain's name or names (`model_provider`).
-            Messages of other providers keep text and calls only. The default is
+        provider: The provider or providers that will get the messages, by LangChain's name
+            (`model_provider`). Messages of other providers keep text and calls only. The default is
             `reasoning.provider`; with neither, nothing is filtered.
-        instructions: `"accept"` makes system messages of system and developer messages, at their
-            place. A developer's is marked as such, as LangChain does for OpenAI.
+        instructions: `"accept"` turns system and developer messages into system messages, in place.
+            A developer's is marked as such, as LangChain does for OpenAI.
         media_urls: Which addresses media may have, as for `LangGraphAgent`; inline data are checked
             as there. None for messages that no client has sent: their media stay as they are.
 
     Raises:
         TypeError: `reasoning` is none.
         ValueError: `messages` is a text, and no JSON list of messages.
-        RunInputError: Media are not what they call themselves, or have an address that is not
+        RunInputError: Media are not of the type that they claim, or have an address that is not
             allowed.
     """
     check_type("reasoning", reasoning, ReasoningOptions | None)

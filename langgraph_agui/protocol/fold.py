@@ -35,8 +35,8 @@ class Fold:
     message is.
 
     Args:
-        messages: The messages that the client held before the stream.
-        state: The state that it held.
+        messages: The messages that the client had before the stream.
+        state: The state that it had.
         max_weight: Bytes of JSON that patches may make of the state, or of the content of an
             activity, and that they may copy in all.
 
@@ -73,7 +73,7 @@ class Fold:
         `parse_event`.
 
         Raises:
-            ProtocolError: A wire object or a chunk is malformed, or a patch makes too heavy a
+            ProtocolError: A wire object or a chunk is malformed, or a patch makes too large a
                 document (`document-too-heavy`).
         """
         parsed = event if isinstance(event, BaseEvent) else parse_event(event)

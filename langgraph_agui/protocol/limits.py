@@ -11,14 +11,14 @@ from langgraph_agui.kernel.checks import check_fields
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputLimits:
-    """The most that one request of a client may hold.
+    """The limits of one request of a client.
 
     Attributes:
         max_bytes: Bytes of the body.
         max_depth: Levels of JSON, in the body and in the arguments of each tool call.
         max_items: Messages, tools, context items, resume entries, and parts and tool calls of one
             message.
-        max_values: JSON values altogether, those in the arguments of tool calls included.
+        max_values: JSON values in all, including those in the arguments of tool calls.
 
     Raises:
         TypeError: A limit is of another type.

@@ -25,8 +25,8 @@ _TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "str
 def relax_schema(schema: Mapping[str, object]) -> dict[str, object]:
     """Return a JSON Schema that another agent wrote, made safe to apply.
 
-    It takes every value that `schema` takes, and maybe more. It has no references, and a bounded
-    size.
+    It accepts every value that `schema` accepts, and maybe more. It has no references, and a
+    bounded size.
     """
     return _Relaxation(schema).mapping(schema, 0)
 

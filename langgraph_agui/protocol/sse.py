@@ -104,7 +104,7 @@ class SSEDecoder:
         Frames before a bad one are returned first; the next call then raises.
 
         Raises:
-            ProtocolError: A frame is no JSON object with an event type (`invalid-json`,
+            ProtocolError: A frame is not a JSON object with an event type (`invalid-json`,
                 `not-an-object`, `no-event-type`), or an unfinished frame is longer than `max_frame`
                 (`frame-too-large`).
         """

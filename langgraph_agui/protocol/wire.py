@@ -73,7 +73,7 @@ def has_expired(interrupt: Interrupt, now: datetime | None = None) -> bool:
     """Return whether `expires_at` has passed; such an interrupt can only be cancelled (AG-UI 1.0,
     interrupts).
 
-    A time without a zone is UTC. An `expires_at` that is no ISO 8601 date is ignored.
+    A time without a zone is UTC. An `expires_at` that is not an ISO 8601 date is ignored.
 
     Args:
         interrupt: The open interrupt.

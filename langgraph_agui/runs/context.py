@@ -44,7 +44,7 @@ class AgentContext:
     Attributes:
         name: The agent's name.
         graph: The graph.
-        messages_key: The state channel that holds the conversation.
+        messages_key: The state channel with the conversation.
         reasoning: An option of the agent, as are the next five.
         approvals: How clients are asked.
         clients: The form of the events.

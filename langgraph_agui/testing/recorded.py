@@ -38,7 +38,7 @@ class _Agent(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class RecordedRun:
-    """A run that is over, and what its client has then.
+    """A finished run, and the messages and state that its client then has.
 
     Attributes:
         agent: The agent.
@@ -139,7 +139,7 @@ class RecordedRun:
 
         Args:
             messages: What the client adds to the conversation: texts of the user, or any messages.
-            state: The state that the client sends; by default the one that it has.
+            state: The state that the client sends; by default the one that it has now.
 
         Raises:
             TypeError: One of `messages` is neither.
@@ -148,7 +148,7 @@ class RecordedRun:
         return await self._go_on(messages, state)
 
     async def answer(self, *answers: object) -> RecordedRun:
-        """Answer all that the agent waits for, and record the run that follows.
+        """Answer every open question and call, and record the run that follows.
 
         Args:
             answers: For each of `interrupts`, in their order, a payload such as

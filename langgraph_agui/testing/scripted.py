@@ -77,8 +77,8 @@ class ScriptedChatModel(BaseChatModel):
     - a number: a pause in seconds
     - an exception, which the model raises
 
-    A function of the messages may stand for a reply. As the last one, it makes all replies from
-    there on:
+    A reply may also be a function of the messages. If it is the last one, it also makes all replies
+    from there on:
 
     ```python
     ScriptedChatModel(lambda messages: f"You said: {messages[-1].text}")

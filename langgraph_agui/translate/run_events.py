@@ -89,7 +89,7 @@ class RunEvents:
         shows_middleware: Whether the hooks of middleware are steps.
         expose_errors: Whether clients may get the texts of exceptions; None if there is no option
             for it.
-        messages_key: The state channel that holds the conversation.
+        messages_key: The state channel with the conversation.
         emit_raw: Whether each part of the graph's stream is emitted as a `RAW` event too.
         transformers: Makes the stream transformers of all graphs.
         hold_messages: Whether messages are held back until the hooks of middleware have seen them.

@@ -45,7 +45,7 @@ class RunStore(Protocol):
         """Send a signal to the worker of a run. Return whether the run is live."""
 
     async def begin_log(self, run: str, beginning: Entry, oldest: int) -> None:
-        """Write an entry that stands for all entries up to its position. Those up to position
+        """Write an entry that replaces all entries up to its position. Those up to position
         `oldest` may be deleted.
         """
 
@@ -53,7 +53,7 @@ class RunStore(Protocol):
         """Write the next entry of a log."""
 
     async def read(self, run: str, position: int) -> Sequence[Entry]:
-        """Return the entries behind a position; for position 0 the last beginning, and the entries
+        """Return the entries after a position; for position 0 the last beginning, and the entries
         behind that.
 
         If there are none, wait up to a second for some.

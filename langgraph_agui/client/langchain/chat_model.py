@@ -88,15 +88,15 @@ class AGUIChatModel(BaseChatModel):
     agent its messages back exactly as it sent them. Options without a place in AG-UI (`stop`, model
     settings) are left out with a warning.
 
-    The conversation's thread is that of the agent's last message in it, so nobody needs to name it.
-    A conversation without one begins a new thread.
+    The agent's last message names the thread of the conversation, so you need not. A conversation
+    without one begins a new thread.
 
     If the agent waits for an answer, `open_interrupts` of the message has the questions, and the
     next call must answer them: `model.invoke(messages, resume={interrupt_id: payload}, cancel=[])`.
     A call of a bound tool that an interrupt asks about is no tool call yet. It becomes one of the
-    answer to that next call if the payload approves it (`true`, `{"approved": true, "editedArgs"?:
-    {}}`, or LangChain's `approve`) and the agent has not settled it.
-    `RemoteAgent` does all of that by LangGraph's `interrupt()`.
+    answer to that next call if the payload approves it (`true`,
+    `{"approved": true, "editedArgs"?: {}}`, or LangChain's `approve`) and the agent has not settled
+    it. `RemoteAgent` does all of that through LangGraph's `interrupt()`.
 
     Further keyword arguments of a call, or of `bind`: `state` (the shared state); `context`,
     `forwarded_props` and `thread_id` instead of the model's own; `on_event`, which gets each event

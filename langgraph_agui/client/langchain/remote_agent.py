@@ -114,10 +114,10 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
 
     It takes a state with messages and returns the changes: `{"messages": [...], "recipe": ...}`.
     Each turn of the agent's model is an `AIMessage`, each result of its tools a `ToolMessage`:
-    those tools ran on its side. All of it streams while it comes. A `LangGraphAgent` shows the
-    agent as a subagent, with tool results, activities, custom events and state. Agents that are
-    nodes of the remote graph count as the agent itself; messages of subagents that its tools call
-    do not come here.
+    those tools ran on its side. All of it streams. A `LangGraphAgent` shows the agent as a
+    subagent, with tool results, activities, custom events and state. Agents that are nodes of the
+    remote graph count as the agent itself; messages of subagents that its tools call do not come
+    here.
 
     Each interrupt of the agent becomes one of LangGraph's: `interrupt(value)` with the AG-UI
     interrupt as the value, resumed with its payload (`Command(resume={id: payload})`), also in
@@ -138,7 +138,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         state: The keys of the graph's state that the agent shares: names, or `{name here: name
             there}`. The agent's values replace those of the graph, so give these keys no reducer.
         tools: Tools that run here, offered to the agent.
-        messages_key: The state channel that holds the conversation.
+        messages_key: The state channel with the conversation.
         context: Context for the agent, sent with each run.
         forwarded_props: Sent to the agent as they are.
         checkpointer: Only for a RemoteAgent outside of graphs whose agent has interrupts.

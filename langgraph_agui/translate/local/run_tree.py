@@ -101,7 +101,7 @@ class RunTree:
     """The locations of the runs below one root run that have not ended.
 
     Args:
-        messages_key: The state channel that holds the conversation.
+        messages_key: The state channel with the conversation.
         shares_messages: Returns whether the graph at a namespace, a node of another graph, shares
             that graph's conversation; None if the node is no graph itself.
     """

@@ -58,7 +58,7 @@ class RemoteTasks:
     update, marked as cached, which names only the node.
 
     Args:
-        messages_key: The state channel that holds the conversation.
+        messages_key: The state channel with the conversation.
     """
 
     def __init__(self, messages_key: str) -> None:
