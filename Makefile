@@ -45,7 +45,7 @@ docs: .venv/.dev
 	$(BIN)/python -m tests.docs.build
 	$(BIN)/python -m tests.docs
 
-# Every code block of the README and the docs runs; the quickstart and the tutorials from an empty folder, in Chromium.
+# Every code block of the README and the docs runs; some pages as a reader would, from an empty folder, in Chromium.
 test-docs: .venv/.dev chromium nginx redis
 	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/docs $(ARGS)
 

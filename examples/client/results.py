@@ -1,4 +1,4 @@
-"""What the scripts of these examples read of a conversation."""
+"""Reads a conversation for the scripts of these examples."""
 
 from __future__ import annotations
 

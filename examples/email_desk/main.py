@@ -47,7 +47,7 @@ def draft(messages: list[BaseMessage]) -> Reply:
     return ["This is what I would answer.", answer]
 
 
-MODEL = ScriptedChatModel(draft)
+MODEL = ScriptedChatModel(draft)  # a real one: init_chat_model("anthropic:claude-sonnet-4-5")
 
 
 def write_email(to: str, content: str) -> str:

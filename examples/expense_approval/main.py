@@ -40,7 +40,7 @@ def clerk(messages: list[BaseMessage]) -> Reply:
     if messages[-1].type == "tool":
         results = [message for message in messages if message.type == "tool"][-3:]
         lines = (f"- {result.text.splitlines()[-1]}" for result in results)
-        return "\n".join(["This is what I could do:", *lines])
+        return "\n".join(["Here is how it went:", *lines])
     return [
         "I will do all three at once.",
         call("book_expense", employee="Ada", amount=1500),
@@ -67,7 +67,7 @@ def make_agent(ask_by: Literal["auto", "tool_call"] = "auto") -> LangGraphAgent:
         description_prefix="May I do this?",
     )
     graph = create_agent(
-        ScriptedChatModel(clerk),
+        ScriptedChatModel(clerk),  # a real one: "anthropic:claude-sonnet-4-5"
         [book_expense, delete_records],
         middleware=[guard],
         checkpointer=InMemorySaver(),

@@ -1,7 +1,7 @@
 """One agent for three front ends, and their pages: `python -m examples.frontends.server`.
 
 The model is scripted: it needs no key, and knows the words in `answer` and in the README. The pages
-answer questions by `resume`, so the agent asks each of them by the outcome of a run.
+answer questions by `resume`, so the agent asks by the outcome of a run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The conversation in the terminal: what the client shows, and what the state costs on the wire."""
+"""The conversation in the terminal, as a client shows it, with the bytes that the state costs."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ and snapshots.
 Runs offline: the model is a script. `main:snapshots` sends each change as a snapshot.
 
 `write` has the model write a `Recipe` as structured output, which the client sees grow; `answer`
-sums it up, or calls `change_recipe`, whose result is a patch of what has changed. What the user
-edits in the front end is in the state when the next run begins.
+sums it up, or calls `change_recipe`, whose result is a patch of what has changed. The user's edits
+are in the state when the next run begins.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Recipe(BaseModel):
 
 
 class Shared(BaseModel):
-    """The state as clients see it: what they send is checked against it, before anything is run."""
+    """The state as clients see it. Before anything runs, their values are checked against it."""
 
     recipe: Recipe | None = None
 

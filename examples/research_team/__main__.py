@@ -1,4 +1,5 @@
-"""A question to the team in the terminal: who works, for which call, and what is found."""
+"""Asks the team a question in the terminal, and prints who works, for which call, and the
+findings."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ async def main() -> None:
         protocol_version="1.0",
         thread_id="prices",
         run_id="run-1",
-        messages=[UserMessage(id="question", content="What has become dearer?")],
+        messages=[UserMessage(id="question", content="Which prices have risen?")],
         state={},
         tools=[],
         context=[],

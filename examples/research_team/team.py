@@ -1,5 +1,5 @@
-"""A supervisor that sends researchers out in parallel, as open_deep_research is built: each of the
-supervisor's calls `ConductResearch` is carried out by a node, which runs one graph for each call.
+"""A supervisor that sends researchers out in parallel, built like open_deep_research: a node
+carries out the supervisor's `ConductResearch` calls, each with its own run of a graph.
 
 The models are scripts, so it runs offline.
 """
@@ -32,7 +32,7 @@ def supervise(messages: list[BaseMessage]) -> Reply:
         call("ConductResearch", f"research-{number}", research_topic=topic)
         for number, topic in enumerate(TOPICS, done)
     ]
-    return ["I send out two researchers.", *calls]
+    return ["I am sending out two researchers.", *calls]
 
 
 def do_research(messages: list[BaseMessage]) -> Reply:
@@ -47,6 +47,7 @@ def write_up(messages: list[BaseMessage]) -> Reply:
     )
 
 
+# Real ones: init_chat_model("anthropic:claude-sonnet-4-5")
 SUPERVISOR = ScriptedChatModel(supervise)
 RESEARCHER = ScriptedChatModel(do_research)
 WRITER = ScriptedChatModel(write_up)

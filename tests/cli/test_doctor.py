@@ -16,7 +16,7 @@ from tests.deep import deep
 UNREAD = "client tools: nothing in this graph binds them"
 ADVICE = (
     "→ If clients offer tools, add AGUIMiddleware() to create_agent, "
-    "or bind frontend_tools(config) in the node of the model."
+    "or bind frontend_tools(config) in the model's node."
 )
 GRAPHS = """
 from langchain.agents import create_agent

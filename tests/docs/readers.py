@@ -120,13 +120,13 @@ def subagents(page: Page) -> None:
 
 
 def chat(page: Page, text: str) -> None:
-    """Write a message into the page of a tutorial, and send it."""
+    """Write a message into the page of a front end, and send it."""
     page.get_by_placeholder("Write a message").fill(text)
     page.get_by_role("button", name="Send", exact=True).click()
 
 
 def rests(page: Page) -> None:
-    """Wait until the run of a tutorial's page has ended: leaving the page before that is an error
+    """Wait until the run of the page has ended: leaving the page before that is an error
     in the console."""
     page.get_by_placeholder("Write a message").fill("something")
     expect(page.get_by_role("button", name="Send", exact=True)).to_be_enabled()

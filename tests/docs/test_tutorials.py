@@ -1,4 +1,4 @@
-"""The quickstart, each tutorial and some guides, followed as written by a stranger: an empty folder,
+"""The pages in `FOLLOWED`, followed as written by a stranger: an empty folder,
 nothing installed, a browser.
 
 `readers.py` says what the reader then does in the browser, and has to see.

@@ -11,7 +11,7 @@ from tests.faults.checkpointer import FAULTS
 from tests.tables import line
 
 PAGE = Path(__file__).with_name("README.md")
-HEADS = ["fault", "kind of run", "what its client gets", "held by"]
+HEADS = ["fault", "kind of run", "what its client gets", "test"]
 
 
 def cases() -> list[tuple[Case, str]]:
@@ -34,7 +34,7 @@ OTHERS = [
     (
         "the process is killed after the record of an approval, or in its tool",
         "an approval",
-        "a closed connection; what is open is asked again under a new id",
+        "a closed connection; open questions are asked again under a new id",
         "approvals/test_killed.py",
     ),
     (
@@ -69,8 +69,8 @@ def page() -> str:
     """The README."""
     return f"""# Faults
 
-What a client gets when something breaks. Each line is a test that breaks it. After each of them, what is guarded has
-run at most once for an approval, and the next turn of the thread works. `make results` writes this file.
+What a client gets when something breaks. Each line is a test that breaks it. After each fault, a guarded tool has run
+at most once per approval, and the next turn of the thread works. `make results` writes this file.
 
 {faults()}
 """

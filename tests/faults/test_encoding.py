@@ -94,7 +94,7 @@ async def in_message(value: Any) -> Any:
 
 PLACES: dict[str, Callable[[Any], Any]] = {
     "the state": in_state,
-    "what a stream writer gets": in_written_event,
+    "an event of a stream writer": in_written_event,
     "a dispatched event": in_dispatched_event,
     "an activity": in_activity,
     "the run's result": in_result,
@@ -115,7 +115,7 @@ SHALLOW = ("the state", "a dispatched event")
 CASES = [
     *(
         Case(
-            f"no JSON in {place}",
+            f"a value that is not JSON in {place}",
             "a message",
             "the event, with JSON in its place",
             "success",
@@ -125,7 +125,7 @@ CASES = [
     ),
     *(
         Case(
-            f"what cannot be stored in {place}",
+            f"a value that cannot be stored in {place}",
             "a message, with a checkpointer",
             "`RUN_ERROR`, `graph_error`",
             "graph_error",

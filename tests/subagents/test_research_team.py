@@ -25,7 +25,7 @@ def test_it_runs_from_a_clone() -> None:
         "ConductResearch starts for research-0: the price of tea in China",
         "ConductResearch 1 starts for research-1: the price of coffee in Brazil",
     ]
-    assert "  report: # What has become dearer?" in lines
+    assert "  report: # Which prices have risen?" in lines
 
 
 def test_the_reference_client_at_the_served_team(node_client: NodeClient) -> None:
@@ -40,7 +40,7 @@ def test_the_reference_client_at_the_served_team(node_client: NodeClient) -> Non
 
 
 async def test_each_question_sends_researchers_out() -> None:
-    run = await record_run(agent, "What has become dearer?")
+    run = await record_run(agent, "Which prices have risen?")
     for _ in range(2):
         assert run.outcome == "success"
         starts = [one for one in run.events if one.type == "SUBAGENT_STARTED"]

@@ -1,5 +1,5 @@
-"""A tool that runs here and that the agent over there calls: `python -m
-examples.client.frontend_tools.client URL`."""
+"""A tool that runs here and that the remote agent calls:
+`python -m examples.client.frontend_tools.client URL`."""
 
 from __future__ import annotations
 

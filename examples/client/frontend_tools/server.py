@@ -1,5 +1,5 @@
-"""An agent without tools, that uses those of its clients: `python -m
-examples.client.frontend_tools.server`."""
+"""An agent that has no tools and uses its clients':
+`python -m examples.client.frontend_tools.server`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""One turn with a tool that runs here and one of the agent's: `python -m
-examples.client.mixed_tools.client URL`."""
+"""One turn with a local tool and one of the agent's:
+`python -m examples.client.mixed_tools.client URL`."""
 
 from __future__ import annotations
 

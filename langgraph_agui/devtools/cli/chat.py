@@ -45,12 +45,12 @@ T = TypeVar("T")
 HELP: Final = """\
 :state            show the shared state
 :history          list the messages, a line each
-:history N        show message N of that list whole
-:clear            forget the conversation and begin a new one
+:history N        show message N in full
+:clear            forget the conversation and start a new one
 :help             show this list
 :q                leave, as quit, exit and Ctrl-D do, and show how to continue
 Ctrl-C            stop the agent; at a prompt, clear the line; in an answer, go back to its question
-An approval takes y and n too, beside a, e and r. Where a form is offered, Enter fills it in.
+An approval also takes y and n. If a form is offered, Enter opens it.
 To send a line that begins with a colon, or the word quit or exit, put a space before it."""
 _STOPPED: Final = "The user stopped it."
 _MAX_AUTHOR: Final = 40

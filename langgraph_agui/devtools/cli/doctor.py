@@ -31,7 +31,7 @@ _ASKS: Final = (
 _UNREAD: Final = """\
 client tools: nothing in this graph binds them
 → If clients offer tools, add AGUIMiddleware() to create_agent, or bind frontend_tools(config) in \
-the node of the model.
+the model's node.
 """
 
 
