@@ -17,7 +17,16 @@ def build(folder: Path) -> None:
     """Build the site of the pages in `folder`; a warning is an error."""
     text = (ROOT / "zensical.toml").read_text("utf-8").replace("{version}", __version__)
     (folder / CONFIGURATION).write_text(text, "utf-8")
-    command = [sys.executable, "-m", "zensical", "build", "--strict", "-f", CONFIGURATION]
+    command = [
+        sys.executable,
+        "-m",
+        "zensical",
+        "build",
+        "--clean",
+        "--strict",
+        "-f",
+        CONFIGURATION,
+    ]
     subprocess.run(command, cwd=folder, check=True)
 
 

@@ -4,10 +4,13 @@
   leaves out inherited options, and repeats those that the docstring has. Other names than `options`
   stay: the `**switches` of an agent are for migration alone.
 - A type alias of the package becomes the type that it stands for.
+
+A page that a docstring names, as in `(guides/state.md)`, becomes a link.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +35,8 @@ class SpelledOutSignatures(Extension):
 
     def on_package(self, *, pkg: Module, **kwargs: Any) -> None:
         """Change them. griffe makes those of dataclasses afterwards, from the attributes."""
+        for owner in _documented(pkg):
+            owner.docstring.value = _PAGE.sub(r"([\1](../../\1.md))", owner.docstring.value)
         for member in list(_members(pkg)):
             if isinstance(member, Attribute):
                 member.annotation = _spelled_out(pkg, member.annotation)
@@ -49,6 +54,18 @@ class SpelledOutSignatures(Extension):
                         member.parameters.add(option)
                 else:
                     parameter.annotation = _spelled_out(pkg, annotation)
+
+
+# The pages of the reference are in `reference/api`.
+_PAGE = re.compile(r"\((?:docs/)?((?:[a-z]+/)?[a-z-]+)\.md\)")
+
+
+def _documented(owner: Module | Class | Function | Attribute) -> Iterator[Any]:
+    if owner.docstring is not None:
+        yield owner
+    for member in owner.members.values():
+        if not isinstance(member, Alias):
+            yield from _documented(member)
 
 
 def _members(module: Module | Class) -> Iterator[Function | Attribute]:

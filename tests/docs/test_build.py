@@ -1,4 +1,5 @@
-"""The site: each page shows the package's version."""
+"""The site: each page shows the package's version, and the API pages link to the pages that their
+docstrings name."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from tests.docs.blocks import PAGES, ROOT
 from tests.docs.build import build
 
 
-def test_each_page_shows_the_version(tmp_path: Path) -> None:
+def test_the_version_and_the_links_of_docstrings(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     for name in ("langgraph_agui", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
@@ -21,3 +22,5 @@ def test_each_page_shows_the_version(tmp_path: Path) -> None:
         _, footer = page.split("<footer")
         assert f"langgraph-agui {__version__}, MIT licence" in footer
         assert "{version}" not in page
+    options = (tmp_path / "site/reference/api/options/index.html").read_text("utf-8")
+    assert '(<a href="../../../guides/state/">guides/state</a>)' in options
