@@ -21,15 +21,12 @@ def targets(page: Path) -> list[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return what the headings of a page are linked by, on GitHub as on the site, and the old
-    names that some of them keep."""
-    text = page.read_text("utf-8")
-    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    """Return what the headings of a page are linked by, on GitHub as on the site."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
     plain = [
         re.sub(r"[^\w\- ]", "", heading.replace("`", "")).strip().lower() for heading in headings
     ]
-    kept = re.findall(r'^<a id="([\w-]+)"></a>$', text, re.MULTILINE)
-    return {heading.replace(" ", "-") for heading in plain} | set(kept)
+    return {heading.replace(" ", "-") for heading in plain}
 
 
 @pytest.mark.parametrize("page", OUTSIDE, ids=lambda page: str(page.relative_to(ROOT)))
