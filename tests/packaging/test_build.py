@@ -15,6 +15,7 @@ from tests.packaging.environments import ROOT, run
 
 README = (ROOT / "README.md").read_text("utf-8")
 CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+VENDORED = "langgraph_agui/devtools/playground/vendor/LICENSES.txt"
 LINK = re.compile(r'(?<!\w)!?\[[^\]\n]*\]\(([^)\s]+)|(?:src|srcset|href)="([^"]+)"')
 
 
@@ -38,12 +39,20 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
     files = [path for path in (ROOT / "langgraph_agui").rglob("*") if path.is_file()]
     package = {str(path.relative_to(ROOT)) for path in files if path.parent.name != "__pycache__"}
     page = "langgraph_agui/devtools/playground/"
-    needed = ("index.html", "vendor/ag-ui-client.js", "vendor/LICENSES.txt")
-    assert {"langgraph_agui/py.typed", *(page + name for name in needed)} <= package
+    needed = (page + "index.html", page + "vendor/ag-ui-client.js", VENDORED)
+    assert {"langgraph_agui/py.typed", *needed} <= package
     about = wheel.name.rpartition("-py3")[0] + ".dist-info/"
-    names = ["METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"]
+    licences = [f"licenses/{name}" for name in ("LICENSE", VENDORED)]
+    names = ["METADATA", "RECORD", "WHEEL", "entry_points.txt", *licences]
     with ZipFile(wheel) as archive:
         assert set(archive.namelist()) == package | {about + name for name in names}
+
+
+def test_the_licences_are_those_of_all_that_is_in_the_wheel(metadata: Message) -> None:
+    vendored = (ROOT / VENDORED).read_text("utf-8")
+    licences = re.findall(r"^\S+ [\d.]+ \((\S+)\)$", vendored, re.MULTILINE)
+    assert set(metadata["License-Expression"].split(" AND ")) == {"MIT", *licences}
+    assert metadata.get_all("License-File") == ["LICENSE", VENDORED]
 
 
 def test_the_sdist_has_what_the_wheel_is_made_of(sdist: list[str]) -> None:
