@@ -169,12 +169,20 @@ def test_the_folded_messages_are_compared_with_the_snapshot(page: Page) -> None:
         {"id": "n", "role": "user", "content": "new"},
     ]
     snapshot = {"type": "MESSAGES_SNAPSHOT", "messages": sent}
-    open_events(page, [START, *text("m", "one"), *text("gone", "x"), snapshot, END], input=INPUT)
+    activity = {
+        "type": "ACTIVITY_SNAPSHOT",
+        "messageId": "a",
+        "activityType": "plan",
+        "content": {"steps": 2},
+    }
+    held = [*text("m", "one"), *text("gone", "x"), activity]
+    open_events(page, [START, *held, snapshot, END], input=INPUT)
     expect(page.locator("#insp-messages .insp-verdict")).to_have_text("3 messages differ")
     kinds = [
         row.get_attribute("data-kind") for row in page.locator("#insp-messages tbody tr").all()
     ]
-    assert kinds == ["changed", "missing", "added"]
+    assert kinds == ["changed", "missing", "kept", "added"]
+    expect(page.locator("tr[data-kind=kept]")).to_contain_text('{"steps":2}')
     expect(page.locator("tr[data-kind=changed] .insp-kind")).to_have_text("changed: content")
 
 
@@ -214,6 +222,29 @@ def test_timing_and_tokens(page: Page) -> None:
     inner.nth(1).click()
     expect(page.get_by_role("tab", name="Events")).to_have_attribute("aria-selected", "true")
     expect(page.locator(".insp-rows details[open] .insp-type")).to_have_text("TOOL_CALL_RESULT")
+
+
+def test_what_is_outside_of_steps_stands_where_it_was(page: Page) -> None:
+    step = {"stepName": "plan"}
+    mine = {"subagentRunId": "s"}
+    call = {"toolCallId": "c", **mine}
+    events: list[dict[str, Any]] = [
+        START,
+        {"type": "STEP_STARTED", **step},
+        {"type": "STEP_FINISHED", **step},
+        {"type": "SUBAGENT_STARTED", "name": "ann", **mine},
+        {"type": "TOOL_CALL_START", "toolCallName": "look", **call},
+        {"type": "TOOL_CALL_END", **call},
+        {"type": "TOOL_CALL_RESULT", "messageId": "r", "content": "seen", **call},
+        *({**event, **mine} for event in text("m", "It is there.")),
+        {"type": "SUBAGENT_FINISHED", **mine},
+        END,
+    ]
+    open_events(page, [{"at": 10 * at, "event": event} for at, event in enumerate(events)])
+    page.get_by_role("tab", name="Timing").click()
+    expect(page.locator(".insp-run .insp-label")).to_have_text(
+        ["plan", "model call 1ann", "lookann", "model call 2ann"]
+    )
 
 
 def test_stepping_shows_the_page_as_it_was(page: Page) -> None:

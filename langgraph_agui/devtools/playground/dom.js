@@ -85,10 +85,10 @@ export function isLong(text) {
   return text.length > 400 || text.split("\n").length > 12;
 }
 
-/** The readable form of a message's content: text, with a marker for each part that is not text. */
+/** The readable form of a message's content: text, with a marker for each part that is not text, or JSON. */
 export function contentText(content) {
   if (content === undefined || content === null) return "";
-  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return plain(content);
   return content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n");
 }
 

@@ -23,10 +23,10 @@ const LIVE_MILLISECONDS = 200;
  * What the entries of a run show of its times, in milliseconds since its start.
  *
  * Returns {end, first, reasoning, text, steps, usage}. `steps` are {name, owner, start, end, status, calls, tools,
- * usage, entry}, the first one without a name for what is outside of steps; `calls` are {start, end, spans, entry}, one
+ * usage, entry}, one without a name for what is outside of steps; `calls` are {start, end, owner, spans, entry}, one
  * for each model call whose output was sent; `spans` are {kind, label, start, end}; `tools` are {name, start, end,
- * entry}. An `end` is undefined while its end has not come; an `entry` is the event to show. The `usage` of a step has
- * an entry for each of its model calls, also for those whose output is hidden.
+ * owner, entry}. An `end` is undefined while its end has not come; an `entry` is the event to show. The `usage` of a
+ * step has an entry for each of its model calls, also for those whose output is hidden.
  */
 export function timingOf({ entries, ended }) {
   const timing = { end: ended, first: entries[0]?.at, reasoning: undefined, text: undefined, steps: [], usage: [] };
@@ -47,7 +47,7 @@ export function timingOf({ entries, ended }) {
     } else if (kind) {
       const id = callId(event, kind, waiting, owner);
       if (!calls.has(id)) {
-        calls.set(id, { start: at, end: undefined, spans: [], entry });
+        calls.set(id, { start: at, end: undefined, owner, spans: [], entry });
         (openOf(owner).at(-1) ?? outside).calls.push(calls.get(id));
       }
       const span = { kind, label: event.toolCallName ?? "", start: at, end: undefined };
@@ -63,14 +63,24 @@ export function timingOf({ entries, ended }) {
       asked.delete(event.toolCallId);
       const open = openOf(caller);
       const step = open.find((one) => one.calls.length + one.tools.length === 0) ?? open.at(-1) ?? outside;
-      step.tools.push({ name, start: Math.max(since, step.start), end: at, entry });
+      step.tools.push({ name, start: Math.max(since, step.start), end: at, owner: caller, entry });
     } else if (event.type === "RUN_FINISHED" || event.type === "RUN_ERROR") timing.usage = event.usage ?? [];
   }
   const last = entries.at(-1)?.event;
   const left = last?.outcome?.type === "interrupt" ? "waiting" : "stopped";
   if (ended !== undefined) for (const step of timing.steps) if (step.status === "running") step.status = left;
-  if (outside.calls.length + outside.tools.length > 0) timing.steps.unshift(outside);
+  const [first] = partsOf(outside);
+  if (first) {
+    outside.start = first.start;
+    timing.steps.push(outside);
+    timing.steps.sort((one, other) => one.start - other.start);
+  }
   return timing;
+}
+
+/** Return the model calls and the tools of a step in the order in which they began. */
+function partsOf(step) {
+  return [...step.calls, ...step.tools].sort((one, other) => one.start - other.start);
 }
 
 /** Return the entries with the start, the contents and the end of each item in place of its chunks. */
@@ -230,23 +240,22 @@ function timesOf(timing) {
 }
 
 function stepItem(step, scale) {
-  const parts = [
-    ...step.calls.map((call, index) => callItem(call, index, step, scale)),
-    ...step.tools.map((tool) => make("li", {}, lineOf(tool.name, { ...tool, kind: "tool" }, scale))),
-  ];
+  const badge = (id) => id && make("span", { className: "owner" }, scale.recording.nameOf(id));
+  const parts = partsOf(step).map((part) => partItem(part, step, scale, step.name ? undefined : badge(part.owner)));
   const list = parts.length > 0 ? make("ol", {}, ...parts) : null;
   if (!step.name) return make("li", {}, list);
-  const owner = step.owner && make("span", { className: "owner" }, scale.recording.nameOf(step.owner));
   // The calls have their tokens themselves.
   const tokens = step.calls.length === 0 ? tokensOf(step.usage) : "";
-  const item = make("li", {}, lineOf(step.name, step, scale, [], tokens, owner), list);
+  const item = make("li", {}, lineOf(step.name, step, scale, [], tokens, badge(step.owner)), list);
   item.dataset.status = step.status;
   return item;
 }
 
-function callItem(call, index, step, scale) {
+function partItem(part, step, scale, owner) {
+  if (part.name) return make("li", {}, lineOf(part.name, { ...part, kind: "tool" }, scale, [], "", owner));
+  const index = step.calls.indexOf(part);
   const tokens = step.usage.length === step.calls.length ? tokensOf([step.usage[index]]) : "";
-  return make("li", {}, lineOf(`model call ${index + 1}`, call, scale, call.spans, tokens));
+  return make("li", {}, lineOf(`model call ${index + 1}`, part, scale, part.spans, tokens, owner));
 }
 
 /** The tokens of model calls in words, such as "12 in, 34 out"; "" if none are known. */
@@ -262,7 +271,7 @@ function lineOf(name, span, { now, length, reveal }, parts = [], tokens = "", ow
   const pieces = [span, ...parts].map(({ kind = "whole", start, end = now }) => {
     const piece = make("span");
     piece.dataset.kind = kind;
-    piece.style.left = `${(100 * start) / length}%`;
+    piece.style.left = `${Math.min(99.5, (100 * start) / length)}%`;
     piece.style.width = `${Math.max(0.5, (100 * (end - start)) / length)}%`;
     return piece;
   });
