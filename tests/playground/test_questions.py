@@ -277,6 +277,28 @@ def test_several_are_answered_together(browser: Browser) -> None:
         ask(page, status=WAITS)
         note = page.locator(".question-note")
         expect(note).to_have_text("0 of 3 answered")
+WORDS = "I hope that this letter finds you well, and that the weather is as fine as here. " * 6
+
+
+@pytest.mark.parametrize("width", [390, pytest.param(1280, marks=deep)])
+def test_a_call_is_in_view_when_it_is_approved(browser: Browser, width: int) -> None:
+    size: Any = {"width": width, "height": 700}
+    for count in (1, 2):
+        with shown(browser, Mail(*[{**LETTER, "body": WORDS}] * count).graph) as page:
+            page.set_viewport_size(size)
+            ask(page, status=WAITS)
+            approve = page.get_by_role("button", name="Approve")
+            expect(approve.first).to_be_focused()
+            expect(approve.first).to_be_in_viewport(ratio=1)
+            if count == 1:
+                expect(cards(page).locator("h2")).to_be_in_viewport(ratio=1)
+            else:
+                expect(approve.last).not_to_be_in_viewport()
+            hidden = "one => one.scrollHeight > one.clientHeight && one.tabIndex < 0"
+            boxes = cards(page).locator("dd")
+            assert not boxes.evaluate_all(f"all => all.some({hidden})")
+
+
         press(cards(page).nth(0), "Approve")
         expect(note).to_have_text("1 of 3 answered")
         expect(cards(page).nth(1).get_by_role("button", name="Approve")).to_be_focused()
@@ -286,6 +308,8 @@ def test_several_are_answered_together(browser: Browser) -> None:
         press(cards(page).nth(0), "Change answer")
         expect(note).to_have_text("1 of 3 answered")
         press(cards(page).nth(0), "Reject")
+        answered = 'Answered: Approve · send_email {"to":"ann"'
+        expect(cards(page).nth(0).locator("p:visible")).to_contain_text(answered)
         press(cards(page).nth(1), "Approve")
         finished(page)
     assert [one["to"] for one in mail.sent] == ["bob"]

@@ -21,9 +21,12 @@ class Card {
   #text = make("p");
   #problem = make("p", { className: "question-problem", hidden: true });
   #give;
+  #call;
 
-  constructor({ message, who, kind }, give, takeBack) {
+  /** `call` is the call that is asked about, in words. */
+  constructor({ message, who, kind, call }, give, takeBack) {
     this.#give = give;
+    this.#call = call;
     const id = `question-${(cards += 1)}`;
     const [first, rest] = split(message);
     this.#problem.setAttribute("role", "alert");
@@ -60,7 +63,7 @@ class Card {
   }
 
   close(label) {
-    this.#text.textContent = `Answered: ${label}`;
+    this.#text.textContent = [`Answered: ${label}`, this.#call].filter(Boolean).join(" · ");
     this.#body.hidden = true;
     this.#given.hidden = false;
   }
@@ -72,6 +75,7 @@ class Card {
 
   focus() {
     this.element.querySelector(":is(input, textarea, select, button):not(:disabled)")?.focus();
+    this.element.scrollIntoView({ block: "nearest" }); // what is asked, too
   }
 }
 
@@ -82,7 +86,8 @@ export function interruptCard(interrupt, thread, give, takeBack) {
   const approval = approvalOf(interrupt);
   const asked = { ...subjectOf(interrupt, call), message: interrupt.message };
   const kind = approval ? "approval" : "question";
-  const card = new Card({ message: questionOf(asked), who: askers(thread, interrupt), kind }, give, takeBack);
+  const about = { message: questionOf(asked), who: askers(thread, interrupt), kind, call: inWords(asked) };
+  const card = new Card(about, give, takeBack);
   const resolve = (label, payload) => card.answer(label, () => {
     const value = payload();
     return value === ABSENT ? ABSENT : { status: "resolved", payload: value };
@@ -110,6 +115,11 @@ export function interruptCard(interrupt, thread, give, takeBack) {
 function subjectOf({ metadata }, call) {
   const name = typeof metadata?.name === "string" ? metadata.name : call?.function.name;
   return { name, args: metadata?.args ?? (call && parsed(call.function.arguments)) };
+}
+
+/** Return a call on one line; nothing if there is none. */
+function inWords({ name, args }) {
+  return name && `${name} ${plain(args ?? {})}`.slice(0, ONE_LINE);
 }
 
 /** Return the question without the call that LangChain writes below it, which the card shows by itself. */

@@ -80,9 +80,9 @@ export function pretty(text) {
   }
 }
 
-/** Whether `text` may need a box that scrolls. */
+/** Whether `text` may need a box that scrolls, also on a phone. */
 export function isLong(text) {
-  return text.length > 400 || text.split("\n").length > 12;
+  return text.length > 240 || text.split("\n").length > 8;
 }
 
 /** The readable form of a message's content: text, with a marker for each part that is not text, or JSON. */

@@ -33,8 +33,9 @@ export class Questions {
     this.#progress.setAttribute("role", "status");
     this.#refusal.setAttribute("role", "alert");
     container.hidden = true;
-    container.classList.add("question-box");
     container.append(this.#progress, this.#refusal, this.#list);
+    // Who has moved the focus has seen the question.
+    container.addEventListener("focusout", () => (this.#focused.control = null));
     for (const type of ["keydown", "keyup"]) container.addEventListener(type, (event) => this.#hold(event), true);
   }
 
