@@ -282,3 +282,12 @@ def test_every_control_has_a_name(page):
     )
     assert unnamed == 0
     assert page.locator("html").get_attribute("lang") == "en"
+
+
+def test_the_buttons_of_the_head_stand_in_one_row_on_a_tablet(page):
+    page.set_viewport_size({"width": 768, "height": 900})
+    tops = page.locator("header button:visible").evaluate_all(
+        "all => all.map((one) => one.getBoundingClientRect().top)"
+    )
+    assert len(tops) == 5
+    assert len(set(tops)) == 1
