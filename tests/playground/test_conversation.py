@@ -92,6 +92,14 @@ def test_markdown_is_rendered_block_by_block_and_as_a_whole_at_the_end(browser: 
         expect(answer.locator(".heading.h1")).to_have_text("Plan")
         expect(answer.locator(".code-block .hl-k").first).to_have_text("def")
         expect(answer.locator(".tail")).to_have_text("| a |")
+        # The mark of the place where more comes stands behind the last word.
+        page.emulate_media(reduced_motion="reduce")
+        mark = """one => {
+            const { content, animationName } = getComputedStyle(one, "::after");
+            return [content, animationName];
+        }"""
+        assert answer.locator(".tail").evaluate(mark) == ['""', "none"]
+        assert answer.locator(".body").evaluate(mark) == ["none", "none"]
         # that of the code: the message is not complete
         expect(answer.get_by_role("button")).to_have_count(1)
         gate.set()
@@ -121,9 +129,9 @@ def test_the_card_of_a_tool_that_ends_the_run_shows_why(browser: Browser) -> Non
         expect(card.locator(".output")).to_have_text("RuntimeError: The bank is closed.")
 
 
-WIDE = f"""| Model | {" | ".join(f"Price of call {number}" for number in range(12))} |
+WIDE = f"""| Model | Released | {" | ".join(f"Price of call {number}" for number in range(11))} |
 |---|{"--:|" * 12}
-| `claude-sonnet-4-5-20250929` | {" | ".join(["1,048,576"] * 12)} |
+| `claude-sonnet-4-5-20250929` | 2025-09-29 | {" | ".join(["1,048,576"] * 11)} |
 """
 
 
@@ -151,6 +159,33 @@ def test_a_wide_table_scrolls_and_its_cells_break_no_word(browser: Browser, widt
         box.focus()
         page.keyboard.press("ArrowRight")
         page.wait_for_function("() => document.querySelector('.table-box').scrollLeft > 0")
+
+
+ARABIC = """- واحد
+- اثنان
+
+> اقتباس
+
+| عمود | آخر |
+|---|---|
+| خلية | رقم |
+"""
+
+
+def test_text_from_right_to_left(browser: Browser) -> None:
+    with shown(browser, create_agent(Scripted([f"{ARABIC}\n- one\n"]), [])) as page:
+        ask(page)
+        answer = page.locator(".text[data-role=assistant] .markdown")
+        expect(answer.locator("table")).to_be_visible()
+        directions = answer.locator(":is(ul, blockquote, table)").evaluate_all(
+            "all => all.map((one) => getComputedStyle(one).direction)"
+        )
+        assert directions == ["rtl", "rtl", "rtl", "ltr"]
+        first, last = answer.locator("td").first.bounding_box(), answer.locator("td").last
+        assert first
+        assert first["x"] > (last.bounding_box() or first)["x"]
+        marks = answer.locator("ul").first.evaluate("one => getComputedStyle(one).paddingLeft")
+        assert marks == "0px"
 
 
 MATHEMATICS = r"""The roots of $ax^2 + bx_1 + c_1 = 0$, from $5 and $10:

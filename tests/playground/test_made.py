@@ -128,7 +128,7 @@ def test_what_is_too_large_or_no_media_at_all(browser: Browser) -> None:
             "content": content,
         }
 
-    omitted = {"reason": "too_large", "bytes": 12, "mimeType": "image/png"}
+    omitted = {"reason": "too_large", "bytes": 12_345_678, "mimeType": "image/png"}
     with shown(browser, chain_of(paint)) as page:
         answer(
             page,
@@ -144,5 +144,5 @@ def test_what_is_too_large_or_no_media_at_all(browser: Browser) -> None:
         ask(page)
         made = page.locator(".made")
         expect(made).to_have_count(1)
-        expect(made.locator(".chip").first).to_have_text("image of 12 bytes: too large to be shown")
+        expect(made.locator(".chip").first).to_have_text("image of 12.3 MB: too large to be shown")
         expect(made.locator(".chip")).to_have_count(4)

@@ -114,6 +114,16 @@ def test_five_at_once_read_as_a_team(browser: Browser) -> None:
         expect(page.locator(".team[open]")).to_have_count(1)
 
 
+def test_one_that_is_called_as_its_tool_has_one_name(browser: Browser) -> None:
+    tools = [agent_tool(who, agent_of(voice(who), name=who)) for who in FIVE]
+    graph, _ = boss_of(InMemorySaver(), tools, *((who, {"question": "q"}) for who in FIVE))
+    with shown(browser, graph) as page:
+        ask(page)
+        for line, who in zip(page.locator(".team > summary").all(), FIVE, strict=True):
+            assert line.inner_text().split().count(who) == 1
+            expect(line.locator(".line")).to_have_text(f"{who}: ends 1")
+
+
 def test_what_a_subagent_says_is_not_repeated_as_the_result_of_its_call(browser: Browser) -> None:
     tools = [agent_tool("ann", agent_of(voice("ann"), name="ann"))]
     graph, _ = boss_of(InMemorySaver(), tools, ("ann", {"question": "q"}))

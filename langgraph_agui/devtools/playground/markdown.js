@@ -7,6 +7,8 @@ import { loadMath, mathElement } from "./math.js";
 const MAX_TEXTS = 64;
 const MAX_CHARACTERS = 250_000;
 const TAGS = new Set("p br hr em strong s code pre blockquote ul ol li table thead tbody tr th td span".split(" "));
+// Their marks and columns follow the direction of their text.
+const DIRECTED = new Set(["ul", "ol", "blockquote", "table"]);
 const CLASS = /^(hl-[a-z0-9]+|left|right|center)$/;
 const LINK = /^(https?:|mailto:)/i;
 const MATH = "span.math";
@@ -81,6 +83,8 @@ function copyElement(target, node) {
   const element = known(node, tag);
   copyInto(element ?? target, node);
   if (element === undefined || (tag === "a" && element.textContent === "")) return;
+  // Browsers break a word at its hyphens, such as a date.
+  if (tag === "td" && /^\S{1,40}$/.test(element.textContent)) element.classList.add("word");
   target.append(tag === "pre" ? codeBlock(element) : tag === "table" ? scrolling("table-box", element) : element);
 }
 
@@ -90,7 +94,7 @@ function known(node, tag) {
   const href = node.getAttribute("href");
   if (tag === "a" && LINK.test(href)) return make("a", { href, target: "_blank", rel: "noopener noreferrer" });
   if (!TAGS.has(tag)) return undefined;
-  const element = make(tag);
+  const element = make(tag, DIRECTED.has(tag) ? { dir: "auto" } : {});
   element.classList.add(...[...node.classList].filter((name) => CLASS.test(name)));
   const language = tag === "code" && /^language-([\w+#.-]+)$/.exec(node.className);
   if (language) element.dataset.language = language[1];

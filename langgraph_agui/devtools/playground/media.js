@@ -1,6 +1,7 @@
 // Pictures, sounds and files in the content of messages and in the results of tools.
 
 import { isLong, make, plain, pretty } from "./dom.js";
+import { bytes } from "./recording.js";
 
 const SHOWN = /^data:(image|audio|video)\/[\w.+-]+;base64,[A-Za-z0-9+/=\s]*$/;
 const BASE64 = /^[A-Za-z0-9+/=\s]+$/;
@@ -59,7 +60,7 @@ function chip(text) {
 /** Show a picture, a sound or a file that a model has made, with the words that belong to it. */
 export function madeElement(part) {
   const { omitted, metadata } = part ?? {};
-  if (omitted) return chip(`${part.type} of ${omitted.bytes} bytes: too large to be shown`);
+  if (omitted) return chip(`${part.type} of ${bytes(omitted.bytes)}: too large to be shown`);
   const media = mediaOf(part);
   if (!media) return chip(plain(part));
   const words = metadata?.transcript ?? metadata?.revised_prompt;

@@ -98,7 +98,9 @@ export function toolItem({ list, actions }) {
     update(item) {
       const { name: called, arguments: text } = item.call.function;
       setText(name, called);
-      setText(agents, namesOf(item.subagents));
+      const names = namesOf(item.subagents);
+      setText(agents, names);
+      name.hidden = item.team === true && names === called;
       runner.hidden = item.call.metadata?.runBy !== "provider";
       setState(element, state, item.state);
       head.update(item);
