@@ -23,7 +23,14 @@ from tests.adapter.models import Scripted, call
 from tests.deep import deep, representatives
 from tests.front_ends import options_for
 from tests.playground.sites import ask, shown
-from tests.playground.streams import answer_with
+from tests.playground.streams import (
+    END,
+    START_EVENT,
+    answer,
+    answer_with,
+    frames,
+    text_events,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -270,13 +277,6 @@ def test_an_answer_that_comes_too_late(browser: Browser) -> None:
     assert len(mail.sent) == 1
 
 
-@deep
-def test_several_are_answered_together(browser: Browser) -> None:
-    mail = Mail(*({**LETTER, "to": who} for who in ("ann", "bob", "eve")))
-    with shown(browser, mail.graph) as page:
-        ask(page, status=WAITS)
-        note = page.locator(".question-note")
-        expect(note).to_have_text("0 of 3 answered")
 WORDS = "I hope that this letter finds you well, and that the weather is as fine as here. " * 6
 
 
@@ -299,8 +299,17 @@ def test_a_call_is_in_view_when_it_is_approved(browser: Browser, width: int) -> 
             assert not boxes.evaluate_all(f"all => all.some({hidden})")
 
 
+@deep
+def test_several_are_answered_together(browser: Browser) -> None:
+    mail = Mail(*({**LETTER, "to": who} for who in ("ann", "bob", "eve")))
+    with shown(browser, mail.graph) as page:
+        ask(page, status=WAITS)
+        note = page.locator(".question-note")
+        expect(note).to_have_text("0 of 3 answered")
         press(cards(page).nth(0), "Approve")
         expect(note).to_have_text("1 of 3 answered")
+        answered = 'Answered: Approve · send_email {"to":"ann"'
+        expect(cards(page).nth(0).locator("p:visible")).to_contain_text(answered)
         expect(cards(page).nth(1).get_by_role("button", name="Approve")).to_be_focused()
         press(cards(page).nth(2), "More")
         press(cards(page).nth(2), "Cancel")
@@ -308,8 +317,6 @@ def test_a_call_is_in_view_when_it_is_approved(browser: Browser, width: int) -> 
         press(cards(page).nth(0), "Change answer")
         expect(note).to_have_text("1 of 3 answered")
         press(cards(page).nth(0), "Reject")
-        answered = 'Answered: Approve · send_email {"to":"ann"'
-        expect(cards(page).nth(0).locator("p:visible")).to_contain_text(answered)
         press(cards(page).nth(1), "Approve")
         finished(page)
     assert [one["to"] for one in mail.sent] == ["bob"]
@@ -538,6 +545,29 @@ def test_a_question_expires_while_it_is_shown(browser: Browser) -> None:
         ask(page, status=WAITS)
         expect(cards(page)).to_contain_text("It is too late to answer.")
         expect(cards(page).locator("button:visible")).to_have_text(["Cancel"])
+
+
+def test_a_question_of_an_agent_that_shows_no_threads_outlives_a_reload(
+    browser: Browser, site: str
+) -> None:
+    context = browser.new_context()  # the browser logs the refusals
+    page = context.new_page()
+    for path in ("connect", "capabilities"):
+        page.route(f"**/agent/{path}", lambda route: route.fulfill(status=404))
+    answer_with(page, {"id": "i", "reason": "confirmation", "message": "Really?"})
+    page.goto(site)
+    ask(page, status=WAITS)
+    page.reload()
+    finished(page, WAITS)
+    expect(cards(page).locator("h2")).to_have_text("Really?")
+    inputs = answer(page, frames(START_EVENT, *text_events("m", "As you wish."), END))
+    press(cards(page), "Cancel")
+    finished(page)
+    assert inputs[0]["resume"] == [{"interruptId": "i", "status": "cancelled"}]
+    page.reload()
+    finished(page)
+    expect(cards(page)).to_have_count(0)
+    context.close()
 
 
 @deep

@@ -8,7 +8,7 @@ import { Markdown } from "./markdown.js";
 import { showPanel, takeFull, takeToggles, takeWidth } from "./panels.js";
 import { Questions } from "./questions.js";
 import { StateView } from "./state.js";
-import { forgetThread, isKept, storedThread, storeThread } from "./store.js";
+import { contentsOf, forgetThread, isKept, storedThread, storeThread } from "./store.js";
 import { cancelRun, connectThread, fetchCapabilities, isReachable, runAgent, verifyRun } from "./stream.js";
 import { Thread } from "./thread.js";
 import { ThreadList } from "./threads.js";
@@ -36,7 +36,7 @@ const meta = (name) => document.querySelector(`meta[name=${name}]`).content;
 const agents = JSON.parse(meta("agents"));
 const markdown = new Markdown(`${meta("assets")}/markdown`);
 const stick = stickToEnd(find("transcript"), find("jump"));
-// Other tabs of this browser: {agent, thread, run, messages?, state?} for each run that begins or ends.
+// Other tabs of this browser: {agent, thread, run, contents} for each run that begins or ends.
 const tabs = new BroadcastChannel("langgraph-agui");
 const composer = new Composer(find("composer"), { send });
 const transcript = new Transcript(find("transcript"), {
@@ -137,7 +137,7 @@ async function run(input, request = runAgent) {
     if (own.running) throw new Error("The stream ended before the run did.");
   } catch (error) {
     if (aborting.signal.aborted) own.stopped();
-    else if (request === connectThread && NO_CONNECT.includes(error.code)) own.end("finished");
+    else if (request === connectThread && NO_CONNECT.includes(error.code)) own.restored();
     else fail(own, error);
     refused = error.refused === true;
     aborting.abort(); // the rest of the stream has no reader
@@ -159,10 +159,9 @@ async function run(input, request = runAgent) {
   });
 }
 
-/** Tell other tabs that a run has begun or ended, with the messages and the state if the agent keeps none. */
+/** Tell other tabs that a run has begun or ended, with the contents of the thread if the agent keeps none. */
 function tell(own, from) {
-  const { messages, state } = own;
-  tabs.postMessage({ agent: from.name, thread: own.id, run: own.runId, ...(!isKept(own) && { messages, state }) });
+  tabs.postMessage({ agent: from.name, thread: own.id, run: own.runId, contents: contentsOf(own) });
 }
 
 function listen({ data }) {
@@ -175,9 +174,9 @@ function listen({ data }) {
 function catchUp() {
   // An agent that publishes nothing about itself may not be able to show its threads.
   if (!told || thread.running || recorded !== null || !thread.capabilities) return;
-  const { run, messages, state } = told;
+  const { run, contents } = told;
   told = undefined;
-  if (run !== thread.runId) connect(thread, { ...kept(thread), ...(messages && { messages, state }) }, messages ?? []);
+  if (run !== thread.runId) connect(thread, { ...kept(thread), ...contents }, contents.messages ?? []);
 }
 
 /** The run of `own` broke off. If the server is gone, wait for it and show the thread as it is then. */

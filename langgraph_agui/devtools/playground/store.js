@@ -10,7 +10,10 @@ const HEADERS = "langgraph-agui:headers";
 const MAX_THREADS = 200;
 const MAX_NAME = 60;
 
-/** Return the stored threads, the newest first: {id, agent, name, at, run, subagents, rejected, messages?, state?}. */
+/**
+ * Return the stored threads, the newest first: {id, agent, name, at, run, subagents, rejected} each, with its contents
+ * if the agent keeps none.
+ */
 export function storedThreads() {
   const threads = read(THREADS);
   return Array.isArray(threads) ? threads.filter((one) => typeof one?.id === "string") : [];
@@ -26,12 +29,16 @@ export function isKept({ capabilities }) {
   return capabilities?.state?.persistentState === true;
 }
 
-/** Store `thread` of the agent called `agent`. Messages and state are stored where the agent keeps none. */
+/** Return what the browser has to keep of `thread`, as far as the agent does not: {messages, state, interrupts}. */
+export function contentsOf(thread) {
+  const { messages, state, interrupts, running } = thread;
+  return isKept(thread) ? {} : { messages, state, interrupts: running ? [] : interrupts };
+}
+
+/** Store `thread` of the agent called `agent`. */
 export function storeThread(thread, agent) {
   const name = nameOf(thread) || storedThread(thread.id)?.name;
   if (!name) return;
-  const { messages, state } = thread;
-  const own = isKept(thread) ? {} : { messages, state };
   const entry = {
     id: thread.id,
     agent,
@@ -40,12 +47,12 @@ export function storeThread(thread, agent) {
     run: thread.status === "finished" ? undefined : thread.runId,
     subagents: [...thread.subagents.values()],
     rejected: [...thread.rejected],
-    ...own,
+    ...contentsOf(thread),
   };
   const threads = [entry, ...storedThreads().filter(({ id }) => id !== thread.id)].slice(0, MAX_THREADS);
   // The store of a browser is small: the oldest contents make room first.
   for (const old of [undefined, ...threads.slice(1).reverse(), entry]) {
-    if (old) ["messages", "state"].forEach((field) => delete old[field]);
+    if (old) ["messages", "state", "interrupts"].forEach((field) => delete old[field]);
     if (write(THREADS, threads)) return;
   }
 }

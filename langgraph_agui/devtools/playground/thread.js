@@ -77,14 +77,19 @@ export class Thread extends Fold {
    * the server sends only subagents with messages. Whether one that was running has ended meanwhile is unknown. An
    * agent that keeps no threads lets only those join a run who know its id, `run`.
    */
-  connect({ run, subagents = [], rejected = [], messages = [], state = {} } = {}) {
-    Object.assign(this, { messages, state, rejected: new Map(rejected), notices: [] });
+  connect({ run, subagents = [], rejected = [], messages = [], state = {}, interrupts = [] } = {}) {
+    Object.assign(this, { messages, state, interrupts, rejected: new Map(rejected), notices: [] });
     for (const held of subagents) {
       this.subagents.set(held.id, { ...held, status: held.status === "running" ? undefined : held.status });
     }
     const input = this.#input();
     if (run) input.runId = this.runId = run;
     return input;
+  }
+
+  /** The agent does not answer `connect`: the thread stays as this browser has it. */
+  restored() {
+    this.end(this.interrupts.length > 0 ? "waiting" : "finished");
   }
 
   /** The answer to `connect` is complete. `held` are the messages from before: the agent may know fewer of them. */
