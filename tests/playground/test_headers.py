@@ -70,6 +70,8 @@ def test_a_refused_run_offers_headers_and_is_tried_again(browser: Browser) -> No
     with guarded(browser, graph) as (page, requests):
         ask(page, status="Failed")
         expect(page.get_by_role("alert")).to_contain_text("HTTP 401: Sign in first.")
+        verdict = page.locator(".insp-verdict").first
+        expect(verdict).to_have_text("The stream was not checked: it has no events.")
         page.get_by_role("button", name="Set headers").click()
         with page.expect_response("**/agent/capabilities"):
             sign_in(page)

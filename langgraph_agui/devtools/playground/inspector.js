@@ -57,7 +57,7 @@ export class Inspector {
     const run = this.#live.runs.at(-1);
     this.#live.end(performance.now() - run.start);
     if (run.complete || refused) this.#check(run);
-    else run.unchecked = "it broke off before the run had ended.";
+    else run.unchecked = run.entries.length > 0 ? "it broke off before the run had ended." : "it has no events.";
     this.#list.drawFindings(this.#run);
     this.#drawAll();
   }
