@@ -3,7 +3,7 @@ real socket."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -21,6 +21,7 @@ from langgraph_agui import AGUIMiddleware, LangGraphAgent, agui_router
 from langgraph_agui.client import AGUIChatModel
 from tests.http.serving import serving
 from tests.media_files import png, wav
+from tests.standard import does_not_apply
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "magic_function": {"input": 3},
@@ -98,15 +99,6 @@ def agent_url() -> Iterator[str]:
         yield served.url("/agent")
 
 
-def not_for_agents(reason: str) -> Callable[..., None]:
-    """In place of a test that no agent can pass, or that would only skip itself."""
-
-    @pytest.mark.xfail(run=False, reason=reason)
-    def test(self: object) -> None: ...
-
-    return test
-
-
 class TestUnit(ChatModelUnitTests):
     @property
     def chat_model_class(self) -> type[BaseChatModel]:
@@ -126,11 +118,11 @@ class TestUnit(ChatModelUnitTests):
     def test_standard_params_model_override(self, model: BaseChatModel) -> None:
         super().test_standard_params_model_override(model)
 
-    test_init_from_env = not_for_agents("The model reads nothing from the environment.")
-    test_serdes = not_for_agents(
+    test_init_from_env = does_not_apply("The model reads nothing from the environment.")
+    test_serdes = does_not_apply(
         "The model is not serializable: its headers may hold secrets of any name."
     )
-    test_init_time = not_for_agents("Speed is no matter of a test here.")
+    test_init_time = does_not_apply("Speed is no matter of a test here.")
 
 
 def download(url: str, **kwargs: Any) -> httpx.Response:
@@ -204,10 +196,10 @@ class TestIntegration(ChatModelIntegrationTests):
     invoke_with_cache_read_input = invoke_with_reasoning_output
     invoke_with_cache_creation_input = invoke_with_reasoning_output
 
-    test_tool_choice = not_for_agents("AG-UI has no way to make an agent call a tool.")
-    test_json_mode = not_for_agents("AG-UI has no way to ask an agent for JSON.")
-    test_stream_time = not_for_agents("Speed is no matter of a test here.")
-    test_invoke_with_model_override = not_for_agents("An agent chooses its models itself.")
-    test_ainvoke_with_model_override = not_for_agents("An agent chooses its models itself.")
-    test_stream_with_model_override = not_for_agents("An agent chooses its models itself.")
-    test_astream_with_model_override = not_for_agents("An agent chooses its models itself.")
+    test_tool_choice = does_not_apply("AG-UI has no way to make an agent call a tool.")
+    test_json_mode = does_not_apply("AG-UI has no way to ask an agent for JSON.")
+    test_stream_time = does_not_apply("Speed is no matter of a test here.")
+    test_invoke_with_model_override = does_not_apply("An agent chooses its models itself.")
+    test_ainvoke_with_model_override = does_not_apply("An agent chooses its models itself.")
+    test_stream_with_model_override = does_not_apply("An agent chooses its models itself.")
+    test_astream_with_model_override = does_not_apply("An agent chooses its models itself.")

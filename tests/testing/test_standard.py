@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_tests.integration_tests import ChatModelIntegrationTests
 from langchain_tests.unit_tests import ChatModelUnitTests
 
 from langgraph_agui.testing import Reply, ScriptedChatModel, call
+from tests.standard import does_not_apply
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "magic_function": {"input": 3},
@@ -34,24 +34,15 @@ class Obliging(ScriptedChatModel):
         return call(tools[0], **_ARGUMENTS.get(tools[0], {}))
 
 
-def not_scripted(reason: str) -> Callable[..., None]:
-    """In place of a test that no script can pass, or that would only skip itself."""
-
-    @pytest.mark.xfail(run=False, reason=reason)
-    def test(self: object) -> None: ...
-
-    return test
-
-
 class TestUnit(ChatModelUnitTests):
     @property
     def chat_model_class(self) -> type[BaseChatModel]:
         return ScriptedChatModel
 
-    test_init_from_env = not_scripted("The model reads nothing from the environment.")
-    test_serdes = not_scripted("A script may hold functions, so the model is not serializable.")
-    test_init_time = not_scripted("Speed is no matter of a test here.")
-    test_standard_params_model_override = not_scripted("A script stands for one model.")
+    test_init_from_env = does_not_apply("The model reads nothing from the environment.")
+    test_serdes = does_not_apply("A script may hold functions, so the model is not serializable.")
+    test_init_time = does_not_apply("Speed is no matter of a test here.")
+    test_standard_params_model_override = does_not_apply("A script stands for one model.")
 
 
 class TestIntegration(ChatModelIntegrationTests):
@@ -59,16 +50,16 @@ class TestIntegration(ChatModelIntegrationTests):
     def chat_model_class(self) -> type[BaseChatModel]:
         return Obliging
 
-    test_tool_choice = not_scripted("The script alone decides about calls.")
-    test_json_mode = not_scripted("A script has no modes.")
-    test_stream_time = not_scripted("Speed is no matter of a test here.")
-    test_invoke_with_model_override = not_scripted("A script stands for one model.")
-    test_ainvoke_with_model_override = not_scripted("A script stands for one model.")
-    test_stream_with_model_override = not_scripted("A script stands for one model.")
-    test_astream_with_model_override = not_scripted("A script stands for one model.")
-    test_pdf_inputs = not_scripted("A script looks at no media.")
-    test_audio_inputs = not_scripted("A script looks at no media.")
-    test_image_inputs = not_scripted("A script looks at no media.")
-    test_image_tool_message = not_scripted("A script looks at no media.")
-    test_pdf_tool_message = not_scripted("A script looks at no media.")
-    test_anthropic_inputs = not_scripted("A script looks at no media.")
+    test_tool_choice = does_not_apply("The script alone decides about calls.")
+    test_json_mode = does_not_apply("A script has no modes.")
+    test_stream_time = does_not_apply("Speed is no matter of a test here.")
+    test_invoke_with_model_override = does_not_apply("A script stands for one model.")
+    test_ainvoke_with_model_override = does_not_apply("A script stands for one model.")
+    test_stream_with_model_override = does_not_apply("A script stands for one model.")
+    test_astream_with_model_override = does_not_apply("A script stands for one model.")
+    test_pdf_inputs = does_not_apply("A script looks at no media.")
+    test_audio_inputs = does_not_apply("A script looks at no media.")
+    test_image_inputs = does_not_apply("A script looks at no media.")
+    test_image_tool_message = does_not_apply("A script looks at no media.")
+    test_pdf_tool_message = does_not_apply("A script looks at no media.")
+    test_anthropic_inputs = does_not_apply("A script looks at no media.")
