@@ -81,6 +81,6 @@ function problemOf([name, value]) {
     const { headers } = new Request(location.href, { headers: [[name, value]] });
     return headers.has(name) ? undefined : `Browsers do not let a page set ${name}.`;
   } catch {
-    return `"${name}: ${value}" is not a header. Expected letters, digits and hyphens in the name, and Latin characters.`;
+    return `"${name}: ${value}" is not a header. Use letters, digits and hyphens in the name, and Latin characters.`;
   }
 }
