@@ -7,7 +7,7 @@ any Runnable.
 from langgraph_agui import compat
 from langgraph_agui.kernel.extras import lazy_names
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 # Imported on first use: the parts that need no graph do not import LangGraph. The names that exist
 # for migration alone can be imported from here, and are shown by `compat`.
