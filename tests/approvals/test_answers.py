@@ -149,6 +149,25 @@ async def test_a_cancelled_question_that_takes_no_rejection_goes_with_all_others
     dialogue.check_model()
 
 
+@pytest.mark.parametrize(
+    ("args", "rule"),
+    [
+        ({"file": "f", "amount": "secret"}, "'type: integer' at edited_action/args/amount"),
+        ({"file": "f"}, "'required' at edited_action/args/amount"),
+        ({}, "'required' at edited_action/args/file"),
+        ({"file": ["secret"], "amount": "secret"}, "'type: string' at edited_action/args/file"),
+    ],
+)
+async def test_a_refused_edit_names_the_argument_and_the_rule(
+    args: dict[str, Any], rule: str, file: Path
+) -> None:
+    dialogue = Dialogue(file, "per_call")
+    one, two = await dialogue.ask()
+    edit = {"approved": True, "editedArgs": args}
+    refused = await dialogue.send(resume=resolved((one, edit), (two, True)))
+    assert refused.last.message == f"The answer to 'spend' breaks the rule {rule}."
+
+
 @pytest.mark.parametrize("amount", ["five", None, [5], {"n": 5}])
 async def test_edited_arguments_are_checked_before_anything_runs(amount: Any, file: Path) -> None:
     recorded: list[Approval] = []
