@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from click.testing import Result
@@ -13,13 +13,14 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
+from pydantic import BaseModel, Field
 from typer.testing import CliRunner
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.client import AGUISession
 from langgraph_agui.devtools.cli.app import app
 from langgraph_agui.devtools.cli.serve import build_app
-from langgraph_agui.interrupts.decisions import answer_schema
+from langgraph_agui.interrupts.decisions import ALL_DECISIONS, answer_schema
 from langgraph_agui.protocol import verify
 from tests.cli.chat_agent import EVIL, ChatAgent, chat_agent
 from tests.http.serving import serving
@@ -72,6 +73,14 @@ FORM = {
 }
 
 
+class Seat(BaseModel):
+    row: int = Field(ge=1, le=30)
+    letter: str = Field(min_length=1, max_length=2)
+    space: float = Field(gt=0, le=10)
+    tags: list[str] = Field(min_length=1)
+    deck: Annotated[int, Field(ge=3, le=3)] | None = None
+
+
 @pytest.mark.parametrize(
     ("asked", "typed", "expected"),
     [
@@ -117,8 +126,8 @@ FORM = {
             {"message": "How many?", "responseSchema": {"type": "integer", "maximum": 3}},
             "7\nmany\n2\n",
             [
-                "7 is greater than the maximum of 3",
-                "Expected cancel, or JSON: a whole number.",
+                "JSON: Expected a whole number of at most 3.",
+                "Expected cancel, or JSON: a whole number of at most 3.",
                 "got 2",
             ],
         ),
@@ -137,14 +146,23 @@ FORM = {
                 "message": "May I?",
                 "responseSchema": answer_schema(("approve", "reject", "respond")),
             },
-            "r\nre\nres later\n",
+            "re\nres later\n",
             [
                 (
-                    "[a]pprove  [rej]ect  [res]pond  [c]ancel  or JSON: Expected approve, reject, "
+                    "[a]pprove  [r]eject  re[s]pond  [c]ancel  or JSON: Expected approve, reject, "
                     "respond, cancel"
                 ),
                 "got {'approved': False, 'type': 'respond', 'message': 'later'}",
             ],
+        ),
+        *(
+            ({"message": "May I?", "responseSchema": answer_schema(ALL_DECISIONS)}, typed, [got])
+            for typed, got in (
+                ("r too dear\n", "got {'approved': False, 'message': 'too dear'}"),
+                ("R\n", "re[s]pond  [c]ancel  or JSON: "),
+                ("s later\n", "got {'approved': False, 'type': 'respond', 'message': 'later'}"),
+                ("respond later\n", "'type': 'respond', 'message': 'later'}"),
+            )
         ),
         (
             {"message": "May I?", "responseSchema": answer_schema(("approve", "edit"))},
@@ -195,6 +213,21 @@ FORM = {
             {"message": "May I?", "reason": "tool_call"},
             "r\n",
             ["[a]pprove  [r]eject", "got {'approved': False}"],
+        ),
+        (
+            {"message": "Where?", "responseSchema": Seat.model_json_schema()},
+            '\n40\n12\nabc\nA\n0\n1.5\n[]\n["x"]\n0\n\n',
+            [
+                "(a whole number from 1 to 30)\nrow: Expected a whole number from 1 to 30.",
+                "(a text of 1 to 2 characters)\nletter: Expected a text of 1 to 2 characters.",
+                (
+                    "(a number of at most 10 and greater than 0)\n"
+                    "space: Expected a number of at most 10 and greater than 0."
+                ),
+                "(a list of at least 1 entry)\ntags: Expected a list of at least 1 entry.",
+                "Expected a whole number of exactly 3 or null.",
+                "got {'row': 12, 'letter': 'A', 'space': 1.5, 'tags': ['x'], 'deck': None}",
+            ],
         ),
         ({"message": "Name?"}, "cancel\n", ["The agent cancelled the run."]),
         (

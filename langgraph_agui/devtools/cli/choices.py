@@ -26,6 +26,15 @@ _MAX_WORD: Final = 60
 _MAX_EXPECTED: Final = 400
 _APPROVED: Final[JsonValue] = {"approved": True}
 _YES_NO: Final[dict[str, JsonValue]] = {"y": True, "yes": True, "n": False, "no": False}
+# What these mean where the decision is offered; `r` never means `respond` beside `reject`.
+_DECISIONS: Final = {
+    "y": "approve",
+    "yes": "approve",
+    "n": "reject",
+    "no": "reject",
+    "r": "reject",
+    "s": "respond",
+}
 _TYPES: Final = {
     "string": "a text",
     "number": "a number",
@@ -35,6 +44,17 @@ _TYPES: Final = {
     "object": "an object",
     "null": "null",
 }
+# The rules about the size of a text or a list, and what is counted: one, and several.
+_SIZES: Final = {
+    "string": ("minLength", "maxLength", "character", "characters"),
+    "array": ("minItems", "maxItems", "entry", "entries"),
+}
+# The rules that `wanted` has words for: all, and those of a schema with a type.
+_IN_WORDS: Final = ("type", "enum", "const", "anyOf")
+_LIMITS: Final = (
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    *("minLength", "maxLength", "minItems", "maxItems"),
+)
 
 
 class Verb(Enum):
@@ -62,7 +82,7 @@ class Choices:
         self.words.setdefault("cancel", Verb.CANCEL)  # the agent may offer a "cancel" of its own
 
     def prompt(self) -> str:
-        """Return the line that offers the answers, such as `[a]pprove  [rej]ect  [res]pond  or
+        """Return the line that offers the answers, such as `[a]pprove  [r]eject  re[s]pond  or
         JSON: `.
         """
         if self.text:
@@ -73,9 +93,11 @@ class Choices:
 
     def _abbreviated(self, word: str) -> str:
         """Return a word with the letters in brackets that are enough to mean it."""
-        for size in range(1, len(word)):
-            if self._matching(word[:size]) == [word]:
-                return f"[{word[:size]}]{word[size:]}"
+        starts = (word[:size] for size in range(2, len(word)))
+        for enough in (*word, *starts):
+            if enough != word and self._matching(enough) == [word]:
+                before, _, after = word.partition(enough)
+                return f"{before}[{enough}]{after}"
         return word
 
     def find(self, line: str) -> tuple[str, str] | None:
@@ -101,8 +123,8 @@ class Choices:
     def _matching(self, start: str) -> list[str]:
         if start in self.words:
             return [start]
-        decision = {True: "approve", False: "reject"}.get(_YES_NO.get(start.lower()))  # type: ignore[call-overload]
-        if self.words.get(decision) in (_APPROVED, Verb.REJECT):
+        decision = _DECISIONS.get(start.lower(), "")
+        if self.words.get(decision) in (_APPROVED, Verb.REJECT, Verb.RESPOND):
             return [decision]
         return [word for word in self.words if word.startswith(start.lower())]
 
@@ -173,13 +195,49 @@ def wanted(schema: Mapping[str, object], *, whole: bool = True) -> str:
     if options:
         return one_line(" or ".join(json_text(one) for one in options), _MAX_EXPECTED)
     branches = [one for one in _list(schema.get("anyOf")) if isinstance(one, dict)]
-    kinds = [one.get("type") for one in (*branches, schema)]
-    types = [_TYPES[one] for one in kinds if isinstance(one, str) and one in _TYPES]
+    types = [words for one in (*branches, schema) if (words := _type_in_words(one))]
     text = " or ".join(types or ["a value"])
     if whole and (fields := form_fields(schema)):
         named = [f"{name} ({_about(field)})" for name, field in fields.items()]
         text = f"{text} with {', '.join(named)}"
     return one_line(text, _MAX_EXPECTED)
+
+
+def _type_in_words(schema: Mapping[str, object]) -> str:
+    """Return the type of a schema with its limits, such as `a whole number from 1 to 30`; "" if it
+    has none.
+    """
+    kind = schema.get("type")
+    if not isinstance(kind, str) or kind not in _TYPES:
+        return ""
+    words = [_TYPES[kind]]
+    if kind in _SIZES:
+        least, most, one, several = _SIZES[kind]
+        low, high = _limit(schema, least), _limit(schema, most)
+        if sizes := _range(low, high, "of"):
+            count = low if high is None else high
+            words += [sizes, one if count == 1 else several]
+    elif kind in ("integer", "number"):
+        limits = [_range(_limit(schema, "minimum"), _limit(schema, "maximum"), "from")]
+        for rule, than in (("exclusiveMinimum", "greater"), ("exclusiveMaximum", "less")):
+            if (limit := _limit(schema, rule)) is not None:
+                limits.append(f"{than} than {limit}")
+        words.append(" and ".join(filter(None, limits)))
+    return " ".join(filter(None, words))
+
+
+def _limit(schema: Mapping[str, object], rule: str) -> float | None:
+    limit = schema.get(rule)
+    return limit if isinstance(limit, int | float) else None
+
+
+def _range(low: float | None, high: float | None, start: str) -> str:
+    """Return a range in words, which begins with `start` if it has two ends; "" if it has none."""
+    if low is None:
+        return "" if high is None else f"of at most {high}"
+    if high is None:
+        return f"of at least {low}"
+    return f"of exactly {low}" if low == high else f"{start} {low} to {high}"
 
 
 def _about(field: Field) -> str:
@@ -207,7 +265,10 @@ def mismatch(payload: JsonValue, schema: Mapping[str, object] | None) -> str | N
 def _words_of(error: ValidationError) -> str:
     path = one_line("/".join(map(str, error.absolute_path)), _MAX_WORD)
     place = f" for `{path}`" if error.path else ""
-    if error.validator in ("type", "enum", "const", "anyOf") and isinstance(error.schema, dict):
+    if isinstance(error.schema, dict) and (
+        error.validator in _IN_WORDS
+        or (error.validator in _LIMITS and _type_in_words(error.schema))
+    ):
         return f"Expected {wanted(error.schema)}{place}."
     return f"That does not fit{place}: {one_line(error.message, _MAX_EXPECTED)}."
 
