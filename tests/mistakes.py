@@ -269,6 +269,11 @@ OPTIONS = [
         "TypeError: agui_router takes no option 'keepalive': did you mean 'keep_alive'?",
     ),
     Mistake(
+        "An option of FastAPI's routes",
+        'add_langgraph_fastapi_endpoint(app, LangGraphAgent(graph), "/a", responses={})',
+        "TypeError: add_langgraph_fastapi_endpoint takes no option 'responses'",
+    ),
+    Mistake(
         "A misspelt key of the messages",
         'LangGraphAgent(notes, messages_key="mesages")',
         "ValueError: messages_key names keys that the graph's state does not have: mesages. Its "

@@ -372,7 +372,9 @@ def test_a_key_of_messages_is_named_if_it_was_probably_meant(
 
     graph = StateGraph(Talk).add_node("ask", ask).add_edge(START, "ask").compile()
     langgraph_agui.LangGraphAgent(graph)
-    assert caplog.messages[0].endswith("If they belong in 'talk': messages_key='talk'.")
+    assert caplog.messages[0].endswith(
+        "If they belong in 'talk', write LangGraphAgent(graph, messages_key='talk')."
+    )
     caplog.clear()
     langgraph_agui.LangGraphAgent(graph, messages_key="talk")
     assert caplog.messages == []

@@ -96,13 +96,14 @@ def agui_router(agent: RunsInputs, path: str = "/", **options: Unpack[RouteOptio
             no such option, or one is of another type.
         ValueError: `keep_alive` is not more than 0.
     """
-    return _router(agent, path, options)
+    return _router("agui_router", agent, path, options)
 
 
-def _router(agent: RunsInputs, path: str, options: RouteOptions) -> APIRouter:
+def _router(called: str, agent: RunsInputs, path: str, options: RouteOptions) -> APIRouter:
+    """Return the router of an agent; errors name the called function."""
     check_agent(agent)
     check_type("path", path, str)
-    check_names("agui_router", options, RouteOptions.__annotations__)
+    check_names(called, options, RouteOptions.__annotations__)
     annotations = get_type_hints(RouteOptions)
     for name, value in options.items():
         check_type(name, value, annotations[name])
@@ -255,7 +256,7 @@ def add_langgraph_fastapi_endpoint(
 ) -> None:
     """Serve `agent` at `path` of `app`; the options are those of `agui_router`."""
     check_type("app", app, FastAPI | APIRouter)
-    app.include_router(_router(agent, path, options))
+    app.include_router(_router("add_langgraph_fastapi_endpoint", agent, path, options))
 
 
 def _refusal(error: RunInputError | StateError) -> JSONResponse:

@@ -85,8 +85,10 @@ class AgentContext:
         if graph.input_names is None or graph.takes_messages(self.messages_key):
             return None
         others = self.contract.message_keys
-        hint = f" If they belong in {others[0]!r}: messages_key={others[0]!r}." if others else ""
-        return _NO_MESSAGES + hint
+        if not others:
+            return _NO_MESSAGES
+        written = f"LangGraphAgent(graph, messages_key={others[0]!r})"
+        return f"{_NO_MESSAGES} If they belong in {others[0]!r}, write {written}."
 
     def client_form(self, run_input: RunAgentInput) -> ClientForm:
         """Return the form of the events for the client of an input."""
