@@ -329,6 +329,6 @@ def test_a_hostile_schema_neither_hangs_a_graph_nor_goes_on_to_its_clients() -> 
         assert len(told) < 100_000
         check_schema("a" * 60 + "!", waiting.value["responseSchema"], "as a server does")
         [again] = node.invoke(Command(resume=7), config)["__interrupt__"]
-        assert "'type'" in again.value["error"]
+        assert "'type: string'" in again.value["error"]
         node.invoke(Command(resume="a" * 60 + "!"), config)
     assert agent.asked[1].json["resume"][0]["payload"] == "a" * 60 + "!"
