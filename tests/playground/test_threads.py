@@ -302,8 +302,7 @@ def test_a_message_that_is_sent_during_a_run_waits_for_its_end(browser: Browser,
         expect(message).to_have_value("")
 
 
-@deep
-def test_an_unknown_thread_is_called_unknown(browser: Browser) -> None:
+def test_an_unknown_thread_is_called_unknown_until_it_runs(browser: Browser) -> None:
     with (
         serving(build_app(LangGraphAgent(graph=echo_graph()), "Test")) as served,
         opened(browser, served.url()) as page,
@@ -312,6 +311,8 @@ def test_an_unknown_thread_is_called_unknown(browser: Browser) -> None:
         page.reload()
         expect(page.locator("#status")).to_have_text("Unknown thread")
         expect(page.locator(".notice")).to_contain_text("Send a message to start it.")
+        ask(page, "milk")
+        expect(page.locator(".notice")).to_have_count(0)
 
 
 def test_a_server_that_is_gone_and_comes_back(browser: Browser) -> None:

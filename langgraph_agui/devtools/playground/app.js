@@ -183,7 +183,8 @@ function catchUp() {
 function fail(own, error) {
   const { message, code, status, lostConnection } = error;
   if (!lostConnection) return own.failed(message, { code, headers: [401, 403].includes(status) });
-  own.failed("The connection to the agent was lost. The page keeps trying until the agent answers.");
+  const text = "The connection to the agent was lost. The page keeps trying until the agent answers.";
+  own.failed(text, { passing: true });
   const retry = (again = () => connect(own, kept(own)));
   awaitServer(() => own === thread && again === retry);
 }

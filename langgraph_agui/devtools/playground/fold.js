@@ -98,7 +98,7 @@ export class Fold {
     this.notice("error", text, { ...more, retry: this.interrupts.length === 0 });
   }
 
-  /** Add a line below the last message. */
+  /** Add a line below the last message; one that is `passing` goes when the next run begins. */
   notice(kind, text, more = {}) {
     this.notices.push({ id: newId(), after: this.messages.at(-1)?.id, kind, text, ...more });
   }

@@ -98,7 +98,7 @@ export class Thread extends Fold {
     if (this.messages.length === 0) {
       this.messages = held;
       this.status = "unknown";
-      this.notice("note", held.length > 0 ? UNKNOWN_HELD : UNKNOWN);
+      this.notice("note", held.length > 0 ? UNKNOWN_HELD : UNKNOWN, { passing: true });
     } else if (last && isQuestion(last) && !this.messages.some(({ id }) => id === last.id)) this.messages.push(last);
     if (this.messages.length > 0 && isQuestion(this.messages.at(-1))) this.failed("The last message has no answer.");
   }
@@ -151,6 +151,7 @@ export class Thread extends Fold {
     this.steps = [];
     this.usage = [];
     this.patches = [];
+    this.notices = this.notices.filter(({ passing }) => !passing);
     for (const notice of this.notices) notice.retry = false;
     this.runId = newId();
     this.#sent = {
