@@ -233,7 +233,8 @@ def test_refused_answers_are_not_kept(code: str) -> None:
         graph = around(expert, checkpointer=InMemorySaver())
         graph.invoke({"messages": "go"}, LATER)
         (unfit,) = graph.invoke(Command(resume="one"), LATER)["__interrupt__"]
-        assert "'type: integer'" in unfit.value["error"]  # by the schema: the agent has not heard it
+        # by the schema: the agent has not heard it
+        assert "'type: integer'" in unfit.value["error"]
         (again,) = graph.invoke(Command(resume=1), LATER)["__interrupt__"]
         assert "Not so." in again.value["error"]
         made = graph.invoke(Command(resume=2), LATER)
