@@ -25,7 +25,9 @@ def test_it_runs_from_a_clone() -> None:
         "ConductResearch starts for research-0: the price of tea in China",
         "ConductResearch 1 starts for research-1: the price of coffee in Brazil",
     ]
-    assert "  report: # Which prices have risen?" in lines
+    # word by word, or several words at once if the machine is busy
+    said = "".join(line.removeprefix("  report: ") for line in lines)
+    assert "# Which prices have risen?" in said
 
 
 def test_the_reference_client_at_the_served_team(node_client: NodeClient) -> None:
