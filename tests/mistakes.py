@@ -282,7 +282,7 @@ OPTIONS = [
     Mistake(
         "A key of something else for the messages",
         'LangGraphAgent(notes, messages_key="notes")',
-        "ValueError: messages_key names 'notes', which holds no messages.",
+        "ValueError: messages_key names 'notes', which is not a list of messages.",
     ),
     Mistake(
         "A misspelt key of the state",

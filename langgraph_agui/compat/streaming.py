@@ -39,7 +39,7 @@ class StateStreamingMiddleware(AgentMiddleware[Any, Any]):
         items: The values to predict.
 
     Raises:
-        TypeError: One is no `StateItem`.
+        TypeError: One is not a `StateItem`.
     """
 
     def __init__(self, *items: StateItem) -> None:

@@ -459,7 +459,7 @@ def _check_messages_key(
         raise ValueError(problem)
     for key, hint in hints:
         if key == messages_key and hint in (str, int, float, bool):
-            raise ValueError(f"messages_key names {key!r}, which holds no messages.")
+            raise ValueError(f"messages_key names {key!r}, which is not a list of messages.")
 
 
 def _unknown(

@@ -138,7 +138,7 @@ class RecordedRun:
         """Record the next run in the thread.
 
         Args:
-            messages: What the client adds to the conversation: texts of the user, or any messages.
+            messages: The client adds them to the conversation: texts of the user, or any messages.
             state: The state that the client sends; by default the one that it has now.
 
         Raises:

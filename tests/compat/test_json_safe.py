@@ -81,7 +81,7 @@ def deep() -> object:
     return value
 
 
-# What a row of the table calls a value, and the value.
+# The name of a value in a row of the table, and the value.
 DIFFERENT: dict[str, Any] = {
     '`value["self"] = value`': cycle(),
     "an object with attributes": Account(),

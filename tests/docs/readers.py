@@ -1,5 +1,5 @@
-"""What the reader of each page in `FOLLOWED` does in the browser at its end, and has to see. One
-function for each page."""
+"""The reader's actions in the browser at the end of each page in `FOLLOWED`, and the result: one function for each
+page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page takes from npm is built from the committed lock file, and nothing else."""
+"""The files from npm are built from the committed lock file, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of every run that `record_run` has recorded."""
+"""The rules that every run of `record_run` keeps."""
 
 from __future__ import annotations
 

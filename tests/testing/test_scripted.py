@@ -27,7 +27,7 @@ IMAGE = {"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png"}
 
 
 def said(reply: Reply) -> list[Any]:
-    """What a model streams: the content or the tool call of each chunk but the last one."""
+    """Return the content or the tool call of each streamed chunk but the last one."""
     chunks = list(ScriptedChatModel(reply).stream("Hello"))
     assert chunks[-1].chunk_position == "last"
     return [

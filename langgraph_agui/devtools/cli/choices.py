@@ -26,7 +26,7 @@ _MAX_WORD: Final = 60
 _MAX_EXPECTED: Final = 400
 _APPROVED: Final[JsonValue] = {"approved": True}
 _YES_NO: Final[dict[str, JsonValue]] = {"y": True, "yes": True, "n": False, "no": False}
-# What these mean where the decision is offered; `r` never means `respond` beside `reject`.
+# The decisions that these mean where they are offered; `r` never means `respond` beside `reject`.
 _DECISIONS: Final = {
     "y": "approve",
     "yes": "approve",

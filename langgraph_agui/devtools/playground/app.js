@@ -28,7 +28,7 @@ const STATUS = {
 const RETRY_MILLISECONDS = 1500;
 // How often the times of a run are drawn while no event comes.
 const CLOCK_MILLISECONDS = 500;
-/** Answers of an agent that runs but shows no threads: what this browser has of them is all there is. */
+/** Answers of an agent that runs but shows no threads: only this browser has them. */
 const NO_CONNECT = ["HTTP 404", "HTTP 405"];
 
 const find = (id) => document.getElementById(id);
@@ -73,9 +73,9 @@ let thread = new Thread();
 let tools = [];
 /** A recorded thread that is shown instead of the live one. */
 let recorded = null;
-/** What "Retry" does, if not to send the last input again. */
+/** The action of "Retry", if it is not to send the last input again. */
 let again = null;
-/** What another tab has told last of this thread, until it is seen. */
+/** The last message of another tab about this thread, until it is seen. */
 let told;
 let controller = null;
 let frame = 0;
@@ -151,7 +151,7 @@ async function run(input, request = runAgent) {
   draw();
   if (own.waiting) questions.focus();
   else composer.focus();
-  // What follows the run may still change the thread.
+  // Later steps of this task may still change the thread.
   setTimeout(() => {
     if (own !== thread || own.running) return;
     composer.release(own.status === "finished" && !own.waiting);
@@ -196,7 +196,7 @@ async function awaitServer(isWanted) {
   if (isWanted()) again();
 }
 
-/** What this page has of a thread, in the form in which the browser stores it. */
+/** Return this page's copy of a thread, in the form in which the browser stores it. */
 const kept = (own) => ({ ...own, subagents: [...own.subagents.values()] });
 
 /** Bring `own` up to what the agent has of it; `stored` is what this page or this browser has, `held` its messages. */
@@ -253,7 +253,7 @@ async function stop() {
 
 const addressOf = (id) => `#${[...(agents.length > 1 ? [agent.name] : []), id].map(encodeURIComponent).join("/")}`;
 
-/** Return what a part of the address means; what is wrongly encoded means itself. */
+/** Return a part of the address without its encoding, or as it is if the encoding is wrong. */
 function decoded(part) {
   try {
     return decodeURIComponent(part);

@@ -6,7 +6,7 @@ import { Form } from "./forms.js";
 import { ABSENT, check, inferred, isObject, same, Schemas } from "./schema.js";
 
 const ONE_LINE = 120;
-// What an interrupt shows elsewhere, so that it is not repeated among its data.
+// Data of an interrupt that the card shows elsewhere, and does not repeat.
 const SHOWN_ELSEWHERE = [
   "message", "question", "description", "reason", "metadata", "toolCallId", "tool_call_id",
   "expiresAt", "expires_at", "responseSchema", "response_schema",
@@ -75,7 +75,7 @@ class Card {
 
   focus() {
     this.element.querySelector(":is(input, textarea, select, button):not(:disabled)")?.focus();
-    this.element.scrollIntoView({ block: "nearest" }); // what is asked, too
+    this.element.scrollIntoView({ block: "nearest" }); // the question, too
   }
 }
 
@@ -135,7 +135,7 @@ class Arguments {
   #args;
   #makeForm;
   #form;
-  /** What the form had at first: the arguments with the defaults of the schema. */
+  /** The form's first values: the arguments with the defaults of the schema. */
   #before;
   #touched = false;
 

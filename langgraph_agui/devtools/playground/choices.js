@@ -134,7 +134,7 @@ export function takesText({ reason, responseSchema }) {
   return isEmpty(responseSchema) && reason === "input_required";
 }
 
-/** Whether the time to answer has passed. A time without a zone is UTC; what is no time is ignored. */
+/** Whether the time to answer has passed. A time without a zone is UTC; anything else is ignored. */
 export function hasExpired({ expiresAt }) {
   return timeOf(expiresAt) <= Date.now();
 }

@@ -1,4 +1,4 @@
-// The messages tab of the inspector: what a client holds before the closing snapshot, beside that snapshot.
+// The messages tab of the inspector: the client's messages before the closing snapshot, beside that snapshot.
 
 import { contentText, make } from "./dom.js";
 import { eventsOf, inputOf } from "./recording.js";

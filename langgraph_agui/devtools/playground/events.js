@@ -257,7 +257,7 @@ function wordsOf({ index, code, message }) {
   return `Event ${index + 1}: ${code}: ${message}`;
 }
 
-/** What a row shows of its events while it is closed. */
+/** Return the text that a closed row shows of its events. */
 function previewOf({ text, entries: [{ event }] }) {
   const shown = text || event.toolCallName || event.stepName || event.name || event.message || "";
   return typeof shown === "string" ? shown.slice(0, 200) : "";

@@ -1,7 +1,7 @@
-// The fold: what the events of a conversation add up to.
+// The fold: messages, state and runs of a conversation, made of its events.
 //
 // Messages and state are those of the reference client, `@ag-ui/client`, which React pages are built with. Added to
-// them is how the runs go: what is open, steps, subagents, interrupts, notices. Knows nothing of the page.
+// them is how the runs go: open items, steps, subagents, interrupts, notices. Knows nothing of the page.
 
 import { itemOf } from "./recording.js";
 import {
@@ -20,7 +20,7 @@ import {
 /** How long events are collected before they are applied, in milliseconds: about a frame of the screen. */
 const FRAME = 16;
 
-/** What the events of a conversation add up to. */
+/** Messages, state and runs of a conversation, made of its events. */
 export class Fold {
   messages = [];
   state = {};
@@ -38,7 +38,7 @@ export class Fold {
   rejected = new Map();
   /** The tools that this page offers: {name, description, parameters}. */
   tools = [];
-  /** What the agent can do, as it publishes it; undefined while that is unknown. */
+  /** The capabilities that the agent publishes; undefined while they are unknown. */
   capabilities = undefined;
   status = "idle";
   /** Steps of the current run: {name, owner, status, start, end}. */
@@ -226,7 +226,7 @@ function joined(events) {
   return all;
 }
 
-/** What an error says; of a value that does not fit its schema, where it is and what was expected. */
+/** Return the text of an error; for a value that does not fit its schema, its place and the expected value. */
 export function wordsOf({ message, issues }) {
   if (!issues) return message;
   return issues.map(({ path, message: problem }) => `${path.join(".")}: ${problem}`).join("; ");

@@ -266,7 +266,7 @@ function object(context, schema, place) {
   const given = isObject(place.value) ? place.value : {};
   const properties = Object.entries(schema.properties ?? {});
   const names = new Set(properties.map(([name]) => name));
-  // What the schema does not name is kept as it is.
+  // Values that the schema does not name are kept as they are.
   const rest = Object.entries(given).filter(([name]) => !names.has(name)).map(([name]) => [name, {}]);
   const parts = [...properties, ...rest].map(([name, raw]) => {
     const value = Object.hasOwn(given, name) ? given[name] : ABSENT;

@@ -75,7 +75,7 @@ export class HeadersDialog {
   }
 }
 
-/** What is wrong with a header, if anything is. */
+/** Return the fault of a header, if it has one. */
 function problemOf([name, value]) {
   try {
     const { headers } = new Request(location.href, { headers: [[name, value]] });

@@ -157,7 +157,7 @@ function problemOf({ result, subagent }) {
   return result && failed(result) ? shortened(contentText(result.content) || result.error) : "";
 }
 
-/** What is known of a member of a team without words of its own: its result, or what it was asked to do. */
+/** Return the line of a team's member that has said nothing: its result, or its task. */
 function taskOf({ call, result, subagent }) {
   return shortened(subagent ? (subagent.description ?? "") : contentText(result?.content) || call.function.arguments);
 }

@@ -5,7 +5,7 @@ import { storedWidth, storeWidth } from "./store.js";
 
 const STEP = 32;
 const LEAST = 260;
-// What the conversation keeps.
+// The least width of the conversation.
 const BESIDE = 360;
 
 /** Show or hide the panel with the id `id`; only a narrow page hides them. */

@@ -1,10 +1,10 @@
-// What waits for the person: the open interrupts of a thread, else the open calls of the page's own tools.
+// The questions to the person: the open interrupts of a thread, else the open calls of the page's own tools.
 
 import { hasExpired, timeOf } from "./choices.js";
 import { callCard, interruptCard } from "./cards.js";
 import { make, setText } from "./dom.js";
 
-// What is typed before the person can have seen the question does not answer it.
+// Keys that are pressed before the person can have seen the question do not answer it.
 const UNSEEN_MS = 500;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -21,7 +21,7 @@ export class Questions {
   #sent = false;
   #focused = { at: -Infinity, control: null };
   #takesFocus = false;
-  /** What was asked when it was last drawn, and whether it has not had the focus since it appeared. */
+  /** The questions as they were last drawn, and whether they have not had the focus since they appeared. */
   #asked = "";
   #isNew = true;
   #timer = 0;

@@ -1,4 +1,4 @@
-// What was sent and received: the runs of a thread with their inputs and events, and files of them.
+// The runs of a thread with their inputs and events, and files of them.
 
 const FAMILIES = [
   [/^TEXT_/, "text"],
@@ -79,7 +79,7 @@ export class Recording {
   }
 
   #time(run, { type, subagentRunId: id }, at) {
-    // What a thread is shown with has no times of its own.
+    // The events that show a thread have no times of their own.
     if (at === undefined || run.url?.endsWith("/connect")) return;
     const spans = this.#worked.get(id) ?? [];
     if (type === "SUBAGENT_STARTED") this.#worked.set(id, [...spans, { run, start: at, end: undefined }]);

@@ -3,7 +3,7 @@
 /** Stands for a value that is not there, which JSON cannot say. */
 export const ABSENT = Symbol("absent");
 
-// A hostile schema may refer to itself in ways that would never end: what is left unchecked, the agent checks.
+// A hostile schema may refer to itself in ways that would never end: the agent checks the rest.
 const MAX_STEPS = 20_000;
 
 export const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
@@ -92,7 +92,7 @@ export class Schemas {
           found = { ...rest, anyOf: options };
           break;
         }
-        // What stands outside is more precise.
+        // The rules outside are more precise.
         found = { ...(options[0] ?? { type: "null" }), ...without(rest, "anyOf") };
       } else break;
     }

@@ -47,7 +47,7 @@ export class StateEditor {
 
   /** Offer editing if the agent of `thread` lets clients write to its state and no run goes on. */
   draw({ id, state, capabilities, running }) {
-    // What was begun for another thread must not be saved in this one.
+    // Changes that were begun for another thread must not be saved in this one.
     if (this.#id !== id) [this.#form.hidden, this.#button.hidden] = [true, false];
     this.#id = id;
     if (running) setText(this.#saved, "");
@@ -130,7 +130,7 @@ function misfitOfAll(schema, value) {
   return Object.entries(value).map(([key, part]) => misfit(schema, key, part)).find(Boolean);
 }
 
-/** What is wrong with the type of a key's value, if the agent's schema names it; the agent checks the rest. */
+/** Return the fault in the type of a key's value, if the agent's schema names it; the agent checks the rest. */
 function misfit(schema, key, value) {
   const expected = [schema?.properties?.[key]?.type ?? []].flat();
   const type = typeOf(value);

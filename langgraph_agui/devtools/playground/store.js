@@ -1,5 +1,5 @@
-// What this browser keeps: the list of threads, what the server does not send of them, and the page's own tools. This
-// tab alone keeps the headers of requests.
+// The browser's store: the list of threads, their parts that the server does not send, and the page's own tools. The
+// headers of requests are kept by this tab alone.
 
 import { contentText } from "./dom.js";
 

@@ -1,4 +1,4 @@
-// One conversation with an agent: what the person does becomes the input of a run.
+// One conversation with an agent: the person's actions become inputs of runs.
 //
 // In: messages, answers and edits. Out: a RunAgentInput each. `fold.js` applies the events that answer it.
 

@@ -20,10 +20,10 @@ const KINDS = ["reasoning", "text", "tool call", "tool"];
 const LIVE_MILLISECONDS = 200;
 
 /**
- * What the entries of a run show of its times, in milliseconds since its start.
+ * Return the times of a run by its entries, in milliseconds since its start.
  *
- * Returns {end, first, reasoning, text, steps, usage}. `steps` are {name, owner, start, end, status, calls, tools,
- * usage, entry}, one without a name for what is outside of steps; `calls` are {start, end, owner, spans, entry}, one
+ * They are {end, first, reasoning, text, steps, usage}. `steps` are {name, owner, start, end, status, calls, tools,
+ * usage, entry}, one without a name for calls outside of steps; `calls` are {start, end, owner, spans, entry}, one
  * for each model call whose output was sent; `spans` are {kind, label, start, end}; `tools` are {name, start, end,
  * owner, entry}. An `end` is undefined while its end has not come; an `entry` is the event to show. The `usage` of a
  * step has an entry for each of its model calls, also for those whose output is hidden.
@@ -146,7 +146,7 @@ export class TimingView {
   #runs = make("div", { className: "insp-runs" });
   #usage = make("div", { id: "usage" });
   #reveal;
-  /** What is drawn: run -> {key, timing, box}. */
+  /** The runs that are drawn: run -> {key, timing, box}. */
   #drawn = new Map();
   #last = -Infinity;
 

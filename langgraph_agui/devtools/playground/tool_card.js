@@ -39,8 +39,8 @@ function callPart(title, className) {
 }
 
 /**
- * What the head of a call or of a subagent tells of it: {line, elapsed, facts(item), update(item)}. In a team, where
- * agents stand in a row, the head is all that is shown of each until the person opens it.
+ * Return the rest of the head of a call or of a subagent: {line, elapsed, facts(item), update(item)}. In a team, where
+ * agents stand in a row, the page shows no more of each until the person opens it.
  */
 function teamHead(element, summary, elapsedOf) {
   const line = make("span", { className: "line" });
@@ -112,7 +112,7 @@ export function toolItem({ list, actions }) {
       const rejected = item.state === "rejected";
       reason.set(...(rejected && item.reason ? [textBox(item.reason)] : []));
       const { content, error } = item.result ?? {};
-      // What a subagent has said stands above already.
+      // The words of the subagent stand above already.
       const words = hasContent(content) ? content : error || "(empty)";
       const answer = item.result && !item.repeats ? words : undefined;
       if (!same(shown.answer, answer) || shown.rejected !== rejected) {

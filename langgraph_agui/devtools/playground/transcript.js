@@ -22,7 +22,7 @@ const CREATE = {
 export class Transcript {
   #container;
   #list;
-  /** What waits for the next frame. */
+  /** The drawing that waits for the next frame. */
   #changes = [];
 
   /**
@@ -91,7 +91,7 @@ class List {
     for (const item of items) {
       const shown = this.#shown.get(item.key) ?? CREATE[item.kind](this.#page);
       this.#shown.set(item.key, shown);
-      // What has not changed is left alone, so that a long conversation costs nothing while its end streams. The client
+      // Unchanged items are left alone, so that a long conversation costs nothing while its end streams. The client
       // copies all messages for each event, so facts are compared as values.
       const facts = shown.facts(item);
       if (!shown.drawn || facts.some((fact, at) => !same(fact, shown.drawn[at]))) shown.update(item);
