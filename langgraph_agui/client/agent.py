@@ -5,13 +5,14 @@ the messages and state that they make; the agent's capabilities.
 """
 
 import json
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias, TypeVar
 
 import httpx2
 from ag_ui import core as agui
 
 from langgraph_agui.client import errors
+from langgraph_agui.client.arguments import broke_off
 from langgraph_agui.client.call_ids import CallIds
 from langgraph_agui.client.endpoint import RETRIES, TIMEOUT, Endpoint, HTTPClient
 from langgraph_agui.client.event_stream import EventStream
@@ -181,11 +182,27 @@ class RemoteRun(EventStream):
         self._decoder, self._verifier = SSEDecoder(limits.max_event), Verifier()
         # The calls that the run has started, in their order, and whether each has a result.
         self._calls: dict[str, bool] = {}
+        # Whether a fault came behind the end of the run: nothing is read after it.
+        self._is_over = False
 
     @property
     def messages(self) -> list[agui.Message]:
         """The conversation so far. Shared with the events: read only."""
         return self._fold.messages
+
+    @property
+    def whole_messages(self) -> list[agui.Message]:
+        """The conversation so far, without the calls that broke off because the run did.
+
+        Nobody can run or answer such a call.
+        """
+        if self.outcome in ("success", "interrupt"):
+            return self.messages
+        open_ids = [call_id for call_id, answered in self._calls.items() if not answered]
+        stored = [self.conversation.find_call(one) for one in open_ids]
+        calls = [one.view() for one in stored if one is not None]
+        broken = {call.id for call in calls if broke_off(call.function.arguments)}
+        return [kept for one in self.messages if (kept := _without_calls(one, broken)) is not None]
 
     @property
     def conversation(self) -> MessageStore:
@@ -251,12 +268,14 @@ class RemoteRun(EventStream):
         """Yield the events that these bytes complete, or the end of the body (None), each applied.
 
         An event that cannot be applied, such as a patch that fails, changes nothing and logs a
-        warning.
+        warning. So does a fault behind the end of the run; nothing is read after it.
 
         Raises:
-            StreamInvalidError: The stream broke a rule; the events before the fault come first.
+            StreamInvalidError: The run broke a rule; the events before the fault come first.
             RunLimitError: A patch makes too heavy a document.
         """
+        if self._is_over:
+            return
         try:
             for frame in self._decoder.finish() if chunk is None else self._decoder.feed(chunk):
                 for verified in self._verifier.feed(frame):
@@ -265,6 +284,12 @@ class RemoteRun(EventStream):
                     yield event
             self._decoder.feed(b"")  # raises the error of a frame that came behind valid ones
         except ProtocolError as error:
+            if self._end is not None:
+                log_notes([f"behind the end of the run, ignored with all that follows: {error}"])
+                self._is_over = True
+                return
+            if chunk is None and error.code == "invalid-json":
+                return  # the body was cut within an event
             if error.code == "document-too-heavy":
                 raise errors.RunLimitError("max_weight", str(error)) from error
             if error.code == "frame-too-large":
@@ -279,8 +304,11 @@ class RemoteRun(EventStream):
             RunFailedError: The run failed, even if it had finished before (AG-UI 1.0, runs).
         """
         if self._end is None:
-            where = "before its run did" if self.begun else "without a run"
-            raise errors.StreamTruncatedError(f"The stream ended {where}.")
+            if self.begun:
+                raise errors.StreamTruncatedError("The stream ended before its run did.")
+            raise errors.StreamTruncatedError(
+                "The stream ended without a run: no `data:` line had a RUN_STARTED event."
+            )
         if isinstance(self._end, agui.RunErrorEvent):
             raise errors.RunFailedError(self._end)
 
@@ -311,25 +339,35 @@ class RemoteRun(EventStream):
         """See `EventStream`."""
         deadline, received = Deadline(self._limits.run_timeout, blocking=blocking), 0
         sent = _sent(self.input, self._call_ids.to_agent())
-        stream = self._endpoint.stream(self._path, sent, deadline)
         try:
-            try:
-                async with stream as chunks:
-                    async for chunk in chunks:
-                        received += len(chunk)
+            async with self._endpoint.stream(self._path, sent, deadline) as body:
+                while (chunk := await body.take(ended=self._end is not None)) is not None:
+                    received += len(chunk)
+                    if self._end is None:
                         self._limits.check_bytes(received)
-                        for event in self._feed(chunk):
-                            yield event
-            except errors.StreamTruncatedError:
-                # A connection that breaks after the run's end does no harm.
-                if self.outcome is None:
-                    raise
-            for event in self._feed(None):
-                yield event
+                    for event in self._feed(chunk):
+                        yield event
+                    if self._is_over:
+                        break
+            if self._end is None:  # else half a frame may be left, which nobody waits for
+                for event in self._feed(None):
+                    yield event
             self._check_end()
         except errors.AgentError as error:
             self.broken(error)
             raise
+
+
+def _without_calls(message: agui.Message, ids: Collection[str]) -> agui.Message | None:
+    """Return a message without these calls; None if nothing else is in it."""
+    if not isinstance(message, agui.AssistantMessage) or not message.tool_calls:
+        return message
+    calls = [call for call in message.tool_calls if call.id not in ids]
+    if len(calls) == len(message.tool_calls):
+        return message
+    if not calls and not message.content and message.encrypted_value is None:
+        return None
+    return message.model_copy(update={"tool_calls": calls or None})
 
 
 def _sent(run_input: agui.RunAgentInput, messages: Iterable[agui.Message]) -> bytes:

@@ -7,12 +7,15 @@ errors. `retry_delay` decides when a request is repeated.
 import asyncio
 import base64
 import json
+import math
 import random
 import re
+import socket
 import ssl
+import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from functools import cache
 from typing import Final, TypeAlias
 
@@ -28,6 +31,8 @@ HTTPClient: TypeAlias = httpx2.AsyncClient | httpx2.Client
 # Ten seconds to connect; a run may be silent for ten minutes.
 TIMEOUT: Final = httpx2.Timeout(10, read=600)
 RETRIES: Final = 2
+# Seconds that a server has to end its stream after the end of the run.
+LINGER: Final = 0.5
 # How many bytes of an HTTP error's body are kept.
 MAX_BODY: Final = 64 * 1024
 
@@ -82,8 +87,8 @@ class Endpoint:
     @asynccontextmanager
     async def stream(
         self, path: str, content: bytes, deadline: Deadline
-    ) -> AsyncGenerator[AsyncIterator[bytes]]:
-        """Ask for an event stream and give its body, in chunks.
+    ) -> AsyncGenerator["StreamBody"]:
+        """Ask for an event stream and give its body.
 
         Args:
             path: The agent's route: `""` for runs, or a path such as `/connect`.
@@ -102,13 +107,10 @@ class Endpoint:
             body = body_of(response, blocking=deadline.blocking)
             chunks = await stack.enter_async_context(body)
             try:
-                yield deadline.each(chunks)
+                yield StreamBody(response, chunks, deadline)
             except httpx2.RequestError as error:
                 deadline.left()
-                end = "fell silent" if isinstance(error, httpx2.ReadTimeout) else "broke off"
-                raise errors.StreamTruncatedError(
-                    f"The stream {end} before its run had ended."
-                ) from error
+                raise stream_error(error) from error
 
     async def ask(
         self, method: str, path: str, content: object, deadline: Deadline, limit: int
@@ -245,6 +247,78 @@ async def body_of(
         await close(response, blocking=blocking)
 
 
+class StreamBody:
+    """The body of an event stream, in chunks.
+
+    Args:
+        response: The response.
+        chunks: The chunks of its body.
+        deadline: When the run has to be over.
+    """
+
+    def __init__(
+        self, response: httpx2.Response, chunks: AsyncIterator[bytes], deadline: Deadline
+    ) -> None:
+        self._response, self._chunks, self._deadline = response, chunks, deadline
+        # When to leave, once the run has ended.
+        self._leave_at = math.inf
+
+    async def take(self, *, ended: bool) -> bytes | None:
+        """Return the next chunk; None at the end.
+
+        Once the run has ended, the server has `LINGER` seconds to end the stream: some store the
+        thread meanwhile, and a connection that is read to its end can be used again. Others keep it
+        open for ever.
+
+        Args:
+            ended: Whether the last event ended the run.
+
+        Raises:
+            httpx2.RequestError: The stream broke off before.
+            RunLimitError: The deadline passed before.
+        """
+        if not ended:
+            self._leave_at = math.inf
+            return await self._deadline.wait(anext(self._chunks, None))
+        self._leave_at = min(self._leave_at, time.monotonic() + LINGER)
+        if (left := self._leave_at - time.monotonic()) <= 0:
+            return None
+        with suppress(TimeoutError, httpx2.RequestError):
+            if not self._deadline.blocking:
+                async with asyncio.timeout(left):
+                    return await anext(self._chunks, None)
+            with cut_after(left, self._response) as can_wait:
+                return await anext(self._chunks, None) if can_wait else None
+        return None
+
+
+@contextmanager
+def cut_after(delay: float, response: httpx2.Response) -> Iterator[bool]:
+    """Cut the connection of a response after `delay` seconds, unless the block has ended before.
+
+    Nothing else ends a read that blocks. Gives whether that is possible: not if other responses
+    share the connection (HTTP/2), or if there is none.
+    """
+    stream = response.extensions.get("network_stream")
+    connection = stream and stream.get_extra_info("socket")
+    if connection is None or response.http_version == "HTTP/2":
+        yield False
+        return
+
+    def cut() -> None:
+        if not response.is_closed:
+            with suppress(OSError):
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+    timer = threading.Timer(delay, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield True
+    finally:
+        timer.cancel()
+
+
 async def _as_async(chunks: Iterator[bytes]) -> AsyncGenerator[bytes]:
     for chunk in chunks:
         yield chunk
@@ -290,6 +364,16 @@ def connection_error(url: httpx2.URL, error: Exception) -> errors.AgentError:
     if isinstance(error, httpx2.LocalProtocolError):  # its text quotes the header
         reason = "the request breaks the rules of HTTP"
     return errors.AgentUnreachableError(f"Nothing answers at {public(url)}: {reason}.")
+
+
+def stream_error(error: httpx2.RequestError) -> errors.StreamTruncatedError:
+    """Return the error for a stream that stops before its run has ended."""
+    if isinstance(error, httpx2.DecodingError):
+        return errors.StreamTruncatedError(
+            "The stream cannot be unpacked: its bytes are not what Content-Encoding says."
+        )
+    end = "fell silent" if isinstance(error, httpx2.ReadTimeout) else "broke off"
+    return errors.StreamTruncatedError(f"The stream {end} before its run had ended.")
 
 
 def response_error(response: httpx2.Response, body: bytes) -> errors.AgentError:

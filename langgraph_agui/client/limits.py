@@ -6,7 +6,7 @@ In: options. Out: `RunLimitError` for a run that goes beyond one of them.
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from collections.abc import Awaitable
 from dataclasses import dataclass, fields
 from typing import Final, TypeVar
 
@@ -111,11 +111,3 @@ class Deadline:
         except TimeoutError:
             self.left()
             raise
-
-    def each(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Return `chunks`. They raise `RunLimitError` if one does not come in time."""
-        return chunks if self._end == math.inf else self._each(chunks)
-
-    async def _each(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-        while (chunk := await self.wait(anext(chunks, None))) is not None:
-            yield chunk

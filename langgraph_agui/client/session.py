@@ -429,7 +429,7 @@ class AGUISession(Generic[StateT]):
         if self._run is run:
             self._run = None
             if run.begun:
-                self._messages = run.messages
+                self._messages = run.whole_messages
             self._state.read()
 
 

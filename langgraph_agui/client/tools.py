@@ -4,7 +4,6 @@ In: LangChain tools, and the calls that the agent leaves to its client. Out: des
 tools for the agent, and the results of the calls.
 """
 
-import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from inspect import getfullargspec
@@ -18,6 +17,7 @@ from langchain_core.tools import tool as make_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ValidationError
 
+from langgraph_agui.client.arguments import parse_arguments
 from langgraph_agui.kernel.aio import run_sync
 from langgraph_agui.messages.content import as_content, content_parts
 
@@ -117,12 +117,8 @@ def _request(call: ToolCall, tool: BaseTool) -> dict[str, object]:
     Raises:
         ToolException: The arguments are not a JSON object.
     """
-    text = call.function.arguments
-    try:
-        arguments = json.loads(text) if text.strip() else {}
-    except ValueError:
-        arguments = None
-    if not isinstance(arguments, dict):
+    arguments = parse_arguments(call.function.arguments)
+    if arguments is None:
         raise ToolException("The arguments are not a JSON object.")
     schema = agui_tool(tool).parameters or {}
     names = set(schema.get("properties", ()))

@@ -219,7 +219,7 @@ TURNS: Sequence[tuple[dict[str, Any], list[Wire]]] = [
             ),
         ),
     ),
-    ({}, [STARTED, *called("c2", '{"x'), {**FINISHED, "outcome": {"type": "cancelled"}}]),
+    ({}, [STARTED, *called("c2", '{"x": 1}'), {**FINISHED, "outcome": {"type": "cancelled"}}]),
     ({}, [STARTED, *text("m", "ask", metadata={"k": None}), ASKING]),
     (
         {"answers": {"i1": {"approved": False}}},

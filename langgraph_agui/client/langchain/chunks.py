@@ -17,6 +17,7 @@ from ag_ui import core as agui
 from ag_ui.core import Event, Message
 from langchain_core.messages import AIMessage, AIMessageChunk
 
+from langgraph_agui.client.arguments import broke_off, parse_arguments
 from langgraph_agui.client.langchain.approvals import Approvals
 from langgraph_agui.client.langchain.event_history import EventHistory, results_in
 from langgraph_agui.client.langchain.to_agui_request import PROVIDER, normalized_args
@@ -74,8 +75,9 @@ class MessageChunks:
             become `server_tool_result` blocks. A call of the caller's that the agent answers after
             all (it has a tool of the same name, or a limit that the call exceeds) ends among
             `invalid_tool_calls`, so that it does not run twice. So does one that the run's outcome
-            asks about, so that it does not run before there is an answer. None: every call is a
-            tool call, and results give no chunks.
+            asks about, so that it does not run before there is an answer, one of a run that was
+            cancelled, and one whose arguments are no whole JSON object. None: every call is a tool
+            call, and results give no chunks.
         history: The messages that the agent was sent. Text that it adds to one of another role, or
             of a subagent, gives no chunks; nor does a call of the agent's own that is open in them,
             if it announces the call again. A result that comes now for a call in them gives one.
@@ -144,6 +146,7 @@ class _Block:
         message_id: The assistant message of a text or call.
         name: The tool of a call.
         is_invalid: The arguments cannot be parsed, so that nobody can run the call.
+        broke_off: The run was cancelled before the call was whole.
     """
 
     kind: ItemKind
@@ -154,6 +157,7 @@ class _Block:
     message_id: str | None = None
     name: str | None = None
     is_invalid: bool = False
+    broke_off: bool = False
     pieces: list[str] = field(default_factory=list)
     # The first half of a surrogate pair, until the other half comes.
     half: str = ""
@@ -262,7 +266,21 @@ class ChunkBuilder:
                 approvals, calls = Approvals(asked), self._calls.items()
                 waiting = [key for key, call in calls if approvals.ask_about(key, call.name)]
                 return [chunk for call_id in waiting for chunk in self.withhold(call_id)]
+            case agui.RunFinishedEvent(outcome=agui.RunFinishedCancelledOutcome()):
+                return self._cancel()
+            case agui.ToolCallEndEvent(tool_call_id=call_id):
+                call = self._blocks.get(item_of(event))
+                if call is not None and parse_arguments(call.text) is None:
+                    return self.withhold(call_id)
         return []
+
+    def _cancel(self) -> list[AIMessageChunk]:
+        """Return the chunks that withhold all calls, as those of a run that was cancelled."""
+        if self._tools is None:
+            return []
+        for call_id, call in self._calls.items():
+            call.broke_off = call_id not in self._answered and broke_off(call.text)
+        return [chunk for call_id in self._calls for chunk in self.withhold(call_id)]
 
     @property
     def _calls(self) -> dict[str, _Block]:
@@ -322,7 +340,8 @@ class ChunkBuilder:
         call = self._blocks.get(("tool call", call_id))
         if self._tools is None or call is None or not call.is_runnable:
             return []
-        return [call.chunk(call.invalidate(call.text))]
+        ending = call.invalidate(call.text)
+        return [call.chunk(ending)] if ending else []
 
     def _begin_message(
         self, event: agui.TextMessageStartEvent | agui.ReasoningMessageStartEvent
@@ -427,6 +446,7 @@ class ChunkBuilder:
         details: dict[str, Any] = {
             "message_id": block.message_id,
             "again": call_id if block.id != call_id else None,
+            "broke_off": block.broke_off or None,
         }
         if isinstance(block.stored, StoredToolCall):
             details |= self._history.details(block.stored)

@@ -29,7 +29,8 @@ from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallWithContext
 from langgraph.types import Command, Overwrite, Send
 
-from langgraph_agui.client.agent import AGUIClient
+from langgraph_agui.client.agent import AGUIClient, RemoteRun
+from langgraph_agui.client.arguments import parse_arguments
 from langgraph_agui.client.errors import AgentError
 from langgraph_agui.client.langchain.approvals import Approvals, ask, valid_answers
 from langgraph_agui.client.langchain.model_runs import ModelRuns, insert_result, local_state
@@ -304,7 +305,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
             model_runs = ModelRuns(run, self._agent, self._state_keys, config)
             messages = await model_runs.messages([*state["given"], *before])
         calls = _open_calls([*before, *messages]) if run.outcome != "cancelled" else []
-        calls = [call for call in calls if call["name"] in self._tools.names]
+        calls = [call for call in calls if self._may_run(call, run)]
         earlier = [call for call in calls if call in _open_calls(before)]
         answered = Approvals(_interrupts(state), run_input.resume or ())
         asked = Approvals(run.interrupts)
@@ -323,6 +324,16 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
             "fault": None,
         }
         return cast("_State", {**update, self._messages_key: messages})
+
+    def _may_run(self, call: ToolCall, run: RemoteRun) -> bool:
+        """Return whether a tool here can run a call: it has the tool, and the call is whole.
+
+        The `args` of a call are those that LangChain's parser made of what the agent streamed.
+        """
+        stored = run.conversation.find_call(call["id"] or "")
+        if stored is not None and parse_arguments(stored.view().function.arguments) is None:
+            return False
+        return call["name"] in self._tools.names
 
     def _messages(self, state: Mapping[str, Any]) -> list[AnyMessage]:
         return cast("list[AnyMessage]", state[self._messages_key])

@@ -13,11 +13,11 @@ drops the `extras` of tool calls on some.
     {"agent": <agent key>, "thread": <thread id>, "interrupts": [<those that the run ended with>],
      "messages": {<message id>: {"name", "encrypted_value", "metadata"}},
      "calls": {<call id>: {"message_id", "name", "encrypted_value", "metadata", "arguments",
-     "again"}}, "results": {<call id>: {"id", "error", "encrypted_value"}}}
+     "again", "broke_off"}}, "results": {<call id>: {"id", "error", "encrypted_value"}}}
 
 All keys are optional. The `arguments` of a call are there if parsing and dumping them would spell
 them differently. `again` is the agent's id of a call that an earlier message contains: there it is
-history, here the caller runs it.
+history, here the caller runs it. A call that `broke_off` when its run was cancelled is not sent.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ class _AIMessageReader:
     def _read_call(self, block: Mapping[str, Any]) -> None:
         call_id, args = block["id"], block.get("args")
         details = self._details.get("calls", {}).get(call_id, {})
-        if details.get("again"):
+        if details.get("again") or details.get("broke_off"):
             return
         arguments = details.get("arguments", args if isinstance(args, str) else None)
         name = details.get("name", block["name"])
