@@ -160,9 +160,13 @@ class RemoteRun(EventStream):
     """A run that starts when you iterate it, once, with `async for` or `for`.
 
     `messages`, `state`, `outcome`, `interrupts`, `pending_tool_call_ids`, `usage` and `result`
-    describe the run as far as it has come; `input` is its request. A stream may hold several runs,
-    as a recording does; then they describe the last of them. It raises the errors of
+    describe the run as far as it has come; `input` is its request. It raises the errors of
     `langgraph_agui.client.errors`, each after the events that came before it, `RUN_ERROR` included.
+
+    It ends with its `RUN_FINISHED` or `RUN_ERROR`; the connection closes half a second later at
+    the latest. If another run begins in that time, as in a recording, it is read too, and they
+    describe the last one. A `RUN_ERROR` makes a run that had finished one that failed. Other events
+    behind the end are ignored with a warning.
 
     When you stop reading, the connection closes, and so the agent stops;
     docs/guides/client.md lists the ways to stop.

@@ -33,8 +33,8 @@ class ClientLimits:
             copy by patches, in bytes of JSON; 32 MiB by default.
         max_tool_rounds: How often an agent may call local tools in one turn; 50 by default.
         run_timeout: How long one run may take, from its request to its end, in seconds or as a
-            `timedelta`; None, the default, sets no limit. Reading with `for` notices it when bytes
-            come, or after as long a silence.
+            `timedelta`, whatever the server sends meanwhile; None, the default, sets no limit.
+            Reading with `for` notices it when bytes of the stream come, or after as long a silence.
 
     Raises:
         TypeError: A limit is of another type.

@@ -327,7 +327,7 @@ def test_calls_of_runs_that_did_not_finish_are_not_pending(reader: Blocking) -> 
             session = AGUISession[Any](agent.url, tools=[client_tool("locate")])
             with suppress(RunFailedError, StreamTruncatedError):
                 reader.read(session.send("x"))
-            assert session.messages[-1].role == "assistant"
+            assert session.messages[-1].role == "user"
             assert session.pending_tool_calls == []
 
 
