@@ -17,7 +17,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from functools import cache
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import httpx2
 
@@ -102,12 +102,15 @@ class Endpoint:
             TypeError: The `http_client` is of the other kind.
         """
         async with AsyncExitStack() as stack:
-            http = await self._connect(stack, deadline.blocking)
-            response = await deadline.wait(self._open(http, path, content, deadline))
+            http, cutter = await self._connect(stack, deadline.blocking), Cutter()
+            if deadline.blocking:
+                stack.enter_context(cutter.after(deadline.left()))
+            response = await deadline.wait(self._open(http, path, content, deadline, cutter))
+            cutter.follow(response)
             body = body_of(response, blocking=deadline.blocking)
             chunks = await stack.enter_async_context(body)
             try:
-                yield StreamBody(response, chunks, deadline)
+                yield StreamBody(chunks, deadline, cutter)
             except httpx2.RequestError as error:
                 deadline.left()
                 raise stream_error(error) from error
@@ -152,10 +155,12 @@ class Endpoint:
         return http
 
     async def _open(
-        self, http: HTTPClient, path: str, content: bytes, deadline: Deadline
+        self, http: HTTPClient, path: str, content: bytes, deadline: Deadline, cutter: "Cutter"
     ) -> httpx2.Response:
         """Return the response that is an event stream; repeat the request where that is allowed."""
         blocking, url = deadline.blocking, self._route(path)
+        # An application's own client may have a connection for several requests.
+        extensions = {"trace": cutter.trace} if blocking and self._http is None else None
         sleep: Callable[[float], Awaitable[None] | None] = time.sleep if blocking else asyncio.sleep
         headers = self._headers.copy()
         headers.update({"Accept": "text/event-stream", "Content-Type": "application/json"})
@@ -163,7 +168,12 @@ class Endpoint:
         while True:
             timeout = deadline.cap(self._timeout)
             request = http.build_request(
-                "POST", url, content=content, headers=headers, timeout=timeout
+                "POST",
+                url,
+                content=content,
+                headers=headers,
+                timeout=timeout,
+                extensions=extensions,
             )
             cause: httpx2.RequestError | None = None
             retry_after = ""
@@ -251,15 +261,13 @@ class StreamBody:
     """The body of an event stream, in chunks.
 
     Args:
-        response: The response.
-        chunks: The chunks of its body.
+        chunks: The chunks of the response's body.
         deadline: When the run has to be over.
+        cutter: What ends a read that blocks.
     """
 
-    def __init__(
-        self, response: httpx2.Response, chunks: AsyncIterator[bytes], deadline: Deadline
-    ) -> None:
-        self._response, self._chunks, self._deadline = response, chunks, deadline
+    def __init__(self, chunks: AsyncIterator[bytes], deadline: Deadline, cutter: "Cutter") -> None:
+        self._chunks, self._deadline, self._cutter = chunks, deadline, cutter
         # When to leave, once the run has ended.
         self._leave_at = math.inf
 
@@ -279,7 +287,10 @@ class StreamBody:
         """
         if not ended:
             self._leave_at = math.inf
-            return await self._deadline.wait(anext(self._chunks, None))
+            chunk = await self._deadline.wait(anext(self._chunks, None))
+            if chunk is None:  # perhaps because the connection was cut
+                self._deadline.left()
+            return chunk
         self._leave_at = min(self._leave_at, time.monotonic() + LINGER)
         if (left := self._leave_at - time.monotonic()) <= 0:
             return None
@@ -287,36 +298,56 @@ class StreamBody:
             if not self._deadline.blocking:
                 async with asyncio.timeout(left):
                     return await anext(self._chunks, None)
-            with cut_after(left, self._response) as can_wait:
-                return await anext(self._chunks, None) if can_wait else None
+            if self._cutter.can_cut:
+                with self._cutter.after(left):
+                    return await anext(self._chunks, None)
         return None
 
 
-@contextmanager
-def cut_after(delay: float, response: httpx2.Response) -> Iterator[bool]:
-    """Cut the connection of a response after `delay` seconds, unless the block has ended before.
+class Cutter:
+    """Shuts the connection of one request down: nothing else ends a read that blocks."""
 
-    Nothing else ends a read that blocks. Gives whether that is possible: not if other responses
-    share the connection (HTTP/2), or if there is none.
-    """
-    stream = response.extensions.get("network_stream")
-    connection = stream and stream.get_extra_info("socket")
-    if connection is None or response.http_version == "HTTP/2":
-        yield False
-        return
+    def __init__(self) -> None:
+        self._connection: socket.socket | None = None
+        self._response: httpx2.Response | None = None
 
-    def cut() -> None:
-        if not response.is_closed:
-            with suppress(OSError):
-                socket.socket.shutdown(connection, socket.SHUT_RDWR)
+    def trace(self, name: str, info: Mapping[str, Any]) -> None:
+        """Take the connection that is made for the request (httpx2's extension `trace`)."""
+        if name.endswith((".connect_tcp.complete", ".start_tls.complete")):
+            self._connection = info["return_value"].get_extra_info("socket")
 
-    timer = threading.Timer(delay, cut)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield True
-    finally:
-        timer.cancel()
+    def follow(self, response: httpx2.Response) -> None:
+        """Take the connection of the response, unless others share it (HTTP/2)."""
+        self._response, self._connection = response, None
+        stream = response.extensions.get("network_stream")
+        if stream is not None and response.http_version != "HTTP/2":
+            self._connection = stream.get_extra_info("socket")
+
+    @property
+    def can_cut(self) -> bool:
+        """Whether the request has a connection of its own."""
+        return self._connection is not None
+
+    @contextmanager
+    def after(self, delay: float) -> Iterator[None]:
+        """Cut the connection after `delay` seconds, unless the block has ended before."""
+        if delay == math.inf:
+            yield
+            return
+        timer = threading.Timer(delay, self._cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _cut(self) -> None:
+        # A response that is closed has given its connection back.
+        if self._connection is None or (self._response is not None and self._response.is_closed):
+            return
+        with suppress(OSError):
+            socket.socket.shutdown(self._connection, socket.SHUT_RDWR)
 
 
 async def _as_async(chunks: Iterator[bytes]) -> AsyncGenerator[bytes]:

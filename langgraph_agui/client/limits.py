@@ -33,8 +33,8 @@ class ClientLimits:
             copy by patches, in bytes of JSON; 32 MiB by default.
         max_tool_rounds: How often an agent may call local tools in one turn; 50 by default.
         run_timeout: How long one run may take, from its request to its end, in seconds or as a
-            `timedelta`, whatever the server sends meanwhile; None, the default, sets no limit.
-            Reading with `for` notices it when bytes of the stream come, or after as long a silence.
+            `timedelta`, whatever the server sends meanwhile; None, the default, sets no limit. With
+            a blocking `http_client` of your own, headers that never end are not noticed.
 
     Raises:
         TypeError: A limit is of another type.
@@ -104,7 +104,7 @@ class Deadline:
     async def wait(self, work: Awaitable[T]) -> T:
         """Return the result of `work`. Raises `RunLimitError` if it does not come in time."""
         if (left := self.left()) == math.inf or self.blocking:
-            return await work
+            return await work  # a timer ends a read that blocks
         try:
             async with asyncio.timeout(left):
                 return await work

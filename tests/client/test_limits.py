@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import zlib
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -182,8 +183,27 @@ def mute(peer: Peer) -> None:
     assert peer.left()
 
 
+def dripping(peer: Peer) -> None:
+    """Never comes to the end of its headers."""
+    peer.write(b"HTTP/1.1 200 OK\r\n")
+    while not peer.gone(0.01):
+        peer.write(b"x-more: 1\r\n")
+
+
+def unpacking(peer: Peer) -> None:
+    """Sends bytes that unpack to nothing."""
+    peer.head(content_encoding="gzip")
+    packer = zlib.compressobj(wbits=31)
+    peer.write(packer.compress(frames([STARTED])) + packer.flush(zlib.Z_SYNC_FLUSH))
+    while not peer.gone(0.01):
+        peer.write(packer.flush(zlib.Z_FULL_FLUSH))
+
+
+SLOW = [silent, slow, mute, dripping, unpacking]
+
+
 @both
-@pytest.mark.parametrize("script", [silent, slow, mute], ids=["silent", "slow", "mute"])
+@pytest.mark.parametrize("script", SLOW, ids=lambda one: one.__name__)
 @each_value()
 @pytest.mark.parametrize("limit", [0.2, timedelta(milliseconds=200)], ids=["seconds", "timedelta"])
 def test_a_run_that_takes_too_long(
