@@ -154,7 +154,7 @@ async def test_errors_are_shown_on_demand() -> None:
     assert recorded.last.message == "ValueError()"
 
 
-class Unspeakable(Exception):
+class UnspeakableError(Exception):
     """Its text cannot be made."""
 
     def __str__(self) -> str:
@@ -185,14 +185,14 @@ async def test_an_exception_without_a_text_is_an_error_all_the_same(
     @tool
     async def look() -> str:
         """Look."""
-        raise Unspeakable
+        raise UnspeakableError
 
     async def fails(state: Chat) -> Any:
-        raise Unspeakable
+        raise UnspeakableError
 
     class Saver(InMemorySaver):
         async def aput(self, *args: Any) -> Any:
-            raise Unspeakable
+            raise UnspeakableError
 
     async def delegates() -> str:
         """Delegate."""
@@ -207,7 +207,7 @@ async def test_an_exception_without_a_text_is_an_error_all_the_same(
     }[place]()
     recorded = await record_run(LangGraphAgent(graph, expose_errors=exposed), run_input("hi"))
     assert recorded.last.type.value == "RUN_ERROR"
-    assert recorded.last.message.startswith("Unspeakable()") == exposed
+    assert recorded.last.message.startswith("UnspeakableError()") == exposed
     check_closed(recorded.types)
 
 
