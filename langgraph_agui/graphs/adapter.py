@@ -217,6 +217,17 @@ class GraphAdapter(ABC):
         """The names of the tools that models of the graph may call, as far as known."""
         return self.contents.tool_names if self.contents is not None else frozenset()
 
+    def args_schema(self, tool: str, namespace: str) -> Mapping[str, object] | None:
+        """Return the JSON Schema of the arguments of a tool, as far as known.
+
+        Args:
+            tool: The name of the tool.
+            namespace: The checkpoint namespace of the graph that has it.
+        """
+        if self.contents is None:
+            return None
+        return self.contents.args_schema(tool, inside=bool(namespace))
+
     def takes_messages(self, messages_key: str) -> bool:
         """Return whether the graph takes messages one by one, into a channel for them."""
         names = self.input_names or ()

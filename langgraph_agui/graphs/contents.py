@@ -19,6 +19,7 @@ from typing import Any, Final
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableBinding
 from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.pregel import Pregel
 from langgraph.types import interrupt
 
@@ -49,6 +50,7 @@ class GraphContents:
         models: The models that write the assistant's messages, those of subagents included.
         providers: The providers of these models; empty if one is unknown until the graph runs.
         tools: The tools of the graph itself, by name.
+        tools_in: All of its own tools, and (under True) all of the graphs inside it.
         tool_names: The names of all tools that its models may call, those of subagents included.
         subagents: The graphs inside it: names, and descriptions of those with a tool of their own.
         middleware: The names of the classes of its own middleware.
@@ -61,6 +63,7 @@ class GraphContents:
     models: list[BaseChatModel]
     providers: frozenset[str]
     tools: dict[str, BaseTool]
+    tools_in: Mapping[bool, Sequence[BaseTool]]
     tool_names: frozenset[str]
     subagents: dict[str, str | None]
     middleware: frozenset[str]
@@ -69,11 +72,27 @@ class GraphContents:
     speakers: Sequence[Factory]
     structured_output: bool
 
+    def args_schema(self, tool: str, *, inside: bool) -> Mapping[str, object] | None:
+        """Return the JSON Schema of the arguments that a model gives a tool; None if it is unknown,
+        or if there are several tools of this name with different ones.
+
+        Args:
+            tool: The name of the tool.
+            inside: Whether it is a tool of a graph inside this one.
+        """
+        named = [shown_tool(one) or {} for one in self.tools_in[inside] if one.name == tool]
+        schemas = [one.get("parameters") for one in named]
+        match schemas:
+            case [dict(first), *others] if all(one == first for one in others):
+                return first
+        return None
+
 
 def contents_of(graph: object) -> GraphContents:
     """Return the contents of a graph."""
     places = [*walk(graph)]
-    tools = {tool.name: (tool, place) for tool, place in reversed([*of_kind(BaseTool, places)])}  # type: ignore[type-abstract]
+    all_tools = [*of_kind(BaseTool, places)]  # type: ignore[type-abstract]
+    tools = {tool.name: (tool, place) for tool, place in reversed(all_tools)}
     graphs = [
         (_name_of(found, place), found, place.where[-1])
         for found, place in of_kind(Pregel, places)
@@ -83,7 +102,7 @@ def contents_of(graph: object) -> GraphContents:
     transformers: defaultdict[str, list[Factory]] = defaultdict(list)
     for name, found, _ in graphs:
         transformers[name] += found.stream_transformers
-    tool_places = {(*place.where, tool.name) for tool, place in of_kind(BaseTool, places)}  # type: ignore[type-abstract]
+    tool_places = {(*place.where, tool.name) for tool, place in all_tools}
     speakers = [
         factory
         for found, place in of_kind(Pregel, places)
@@ -99,6 +118,10 @@ def contents_of(graph: object) -> GraphContents:
         models=[model for model, place in models_at(places) if not place.auxiliary],
         providers=providers_in(places),
         tools={name: tool for name, (tool, place) in reversed(tools.items()) if place.graphs <= 1},
+        tools_in={
+            inside: [tool for tool, place in all_tools if (place.graphs > 1) is inside]
+            for inside in (False, True)
+        },
         tool_names=frozenset(tools) | _bound_tools(places),
         subagents={name: texts.get(runner) for name, runner in ran_by.items()},
         middleware=_middleware(own),
@@ -107,6 +130,34 @@ def contents_of(graph: object) -> GraphContents:
         speakers=speakers,
         structured_output=any(classes & _STRUCTURED for classes in own),
     )
+
+
+def shown_tool(tool: BaseTool) -> dict[str, object] | None:
+    """Return a tool as clients see it; None if it has no schema.
+
+    Parameters that the graph fills in are left out.
+    """
+    try:
+        function = convert_to_openai_tool(tool)["function"]
+    except Exception:  # a schema of the user's may be anything
+        return None
+    return {
+        key: _without_defaults(function.get(key, ""))
+        for key in ("name", "description", "parameters")
+    }
+
+
+def _without_defaults(schema: object) -> object:
+    """Return a schema without default values: they are the server's."""
+    if isinstance(schema, list):
+        return [_without_defaults(one) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    fields = {key: _without_defaults(value) for key, value in schema.items() if key != "default"}
+    named = schema.get("properties")
+    if isinstance(named, Mapping):  # a property may have the name `default`
+        fields["properties"] = {name: _without_defaults(one) for name, one in named.items()}
+    return fields
 
 
 def _is_inside(where: tuple[str, ...], others: Collection[tuple[str, ...]]) -> bool:

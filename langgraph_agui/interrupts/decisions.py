@@ -199,16 +199,22 @@ def answer_schema(
     if "edit" in allowed:
         edited = args_schema or {"type": "object"}
         properties["editedArgs"] = edited
-        properties["edited_action"] = {
-            "type": "object",
-            "properties": {"name": {"type": "string"}, "args": edited},
-            "required": ["name", "args"],
-        }
+        properties |= edit_schema(edited)["properties"]
     if "reject" in allowed or "respond" in allowed:
         properties["message"] = text
     else:
         approved["const"] = True
     return {"type": "object", "properties": properties, "required": ["approved"]}
+
+
+def edit_schema(args_schema: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    """Return the JSON Schema of LangChain's decision to edit, by that of the edited arguments."""
+    action = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "args": args_schema},
+        "required": ["name", "args"],
+    }
+    return {"properties": {"edited_action": action}}
 
 
 # -- the log -------------------------------------------------------------------------------------

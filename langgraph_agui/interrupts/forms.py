@@ -21,12 +21,12 @@ from pydantic import (
     ValidationError,
 )
 
-from langgraph_agui.interrupts.decisions import ALL_DECISIONS, answer_schema
+from langgraph_agui.interrupts.decisions import ALL_DECISIONS, answer_schema, edit_schema
 from langgraph_agui.nodes import CANCELLED
 from langgraph_agui.options import Question, QuestionForm
 from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.protocol.relaxed_schema import relax_schema
-from langgraph_agui.protocol.response_schema import check_schema
+from langgraph_agui.protocol.response_schema import InvalidAnswer, check_schema, schema_mismatch
 
 FieldsT = TypeVar("FieldsT")
 
@@ -53,12 +53,18 @@ class Questions:
     schema: Mapping[str, object] | None = None
 
 
+# Returns the JSON Schema of the arguments of a tool, by its name; None if it is unknown.
+ArgsSchemas: TypeAlias = Callable[[str], Mapping[str, object] | None]
+
 # Returns what an interrupt asks; None if its value has another form.
-Form: TypeAlias = Callable[[GraphInterrupt], Question | Questions | None]
+Form: TypeAlias = Callable[[GraphInterrupt, ArgsSchemas], Question | Questions | None]
 
 
 def questions_in(
-    interrupt: GraphInterrupt, shown: object, forms: Sequence[QuestionForm] = ()
+    interrupt: GraphInterrupt,
+    shown: object,
+    forms: Sequence[QuestionForm] = (),
+    args_schemas: ArgsSchemas = lambda _: None,
 ) -> Question | Questions:
     """Return what a LangGraph interrupt asks.
 
@@ -67,6 +73,7 @@ def questions_in(
         shown: The part of its value that clients may see, as JSON data: the question, if the value
             has no known form.
         forms: Forms of the application, which come before those that are known.
+        args_schemas: Knows the tools of the graph that has paused.
     """
     if forms:
         value = to_jsonable(interrupt.value)
@@ -80,7 +87,7 @@ def questions_in(
                     f"Expected a Question or None of a form, not {type(question).__name__}"
                 )
     for known in FORMS:
-        if (asked := known(interrupt)) is not None:
+        if (asked := known(interrupt, args_schemas)) is not None:
             return asked
     return _own_question(interrupt, shown)
 
@@ -127,8 +134,10 @@ _TOOL_APPROVAL = TypeAdapter(_ToolApproval)
 _APPROVALS = TypeAdapter(_Approvals)
 
 
-def _tool_approval(interrupt: GraphInterrupt) -> Question | None:
-    """An approval of `interrupt_mode="per_call"`. Its decisions stand in its schema."""
+def _tool_approval(interrupt: GraphInterrupt, args_schemas: ArgsSchemas) -> Question | None:
+    """An approval of `interrupt_mode="per_call"`. Its decisions stand in its schema, and arguments
+    too, if LangChain checks those of such a tool.
+    """
     approval = _fields(_TOOL_APPROVAL, interrupt.value)
     if approval is None:
         return None
@@ -139,6 +148,8 @@ def _tool_approval(interrupt: GraphInterrupt) -> Question | None:
         tool_call_id=approval.tool_call_id if isinstance(approval.tool_call_id, str) else None,
         response_schema=answer_schema(decisions, args_schema),
     )
+    if not (args_schema or {}).get("properties"):
+        question = _with_args_schema(question, args_schemas(approval.name))
     return _fitting(question, schema, approval.name)
 
 
@@ -159,8 +170,8 @@ def _per_call_decisions(
     return tuple(one for one in ALL_DECISIONS if one in named) or ALL_DECISIONS, args_schema
 
 
-def _approvals(interrupt: GraphInterrupt) -> Questions | None:
-    """The approvals of `interrupt_mode="batched"`."""
+def _approvals(interrupt: GraphInterrupt, args_schemas: ArgsSchemas) -> Questions | None:
+    """The approvals of `interrupt_mode="batched"`. They bring no schemas: their tools have them."""
     batch = _fields(_APPROVALS, interrupt.value)
     if batch is None or len(batch.action_requests) != len(batch.review_configs):
         return None
@@ -171,10 +182,31 @@ def _approvals(interrupt: GraphInterrupt) -> Questions | None:
         return decisions if isinstance(decisions, list) else None
 
     return Questions(
-        [call.question(review.decisions) for call, review in reviewed],
+        [
+            _with_args_schema(call.question(review.decisions), args_schemas(call.name))
+            for call, review in reviewed
+        ],
         split,
         lambda decisions: {"decisions": decisions},
     )
+
+
+def _with_args_schema(question: Question, schema: Mapping[str, object] | None) -> Question:
+    """Return the approval, which now shows the schema of edited arguments, and refuses others."""
+    decisions = tuple(question.decisions or ())
+    if schema is None or "edit" not in decisions:
+        return question
+    args = relax_schema(schema)  # the tool may be that of another program
+
+    def encode(decision: object) -> object:
+        match decision:
+            case {"type": "edit"}:
+                refused = schema_mismatch(decision, edit_schema(args), question.tool or "")
+                if refused is not None:
+                    raise InvalidAnswer(refused)
+        return question.encode(decision)
+
+    return replace(question, response_schema=answer_schema(decisions, args), encode=encode)
 
 
 # -- HumanInterrupt (langgraph.prebuilt.interrupt) -----------------------------------------------
@@ -251,7 +283,7 @@ _HUMAN_RESPONSE = TypeAdapter[_Accept | _Ignore | _Respond | _Edit](
 )
 
 
-def _human_interrupts(interrupt: GraphInterrupt) -> Questions | None:
+def _human_interrupts(interrupt: GraphInterrupt, _: ArgsSchemas) -> Questions | None:
     """Requests of `HumanInterrupt`, as inboxes of agents know them; one may stand without a list.
 
     The graph takes a list of responses.
@@ -390,7 +422,7 @@ def _without_empty_content(answer: object) -> object:
     return {key: value for key, value in answer.items() if is_needed or key != "content"}
 
 
-def _elicitation(interrupt: GraphInterrupt) -> Questions | None:
+def _elicitation(interrupt: GraphInterrupt, _: ArgsSchemas) -> Questions | None:
     """The requests of an MCP server before it answers a tool call."""
     asked = _fields(_ELICITATION, interrupt.value)
     if asked is None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeAlias
 
 from ag_ui.core import Interrupt
@@ -25,7 +26,7 @@ from langgraph_agui.interrupts.decisions import (
     read_decision,
     rejection,
 )
-from langgraph_agui.interrupts.forms import Questions, questions_in
+from langgraph_agui.interrupts.forms import ArgsSchemas, Questions, questions_in
 from langgraph_agui.interrupts.used_answers import ANSWERED, UsedAnswers, graph_id
 from langgraph_agui.kernel.aio import Duration, seconds
 from langgraph_agui.kernel.configs import subagent_run_id
@@ -194,7 +195,8 @@ class PendingInterruptReader:
                 extract_messages(holder.values, self.messages_key) if holder.namespace else messages
             )
             calls = unanswered_calls(inner)
-            for request in interrupt_requests(interrupt, calls, self.redact, self.forms):
+            tools = partial(self.graph.args_schema, namespace=holder.namespace)
+            for request in interrupt_requests(interrupt, calls, self.redact, self.forms, tools):
                 request.interrupt.id = used.next_id(request.id)
                 request.interrupt.subagent_run_id = _subagent_at(holder.namespace, stored)
                 self._set_expiry(request.interrupt, holder.created_at)
@@ -255,6 +257,7 @@ def interrupt_requests(
     calls: Sequence[ToolCall],
     redact: Redact,
     forms: Sequence[QuestionForm] = (),
+    args_schemas: ArgsSchemas = lambda _: None,
 ) -> list[InterruptRequest]:
     """Return the requests in a LangGraph interrupt.
 
@@ -264,9 +267,10 @@ def interrupt_requests(
             about.
         redact: Returns the part of a value that a client may see.
         forms: The forms of the application's own questions.
+        args_schemas: Knows the tools of the graph that paused.
     """
     value = redact(interrupt.value)
-    asked = questions_in(interrupt, value, forms)
+    asked = questions_in(interrupt, value, forms, args_schemas)
     if isinstance(asked, Question):
         [call_id] = _find_calls([asked], calls)
         requests = [_request(interrupt.id, asked, call_id, redact)]

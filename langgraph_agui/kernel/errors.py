@@ -4,6 +4,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import StrEnum
 from traceback import walk_tb
 from typing import Self
@@ -169,6 +170,16 @@ class ErrorClassifier:
         return otherwise
 
 
+def error_text(error: BaseException) -> str:
+    """Return the text of an exception; that of one that has none, or fails to make it, says its
+    class.
+    """
+    with suppress(Exception):  # the class may be the application's
+        if text := str(error):
+            return text
+    return f"{type(error).__name__}()"
+
+
 def is_caused_by(error: BaseException, cause: BaseException) -> bool:
     """Return whether an error is `cause`, or was raised from it."""
     return any(one is cause for one in _causes(error))
@@ -198,7 +209,7 @@ def as_state_error(error: BaseException, store: object) -> BaseException:
         if any(frame.f_code.co_name == "dumps_typed" for frame in frames):
             continue
         if any(frame.f_locals.get("self") is store for frame in frames):
-            coded = StateError(str(error))
+            coded = StateError(error_text(error))
             coded.__cause__ = error
             return coded
     return error

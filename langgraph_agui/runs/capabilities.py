@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from ag_ui.core import AgentCapabilities
 from langchain_core.language_models import BaseChatModel
-from langchain_core.tools import BaseTool
-from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from langgraph_agui.graphs.contents import GraphContents
+from langgraph_agui.graphs.contents import GraphContents, shown_tool
 from langgraph_agui.runs.client_tools import UNASKED
 from langgraph_agui.runs.context import AgentContext
 
@@ -53,7 +51,7 @@ def _warnings(agent: AgentContext) -> list[str]:
 
 def _found_in(contents: GraphContents, client_tools: bool | None) -> dict[str, object]:
     """Return the sections about the contents of a graph."""
-    tools = [item for tool in contents.tools.values() if (item := _tool_item(tool)) is not None]
+    tools = [item for tool in contents.tools.values() if (item := shown_tool(tool)) is not None]
     has_tools = True if tools else client_tools
     has_subagents = bool(contents.subagents)
     subagents = [{"name": name, "description": text} for name, text in contents.subagents.items()]
@@ -72,34 +70,6 @@ def _found_in(contents: GraphContents, client_tools: bool | None) -> dict[str, o
         "output": {"structuredOutput": contents.structured_output},
         "multimodal": _multimodal(contents.models),
     }
-
-
-def _tool_item(tool: BaseTool) -> dict[str, object] | None:
-    """Return a tool as clients see it; None if it has no schema.
-
-    Parameters that the graph fills in are left out.
-    """
-    try:
-        function = convert_to_openai_tool(tool)["function"]
-    except Exception:  # a schema of the user's may be anything
-        return None
-    return {
-        key: _without_defaults(function.get(key, ""))
-        for key in ("name", "description", "parameters")
-    }
-
-
-def _without_defaults(schema: object) -> object:
-    """Return a schema without default values: they are the server's."""
-    if isinstance(schema, list):
-        return [_without_defaults(one) for one in schema]
-    if not isinstance(schema, Mapping):
-        return schema
-    fields = {key: _without_defaults(value) for key, value in schema.items() if key != "default"}
-    named = schema.get("properties")
-    if isinstance(named, Mapping):  # a property may have the name `default`
-        fields["properties"] = {name: _without_defaults(one) for name, one in named.items()}
-    return fields
 
 
 def _multimodal(models: Sequence[BaseChatModel]) -> dict[str, object] | None:

@@ -19,7 +19,8 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from langgraph_agui.graphs import Thread
 from langgraph_agui.graphs.past import PastMessages
-from langgraph_agui.kernel.quoting import quoted_list
+from langgraph_agui.kernel.errors import ErrorCode, RunInputError
+from langgraph_agui.kernel.quoting import quoted, quoted_list
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.content import (
     SettlingResult,
@@ -238,6 +239,9 @@ def new_messages(
             then all user messages are new.
         postponed: Ids of messages that came with answers and have not run yet: they are new
             wherever they stand.
+
+    Raises:
+        RunInputError: Two new messages have one id (`invalid_input`).
     """
     known = {message.id for message in thread}
     answers = (agui.AssistantMessage, agui.ReasoningMessage)
@@ -276,7 +280,21 @@ def new_messages(
         ):
             own_id = waiting.pop(message.tool_call_id)
             new.append(message.model_copy(update={"tool_call_id": own_id}))
-    return new
+    return _each_once(new)
+
+
+def _each_once(messages: Sequence[agui.Message]) -> list[agui.Message]:
+    """Return each message once. Raise `RunInputError` if two have one id: one of them would be
+    lost.
+    """
+    by_id: dict[str, agui.Message] = {}
+    for message in messages:
+        if by_id.setdefault(message.id, message) != message:
+            raise RunInputError(
+                ErrorCode.INVALID_INPUT,
+                f"Two new messages have the id {quoted(message.id)}. Give each an id of its own.",
+            )
+    return [*by_id.values()]
 
 
 def _shown_calls(client: Sequence[agui.Message]) -> dict[str, list[str]]:

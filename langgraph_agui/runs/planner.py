@@ -12,7 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ag_ui import core as agui
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
@@ -31,9 +31,11 @@ from langgraph_agui.interrupts.used_answers import (
 from langgraph_agui.kernel.aio import Caller
 from langgraph_agui.kernel.configs import as_mapping
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
+from langgraph_agui.kernel.quoting import quoted
 from langgraph_agui.messages.client_media import ClientMedia
 from langgraph_agui.messages.content import interrupted, unanswered, unanswered_calls
 from langgraph_agui.messages.server_tools import without_server_tools
+from langgraph_agui.messages.to_agui import agui_role
 from langgraph_agui.runs import history
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.paused import unkept_ids
@@ -73,6 +75,18 @@ class Rerun(NamedTuple):
     def stored(self) -> BaseMessage:
         """The message, as the thread has it."""
         return self.holder.messages[self.place]
+
+    def check(self) -> None:
+        """Refuse a message that has the id of an answer, a result or an instruction: it would take
+        its place. Raises `RunInputError`.
+        """
+        if isinstance(self.stored, HumanMessage) or agui_role(self.stored) == "user":
+            return
+        raise RunInputError(
+            ErrorCode.INVALID_INPUT,
+            f"The user message {quoted(self.message.id)} has the id of another message of the "
+            "thread. Give it an id of its own.",
+        )
 
 
 class _Answers(NamedTuple):
@@ -135,8 +149,8 @@ class RunPlanner:
         """Return the plan of the run.
 
         Raises:
-            RunInputError: The input answers unknown interrupts, leaves open ones unanswered, or
-                does not fit the graph.
+            RunInputError: The input answers unknown interrupts, leaves open ones unanswered, has
+                the id of one message for another, or does not fit the graph.
             StateError: The checkpoint could not be read.
         """
         if not self._graph.has_checkpointer:
@@ -282,7 +296,9 @@ class RunPlanner:
         if found is None:
             return None
         holder, was_trimmed = found
-        return Rerun(last, holder, is_gone=True, was_trimmed=was_trimmed)
+        rerun = Rerun(last, holder, is_gone=True, was_trimmed=was_trimmed)
+        rerun.check()
+        return rerun
 
     async def _find_rerun(self, thread: Thread) -> tuple[Rerun | None, Thread]:
         """Return the message to run again from, None if the client does not ask for that.
@@ -306,6 +322,7 @@ class RunPlanner:
         if last is None or not thread.has(last.id):
             return None
         rerun = Rerun(last, thread)
+        rerun.check()
         if behind := history.visible_in(thread.messages[rerun.place + 1 :]):
             answer = behind[0]
             if any(one.id == answer.id for one in client):

@@ -258,10 +258,14 @@ class Run:
         self._run_events.fail_run(error, ErrorCode.INTERNAL)
         self._stop()
 
-    def _ended(self, _task: asyncio.Task[None]) -> None:
+    def _ended(self, task: asyncio.Task[None]) -> None:
         try:
             self._agent.providers.learn(self._run_events.providers)
-            # if there was no terminal event: cancelled before the first step
+            # if there was no terminal event: it was cancelled before the first step, or its own
+            # work has failed, as by an exception that is no `Exception`
+            error = None if task.cancelled() else task.exception()
+            if error is not None:
+                self._run_events.fail_run(error)
             self._run_events.cancel_run()
         finally:
             for timer in self._timers:

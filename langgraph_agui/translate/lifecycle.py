@@ -14,7 +14,7 @@ from ag_ui.core import BaseEvent, RunAgentInput
 from langchain_core.messages import AIMessage, BaseMessage
 
 from langgraph_agui.kernel.configs import is_hook, namespace_of
-from langgraph_agui.kernel.errors import ErrorClassifier, ErrorCode, RunInputError
+from langgraph_agui.kernel.errors import ErrorClassifier, ErrorCode, RunInputError, error_text
 from langgraph_agui.kernel.telemetry import count_error, log_fields, run_logger
 from langgraph_agui.messages.providers import vendor
 from langgraph_agui.readers.sinks import Sink
@@ -77,7 +77,7 @@ def run_error(
         exc_info=cause,
         extra=extra,
     )
-    text = str(error) or repr(error)
+    text = error_text(error)
     message = text if refused or expose else code.message
     if message != text:
         option = "" if expose is None else "; in development, expose_errors=True shows it here"

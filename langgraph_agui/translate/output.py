@@ -14,6 +14,7 @@ from langchain_core.messages import BaseMessage
 
 from langgraph_agui.compat.outputs import ShownByEvent, read_event
 from langgraph_agui.kernel.configs import as_mapping, graph_of
+from langgraph_agui.kernel.errors import error_text
 from langgraph_agui.messages.transformers import WITHHELD, RunTransformers, Transformers
 from langgraph_agui.nodes import AGENT_OUTPUT, activity_in, emission_in, emission_of, result_in
 from langgraph_agui.protocol.wire import wire_fields
@@ -159,7 +160,7 @@ class CustomOutput:
         subagent: SubagentRun | None = None,
     ) -> None:
         """Emit the exception of a tool as the last part of its output."""
-        text = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {error_text(error)}"
         public = self._public_call_id(call_id, subagent)
         parted = f"\n{text}" if public in self._tools else text
         self.emit_tool_output(call_id, tool, parted, subagent)

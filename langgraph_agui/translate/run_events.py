@@ -25,7 +25,13 @@ from langgraph_agui.compat.outputs import read_predictions
 from langgraph_agui.graphs import Thread
 from langgraph_agui.interrupts.pauses import interrupt_requests
 from langgraph_agui.kernel.configs import as_mapping, graph_of, namespace_of
-from langgraph_agui.kernel.errors import ErrorClassifier, ErrorCode, RunStopped, is_caused_by
+from langgraph_agui.kernel.errors import (
+    ErrorClassifier,
+    ErrorCode,
+    RunStopped,
+    error_text,
+    is_caused_by,
+)
 from langgraph_agui.kernel.telemetry import log_fields, run_logger
 from langgraph_agui.messages.content import interrupted, unanswered_calls
 from langgraph_agui.messages.conversation import Conversation, Unkept
@@ -530,7 +536,7 @@ class RunEvents:
                 self.subagents.fail(subagent.id)
             else:
                 code = self.errors.classify(error)
-                message = str(error) if self._expose_errors else code.message
+                message = error_text(error) if self._expose_errors else code.message
                 self.subagents.fail(subagent.id, message, code.value)
 
     # -- tools ------------------------------------------------------------------------------------

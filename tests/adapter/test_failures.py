@@ -20,6 +20,7 @@ from langgraph_agui import LangGraphAgent, RunLimits
 from tests.adapter.graphs import Chat, agent_of, chain_of, scripted_agent, sync_talker, talker
 from tests.adapter.models import Scripted, call, calling, part, thinking, used
 from tests.adapter.streams import RecordedRun, record_run, run_input
+from tests.deep import each_value
 from tests.waiting import PATIENCE
 
 CANARY = "sk-CANARY-0123"
@@ -151,6 +152,63 @@ async def test_errors_are_shown_on_demand() -> None:
 
     recorded = await record_run(agent_of(wordless, expose_errors=True), run_input("hi"))
     assert recorded.last.message == "ValueError()"
+
+
+class UnspeakableError(Exception):
+    """Its text cannot be made."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+class Abort(BaseException):
+    """No `Exception`, as those of test runners and of other event loops."""
+
+
+async def test_an_exception_of_another_kind_is_an_error_too() -> None:
+    async def fails(state: Chat) -> Any:
+        raise Abort
+
+    recorded = await record_run(LangGraphAgent(chain_of(fails)), run_input("hi"))
+    assert recorded.last.code == "graph_error"
+    check_closed(recorded.types)
+
+
+@pytest.mark.parametrize("exposed", [False, True])
+@pytest.mark.parametrize("place", ["tool", "node", "subagent", "store"])
+@each_value()
+async def test_an_exception_without_a_text_is_an_error_all_the_same(
+    place: str, exposed: bool
+) -> None:
+    @tool
+    async def look() -> str:
+        """Look."""
+        raise UnspeakableError
+
+    async def fails(state: Chat) -> Any:
+        raise UnspeakableError
+
+    class Saver(InMemorySaver):
+        async def aput(self, *args: Any) -> Any:
+            raise UnspeakableError
+
+    async def delegates() -> str:
+        """Delegate."""
+        await create_agent(Scripted([call("look", "c2")]), [look]).ainvoke({"messages": []})
+        return "done"
+
+    graph = {
+        "tool": lambda: create_agent(Scripted([call("look", "c1")]), [look]),
+        "node": lambda: chain_of(fails),
+        "subagent": lambda: create_agent(Scripted([call("delegates", "c1")]), [delegates]),
+        "store": lambda: create_agent(Scripted(["a"]), checkpointer=Saver()),
+    }[place]()
+    recorded = await record_run(LangGraphAgent(graph, expose_errors=exposed), run_input("hi"))
+    assert recorded.last.type.value == "RUN_ERROR"
+    assert recorded.last.message.startswith("UnspeakableError()") == exposed
+    check_closed(recorded.types)
 
 
 async def test_a_redacted_error_says_where_it_is(caplog: pytest.LogCaptureFixture) -> None:
