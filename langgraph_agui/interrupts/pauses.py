@@ -29,7 +29,7 @@ from langgraph_agui.interrupts.decisions import (
 from langgraph_agui.interrupts.forms import ArgsSchemas, Questions, questions_in
 from langgraph_agui.interrupts.used_answers import ANSWERED, UsedAnswers, graph_id
 from langgraph_agui.kernel.aio import Duration, seconds
-from langgraph_agui.kernel.configs import subagent_run_id
+from langgraph_agui.kernel.configs import graph_run_at
 from langgraph_agui.kernel.quoting import quoted
 from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.messages.content import unanswered_calls
@@ -247,7 +247,7 @@ def _subagent_at(namespace: str, stored: StateSnapshot) -> str | None:
     The namespace of a graph that keeps its own state does not name the task that runs it: the
     running task does.
     """
-    run_id = subagent_run_id(namespace.split("|") if namespace else ())
+    run_id = graph_run_at(namespace)
     running = {task.name: f"{task.name}:{task.id}" for task in stored.tasks}
     return running.get(run_id, run_id) if run_id is not None else None
 

@@ -76,6 +76,11 @@ def subagent_run_id(namespace: Sequence[str]) -> str | None:
     return f"{namespace[-2]}:{last}" if last.isdigit() and len(namespace) > 1 else last
 
 
+def graph_run_at(namespace: str) -> str | None:
+    """Return the `subagentRunId` of the graph at a checkpoint namespace; None for the root."""
+    return subagent_run_id(namespace.split("|")) if namespace else None
+
+
 def as_mapping(values: object) -> Mapping[str, object] | None:
     """Return the channels of a state that is a mapping, a pydantic model or a dataclass; None for
     anything else.

@@ -19,6 +19,7 @@ from ag_ui.core import AssistantMessage, Message, ReasoningMessage, ToolMessage,
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
+from langgraph_agui.kernel.configs import graph_of, graph_run_at
 from langgraph_agui.messages.assistant_turn import AssistantTurn, Block
 from langgraph_agui.messages.blocks import CALLS
 from langgraph_agui.messages.content import free_call_id, own_call_id
@@ -108,6 +109,13 @@ class Record:
     def is_of_earlier_run(self) -> bool:
         """Whether the client has it from an earlier run, and no graph is known to have it."""
         return not (self.content is None or self.turn or self.task or self.is_named)
+
+    @property
+    def graph_run(self) -> str | None:
+        """The run of the graph inside that made it, in the form of a `subagentRunId`; None once the
+        root graph keeps it.
+        """
+        return graph_run_at(self.task if self.is_kept else graph_of(self.task))
 
     @property
     def maker(self) -> "Record":
@@ -470,19 +478,33 @@ class Conversation:
         same.append(call)
         call.holder.calls.append(call)
 
-    def find_call(self, own_id: str | None, subagent_run_id: str | None) -> Call | None:
+    def find_call(
+        self, own_id: str | None, subagent_run_id: str | None, graph_run: str | None = None
+    ) -> Call | None:
         """Return the call of an agent that the agent's model knows by this id.
 
-        Of several, the first open one in the newest message.
+        Of several, the first open one in the newest message. For `graph_run` see `find_calls`.
         """
-        calls = self.find_calls(own_id, subagent_run_id)
+        calls = self.find_calls(own_id, subagent_run_id, graph_run)
         return calls[0] if calls else None
 
-    def find_calls(self, own_id: str | None, subagent_run_id: str | None) -> list[Call]:
-        """Return the open calls of this id in an agent's newest message, all if none is open."""
+    def find_calls(
+        self, own_id: str | None, subagent_run_id: str | None, graph_run: str | None = None
+    ) -> list[Call]:
+        """Return the open calls of this id in an agent's newest message, all if none is open.
+
+        Args:
+            own_id: The model's id of the calls.
+            subagent_run_id: The agent; None for all that speak in the conversation.
+            graph_run: The run of the graph that works on the call, in the form of a
+                `subagentRunId`. Of agents that speak in the conversation side by side, its own
+                calls are meant, if it has any.
+        """
         known = self._repeated.get(own_id or "", ())
         calls = [call for call in known if call.holder.source.subagent_run_id == subagent_run_id]
         calls = [call for call in calls if call.result is None] or calls
+        if graph_run is not None:
+            calls = [call for call in calls if call.holder.graph_run == graph_run] or calls
         return [call for call in calls if call.holder is calls[-1].holder]
 
     def calls_in(self, message: BaseMessage) -> list[Call]:

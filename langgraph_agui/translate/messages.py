@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 from ag_ui import core as agui
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from langgraph_agui.kernel.configs import graph_of, namespace_of
+from langgraph_agui.kernel.configs import graph_of, graph_run_at, namespace_of
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import continuation_text, read_blocks, read_tool_outputs
 from langgraph_agui.messages.content import (
@@ -508,7 +508,7 @@ class RunMessages:
             return None
         source = self._subagents.message_source(subagent)
         transformers = self._transformers.of_graph(graph, subagent.name if subagent else None)
-        return self._emit_whole(message, message.id, source, transformers)
+        return self._emit_whole(message, message.id, source, transformers, graph)
 
     def emit_approval_calls(self, message: AIMessage) -> None:
         """Emit a message of approval calls, without those that the client has from an earlier
@@ -562,8 +562,11 @@ class RunMessages:
         message_id: str,
         source: MessageSource = AGENT,
         transformers: Transformers | None = None,
+        graph: str = "",
     ) -> Record | None:
-        """Emit a message that arrives in one piece; return its record if the client sees it."""
+        """Emit a message of the graph at a namespace that arrives in one piece; return its record
+        if the client sees it.
+        """
         match agui_role(message):
             case "assistant":
                 metadata = message.response_metadata
@@ -583,7 +586,7 @@ class RunMessages:
                 # The codec lets it pass through those of the root graph.
                 if transformers is not None and transformers is not self._transformers.root:
                     result = transformers.result(result)
-                return self._emit_result(result, message_id, source)
+                return self._emit_result(result, message_id, source, graph)
             case "user":
                 return self._emit_user(message, message_id, source)
         return None
@@ -602,11 +605,13 @@ class RunMessages:
         return record
 
     def _emit_result(
-        self, message: ToolMessage, message_id: str, source: MessageSource
+        self, message: ToolMessage, message_id: str, source: MessageSource, graph: str
     ) -> Record | None:
         known = self._conversation.of_graph(message_id)
         call = known.answers if known is not None else None
-        call = call or self._conversation.find_call(message.tool_call_id, source.subagent_run_id)
+        call = call or self._conversation.find_call(
+            message.tool_call_id, source.subagent_run_id, graph_run_at(graph)
+        )
         # The client has a result, or the call is hidden; a call that the client lacks comes with
         # its result.
         if call is None or not call.is_shown or call.result not in (None, known):

@@ -164,10 +164,10 @@ class SubagentTracker:
         A server's checkpoints do not name all subagents; the run that has paused saw them.
         """
         result = []
-        asked: Counter[tuple[str | None, str | None]] = Counter()
+        asked: Counter[tuple[str | None, ...]] = Counter()
         for interrupt in interrupts:
             subagent_run_id = self.askers.get(graph_id(interrupt.id), interrupt.subagent_run_id)
-            call = subagent_run_id, interrupt.tool_call_id
+            call = interrupt.tool_call_id, subagent_run_id, interrupt.subagent_run_id
             ids = {
                 "subagent_run_id": subagent_run_id if self._attributed else None,
                 "tool_call_id": self._asked_call(*call, before=asked[call]),
@@ -177,17 +177,22 @@ class SubagentTracker:
         return result
 
     def _asked_call(
-        self, subagent_run_id: str | None, call_id: str | None, before: int
+        self,
+        call_id: str | None,
+        subagent_run_id: str | None,
+        graph_run: str | None,
+        before: int,
     ) -> str | None:
         """Return the client's id of a call that needs an approval; None if this run knows it only
         as another agent's.
 
         Args:
-            subagent_run_id: The agent.
             call_id: The model's id.
+            subagent_run_id: The agent.
+            graph_run: The run of the graph that asks.
             before: How many requests for calls of this id come before.
         """
-        calls = self._conversation.find_calls(call_id, subagent_run_id)
+        calls = self._conversation.find_calls(call_id, subagent_run_id, graph_run)
         call = calls[min(before, len(calls) - 1)] if calls else None
         known = call or self._conversation.call(call_id or "")
         if known is None:
