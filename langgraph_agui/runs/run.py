@@ -117,7 +117,7 @@ class Run:
         input: The client's input.
         task: Done when the graph has stopped, for whatever reason.
         entered: Done when the run has its thread, or has ended.
-        run_ids: Its id, and its ids for clients that have joined.
+        joined_ids: The run ids of the clients that have joined.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Run:
         self._agent = agent
         self._graph = agent.graph
         self.input = run_input = clean.input
-        self.run_ids = {run_input.run_id}
+        self.joined_ids = set[str]()
         self._form = agent.client_form(run_input)
         self._for_nodes = _for_nodes(run_input, self._form)
         self._asked: set[str] = set()
@@ -181,6 +181,8 @@ class Run:
             return False
         if self.task.get_loop() is not asyncio.get_running_loop():
             return False  # a reader's queue works in one event loop
+        if self._lease is None and self._locks is not None:
+            return False  # another run has the thread, perhaps in another worker
         if not self._graph.has_checkpointer and self.input.run_id != run_input.run_id:
             return False  # nobody guards the ids of threads that nobody keeps
         if sum(not reader.left.is_set() for reader in self._readers) >= self._agent.limits.readers:
@@ -189,7 +191,7 @@ class Run:
 
     def join(self, reader: Subscription, run_input: RunAgentInput) -> None:
         """Add a reader, which gets the events so far and all later ones."""
-        self.run_ids.add(run_input.run_id)
+        self.joined_ids.add(run_input.run_id)
         own_state = self._agent.contract.client_only(run_input.state)
         join(reader, self._log.events(), run_input, own_state)
         self.follow(reader)
