@@ -11,6 +11,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.workers import RedisRunStore, RunStore, namesakes
@@ -148,9 +149,14 @@ async def test_a_run_of_another_service_is_followed(
 
 def test_the_digest_of_a_graph_is_that_of_all_processes() -> None:
     """And of all versions of Python: it is written here."""
-    agent: Any = other_service(RedisRunStore("redis://localhost"))
+
+    def work(state: MessagesState) -> None:
+        """Work."""
+
+    graph = StateGraph(MessagesState).add_node("work", work).add_edge(START, "work").compile()
+    agent: Any = LangGraphAgent(graph, name="worker", run_store=RedisRunStore("redis://localhost"))
     keys = [agent._workers.namesakes.new_key() for _ in range(2)]
-    assert [key.partition("-")[0] for key in keys] == ["0"] * 2
+    assert [key.partition("-")[0] for key in keys] == ["b8c2ee2f90d2bbf5"] * 2
     assert len({*keys}) == 2
     assert all(len(key) <= 64 for key in keys)
 
