@@ -355,6 +355,8 @@ class LangGraphAgent:
         run_input = clean_input(run_input).input
         reader = self._subscription(run_input)
         for run in self._running:
+            if run.waits and self._workers is not None:
+                continue  # the run that has the thread may be in another worker
             if run.may_be_joined(run_input):
                 run.join(reader, run_input)
                 if self._workers is not None:

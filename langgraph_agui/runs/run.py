@@ -171,6 +171,11 @@ class Run:
         """Whether the terminal event was emitted."""
         return self._run_events.finished
 
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for its thread, which another run has, perhaps in another worker."""
+        return self._lease is None and self._locks is not None
+
     def may_be_joined(self, run_input: RunAgentInput) -> bool:
         """Return whether the input of `connect` asks for this run.
 
@@ -181,8 +186,6 @@ class Run:
             return False
         if self.task.get_loop() is not asyncio.get_running_loop():
             return False  # a reader's queue works in one event loop
-        if self._lease is None and self._locks is not None:
-            return False  # another run has the thread, perhaps in another worker
         if not self._graph.has_checkpointer and self.input.run_id != run_input.run_id:
             return False  # nobody guards the ids of threads that nobody keeps
         if sum(not reader.left.is_set() for reader in self._readers) >= self._agent.limits.readers:
