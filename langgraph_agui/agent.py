@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from inspect import signature
@@ -31,7 +31,7 @@ from langgraph_agui.graphs import Graph, adapt_graph
 from langgraph_agui.kernel.aio import Going, Maybe, awaited, run_in_loop_of, use_own_executor
 from langgraph_agui.kernel.checks import check_choice, check_type
 from langgraph_agui.kernel.configs import merge_run_configs
-from langgraph_agui.kernel.errors import CodedError, ErrorCode, RunInputError
+from langgraph_agui.kernel.errors import CodedError, ErrorCode, RunInputError, StateError
 from langgraph_agui.kernel.telemetry import run_context, watch_queue
 from langgraph_agui.messages.redaction import redactor_for
 from langgraph_agui.messages.to_langchain import ProviderFilter
@@ -77,7 +77,8 @@ class LangGraphAgent:
         graph: A compiled `StateGraph`, a `create_agent` agent, or a functional-API entrypoint; with
             or without a checkpointer. Or a `RemoteGraph`, on a LangGraph server. The thread id of
             the input is its `thread_id`.
-        name: The agent's name, for its capabilities.
+        name: The agent's name, for its capabilities; by default "agent". A `run_store` needs one:
+            agents of one name share their runs in it.
         description: Its purpose, for its capabilities.
         config: Configuration of every run (`recursion_limit`, `callbacks`, `configurable`, ...).
         messages_key: The state channel with the conversation. It is shown as messages, not as
@@ -111,13 +112,13 @@ class LangGraphAgent:
 
     Raises:
         TypeError: An option is unknown, or of another type.
-        ValueError: Two options contradict each other.
+        ValueError: Two options contradict each other, or a `run_store` has no `name`.
     """
 
     def __init__(
         self,
         graph: Graph,
-        name: str = "agent",
+        name: str | None = None,
         description: str | None = None,
         config: RunnableConfig | None = None,
         *,
@@ -140,7 +141,7 @@ class LangGraphAgent:
             raise TypeError(problem)
         approvals = read_approvals(approvals)
         for option, value, kind in (
-            ("name", name, str),
+            ("name", name, str | None),
             ("description", description, str | None),
             ("config", config, Mapping | None),
             ("messages_key", messages_key, str),
@@ -157,6 +158,12 @@ class LangGraphAgent:
         check_type("run_store", run_store, RunStore | None, "RedisRunStore(url)")
         check_choice("on_disconnect", on_disconnect, OnDisconnect)
         check_choice("on_busy", on_busy, OnBusy)
+        if run_store is not None and name is None:
+            raise ValueError(
+                "run_store needs the agent's name, because agents of one name share their runs: "
+                'write LangGraphAgent(graph, name="support", run_store=store)'
+            )
+        name = "agent" if name is None else name
         groups = OptionGroups(
             reasoning or ReasoningOptions(),
             state or StateOptions(),
@@ -348,6 +355,8 @@ class LangGraphAgent:
         run_input = clean_input(run_input).input
         reader = self._subscription(run_input)
         for run in self._running:
+            if run.waits and self._workers is not None:
+                continue  # the run that has the thread may be in another worker
             if run.may_be_joined(run_input):
                 run.join(reader, run_input)
                 if self._workers is not None:
@@ -370,23 +379,25 @@ class LangGraphAgent:
     async def cancel(self, thread_id: str, run_id: str) -> bool:
         """Stop a run: its readers get the `cancelled` outcome. Return whether it was active.
 
-        A client that has joined the run may use its own `run_id`. With a `run_store` the run may be
-        in any worker.
+        A client that has joined the run may use its own `run_id`, unless that is the id of another
+        run of the thread: then that one stops. With a `run_store` the run may be in any worker.
 
         Raises:
             RunInputError: The agent works in another event loop (`wrong_event_loop`).
             StateError: The `run_store` does not answer.
         """
-        runs = [
-            run
-            for run in self._running
-            if run.input.thread_id == thread_id and run_id in run.run_ids
-        ]
-        for run in runs:
-            run.stop()
-        return bool(runs) or (
-            self._workers is not None and await self._workers.cancel(thread_id, run_id)
-        )
+        runs = [run for run in self._running if run.input.thread_id == thread_id]
+        own = [run for run in runs if run.input.run_id == run_id]
+        joined = [run for run in runs if run_id in run.joined_ids]
+        if own or self._workers is None:
+            return _stop(own or joined)
+        try:
+            if await self._workers.cancel(thread_id, run_id):
+                return True
+        except StateError:
+            if not joined:
+                raise
+        return _stop(joined) or await self._workers.cancel_joined(thread_id, run_id)
 
     def check_checkpointer(self) -> None:
         """Check that the graph can pause, if it must. `serving` does that too.
@@ -410,10 +421,16 @@ class LangGraphAgent:
         hang, unless the application has set one. uvloop does not show that: there, set one of your
         own inside.
 
+        With a `run_store`, it logs a warning if another agent of this name has another graph.
+
         Raises:
             ValueError: As in `check_checkpointer`.
+            RunInputError: The agent works in another event loop (`wrong_event_loop`).
         """
         self.check_checkpointer()
+        if self._workers is not None:
+            self._workers.event_loop.enter()
+            await self._workers.namesakes.enter()
         use_own_executor()
         self._serving += 1
         try:
@@ -422,6 +439,8 @@ class LangGraphAgent:
             self._serving -= 1
             if not self._serving:
                 await self.drain()
+                if self._workers is not None:
+                    await self._workers.namesakes.leave()
                 self._stopping = False
 
     async def drain(self, grace: float = 0) -> None:
@@ -475,6 +494,13 @@ class LangGraphAgent:
         return found.model_copy(
             update={field: getattr(given, field) for field in given.model_fields_set}
         )
+
+
+def _stop(runs: Sequence[Run]) -> bool:
+    """Stop runs. Return whether there are any."""
+    for run in runs:
+        run.stop()
+    return bool(runs)
 
 
 async def _events_of(

@@ -175,6 +175,12 @@ OPTIONS = [
         "TypeError: run_store must be RunStore, not str: write run_store=RedisRunStore(url)",
     ),
     Mistake(
+        "A run store without a name",
+        "LangGraphAgent(graph, run_store=store)",
+        "ValueError: run_store needs the agent's name, because agents of one name share their "
+        'runs: write LangGraphAgent(graph, name="support", run_store=store)',
+    ),
+    Mistake(
         "An agent of this process for a client",
         "AGUISession(LangGraphAgent(graph))",
         "TypeError: agent must be AGUIClient or str, not LangGraphAgent: write "

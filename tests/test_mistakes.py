@@ -37,6 +37,7 @@ import langgraph_agui
 from langgraph_agui import compat
 from langgraph_agui.client import AGUIClient, AGUISession, RemoteAgent
 from langgraph_agui.devtools import playground_router
+from langgraph_agui.workers import RedisRunStore
 from tests.adapter.models import Scripted
 from tests.adapter.streams import run_input
 from tests.http.test_optional import run_without
@@ -117,6 +118,7 @@ def names() -> dict[str, Any]:
         "model": Scripted(["Hello"]),
         "notes": StateGraph(WithNotes).add_node("ask", ask).add_edge(START, "ask").compile(),
         "run_input": run_input("Hello"),
+        "store": RedisRunStore("redis://localhost"),
     }
 
 

@@ -139,6 +139,11 @@ class GraphAdapter(ABC):
         """Return why runs or pauses fail with the graph's checkpointer, and the remedy, as text."""
         return None
 
+    @property
+    @abstractmethod
+    def outline(self) -> Sequence[str]:
+        """Names by which graphs can be told apart. They are the same in every process."""
+
     # Whether the graph is a compiled `StateGraph`, which knows all of its keys.
     is_state_graph = False
 

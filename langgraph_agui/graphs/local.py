@@ -103,6 +103,11 @@ class LocalGraphAdapter(GraphAdapter):
             self.function = FunctionChannels.of(graph)
             self.input_form = self._function_input_form()
 
+    @property
+    def outline(self) -> Sequence[str]:
+        """See `GraphAdapter`."""
+        return [self.graph.get_name(), *sorted({*self.graph.nodes, *self.contents.tools})]
+
     @cached_property
     def contents(self) -> GraphContents:
         """See `GraphAdapter`."""

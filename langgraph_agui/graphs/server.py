@@ -1,6 +1,6 @@
 """A graph on a LangGraph server (`RemoteGraph`): its threads, and its published schemas."""
 
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import cast
 from uuid import UUID, uuid5
@@ -72,6 +72,11 @@ class RemoteGraphAdapter(GraphAdapter):
         return self
 
     # -- schema -----------------------------------------------------------------------------------
+
+    @property
+    def outline(self) -> Sequence[str]:
+        """See `GraphAdapter`."""
+        return [self.graph.assistant_id]
 
     async def load_schema(self) -> None:
         """Ask the server for the graph's schemas, once."""

@@ -117,7 +117,7 @@ class Run:
         input: The client's input.
         task: Done when the graph has stopped, for whatever reason.
         entered: Done when the run has its thread, or has ended.
-        run_ids: Its id, and its ids for clients that have joined.
+        joined_ids: The run ids of the clients that have joined.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Run:
         self._agent = agent
         self._graph = agent.graph
         self.input = run_input = clean.input
-        self.run_ids = {run_input.run_id}
+        self.joined_ids = set[str]()
         self._form = agent.client_form(run_input)
         self._for_nodes = _for_nodes(run_input, self._form)
         self._asked: set[str] = set()
@@ -171,6 +171,11 @@ class Run:
         """Whether the terminal event was emitted."""
         return self._run_events.finished
 
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for its thread, which another run has, perhaps in another worker."""
+        return self._lease is None and self._locks is not None
+
     def may_be_joined(self, run_input: RunAgentInput) -> bool:
         """Return whether the input of `connect` asks for this run.
 
@@ -189,7 +194,7 @@ class Run:
 
     def join(self, reader: Subscription, run_input: RunAgentInput) -> None:
         """Add a reader, which gets the events so far and all later ones."""
-        self.run_ids.add(run_input.run_id)
+        self.joined_ids.add(run_input.run_id)
         own_state = self._agent.contract.client_only(run_input.state)
         join(reader, self._log.events(), run_input, own_state)
         self.follow(reader)

@@ -13,13 +13,13 @@ from uuid import uuid4
 from ag_ui.core import BaseEvent, RunAgentInput
 
 from langgraph_agui.kernel.errors import CodedError, ErrorCode
-from langgraph_agui.protocol.sse import decode
 from langgraph_agui.readers.joined import join
 from langgraph_agui.readers.run_log import RunLog
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.show_thread import ShownThread
 from langgraph_agui.translate.lifecycle import is_last, run_error, run_started
+from langgraph_agui.workers.entries import EntryDecoder
 from langgraph_agui.workers.signals import Signal, mark_in
 from langgraph_agui.workers.store import RunStore
 
@@ -39,15 +39,22 @@ class RunReader:
         store: Has the run.
         run: The key of the run in the store.
         readers: The readers of this worker that have clients, by the keys of their runs.
+        decoder: Decodes the entries.
         max_bytes: The bytes of the log that are kept here, about.
     """
 
     def __init__(
-        self, store: RunStore, run: str, readers: "dict[str, RunReader]", max_bytes: int
+        self,
+        store: RunStore,
+        run: str,
+        readers: "dict[str, RunReader]",
+        decoder: EntryDecoder,
+        max_bytes: int,
     ) -> None:
         self._store = store
         self._run = run
         self._readers = readers
+        self._decoder = decoder
         self._clients: dict[RemoteReader, None] = {}
         self._max_bytes = max_bytes
         # What stands for the time before the run comes with the entries.
@@ -105,7 +112,7 @@ class RunReader:
                     self._miss_entries()
                     break
                 position = entry.position
-                for event in decode([entry.data]):
+                for event in self._decoder.events(entry.data):
                     self._pass_on(event)
             if entries:
                 continue

@@ -89,11 +89,11 @@ class RunWriter:
 
     def _receive(self, text: str) -> None:
         signal = Signal.from_text(text)
-        if signal.name:
-            keep_alive(asyncio.create_task(self.add_name(signal.name)))
         if signal.kind == "cancel":
             self._run.stop()
-        elif not self._run.finished:
+        elif signal.kind in ("follow", "ping") and not self._run.finished:
+            if signal.name:
+                keep_alive(asyncio.create_task(self.add_name(signal.name)))
             self._show(signal)
 
     def _show(self, signal: Signal) -> None:

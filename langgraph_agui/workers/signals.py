@@ -2,17 +2,16 @@
 answers in the run's log.
 """
 
-from typing import Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Final, NamedTuple
 
 from ag_ui.core import BaseEvent, CustomEvent
-
-SignalKind: TypeAlias = Literal["cancel", "follow", "ping"]
 
 _MARK: Final = "langgraph-agui:mark"
 
 
 class Signal(NamedTuple):
-    """A signal to the worker of a run.
+    """A signal to the worker of a run. A worker of a later version may send other kinds too, and
+    more fields behind these.
 
     Attributes:
         kind: `cancel`: stop the run. `follow`: write the log, and a mark. `ping`: write the log
@@ -22,15 +21,18 @@ class Signal(NamedTuple):
             came.
     """
 
-    kind: SignalKind
+    kind: str
     name: str = ""
     mark: str = ""
 
     @classmethod
     def from_text(cls, text: str) -> "Signal":
-        """Return the signal of a text that `to_text` has made."""
-        kind, name, mark = text.split(" ")
-        return cls(cast("SignalKind", kind), name, mark)
+        """Return the signal of a text that `to_text` has made, in this version or in another one.
+
+        Fields that are missing are empty, and those that this version does not have are left out.
+        """
+        kind, name, mark, *_ = [*text.split(" "), "", ""]
+        return cls(kind, name, mark)
 
     def to_text(self) -> str:
         """Return the text for the store."""

@@ -29,8 +29,8 @@ class RunStore(Protocol):
     """
 
     async def begin(self, run: str, receive: Callable[[str], object]) -> None:
-        """Make a run live. `receive` is called in the event loop, with the text of each signal to
-        the run.
+        """Make a run live; one that is live already loses its names. `receive` is called in the
+        event loop, with the text of each signal to the run, and does not raise.
         """
 
     async def enter(self, name: str, run: str) -> None:

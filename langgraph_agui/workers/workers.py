@@ -10,7 +10,6 @@ import json
 import logging
 from collections.abc import Callable
 from hashlib import sha256
-from uuid import uuid4
 
 from ag_ui.core import RunAgentInput
 
@@ -20,6 +19,8 @@ from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.run import Run
 from langgraph_agui.runs.show_thread import ShownThread
+from langgraph_agui.workers.entries import EntryDecoder
+from langgraph_agui.workers.namesakes import Namesakes
 from langgraph_agui.workers.run_reader import ANSWER, RemoteReader, RunReader
 from langgraph_agui.workers.run_writer import RunWriter
 from langgraph_agui.workers.signals import Signal
@@ -38,6 +39,7 @@ class Workers:
 
     Attributes:
         event_loop: Lets in the event loop to which the connections of the store belong.
+        namesakes: The agents of the same name in the store, this one among them.
     """
 
     def __init__(self, agent: AgentContext, store: RunStore, name: str) -> None:
@@ -45,6 +47,8 @@ class Workers:
         self._store = store
         self._name = name
         self.event_loop = OneEventLoop()
+        self.namesakes = Namesakes(store, name, self._key(), agent.graph)
+        self._decoder = EntryDecoder()
         self._readers: dict[str, RunReader] = {}
         self._writers: dict[Run, RunWriter] = {}
         self._serving: set[asyncio.Task[None]] = set()
@@ -52,13 +56,20 @@ class Workers:
     def _key(self, *ids: str) -> str:
         return sha256(json.dumps([self._name, *ids]).encode()).hexdigest()
 
+    def _key_of_joined(self, thread_id: str, run_id: str) -> str:
+        """Return the name of a run for a client that has joined it. The client chooses the id, so
+        it must not be the name of a run whose own id it is.
+        """
+        return self._key(thread_id, run_id, "joined")
+
     def share(self, run: Run) -> None:
         """Let other workers follow and stop a run of this one."""
         thread_id, run_id = run.input.thread_id, run.input.run_id
         thread = self._key(thread_id) if self._agent.graph.has_checkpointer else None
         # The key is not made of the client's ids. The client may use those again while the last
         # frames of the run before are written.
-        writer = RunWriter(self._store, run, uuid4().hex, self._agent.limits.unread)
+        key = self.namesakes.new_key()
+        writer = RunWriter(self._store, run, key, self._agent.limits.unread)
         self._writers[run] = writer
         run.task.add_done_callback(lambda _task: self._writers.pop(run))
         task = asyncio.create_task(
@@ -71,7 +82,7 @@ class Workers:
         """Let other workers stop a run of this one by one more id: that of a client which has
         joined it here.
         """
-        name = self._key(run.input.thread_id, run_id)
+        name = self._key_of_joined(run.input.thread_id, run_id)
         keep_alive(asyncio.create_task(self._writers[run].add_name(name)))
 
     async def drain(self) -> None:
@@ -80,18 +91,26 @@ class Workers:
             await asyncio.wait(self._serving, timeout=ANSWER)
 
     async def cancel(self, thread_id: str, run_id: str) -> bool:
-        """Stop a run of another worker. Return whether it was going on.
+        """Stop the run of another worker that has this id. Return whether it was going on.
 
         Raises:
             RunInputError: The store belongs to another event loop (`wrong_event_loop`).
             StateError: The store does not answer.
         """
+        return await self._cancel(self._key(thread_id, run_id))
+
+    async def cancel_joined(self, thread_id: str, run_id: str) -> bool:
+        """Do the same to the run that a client with this run id has joined."""
+        return await self._cancel(self._key_of_joined(thread_id, run_id))
+
+    async def _cancel(self, name: str) -> bool:
         self.event_loop.enter()
         try:
             async with asyncio.timeout(ANSWER):
-                run = await self._store.find(self._key(thread_id, run_id))
+                run = await self._store.find(name)
                 if run is None:
                     return False
+                self.namesakes.compare(run)
                 return await self._store.signal(run, Signal("cancel").to_text())
         except Exception as error:
             raise StateError("The store of live runs does not answer.") from error
@@ -124,7 +143,8 @@ class Workers:
             return None
         if run is None:
             return None
+        self.namesakes.compare(run)
         reader = self._readers.get(run) or RunReader(
-            self._store, run, self._readers, self._agent.limits.unread
+            self._store, run, self._readers, self._decoder, self._agent.limits.unread
         )
-        return reader, self._key(run_input.thread_id, run_input.run_id)
+        return reader, self._key_of_joined(run_input.thread_id, run_input.run_id)

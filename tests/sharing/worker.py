@@ -198,12 +198,13 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         store_on(pool, os.environ["REDIS_URL"]) as store,
     ):
         graph = graph_on(pool)
-        agent = LangGraphAgent(
-            graph, on_disconnect="continue", limits=RunLimits(readers=200), run_store=store
-        )
-        narrow = LangGraphAgent(
-            graph, on_disconnect="continue", limits=RunLimits(unread=UNREAD), run_store=store
-        )
+        options: dict[str, Any] = {
+            "name": "worker",
+            "on_disconnect": "continue",
+            "run_store": store,
+        }
+        agent = LangGraphAgent(graph, limits=RunLimits(readers=200), **options)
+        narrow = LangGraphAgent(graph, limits=RunLimits(unread=UNREAD), **options)
         app.include_router(agui_router(agent, "/agent"))
         app.include_router(agui_router(narrow, "/narrow"))
         app.include_router(
@@ -245,4 +246,5 @@ async def live(thread: str) -> bool:
 async def tasks() -> list[str]:
     """The names of the tasks that are at work for runs."""
     names = [task.get_name() for task in asyncio.all_tasks()]
-    return [name for name in names if name.startswith("agui-") and name != "agui-run-store"]
+    always = "agui-run-store", "agui-namesakes"
+    return [name for name in names if name.startswith("agui-") and name not in always]

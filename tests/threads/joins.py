@@ -72,7 +72,7 @@ def agent_of(saver: Any, model: Scripted | None = None, **options: Any) -> LangG
     graph = create_agent(
         model or Scripted(*turns()), [look, feel], state_schema=Mood, checkpointer=saver
     )
-    return LangGraphAgent(graph=graph, **options)
+    return LangGraphAgent(graph=graph, **{"name": "joined", **options})
 
 
 async def read(reader: Subscription, limit: int | None = None) -> list[Any]:

@@ -307,6 +307,21 @@ async def test_a_joiner_cancels_the_run_by_its_own_id() -> None:
     assert (await read(live))[-1].outcome.type == "cancelled"
 
 
+async def test_a_joiner_by_the_id_of_a_run_that_waits() -> None:
+    """The id stops the run that has it, and not the one that was joined by it."""
+    model, gate = slow()
+    agent = agent_of(InMemorySaver(), model, on_busy="wait")
+    live = await begun(agent, model)
+    reader = agent.subscribe(run_input(thread="t", run="same"))
+    waiting = await agent.begin(run_input(user("and", "u2"), thread="t", run="same"))
+    assert await agent.cancel("t", "same")
+    assert (await read(waiting))[-1].outcome.type == "cancelled"
+    gate.set()
+    for received in await asyncio.gather(read(live), read(reader)):
+        assert received[-1].outcome.type == "success"
+    assert not await agent.cancel("t", "same")
+
+
 async def test_a_joiner_hears_that_the_run_has_failed() -> None:
     model, gate = slow(fails=True)
     agent = agent_of(InMemorySaver(), model)
