@@ -453,6 +453,9 @@ class RunLimits:
             which it waits for its thread does not count.
         idle: The same for a run that emits nothing for so long, even if only because its model's
             reasoning is hidden.
+        hook: The same for one call of `authorize_thread`, `config_factory`, `context_factory` or
+            `on_answer`: it is cancelled, and the request or the run is refused (`hook_timeout`).
+            Only a call that awaits can be cancelled.
         runs: How many runs this agent has at once in this process, including those that wait; one
             more is refused (`too_many_runs`).
         waiting: How many runs wait in one thread, if `on_busy` is `"wait"`; one more is refused
@@ -469,6 +472,7 @@ class RunLimits:
 
     total: Duration | None = None
     idle: Duration | None = None
+    hook: Duration | None = 30
     runs: int | None = None
     waiting: int = 32
     readers: int = 32
@@ -477,7 +481,7 @@ class RunLimits:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        for name in ("total", "idle", "runs", "waiting", "readers", "unread"):
+        for name in ("total", "idle", "hook", "runs", "waiting", "readers", "unread"):
             limit = seconds(getattr(self, name))
             if limit is not None and not limit > 0:
                 raise ValueError(

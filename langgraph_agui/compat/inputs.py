@@ -6,10 +6,11 @@ leave.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from ag_ui.core import Context, RunAgentInput, Tool
 from langgraph.graph import END
+from langgraph.types import Overwrite
 from typing_extensions import is_typeddict
 
 from langgraph_agui.graphs import GraphAdapter
@@ -66,20 +67,22 @@ class FilledKeys:
         return self.state_keys.intersection(self._graph.input_names or ())
 
     def values(self, run_input: RunAgentInput, stored: Mapping[str, object]) -> dict[str, object]:
-        """Return the values of these keys for a run, given the thread's state before it."""
+        """Return the values of these keys for a run, given the thread's state before it. They
+        overwrite: nothing stays of what an earlier run has brought.
+        """
         if not self._filled_keys:
             return {}
-        sent = _sent_tools(run_input)
-        tools = _merged(sent, stored.get(_TOOLS))
+        tools = _sent_tools(run_input)
         values: dict[str, object] = {
             _AGUI: _agui_values(run_input, tools),
             _COPILOTKIT: _copilotkit_values(run_input, tools, stored.get(_COPILOTKIT)),
             _TOOLS: tools,
         }
-        if self._graph.needs_overwrite(_TOOLS, present=True):  # a reducer adds them to the thread's
-            known = _offered_tools({_TOOLS}, stored)
-            values[_TOOLS] = [tool for tool in sent if tool["name"] not in known]
-        return {key: value for key, value in values.items() if key in self._filled_keys}
+        return {
+            key: Overwrite(value) if self._graph.needs_overwrite(key, key in stored) else value
+            for key, value in values.items()
+            if key in self._filled_keys
+        }
 
     def offered_tools(self, stored: Mapping[str, object]) -> set[str]:
         """Return the names of the client's tools, not the graph's, that a thread's state holds
@@ -95,7 +98,7 @@ class FilledKeys:
         if not self._has_context or not (context is None or isinstance(context, Mapping)):
             return context
         given = dict(context or {})
-        tools = _merged(_sent_tools(run_input), ())
+        tools = _sent_tools(run_input)
         given[_COPILOTKIT] = _copilotkit_values(run_input, tools, given.get(_COPILOTKIT))
         return given
 
@@ -163,18 +166,11 @@ def _copilotkit_values(
     return values
 
 
-def _sent_tools(run_input: RunAgentInput) -> list[dict[str, Any]]:
-    """Return the client's tools as dicts."""
-    return [tool.model_dump() for tool in run_input.tools or ()]
-
-
-def _merged(sent: Iterable[object], stored: object) -> list[object]:
-    """Return the client's tools, and the thread's behind them; of those with one name the first."""
-    known = stored if isinstance(stored, Iterable) else ()
-    found: dict[object, object] = {}
-    for number, tool in enumerate([*sent, *known]):
-        name = tool.get("name") if isinstance(tool, Mapping) else getattr(tool, "name", None)
-        found.setdefault(name or number, tool)
+def _sent_tools(run_input: RunAgentInput) -> list[object]:
+    """Return the client's tools as dicts; of those with one name the first."""
+    found: dict[str, object] = {}
+    for tool in run_input.tools or ():
+        found.setdefault(tool.name, tool.model_dump())
     return [*found.values()]
 
 

@@ -15,7 +15,6 @@ from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
 from pydantic import BaseModel
 
-from langgraph_agui.kernel.aio import awaited
 from langgraph_agui.kernel.errors import ErrorCode
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.translate.lifecycle import is_last, run_error
@@ -81,11 +80,8 @@ def opener(agent: RunsInputs, method: str, **factories: object) -> Callable[...,
     return lambda clean, **options: AgentEvents(_events(agent, method, clean.input, options))
 
 
-async def published(agent: object) -> object:
-    """Return the capabilities of an agent that has `get_capabilities()`, which may be async, as
-    JSON data.
-    """
-    found = await awaited(agent.get_capabilities())  # type: ignore[attr-defined]  # the route is only there for these
+def published(found: object) -> object:
+    """Return the capabilities of an agent as JSON data."""
     return found.model_dump(by_alias=True, mode="json") if isinstance(found, BaseModel) else found
 
 

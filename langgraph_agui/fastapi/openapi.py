@@ -15,11 +15,11 @@ _STATUSES: Final = {
     415: "The body is not sent as application/json.",
     422: "The body is not a `RunAgentInput`, or exceeds a limit.",
     429: "The limit of runs, or of readers of this run, is reached.",
-    503: "The server is stopping, or its store does not answer.",
+    503: "The server is stopping, its store does not answer, or a check takes too long.",
 }
 _DETAIL: Final = {
     "type": "object",
-    "properties": {"detail": {"type": "string"}, "code": {"type": "string"}},
+    "properties": {name: {"type": "string"} for name in ("detail", "code", "correlationId")},
     "required": ["detail"],
 }
 

@@ -10,12 +10,13 @@ the stream.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from enum import Enum
 from functools import partial
-from typing import TypedDict, TypeGuard, Unpack, get_type_hints
+from typing import ParamSpec, TypedDict, TypeGuard, TypeVar, Unpack, get_type_hints
 
+from ag_ui.core import RunAgentInput
 from fastapi import APIRouter, FastAPI, HTTPException, Request, params
 from fastapi.responses import JSONResponse
 from langchain_core.runnables import RunnableConfig
@@ -27,12 +28,17 @@ from langgraph_agui.fastapi.agents import RunsInputs, check_agent, opener, publi
 from langgraph_agui.fastapi.body import read_input
 from langgraph_agui.fastapi.openapi import CANCEL_RESPONSES, RESPONSES, cancel_body, input_body
 from langgraph_agui.fastapi.response import EventStreamResponse, Reader
-from langgraph_agui.kernel.aio import Maybe, awaited
+from langgraph_agui.kernel.aio import Duration, Maybe, awaited
 from langgraph_agui.kernel.checks import check_names, check_type
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError
-from langgraph_agui.kernel.telemetry import count_error
+from langgraph_agui.kernel.hooks import Hook, HookTimeoutError
+from langgraph_agui.kernel.telemetry import count_error, log_fields
+from langgraph_agui.options import RunLimits
 from langgraph_agui.protocol.input import CleanInput
 from langgraph_agui.protocol.limits import InputLimits
+
+T = TypeVar("T")
+P = ParamSpec("P")
 
 logger = logging.getLogger(__name__)
 
@@ -156,9 +162,13 @@ class _Routes:
 
     def __init__(self, agent: RunsInputs, options: RouteOptions, limits: InputLimits) -> None:
         self._agent = agent
-        self._make_config = options.get("config_factory")
-        self._make_context = options.get("context_factory")
-        self._authorize = options.get("authorize_thread")
+        timeout = (agent.limits if isinstance(agent, LangGraphAgent) else RunLimits()).hook
+        self._authorize = _hook("authorize_thread", options.get("authorize_thread"), timeout)
+        self._make_config = _hook("config_factory", options.get("config_factory"), timeout)
+        self._make_context = _hook("context_factory", options.get("context_factory"), timeout)
+        self._get_capabilities: Hook[[], object] | None = _hook(
+            "get_capabilities", getattr(agent, "get_capabilities", None), timeout
+        )
         self._limits = limits
         self._keep_alive = options.get("keep_alive", KEEP_ALIVE)
         self._begin: Callable[..., Maybe[Reader]] = opener(
@@ -173,34 +183,22 @@ class _Routes:
 
     async def run(self, request: Request) -> Response:
         """Run the agent."""
-        clean, config, notes = await self._admit(request)
-        context = (
-            await awaited(self._make_context(request)) if self._make_context is not None else None
-        )
-        return await self._answer(
-            partial(self._begin, clean, config=config, context=context), notes
-        )
+        clean, notes = await read_input(request, self._limits)
+        return await self._answer(self._run(request, clean, notes), clean.input)
 
     async def connect(self, request: Request) -> Response:
         """Show a thread."""
-        clean, config, notes = await self._admit(request)
-        return await self._answer(partial(self._show, clean, config=config), notes)
+        clean, notes = await read_input(request, self._limits)
+        return await self._answer(self._connect(request, clean, notes), clean.input)
 
     async def cancel(self, request: Request) -> Response:
         """Stop a run."""
-        clean, _, _ = await self._admit(request)
-        try:
-            if isinstance(self._agent, LangGraphAgent) and await self._agent.cancel(
-                clean.input.thread_id, clean.input.run_id
-            ):
-                return Response(status_code=204)
-        except (RunInputError, StateError) as error:
-            return _refusal(error)
-        return _refusal(RunInputError(ErrorCode.RUN_UNKNOWN))
+        clean, _ = await read_input(request, self._limits)
+        return await self._answer(self._cancel(request, clean), clean.input)
 
-    async def capabilities(self) -> JSONResponse:
+    async def capabilities(self) -> Response:
         """Return the agent's capabilities."""
-        return JSONResponse(await published(self._agent))
+        return await self._answer(self._describe())
 
     async def health(self) -> dict[str, object]:
         """Answer that the process serves."""
@@ -216,27 +214,51 @@ class _Routes:
             {"status": "ready" if is_ready else "not ready"}, 200 if is_ready else 503
         )
 
-    async def _admit(self, request: Request) -> tuple[CleanInput, RunnableConfig | None, list[str]]:
-        """Return the input and configuration of a request that may use its thread, and what of the
-        input is ignored.
-        """
-        clean, notes = await read_input(request, self._limits)
-        if (
-            self._authorize is not None
-            and await awaited(self._authorize(request, clean.input.thread_id)) is not True
-        ):
-            raise HTTPException(403, "This thread is not yours.")
-        config = (
-            await awaited(self._make_config(request)) if self._make_config is not None else None
-        )
-        return clean, config, notes
+    async def _run(self, request: Request, clean: CleanInput, notes: Sequence[str]) -> Response:
+        config = await self._admit(request, clean)
+        context = await self._make_context(request) if self._make_context else None
+        reader: Reader = await awaited(self._begin(clean, config=config, context=context))
+        return EventStreamResponse(reader, self._keep_alive, notes)
 
-    async def _answer(self, begin: Callable[[], Maybe[Reader]], notes: Sequence[str]) -> Response:
+    async def _connect(self, request: Request, clean: CleanInput, notes: Sequence[str]) -> Response:
+        config = await self._admit(request, clean)
+        return EventStreamResponse(self._show(clean, config=config), self._keep_alive, notes)
+
+    async def _cancel(self, request: Request, clean: CleanInput) -> Response:
+        await self._admit(request, clean)
+        agent, cancelled = self._agent, clean.input
+        if isinstance(agent, LangGraphAgent) and await agent.cancel(
+            cancelled.thread_id, cancelled.run_id
+        ):
+            return Response(status_code=204)
+        raise RunInputError(ErrorCode.RUN_UNKNOWN)
+
+    async def _describe(self) -> Response:
+        found = await self._get_capabilities() if self._get_capabilities else None
+        return JSONResponse(published(found))
+
+    async def _admit(self, request: Request, clean: CleanInput) -> RunnableConfig | None:
+        """Check that a request may use its thread; return the configuration of its run."""
+        if self._authorize and await self._authorize(request, clean.input.thread_id) is not True:
+            raise HTTPException(403, "This thread is not yours.")
+        return await self._make_config(request) if self._make_config else None
+
+    async def _answer(
+        self, work: Awaitable[Response], run_input: RunAgentInput | None = None
+    ) -> Response:
+        """Return the answer to a request, or the refusal."""
         try:
-            return EventStreamResponse(await awaited(begin()), self._keep_alive, notes)
-        except (RunInputError, StateError) as error:
+            return await work
+        except (RunInputError, StateError, HookTimeoutError) as error:
             count_error(error.code, getattr(self._agent, "name", None))
-            return _refusal(error)
+            return _refusal(error, run_input)
+
+
+def _hook(
+    name: str, function: Callable[P, Maybe[T]] | None, timeout: Duration | None
+) -> Hook[P, T] | None:
+    """Return the hook of an option; None if it is not set."""
+    return Hook(name, function, timeout) if function is not None else None
 
 
 def _serving(agent: RunsInputs, _app: object) -> AbstractAsyncContextManager[None]:
@@ -259,10 +281,16 @@ def add_langgraph_fastapi_endpoint(
     app.include_router(_router("add_langgraph_fastapi_endpoint", agent, path, options))
 
 
-def _refusal(error: RunInputError | StateError) -> JSONResponse:
+def _refusal(
+    error: RunInputError | StateError | HookTimeoutError, run_input: RunAgentInput | None
+) -> JSONResponse:
+    code = error.code
     if isinstance(error, RunInputError):
-        return JSONResponse(
-            {"detail": str(error), "code": error.code.value}, _STATUSES.get(error.code, 409)
-        )
-    logger.error("The thread could not be opened", exc_info=error)
-    return JSONResponse({"detail": error.code.message, "code": error.code.value}, 503)
+        return JSONResponse({"detail": str(error), "code": code.value}, _STATUSES.get(code, 409))
+    fields = log_fields(run_input)
+    correlation_id = fields["correlation_id"]
+    extra = {**fields, "code": code.value}
+    logger.error("Request refused: %s [%s]", code, correlation_id, exc_info=error, extra=extra)
+    return JSONResponse(
+        {"detail": code.message, "code": code.value, "correlationId": correlation_id}, 503
+    )

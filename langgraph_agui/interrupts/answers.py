@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from ag_ui.core import ResumeEntry, RunAgentInput
 from langchain_core.runnables import RunnableConfig
 
-from langgraph_agui.interrupts.decisions import Decision, log_approval
+from langgraph_agui.interrupts.decisions import Decision
 from langgraph_agui.interrupts.pauses import InterruptRequest, PendingInterrupts
-from langgraph_agui.kernel.aio import awaited
 from langgraph_agui.kernel.errors import CodedError, ErrorCode, RunInputError
+from langgraph_agui.kernel.hooks import Hook, HookTimeoutError
 from langgraph_agui.kernel.quoting import quoted_list
 from langgraph_agui.kernel.telemetry import run_logger
-from langgraph_agui.options import Approval, OnAnswer
+from langgraph_agui.options import Approval
 from langgraph_agui.protocol.response_schema import InvalidAnswer
 from langgraph_agui.protocol.wire import has_expired
 
@@ -41,15 +41,16 @@ class Resolution:
 
     async def report(
         self,
-        on_answer: OnAnswer | None,
+        on_answer: Hook[[Approval], object],
         run_input: RunAgentInput,
         config: RunnableConfig,
         context: object,
     ) -> None:
-        """Call `on_answer` for each answer, before the graph resumes; without it, each is logged.
+        """Call `on_answer` for each answer, before the graph resumes.
 
         Raises:
-            CodedError: `on_answer` has raised: the answer is not accepted (`approval_refused`).
+            CodedError: `on_answer` has raised: the answer is not accepted (`approval_refused`). Or
+                it took too long (`hook_timeout`).
         """
         for request, entry, decision in self.decisions:
             action = request.action
@@ -67,7 +68,9 @@ class Resolution:
                 context=context,
             )
             try:
-                await awaited((on_answer or log_approval)(approval))
+                await on_answer(approval)
+            except HookTimeoutError:
+                raise
             except Exception as error:
                 raise CodedError(ErrorCode.APPROVAL_REFUSED) from error
 

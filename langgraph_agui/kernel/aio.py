@@ -10,7 +10,9 @@ from contextlib import suppress
 from contextvars import copy_context
 from datetime import timedelta
 from functools import partial
+from math import inf
 from threading import Event
+from time import monotonic
 from typing import Any, Final, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
@@ -31,6 +33,10 @@ _THREADS: Final = ThreadPoolExecutor(2, thread_name_prefix="langgraph-agui-input
 # Threads are made when none is idle.
 _MAX_THREADS = 256
 
+# Seconds after which a cancelled task that still runs is cancelled again. `asyncio.wait_for` loses
+# a cancellation that meets its result (CPython before 3.12), and providers' packages use it.
+_CANCEL_INTERVAL: Final = 0.4
+
 # The event loop itself keeps only weak references to its tasks.
 _kept: set[asyncio.Task[Any]] = set()
 
@@ -50,6 +56,14 @@ def keep_alive(task: asyncio.Task[T]) -> asyncio.Task[T]:
     _kept.add(task)
     task.add_done_callback(_kept.discard)
     return task
+
+
+async def cancel_until_done(task: asyncio.Task[Any], within: float = inf) -> None:
+    """Cancel a task again and again until it is done, or until `within` seconds are over."""
+    deadline = monotonic() + within
+    while not task.done() and (left := deadline - monotonic()) > 0:
+        task.cancel()
+        await asyncio.wait({task}, timeout=min(left, _CANCEL_INTERVAL))
 
 
 def use_own_executor() -> None:

@@ -81,6 +81,9 @@ class ErrorCode(StrEnum):
             "this is another one. Make all of them in the event loop that uses them."
         ),
     )
+    # A function of the application, such as `ApprovalOptions.on_answer`, took longer than the agent
+    # allows; nothing was run.
+    HOOK_TIMEOUT = "hook_timeout", "The server took too long to decide. Try again later."
     # The client changed a key of the state that it may not change; nothing was run.
     STATE_REFUSED = "state_refused", "This part of the state cannot be changed."
     # The client's state does not fit the graph's schema, and nothing was run; or, in development,

@@ -91,11 +91,11 @@ def run_context(agent: str, run_input: RunAgentInput) -> Context:
     return copy
 
 
-def log_fields(run_input: RunAgentInput) -> Mapping[str, str]:
+def log_fields(run_input: RunAgentInput | None) -> Mapping[str, str]:
     """Return `thread_id`, `run_id` and `correlation_id` of a run. The last is new unless this is
-    code of that run.
+    code of that run. A request without an input has no ids.
     """
-    ids, current = _ids(run_input), _current.get()
+    ids, current = _ids(run_input) if run_input is not None else {}, _current.get()
     if current is not None and ids.items() <= current.fields.items():
         return current.fields
     return {**ids, "correlation_id": str(uuid4())}

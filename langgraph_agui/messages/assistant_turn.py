@@ -9,7 +9,7 @@ give the same blocks and ids.
 import re
 from codecs import utf_16_le_decode
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -308,6 +308,17 @@ class AssistantTurn:
         a splitter or transformers.
         """
         return self.splitter is None and self.transformed is None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the message has no words and no calls: reasoning is a message of its own."""
+        return all(block.kind == "reasoning" or not block.text for block in self.blocks)
+
+    def drop_calls(self, call_ids: Container[str]) -> None:
+        """Leave out these calls: their model has not finished them."""
+        self.blocks = [
+            block for block in self.blocks if block.kind != "call" or block.id not in call_ids
+        ]
 
     def block(self, delta: BlockDelta) -> Block:
         """Return the block that `delta` belongs to, a new one at the end if it begins one."""

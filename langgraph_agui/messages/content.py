@@ -35,7 +35,7 @@ from ag_ui import core as agui
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
-from langgraph_agui.protocol.json import clean_text
+from langgraph_agui.protocol.json import clean_text, parse_arguments
 
 logger = run_logger(__name__)
 
@@ -74,6 +74,9 @@ FAILED_WITHOUT_TEXT: Final = "tool failed"
 
 # The end of the ids of results that say that nobody has answered a call.
 _UNANSWERED: Final = ":unanswered"
+
+# The end of the ids of results that say that a model has not finished a call.
+_UNFINISHED: Final = ":unfinished"
 
 # Makes the result of a call that gets none from its tool, given the call's id, its tool and the id
 # of its message. The result's own id has both ids: models may number their calls, and begin anew in
@@ -633,9 +636,7 @@ def has_call(message: BaseMessage, call_id: str) -> bool:
 
 
 def interrupted(call_id: str, name: str | None, message_id: str) -> ToolMessage:
-    """Return the result of a call that was interrupted: its run was stopped or has failed, or its
-    model has.
-    """
+    """Return the result of a call that was interrupted: its run was stopped or has failed."""
     text = "Interrupted: there is no result."
     return ToolMessage(
         text,
@@ -644,6 +645,56 @@ def interrupted(call_id: str, name: str | None, message_id: str) -> ToolMessage:
         name=name,
         status="error",
     )
+
+
+def unfinished(call_id: str, name: str | None, message_id: str) -> ToolMessage:
+    """Return the result of a call that its model has not finished: it was stopped or has failed."""
+    result = interrupted(call_id, name, message_id)
+    return result.model_copy(update={"id": f"{message_id}:{call_id}{_UNFINISHED}"})
+
+
+def without_unfinished_calls(
+    messages: Sequence[agui.Message], kept: Container[str] = ()
+) -> list[agui.Message]:
+    """Return a client's messages without calls that a model has not finished, and without what is
+    empty then: no model is to see them.
+
+    A call is unfinished if its result says so. It is too if it has none, and its arguments are cut
+    off: the client has lost the connection, or the server has died.
+
+    Args:
+        messages: The messages.
+        kept: The ids of those that stay as they are.
+    """
+    results = {one.tool_call_id: one.id for one in messages if isinstance(one, agui.ToolMessage)}
+    unfinished_calls = {
+        call.id
+        for message in messages
+        if isinstance(message, agui.AssistantMessage) and message.id not in kept
+        for call in message.tool_calls or ()
+        if results.get(call.id, _UNFINISHED if _is_cut_off(call) else "").endswith(_UNFINISHED)
+    }
+    if not unfinished_calls:
+        return list(messages)
+    left: list[agui.Message] = []
+    for message in messages:
+        if isinstance(message, agui.ToolMessage) and message.tool_call_id in unfinished_calls:
+            continue
+        if isinstance(message, agui.AssistantMessage) and message.tool_calls:
+            calls = [call for call in message.tool_calls if call.id not in unfinished_calls]
+            if not (calls or message.content):
+                continue
+            message = message.model_copy(update={"tool_calls": calls or None})
+        left.append(message)
+    return left
+
+
+def _is_cut_off(call: agui.ToolCall) -> bool:
+    """Return whether the arguments of a call, of which each has some in the end, are no JSON
+    object.
+    """
+    arguments = call.function.arguments
+    return not arguments or not isinstance(parse_arguments(arguments), dict)
 
 
 def unanswered(call_id: str, name: str | None, message_id: str) -> ToolMessage:

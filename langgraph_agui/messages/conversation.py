@@ -313,6 +313,10 @@ class Conversation:
             if record.content is not None
         ]
 
+    def ids_of_this_run(self) -> set[str]:
+        """Return the ids of the messages that this run emits, or takes from a paused step."""
+        return {one.id for one in self._order if not one.is_of_earlier_run}
+
     def gone(self) -> set[str]:
         """Return the ids of the messages that the client is to lose."""
         return {record.id for record in self._records.values() if record.is_gone}
@@ -344,9 +348,25 @@ class Conversation:
         ids = {record.id, *(one for one, known in self._of_graph.items() if record in known)}
         self._remove([record, *(call.result for call in record.calls if call.result is not None)])
         for call in record.calls:
-            call.is_shown, call.is_withdrawn = False, True
-            self._repeated[call.own_id].remove(call)
+            self._withdraw_call(call)
         return ids
+
+    def withdraw_calls(self, record: Record, calls: Sequence[Call]) -> None:
+        """Remove calls of a message that this run emits, with their results; and the message, if
+        it says nothing else. Its reasoning stays.
+        """
+        assert record.turn is not None  # noqa: S101  # the messages of a run have one
+        record.turn.drop_calls({call.id for call in calls})
+        self._remove([call.result for call in calls if call.result is not None])
+        if record.turn.is_silent:
+            self._remove([record])
+        for call in calls:
+            self._withdraw_call(call)
+            record.calls.remove(call)
+
+    def _withdraw_call(self, call: Call) -> None:
+        call.is_shown, call.is_withdrawn = False, True
+        self._repeated[call.own_id].remove(call)
 
     def free_withdrawn_ids(self) -> None:
         """The client has lost what was withdrawn: other calls may have its ids."""

@@ -252,9 +252,7 @@ class RunPlanner:
         if resolution.abandoned:
             config = RunnableConfig(metadata={**metadata, ABANDONED: True})
             return Abandon(resolution, thread, config, next(iter(thread.state.next), ""), writes)
-        command: Command[str] | None = None
-        if resolution.values or writes:
-            command = Command(resume=resolution.values or None, update=writes or None)
+        command = self._command({**writes, **self._for_graph(values)}, resolution.values)
         use = AnswerUse(thread.state, pending.used, effective, answers.mark, resolution.values)
         config = RunnableConfig(metadata=metadata)
         return Resume(resolution, thread, config, command, superstep, use)
@@ -474,11 +472,11 @@ class RunPlanner:
         if _failed_after_tools(thread) and not await used_since_tools(
             self._graph, thread, self._key
         ):
-            return Execute(None, thread, config)
+            return Execute(self._command(self._for_graph(thread.state.values)), thread, config)
         last = history.last_asked(self._input.messages)
         # The stopped run has removed its question, or replaced it. Its client asks it once more.
         if last is not None and thread.ended_early and thread.past.was_taken(last.id):
-            return Execute(None, thread, config)
+            return Execute(self._command(self._for_graph(thread.state.values)), thread, config)
         return Show(self._shown(thread), thread.state.values)
 
     def _without_gaps(self, thread: Thread, new: Sequence[BaseMessage]) -> list[BaseMessage]:
@@ -525,10 +523,23 @@ class RunPlanner:
 
     def _filled(self, graph_input: object, stored: object = None) -> object:
         """Return the graph's input with the client's tools and context in the keys for them."""
-        values = self._agent.filled.values(self._input, as_mapping(stored) or {})
+        values = self._for_graph(stored)
         if values and isinstance(graph_input, dict):
             return {**graph_input, **values}
         return graph_input
+
+    def _for_graph(self, stored: object) -> dict[str, object]:
+        """Return the client's tools and context, by the keys of the graph's state for them."""
+        return self._agent.filled.values(self._input, as_mapping(stored) or {})
+
+    @staticmethod
+    def _command(
+        update: Mapping[str, object], resume: Mapping[str, object] | None = None
+    ) -> Command[str] | None:
+        """Return the input by which a thread goes on where it stands; None if nothing is new."""
+        if not (resume or update):
+            return None
+        return Command(resume=dict(resume) if resume else None, update=dict(update) or None)
 
 
 def _postponed(thread: Thread) -> dict[str, None]:

@@ -20,8 +20,16 @@ from langgraph_agui.compat.approval_tool import REQUEST_APPROVAL, split_approval
 from langgraph_agui.compat.clients import ClientForm
 from langgraph_agui.compat.inputs import warn_of_node
 from langgraph_agui.graphs import Thread
+from langgraph_agui.interrupts.decisions import log_approval
 from langgraph_agui.interrupts.pauses import PendingInterrupts
-from langgraph_agui.kernel.aio import Caller, keep_alive, run_here, run_in_thread, seconds
+from langgraph_agui.kernel.aio import (
+    Caller,
+    cancel_until_done,
+    keep_alive,
+    run_here,
+    run_in_thread,
+    seconds,
+)
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import (
     CodedError,
@@ -30,6 +38,7 @@ from langgraph_agui.kernel.errors import (
     as_state_error,
     is_data_refused,
 )
+from langgraph_agui.kernel.hooks import Hook
 from langgraph_agui.kernel.telemetry import RunWatch, count_dropped, run_logger
 from langgraph_agui.messages.content import caller_id, cancelled, unanswered_calls
 from langgraph_agui.nodes import ASKED, frontend_config
@@ -58,10 +67,6 @@ _LARGE = 5_000
 
 # Results that are emitted without a break.
 _BATCH = 500
-
-# Seconds after which a cancelled graph that still runs is cancelled again. `asyncio.wait_for` loses
-# a cancellation that meets its result (CPython before 3.12), and providers' packages use it.
-_CANCEL_INTERVAL = 0.4
 
 
 def start_events(agent: AgentContext, run_input: RunAgentInput, sink: Sink) -> RunEvents:
@@ -242,12 +247,7 @@ class Run:
 
     def _stop(self) -> None:
         self._runner.stop()
-        keep_alive(asyncio.create_task(self._cancel_task()))
-
-    async def _cancel_task(self) -> None:
-        while not self.task.done():
-            self.task.cancel()
-            await asyncio.wait({self.task}, timeout=_CANCEL_INTERVAL)
+        keep_alive(asyncio.create_task(cancel_until_done(self.task)))
 
     async def _first_reader_left(self) -> None:
         if self.task.done():
@@ -362,9 +362,12 @@ class Run:
         None if the graph keeps no threads.
         """
         if isinstance(plan, Resume | Abandon):
-            await plan.resolution.report(
-                self._agent.approvals.on_answer, self.input, self._config, self._context
+            on_answer = Hook(
+                "on_answer",
+                self._agent.approvals.on_answer or log_approval,
+                self._agent.limits.hook,
             )
+            await plan.resolution.report(on_answer, self.input, self._config, self._context)
         if isinstance(plan, Resume):
             await plan.use.record(self._graph)
         self._load(plan, step)

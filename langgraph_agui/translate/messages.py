@@ -22,6 +22,7 @@ from langgraph_agui.messages.content import (
     not_kept,
     text_of,
     unanswered,
+    unfinished,
 )
 from langgraph_agui.messages.conversation import Call, Conversation, Record, Unkept
 from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec, MessageSource
@@ -261,7 +262,6 @@ class RunMessages:
             return []
         self._close(live)
         live.emit_results()
-        live.failed = True
         return [block.id for block in live.turn.blocks]
 
     def _end(self, call: ModelCall) -> StreamingMessage | None:
@@ -413,7 +413,7 @@ class RunMessages:
         """Take back the messages of failed model calls in a task: a model is called again."""
         for record in self._inside(namespace):
             if isinstance(record, StreamingMessage) and record.failed:
-                self._take_back(record, interrupted)
+                self._take_back(record, unfinished)
 
     def withdraw_elsewhere(self, answer: SettlingResult = not_kept) -> None:
         """Take back messages that stand only in other channels, because the run ends; `answer`
@@ -674,7 +674,7 @@ class RunMessages:
         """
         for live in self._all_live():
             if live.failed:
-                self._settle(live, interrupted)
+                self._settle(live, unfinished)
             elif live.is_over or live.source.subagent_run_id in ended:
                 self._settle(live, unanswered, lambda call: call.name not in client_tools)
 
@@ -684,7 +684,24 @@ class RunMessages:
         """
         for live in list(self._live[subagent_run_id]):
             self._close(live)
-            self._settle(live, interrupted)
+            self._settle(live, unfinished if live.failed else interrupted)
+
+    def break_off(self, client_tools: Collection[str]) -> None:
+        """Close the open messages. Take back the open calls of those that no graph keeps: the run
+        ends early, and nobody will answer them.
+
+        Where nothing is withdrawn they get a result, but for those of the client's tools.
+        """
+        self.close()
+        withdraws = self.keeps_messages()
+        for live in self._all_live():
+            if not (live.failed or (live.task and not live.is_kept)) or live.stays:
+                continue
+            calls = [call for call in live.calls if call.is_shown and call.result is None]
+            self._settle(live, unfinished, lambda call: withdraws or call.name not in client_tools)
+            if calls and withdraws:
+                self._is_due = True
+                self._conversation.withdraw_calls(live, calls)
 
     def _settle(
         self,
@@ -735,7 +752,7 @@ class RunMessages:
 def _answer_for(record: Record) -> SettlingResult:
     """Return the maker of the results of a message that goes."""
     failed = isinstance(record, StreamingMessage) and record.failed
-    return interrupted if failed else not_kept
+    return unfinished if failed else not_kept
 
 
 def _is_broken(call: Call) -> bool:

@@ -339,6 +339,7 @@ class RunEvents:
         self._close()
 
     def _break_off(self) -> None:
+        self.messages.break_off(self._client_tools)
         self._close()
         self.messages.withdraw_elsewhere(interrupted)
         self._emit_due_snapshot()

@@ -37,7 +37,7 @@ class StreamingMessage(Record):
     Attributes:
         turn: The message as a document, which this class grows. The maker of the record sets it.
         is_open: Whether more may come.
-        failed: Whether the model call failed.
+        failed: Whether its model has failed, or was stopped.
         current: The open block that the next chunk continues, as a rule.
         fragment: Emits more of an open block.
     """
@@ -172,7 +172,7 @@ class StreamingMessage(Record):
             if rest:
                 self.fragment(block, rest)
             self._close(block)
-        self.is_open = False
+        self.is_open, self.failed = False, message is None
 
     def finish(self, message: AIMessage) -> None:
         """Emit what stands behind the blocks of the finished message, if it is new: citations, the

@@ -22,7 +22,11 @@ from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.graphs.past import PastMessages, is_replaced, removed_from_end
 from langgraph_agui.messages.assistant_turn import AssistantTurn
-from langgraph_agui.messages.content import is_unanswered, text_of
+from langgraph_agui.messages.content import (
+    is_unanswered,
+    text_of,
+    without_unfinished_calls,
+)
 from langgraph_agui.messages.conversation import (
     Conversation,
     Record,
@@ -162,11 +166,10 @@ class ThreadMessages:
             )
             if not isinstance(message, ActivityMessage)
         ]
-        gone = self._conversation.gone() | self._settled_too_early(merged)
-        if not gone:
-            return merged
         kept = {self._conversation.public_id(message.id) for message in self.now}
-        return without_gone(merged, gone - kept, kept)
+        merged = without_unfinished_calls(merged, kept | self._conversation.ids_of_this_run())
+        gone = self._conversation.gone() | self._settled_too_early(merged)
+        return without_gone(merged, gone - kept, kept) if gone else merged
 
     def _settled_too_early(self, merged: Sequence[Message]) -> set[str]:
         """Return the ids of the results that say that there is none, for calls that have one

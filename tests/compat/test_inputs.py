@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
-from ag_ui.core import Context, Tool, ToolMessage
+from ag_ui.core import Context, ResumeEntry, Tool, ToolMessage
 from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import ToolMessage as LCToolMessage
 from langchain_core.messages.tool import tool_call
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
+from langgraph.types import interrupt
 from pydantic import BaseModel, create_model
 from typing_extensions import TypedDict
 
@@ -24,6 +26,7 @@ from tests.adapter.graphs import Chat, chain_of
 from tests.adapter.streams import record_run, run_input, user
 
 PAINT = Tool(name="paint", description="Paint.", parameters={"type": "object", "properties": {}})
+DRAW = PAINT.model_copy(update={"name": "draw"})
 HERE = Context(description="Where", value="Rome")
 
 State = TypedDict(
@@ -64,21 +67,20 @@ async def test_keys_are_filled_in_each_run_and_not_shown(stored: bool) -> None:
     assert seen[0]["copilotkit"]["context"] == [HERE.model_dump()]
     assert recorded.state == {"topic": "weather"}
     await record_run(agent, run_input(*recorded.messages, user("more"), thread="t"))
-    kept = [PAINT.model_dump()] if stored else []
-    assert seen[1]["tools"] == seen[1]["copilotkit"]["actions"] == kept
-    assert seen[1]["ag-ui"]["context"] == []
+    assert seen[1]["tools"] == seen[1]["ag-ui"]["tools"] == seen[1]["copilotkit"]["actions"] == []
+    assert seen[1]["ag-ui"]["context"] == seen[1]["copilotkit"]["context"] == []
 
 
-async def test_the_clients_tool_wins_over_one_of_the_thread() -> None:
+async def test_another_tab_has_its_own_tools() -> None:
     seen: list[dict[str, Any]] = []
     agent = LangGraphAgent(graph_of(seen, InMemorySaver()))
     first = await record_run(agent, run_input(user("hi"), thread="t", tools=[PAINT]))
     newer = PAINT.model_copy(update={"description": "Paint it."})
-    other = PAINT.model_copy(update={"name": "draw"})
-    await record_run(
-        agent, run_input(*first.messages, user("more"), thread="t", tools=[other, newer])
-    )
-    assert seen[1]["tools"] == [other.model_dump(), newer.model_dump()]
+    tools = [DRAW, newer, PAINT]
+    await record_run(agent, run_input(*first.messages, user("more"), thread="t", tools=tools))
+    assert seen[1]["tools"] == [DRAW.model_dump(), newer.model_dump()]
+    await record_run(agent, run_input(user("again", "u"), thread="t", tools=[DRAW]))
+    assert seen[2]["tools"] == [DRAW.model_dump()]
 
 
 async def test_a_key_that_the_options_include_is_shown() -> None:
@@ -222,7 +224,7 @@ async def test_the_ways_to_write_the_key(kind: str) -> None:
     assert seen == [[PAINT.model_dump()]]
 
 
-async def test_a_reducer_gets_each_tool_once() -> None:
+async def test_a_reducer_gets_the_tools_of_this_run_only() -> None:
     class Adding(MessagesState):
         tools: Annotated[list[Any], operator.add]
 
@@ -233,18 +235,89 @@ async def test_a_reducer_gets_each_tool_once() -> None:
         return {"messages": [("ai", "done")]}
 
     agent = LangGraphAgent(chain_of(node, state=Adding, checkpointer=InMemorySaver()))
-    draw = PAINT.model_copy(update={"name": "draw"})
-    for number, tools in enumerate(([PAINT], [PAINT, draw], [])):
+    for number, tools in enumerate(([PAINT], [PAINT, DRAW], [], [DRAW])):
         await record_run(agent, run_input(user("hi", f"u{number}"), thread="t", tools=tools))
-    assert seen == [["paint"], ["paint", "draw"], ["paint", "draw"]]
+    assert seen == [["paint"], ["paint", "draw"], [], ["draw"]]
+
+
+def names(state: Any) -> list[list[str]]:
+    """The names of the tools in each of the keys, and the context."""
+    tools = state["tools"], state["ag-ui"]["tools"], state["copilotkit"]["actions"]
+    context = [item["value"] for item in state["copilotkit"]["context"]]
+    return [*([tool["name"] for tool in one] for one in tools), context]
+
+
+@pytest.mark.parametrize("tools", [[], [DRAW]], ids=["none", "others"])
+async def test_a_run_that_is_resumed_has_the_tools_of_the_client_that_answers(
+    tools: list[Tool],
+) -> None:
+    seen: list[list[list[str]]] = []
+
+    async def ask(state: State) -> dict[str, Any]:
+        seen.append(names(state))
+        return {"messages": [("ai", interrupt("Sure?"))]}
+
+    async def act(state: State) -> dict[str, Any]:
+        seen.append(names(state))
+        return {}
+
+    agent = LangGraphAgent(chain_of(ask, act, state=State, checkpointer=InMemorySaver()))
+    paused = await record_run(
+        agent, run_input(user("hi"), thread="t", tools=[PAINT], context=[HERE])
+    )
+    (asked,) = paused.last.outcome.interrupts
+    answer = ResumeEntry(interrupt_id=asked.id, status="resolved", payload="yes")
+    await record_run(agent, run_input(*paused.messages, thread="t", resume=[answer], tools=tools))
+    offered = [tool.name for tool in tools]
+    assert seen[0] == [["paint"]] * 3 + [["Rome"]]
+    assert seen[1] == seen[2] == [offered] * 3 + [[]]
+
+
+async def test_a_run_that_goes_on_after_a_failure_has_the_tools_of_this_client() -> None:
+    """The results are there, and the answer is not: the same input again asks for it."""
+    seen: list[list[list[str]]] = []
+
+    async def act(state: State) -> dict[str, Any]:
+        called = tool_call(name="look", args={}, id="c1")
+        return {
+            "messages": [AIMessage("", tool_calls=[called]), LCToolMessage("42", tool_call_id="c1")]
+        }
+
+    async def answer(state: State) -> dict[str, Any]:
+        seen.append(names(state))
+        if len(seen) == 1:
+            raise RuntimeError
+        return {"messages": [("ai", "done")]}
+
+    agent = LangGraphAgent(chain_of(act, answer, state=State, checkpointer=InMemorySaver()))
+    given = run_input(user("hi", "u"), thread="t", tools=[PAINT], context=[HERE])
+    failed = await record_run(agent, given)
+    assert failed.last.type == "RUN_ERROR"
+    again = await record_run(agent, run_input(*failed.messages, thread="t", tools=[DRAW]))
+    assert again.last.type == "RUN_FINISHED"
+    assert seen == [[["paint"]] * 3 + [["Rome"]], [["draw"]] * 3 + [[]]]
+
+
+async def test_a_subagent_with_the_same_keys_has_them_too() -> None:
+    seen: list[list[list[str]]] = []
+
+    async def inner(state: State) -> dict[str, Any]:
+        seen.append(names(state))
+        return {"messages": [("ai", "done")]}
+
+    agent = LangGraphAgent(
+        chain_of(chain_of(inner, state=State), state=State, checkpointer=InMemorySaver())
+    )
+    for number, tools in enumerate(([PAINT], [DRAW], [])):
+        await record_run(agent, run_input(user("hi", f"u{number}"), thread="t", tools=tools))
+    assert [one[0] for one in seen] == [["paint"], ["draw"], []]
 
 
 async def test_an_edited_message_runs_with_what_the_client_offers_now() -> None:
     seen: list[dict[str, Any]] = []
     agent = LangGraphAgent(graph_of(seen, InMemorySaver()))
     await record_run(agent, run_input(user("hi", "u1"), thread="t", tools=[PAINT], context=[HERE]))
-    draw = PAINT.model_copy(update={"name": "draw"})
-    await record_run(agent, run_input(user("hello", "u1"), thread="t", tools=[draw]))
+    await record_run(agent, run_input(user("hello", "u1"), thread="t", tools=[DRAW]))
     assert [tool["name"] for tool in seen[1]["tools"]] == ["draw"]
     assert seen[1]["copilotkit"]["context"] == []
 
