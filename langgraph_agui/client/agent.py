@@ -12,7 +12,6 @@ import httpx2
 from ag_ui import core as agui
 
 from langgraph_agui.client import errors
-from langgraph_agui.client.arguments import broke_off
 from langgraph_agui.client.call_ids import CallIds
 from langgraph_agui.client.endpoint import RETRIES, TIMEOUT, Endpoint, HTTPClient
 from langgraph_agui.client.event_stream import EventStream
@@ -20,7 +19,7 @@ from langgraph_agui.client.limits import DEFAULT_LIMITS, ClientLimits, Deadline
 from langgraph_agui.kernel.checks import check_type
 from langgraph_agui.protocol.event_order import Growing
 from langgraph_agui.protocol.fold import Fold
-from langgraph_agui.protocol.json import to_jsonable
+from langgraph_agui.protocol.json import broke_off, to_jsonable
 from langgraph_agui.protocol.message_store import MessageStore
 from langgraph_agui.protocol.schema import log_notes
 from langgraph_agui.protocol.sse import SSEDecoder

@@ -17,9 +17,9 @@ from langchain_core.tools import tool as make_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ValidationError
 
-from langgraph_agui.client.arguments import parse_arguments
 from langgraph_agui.kernel.aio import run_sync
 from langgraph_agui.messages.content import as_content, content_parts
+from langgraph_agui.protocol.json import parse_arguments
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ def _request(call: ToolCall, tool: BaseTool) -> dict[str, object]:
         ToolException: The arguments are not a JSON object.
     """
     arguments = parse_arguments(call.function.arguments)
-    if arguments is None:
+    if not isinstance(arguments, dict):
         raise ToolException("The arguments are not a JSON object.")
     schema = agui_tool(tool).parameters or {}
     names = set(schema.get("properties", ()))

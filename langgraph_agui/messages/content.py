@@ -35,7 +35,7 @@ from ag_ui import core as agui
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
-from langgraph_agui.protocol.json import clean_text, parse_arguments
+from langgraph_agui.protocol.json import broke_off, clean_text
 
 logger = run_logger(__name__)
 
@@ -666,35 +666,45 @@ def without_unfinished_calls(
         messages: The messages.
         kept: The ids of those that stay as they are.
     """
-    results = {one.tool_call_id: one.id for one in messages if isinstance(one, agui.ToolMessage)}
-    unfinished_calls = {
-        call.id
-        for message in messages
-        if isinstance(message, agui.AssistantMessage) and message.id not in kept
-        for call in message.tool_calls or ()
-        if results.get(call.id, _UNFINISHED if _is_cut_off(call) else "").endswith(_UNFINISHED)
-    }
-    if not unfinished_calls:
-        return list(messages)
-    left: list[agui.Message] = []
-    for message in messages:
-        if isinstance(message, agui.ToolMessage) and message.tool_call_id in unfinished_calls:
-            continue
-        if isinstance(message, agui.AssistantMessage) and message.tool_calls:
-            calls = [call for call in message.tool_calls if call.id not in unfinished_calls]
-            if not (calls or message.content):
-                continue
-            message = message.model_copy(update={"tool_calls": calls or None})
-        left.append(message)
-    return left
+    dropped: dict[int, agui.Message | None] = {}
+    results: dict[str, tuple[int, str]] = {}
+    for place, message in reversed([*enumerate(messages)]):
+        if isinstance(message, agui.ToolMessage):
+            results[message.tool_call_id] = place, message.id
+        elif isinstance(message, agui.AssistantMessage) and message.tool_calls:
+            # a later call may have had the same id
+            answered = {call.id: results.pop(call.id, None) for call in message.tool_calls}
+            if message.id not in kept:
+                dropped |= _without_unfinished(place, message, answered)
+    left = (dropped.get(place, message) for place, message in enumerate(messages))
+    return [message for message in left if message is not None]
 
 
-def _is_cut_off(call: agui.ToolCall) -> bool:
-    """Return whether the arguments of a call, of which each has some in the end, are no JSON
-    object.
+def _without_unfinished(
+    place: int, message: agui.AssistantMessage, answered: Mapping[str, tuple[int, str] | None]
+) -> dict[int, agui.Message | None]:
+    """Return what stands at the places of a message and of the results of its calls without those
+    that are unfinished; nothing if there are none.
+
+    Args:
+        place: The place of the message.
+        message: The message.
+        answered: The place and the id of the result of each call; None if it has none.
     """
-    arguments = call.function.arguments
-    return not arguments or not isinstance(parse_arguments(arguments), dict)
+    calls = message.tool_calls or []
+    whole = [call for call in calls if not _is_unfinished(call, answered[call.id])]
+    if len(whole) == len(calls):
+        return {}
+    rest = message.model_copy(update={"tool_calls": whole or None})
+    ids = {call.id for call in calls}.difference(call.id for call in whole)
+    gone = [result[0] for one in ids if (result := answered[one]) is not None]
+    return {place: rest if whole or message.content else None, **dict.fromkeys(gone)}
+
+
+def _is_unfinished(call: agui.ToolCall, result: tuple[int, str] | None) -> bool:
+    if result is None:
+        return broke_off(call.function.arguments)
+    return result[1].endswith(_UNFINISHED)
 
 
 def unanswered(call_id: str, name: str | None, message_id: str) -> ToolMessage:

@@ -476,15 +476,33 @@ def parse_arguments(arguments: str) -> object:
     empty object.
 
     JSON can spell half of a surrogate pair. No checkpointer takes one in a key, so that counts as
-    no JSON.
+    no JSON. Line breaks within a text count as JSON: some models write them, and LangChain takes
+    them.
     """
+    hook = _utf8_keys if "\\u" in arguments else None
     try:
         value: object = json.loads(
-            arguments or "{}", object_pairs_hook=_utf8_keys if "\\u" in arguments else None
+            arguments if arguments.strip() else "{}", strict=False, object_pairs_hook=hook
         )
     except (ValueError, RecursionError):
         return None
     return value
+
+
+def are_whole(arguments: str) -> bool:
+    """Return whether the arguments of a call that was streamed to its end are a JSON object.
+
+    LangChain's parser completes those that broke off: a tool would run with half of a path or an
+    amount.
+    """
+    return isinstance(parse_arguments(arguments), dict)
+
+
+def broke_off(arguments: str) -> bool:
+    """Return whether the arguments of a call broke off, if its run or its model has ended before
+    somebody answered it: a call that has not begun to have arguments looks like one without any.
+    """
+    return not arguments.strip() or not are_whole(arguments)
 
 
 def _utf8_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:

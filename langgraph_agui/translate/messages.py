@@ -29,7 +29,7 @@ from langgraph_agui.messages.encrypted_values import AGENT, EncryptedValueCodec,
 from langgraph_agui.messages.hidden import NOTHING, Hidden, hidden_in
 from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
 from langgraph_agui.messages.transformers import RunTransformers, Transformers
-from langgraph_agui.protocol.json import parse_arguments
+from langgraph_agui.protocol.json import are_whole
 from langgraph_agui.readers.sinks import Sink
 from langgraph_agui.translate.model_call import ModelCall
 from langgraph_agui.translate.repeated_messages import NodeOutput, RepeatedMessages
@@ -760,7 +760,7 @@ def _is_broken(call: Call) -> bool:
     turn = call.holder.turn
     blocks = turn.of_kind("call") if turn is not None else ()
     texts = [block.text for block in blocks if block.id == call.id]
-    return any(not isinstance(parse_arguments(text), dict) for text in texts)
+    return not all(map(are_whole, texts))
 
 
 def _content(message: BaseMessage) -> tuple[object, ...]:

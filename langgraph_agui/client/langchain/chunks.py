@@ -17,7 +17,6 @@ from ag_ui import core as agui
 from ag_ui.core import Event, Message
 from langchain_core.messages import AIMessage, AIMessageChunk
 
-from langgraph_agui.client.arguments import broke_off, parse_arguments
 from langgraph_agui.client.langchain.approvals import Approvals
 from langgraph_agui.client.langchain.event_history import EventHistory, results_in
 from langgraph_agui.client.langchain.to_agui_request import PROVIDER, normalized_args
@@ -30,7 +29,7 @@ from langgraph_agui.protocol.event_order import (
     item_of,
 )
 from langgraph_agui.protocol.fold import Fold
-from langgraph_agui.protocol.json import clean_text, to_jsonable
+from langgraph_agui.protocol.json import are_whole, broke_off, clean_text, to_jsonable
 from langgraph_agui.protocol.message_store import StoredMessage, StoredToolCall
 from langgraph_agui.protocol.wire import ProtocolError
 
@@ -270,7 +269,7 @@ class ChunkBuilder:
                 return self._cancel()
             case agui.ToolCallEndEvent(tool_call_id=call_id):
                 call = self._blocks.get(item_of(event))
-                if call is not None and parse_arguments(call.text) is None:
+                if call is not None and not are_whole(call.text):
                     return self.withhold(call_id)
         return []
 

@@ -30,7 +30,6 @@ from langgraph.prebuilt.tool_node import ToolCallWithContext
 from langgraph.types import Command, Overwrite, Send
 
 from langgraph_agui.client.agent import AGUIClient, RemoteRun
-from langgraph_agui.client.arguments import parse_arguments
 from langgraph_agui.client.errors import AgentError
 from langgraph_agui.client.langchain.approvals import Approvals, ask, valid_answers
 from langgraph_agui.client.langchain.model_runs import ModelRuns, insert_result, local_state
@@ -44,7 +43,7 @@ from langgraph_agui.kernel.aio import run_sync
 from langgraph_agui.kernel.checks import check_type
 from langgraph_agui.kernel.configs import as_mapping
 from langgraph_agui.messages.content import caller_id, cancelled, interrupted
-from langgraph_agui.protocol.json import same_for_clients, to_jsonable
+from langgraph_agui.protocol.json import are_whole, same_for_clients, to_jsonable
 
 
 def _merge_answers(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
@@ -331,7 +330,7 @@ class RemoteAgent(Runnable[Any, dict[str, Any]]):
         The `args` of a call are those that LangChain's parser made of what the agent streamed.
         """
         stored = run.conversation.find_call(call["id"] or "")
-        if stored is not None and parse_arguments(stored.view().function.arguments) is None:
+        if stored is not None and not are_whole(stored.view().function.arguments):
             return False
         return call["name"] in self._tools.names
 
