@@ -6,7 +6,7 @@ it was shown, and no others.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -237,8 +237,9 @@ class PendingInterruptReader:
     def _set_expiry(self, interrupt: Interrupt, since: str | None) -> None:
         timeout = seconds(self.timeout)
         if timeout is not None and interrupt.expires_at is None and since is not None:
-            end = datetime.fromisoformat(since) + timedelta(seconds=timeout)
-            interrupt.expires_at = end.isoformat()
+            with suppress(OverflowError):  # later than any date, which is never
+                end = datetime.fromisoformat(since) + timedelta(seconds=timeout)
+                interrupt.expires_at = end.isoformat()
 
 
 def _subagent_at(namespace: str, stored: StateSnapshot) -> str | None:

@@ -15,8 +15,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import ApprovalOptions, LangGraphAgent
 from tests.adapter.models import Piece, Scripted, call
 from tests.approvals.clients import Client, asked, ending
-from tests.approvals.dialogues import resolved
-from tests.approvals.kinds import Mode, around, as_tool, last_user_text, spender
+from tests.approvals.dialogues import cancelled, resolved
+from tests.approvals.kinds import Mode, around, as_tool, happened, last_user_text, spender
 from tests.deep import deep, each_value
 
 HOUR = timedelta(hours=1)
@@ -90,3 +90,36 @@ async def test_it_runs_out(tmp_path: Any) -> None:
         ending(await client.send(resume=resolved((one.id, {"approved": False}))))
         == "interrupt_expired"
     )
+
+
+@pytest.mark.parametrize("timeout", [timedelta.max, float("inf"), 1e12])
+async def test_a_time_later_than_any_date_is_never(timeout: Any, tmp_path: Any) -> None:
+    graph = spender("batched", InMemorySaver())
+    client = Client(LangGraphAgent(graph, approvals=ApprovalOptions(timeout=timeout)))
+    questions = await client.ask(str(tmp_path / "happened"))
+    assert [one.expires_at for one in questions] == [None, None]
+    answers = resolved(*((one.id, True) for one in questions))
+    assert ending(await client.send(resume=answers)) == "success"
+
+
+@pytest.mark.parametrize("busy", ["refuse", "wait"])
+async def test_the_moment_at_which_it_runs_out(busy: Any, tmp_path: Any) -> None:
+    """Two workers get the same answers around it: all of them count, or none, and once."""
+    for number, early in enumerate((0.1, 0.02, 0.0, -0.02)):
+        file, saver = str(tmp_path / str(number)), InMemorySaver()
+        options: Any = {"approvals": ApprovalOptions(timeout=0.4), "on_busy": busy}
+        one, other = (LangGraphAgent(spender("per_call", saver), **options) for _ in range(2))
+        client = Client(one)
+        questions = await client.ask(file)
+        end = datetime.fromisoformat(str(questions[0].expires_at))
+        await asyncio.sleep((end - datetime.now(UTC)).total_seconds() - early)
+        answers = resolved(*((question.id, True) for question in questions))
+        clients = [Client(agent, held=client.held) for agent in (one, other, one)]
+        ends = {
+            ending(run)
+            for run in await asyncio.gather(*(each.send(resume=answers) for each in clients))
+        } - {"thread_busy"}
+        assert (ends, happened(file)) in [({"success"}, [1, 2]), ({"interrupt_expired"}, [])]
+        if not happened(file):
+            denied = await client.send(resume=cancelled(*(one.id for one in questions)))
+            assert (ending(denied), happened(file)) == ("success", [])
