@@ -23,7 +23,7 @@ from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import CALL_BLOCKS, read_blocks
 from langgraph_agui.messages.client_media import ClientMedia
-from langgraph_agui.messages.content import own_call_id, without_unfinished_calls
+from langgraph_agui.messages.content import own_call_id
 from langgraph_agui.messages.encrypted_values import (
     EncryptedValueCodec,
     Envelope,
@@ -62,8 +62,7 @@ def agui_messages_to_langchain(
     received without AG-UI in between. Activity messages are left out (AG-UI 1.0, activities). So
     are system and developer messages, unless `instructions` accepts them: instructions are the
     server's. Malformed, unknown and foreign content is left out with a warning. Arguments that are
-    not a JSON object make an invalid tool call; without a result it is left out, because its model
-    was stopped in the middle of it.
+    not a JSON object make an invalid tool call.
 
     Args:
         messages: Messages, as objects or as the JSON that a client sends (data or text), or the
@@ -228,8 +227,7 @@ class _History:
     ) -> None:
         self._instructions = instructions
         self._media = media
-        messages = without_unfinished_calls(without_server_tools(messages))
-        self._messages = messages
+        self._messages = messages = without_server_tools(messages)
         self._values = values
         self._rejected: Counter[RejectReason] = Counter()
         self._unclaimed = {
