@@ -21,7 +21,14 @@ from langgraph_agui.compat.clients import ClientForm
 from langgraph_agui.compat.inputs import warn_of_node
 from langgraph_agui.graphs import Thread
 from langgraph_agui.interrupts.pauses import PendingInterrupts
-from langgraph_agui.kernel.aio import Caller, keep_alive, run_here, run_in_thread, seconds
+from langgraph_agui.kernel.aio import (
+    Caller,
+    cancel_until_done,
+    keep_alive,
+    run_here,
+    run_in_thread,
+    seconds,
+)
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import (
     CodedError,
@@ -58,10 +65,6 @@ _LARGE = 5_000
 
 # Results that are emitted without a break.
 _BATCH = 500
-
-# Seconds after which a cancelled graph that still runs is cancelled again. `asyncio.wait_for` loses
-# a cancellation that meets its result (CPython before 3.12), and providers' packages use it.
-_CANCEL_INTERVAL = 0.4
 
 
 def start_events(agent: AgentContext, run_input: RunAgentInput, sink: Sink) -> RunEvents:
@@ -237,12 +240,7 @@ class Run:
 
     def _stop(self) -> None:
         self._runner.stop()
-        keep_alive(asyncio.create_task(self._cancel_task()))
-
-    async def _cancel_task(self) -> None:
-        while not self.task.done():
-            self.task.cancel()
-            await asyncio.wait({self.task}, timeout=_CANCEL_INTERVAL)
+        keep_alive(asyncio.create_task(cancel_until_done(self.task)))
 
     async def _first_reader_left(self) -> None:
         if self.task.done():

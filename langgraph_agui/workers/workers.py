@@ -7,7 +7,6 @@ subscriptions of the clients that follow it here (`run_reader.py`).
 
 import asyncio
 import json
-import logging
 from collections.abc import Callable
 from hashlib import sha256
 from uuid import uuid4
@@ -20,12 +19,11 @@ from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.run import Run
 from langgraph_agui.runs.show_thread import ShownThread
-from langgraph_agui.workers.run_reader import ANSWER, RemoteReader, RunReader
+from langgraph_agui.workers.bounded import ANSWER, BoundedStore
+from langgraph_agui.workers.run_reader import RemoteReader, RunReader
 from langgraph_agui.workers.run_writer import RunWriter
 from langgraph_agui.workers.signals import Signal
 from langgraph_agui.workers.store import RunStore
-
-logger = logging.getLogger(__name__)
 
 
 class Workers:
@@ -42,7 +40,7 @@ class Workers:
 
     def __init__(self, agent: AgentContext, store: RunStore, name: str) -> None:
         self._agent = agent
-        self._store = store
+        self._store = BoundedStore(store)
         self._name = name
         self.event_loop = OneEventLoop()
         self._readers: dict[str, RunReader] = {}
@@ -87,14 +85,8 @@ class Workers:
             StateError: The store does not answer.
         """
         self.event_loop.enter()
-        try:
-            async with asyncio.timeout(ANSWER):
-                run = await self._store.find(self._key(thread_id, run_id))
-                if run is None:
-                    return False
-                return await self._store.signal(run, Signal("cancel").to_text())
-        except Exception as error:
-            raise StateError("The store of live runs does not answer.") from error
+        run = await self._store.find(self._key(thread_id, run_id))
+        return run is not None and await self._store.signal(run, Signal("cancel").to_text())
 
     def follow(
         self, run_input: RunAgentInput, reader: Subscription, show: Callable[[], ShownThread]
@@ -112,15 +104,13 @@ class Workers:
         """Return the reader of a run in another worker, and the name by which its client can stop
         the run. Return None if there is no such run, or the store does not answer.
         """
+        ids = [run_input.thread_id]
+        if not self._agent.graph.has_checkpointer:
+            # Then the id of the thread is no proof of having begun the run.
+            ids.append(run_input.run_id)
         try:
-            async with asyncio.timeout(ANSWER):
-                ids = [run_input.thread_id]
-                if not self._agent.graph.has_checkpointer:
-                    # Then the id of the thread is no proof of having begun the run.
-                    ids.append(run_input.run_id)
-                run = await self._store.find(self._key(*ids))
-        except Exception:
-            logger.warning("The store of live runs does not answer.", exc_info=True)
+            run = await self._store.find(self._key(*ids))
+        except StateError:
             return None
         if run is None:
             return None
