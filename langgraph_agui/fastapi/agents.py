@@ -16,6 +16,7 @@ from langgraph.pregel.remote import RemoteGraph
 from pydantic import BaseModel
 
 from langgraph_agui.kernel.errors import ErrorCode
+from langgraph_agui.protocol.open_items import OpenItems
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.translate.lifecycle import is_last, run_error
 
@@ -121,22 +122,26 @@ class AgentEvents:
 async def _events(
     agent: RunsInputs, method: str, run_input: RunAgentInput, options: Mapping[str, object]
 ) -> AsyncGenerator[BaseEvent, None]:
-    """Yield the events of an agent's method up to the terminal one; if it has none, an error."""
+    """Yield the events of an agent's method up to the terminal one; if it has none, an error. What
+    is open is closed before it.
+    """
     events: AsyncIterator[BaseEvent] | None = None
+    open_items = OpenItems()
     try:
         clone = getattr(agent, "clone", None)
         called = getattr(clone() if clone is not None else agent, method)
         events = called(run_input, **accepted(called, **options))
         async for event in events:
-            if event is not None:
-                yield event
-                if is_last(event):
-                    return
-        yield run_error(
-            run_input, RuntimeError("The agent ended without a terminal event"), ErrorCode.INTERNAL
-        )
+            if event is None:
+                continue
+            for one in open_items.feed(event):
+                yield one
+            if is_last(event):
+                return
+        raise RuntimeError("The agent ended without a terminal event")
     except Exception as error:
-        yield run_error(run_input, error, ErrorCode.INTERNAL)
+        for one in open_items.feed(run_error(run_input, error, ErrorCode.INTERNAL)):
+            yield one
     finally:
         if (aclose := getattr(events, "aclose", None)) is not None:
             await aclose()

@@ -33,9 +33,13 @@ _THREADS: Final = ThreadPoolExecutor(2, thread_name_prefix="langgraph-agui-input
 # Threads are made when none is idle.
 _MAX_THREADS = 256
 
-# Seconds after which a cancelled task that still runs is cancelled again. `asyncio.wait_for` loses
-# a cancellation that meets its result (CPython before 3.12), and providers' packages use it.
+# Seconds after which a task that still runs is cancelled again. `asyncio.wait_for` loses a
+# cancellation that meets its result (CPython before 3.12), and drivers of databases and providers'
+# packages use it.
 _CANCEL_INTERVAL: Final = 0.4
+
+# The parts of a time limit. Each begins when the event loop has got to it.
+_SLICES: Final = 20
 
 # The event loop itself keeps only weak references to its tasks.
 _kept: set[asyncio.Task[Any]] = set()
@@ -58,12 +62,47 @@ def keep_alive(task: asyncio.Task[T]) -> asyncio.Task[T]:
     return task
 
 
-async def cancel_until_done(task: asyncio.Task[Any], within: float = inf) -> None:
-    """Cancel a task again and again until it is done, or until `within` seconds are over."""
-    deadline = monotonic() + within
+async def cancel_until_done(task: asyncio.Future[Any], limit: float = inf) -> None:
+    """Cancel a task again and again until it is done, or until `limit` seconds are over."""
+    deadline = monotonic() + limit
     while not task.done() and (left := deadline - monotonic()) > 0:
         task.cancel()
         await asyncio.wait({task}, timeout=min(left, _CANCEL_INTERVAL))
+
+
+async def within(limit: float, work: Awaitable[T]) -> T:
+    """Return the result of `work`. Unlike `asyncio.timeout`, this ends in time even if `work` does
+    not end when it is cancelled: a driver whose server is silent waits for the server's answer to
+    that.
+
+    Args:
+        limit: Seconds, but for those in which the event loop is busy.
+        work: The work. It goes on being cancelled when the time is over, or the caller is
+            cancelled.
+
+    Raises:
+        TimeoutError: The time is over.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        # In an event loop that is busy a slice takes longer: that is no silence of others.
+        for _ in range(_SLICES):
+            await asyncio.wait({task}, timeout=limit / _SLICES)
+            if task.done():
+                break
+        else:
+            raise TimeoutError(f"no answer within {limit} seconds")
+    finally:
+        if not task.done():
+            task.add_done_callback(ignore_error)
+            keep_alive(asyncio.create_task(cancel_until_done(task)))
+    return task.result()
+
+
+def ignore_error(task: asyncio.Future[Any]) -> None:
+    """Take note of an error that nobody waits for."""
+    if not task.cancelled():
+        task.exception()
 
 
 def use_own_executor() -> None:

@@ -653,58 +653,52 @@ def unfinished(call_id: str, name: str | None, message_id: str) -> ToolMessage:
     return result.model_copy(update={"id": f"{message_id}:{call_id}{_UNFINISHED}"})
 
 
-def without_unfinished_calls(
-    messages: Sequence[agui.Message], kept: Container[str] = ()
-) -> list[agui.Message]:
-    """Return a client's messages without calls that a model has not finished, and without what is
-    empty then: no model is to see them.
+def is_unfinished(call: agui.ToolCall, result: agui.ToolMessage | None) -> bool:
+    """Return whether a model has not finished a call: its result says so, or it has none and its
+    arguments are cut off. The client has lost the connection then, or the server has died.
+    """
+    return broke_off(call.function.arguments) if result is None else says_unfinished(call, result)
 
-    A call is unfinished if its result says so. It is too if it has none, and its arguments are cut
-    off: the client has lost the connection, or the server has died.
+
+def says_unfinished(_call: agui.ToolCall, result: agui.ToolMessage | None) -> bool:
+    """Return whether the result of a call says that its model has not finished it."""
+    return result is not None and result.id.endswith(_UNFINISHED)
+
+
+def without_calls(
+    messages: Sequence[agui.Message],
+    goes: Callable[[agui.ToolCall, agui.ToolMessage | None], bool],
+    kept: Container[str] = (),
+) -> list[agui.Message]:
+    """Return a client's messages without some calls and their results, and without what is empty
+    then.
 
     Args:
         messages: The messages.
-        kept: The ids of those that stay as they are.
+        goes: Returns whether a call goes, given its result, if it has one.
+        kept: The ids of messages that stay as they are.
     """
-    dropped: dict[int, agui.Message | None] = {}
-    results: dict[str, tuple[int, str]] = {}
+    changed: dict[int, agui.Message | None] = {}
+    results: dict[str, tuple[int, agui.ToolMessage]] = {}
     for place, message in reversed([*enumerate(messages)]):
         if isinstance(message, agui.ToolMessage):
-            results[message.tool_call_id] = place, message.id
+            results[message.tool_call_id] = place, message
         elif isinstance(message, agui.AssistantMessage) and message.tool_calls:
-            # a later call may have had the same id
-            answered = {call.id: results.pop(call.id, None) for call in message.tool_calls}
-            if message.id not in kept:
-                dropped |= _without_unfinished(place, message, answered)
-    left = (dropped.get(place, message) for place, message in enumerate(messages))
-    return [message for message in left if message is not None]
-
-
-def _without_unfinished(
-    place: int, message: agui.AssistantMessage, answered: Mapping[str, tuple[int, str] | None]
-) -> dict[int, agui.Message | None]:
-    """Return what stands at the places of a message and of the results of its calls without those
-    that are unfinished; nothing if there are none.
-
-    Args:
-        place: The place of the message.
-        message: The message.
-        answered: The place and the id of the result of each call; None if it has none.
-    """
-    calls = message.tool_calls or []
-    whole = [call for call in calls if not _is_unfinished(call, answered[call.id])]
-    if len(whole) == len(calls):
-        return {}
-    rest = message.model_copy(update={"tool_calls": whole or None})
-    ids = {call.id for call in calls}.difference(call.id for call in whole)
-    gone = [result[0] for one in ids if (result := answered[one]) is not None]
-    return {place: rest if whole or message.content else None, **dict.fromkeys(gone)}
-
-
-def _is_unfinished(call: agui.ToolCall, result: tuple[int, str] | None) -> bool:
-    if result is None:
-        return broke_off(call.function.arguments)
-    return result[1].endswith(_UNFINISHED)
+            left: list[agui.ToolCall] = []
+            for call in message.tool_calls:
+                # an earlier call may have the same id
+                at, result = results.pop(call.id, (place, None))
+                if message.id in kept or not goes(call, result):
+                    left.append(call)
+                else:
+                    changed[at] = None
+            if len(left) < len(message.tool_calls):
+                rest = message.model_copy(update={"tool_calls": left or None})
+                changed[place] = rest if left or message.content else None
+    if not changed:
+        return list(messages)
+    rests = (changed.get(place, message) for place, message in enumerate(messages))
+    return [message for message in rests if message is not None]
 
 
 def unanswered(call_id: str, name: str | None, message_id: str) -> ToolMessage:

@@ -23,7 +23,7 @@ from langgraph_agui.kernel.telemetry import count_dropped, run_logger
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.blocks import CALL_BLOCKS, read_blocks
 from langgraph_agui.messages.client_media import ClientMedia
-from langgraph_agui.messages.content import own_call_id
+from langgraph_agui.messages.content import own_call_id, says_unfinished, without_calls
 from langgraph_agui.messages.encrypted_values import (
     EncryptedValueCodec,
     Envelope,
@@ -227,7 +227,8 @@ class _History:
     ) -> None:
         self._instructions = instructions
         self._media = media
-        self._messages = messages = without_server_tools(messages)
+        messages = without_calls(without_server_tools(messages), says_unfinished)
+        self._messages = messages
         self._values = values
         self._rejected: Counter[RejectReason] = Counter()
         self._unclaimed = {

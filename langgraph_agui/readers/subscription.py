@@ -18,6 +18,7 @@ from langgraph_agui.kernel.aio import keep_alive
 from langgraph_agui.kernel.errors import ErrorCode
 from langgraph_agui.kernel.telemetry import count_dropped, count_error, run_logger
 from langgraph_agui.messages.assistant_turn import Block
+from langgraph_agui.protocol.open_items import OpenItems
 from langgraph_agui.protocol.sse import MAX_FRAME, encode, encode_text
 from langgraph_agui.readers.sinks import PIECE, EventQueue, content_events, weight
 
@@ -47,7 +48,8 @@ class Subscription(EventQueue):
     because waking a reader costs more than a token does. So at a provider's pace each fragment
     leaves by itself; of a faster model, and with a slow reader, those that wait together do. A
     reader that lets more than `max_unread` bytes wait gets a `RUN_ERROR` (`reader_too_slow`) in
-    their place, and nothing more.
+    their place, and nothing more. Whatever ends a run, the reader gets the ends of all that is open
+    before it.
 
     Args:
         max_unread: The bytes that may wait for the reader.
@@ -64,6 +66,8 @@ class Subscription(EventQueue):
         self._loop = asyncio.get_running_loop()
         self._max_unread = max_unread
         self._converts = [*converts]
+        # What is open in the events that the reader has got.
+        self._open = OpenItems()
         # Log records and metrics name the run of this context, whoever takes the events.
         self._context = copy_context()
         self._weight = 0
@@ -132,6 +136,7 @@ class Subscription(EventQueue):
     def drop(self, code: ErrorCode) -> None:
         """Give the reader a `RUN_ERROR` in place of what waits, and nothing more."""
         count_error(code)
+        self._converts.clear()  # they may be why
         self.clear()
         super().event(agui.RunErrorEvent(message=code.message, code=code.value))
         self._abandoned = self.dropped = True
@@ -148,7 +153,7 @@ class Subscription(EventQueue):
         while await self._wait():
             self._pace()
             if events := self.take_waiting():
-                return events
+                return [one for event in events for one in self._open.feed(event)]
         return []
 
     def take_waiting(self) -> list[BaseEvent]:
@@ -220,7 +225,8 @@ class Subscription(EventQueue):
         for event in events:
             frame = encode(event)
             if _fits(frame):
-                frames.append(frame)
+                *ends, _ = self._open.feed(event)
+                frames += [*map(encode, ends), frame]
             elif not self._context.run(self._leave_out, event, len(frame)):
                 break
         return b"".join(frames)

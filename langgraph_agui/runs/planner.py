@@ -35,9 +35,10 @@ from langgraph_agui.kernel.quoting import quoted
 from langgraph_agui.messages.client_media import ClientMedia
 from langgraph_agui.messages.content import (
     interrupted,
+    is_unfinished,
     unanswered,
     unanswered_calls,
-    without_unfinished_calls,
+    without_calls,
 )
 from langgraph_agui.messages.server_tools import without_server_tools
 from langgraph_agui.messages.to_agui import agui_role
@@ -383,7 +384,7 @@ class RunPlanner:
 
     def _converted(self, messages: Sequence[agui.Message]) -> list[BaseMessage]:
         """Return a client's messages that are to run, for the graph."""
-        return self._converter.to_langchain(without_unfinished_calls(messages), self._media)
+        return self._converter.to_langchain(without_calls(messages, is_unfinished), self._media)
 
     def _check_media(self, messages: Sequence[agui.Message]) -> None:
         """Refuse media of messages that run later, before anything does."""

@@ -24,8 +24,9 @@ from langgraph_agui.graphs.past import PastMessages, is_replaced, removed_from_e
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.content import (
     is_unanswered,
+    is_unfinished,
     text_of,
-    without_unfinished_calls,
+    without_calls,
 )
 from langgraph_agui.messages.conversation import (
     Conversation,
@@ -167,7 +168,8 @@ class ThreadMessages:
             if not isinstance(message, ActivityMessage)
         ]
         kept = {self._conversation.public_id(message.id) for message in self.now}
-        merged = without_unfinished_calls(merged, kept | self._conversation.ids_of_this_run())
+        stays = kept | self._conversation.ids_of_this_run()
+        merged = without_calls(merged, is_unfinished, stays)
         gone = self._conversation.gone() | self._settled_too_early(merged)
         return without_gone(merged, gone - kept, kept) if gone else merged
 

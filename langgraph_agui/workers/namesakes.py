@@ -14,8 +14,8 @@ from typing import Final
 from uuid import uuid4
 
 from langgraph_agui.graphs import GraphAdapter
-from langgraph_agui.workers.run_reader import ANSWER
-from langgraph_agui.workers.store import RunStore
+from langgraph_agui.kernel.errors import StateError
+from langgraph_agui.workers.bounded import BoundedStore
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class Namesakes:
         graph: The graph of this agent.
     """
 
-    def __init__(self, store: RunStore, name: str, key: str, graph: GraphAdapter) -> None:
+    def __init__(self, store: BoundedStore, name: str, key: str, graph: GraphAdapter) -> None:
         self._store = store
         self._name = name
         self._key = key
@@ -74,10 +74,7 @@ class Namesakes:
         """Compare this agent with the one that other workers see; from now on each minute."""
         if self._task is not None:
             return
-        try:
-            await self._look()
-        except Exception:
-            logger.warning("The store of live runs does not answer.", exc_info=True)
+        await self._look()
         self._task = asyncio.create_task(self._look_again(), name="agui-namesakes")
 
     async def leave(self) -> None:
@@ -85,23 +82,21 @@ class Namesakes:
         if self._task is None:
             return
         task, self._task = self._task, None
-        task.cancel()  # the driver of a database may lose that
-        await asyncio.wait({task}, timeout=ANSWER)
-        with suppress(Exception):  # the worker ends, and is dead to the store then
-            async with asyncio.timeout(ANSWER):
-                await self._store.finish(self._own)
+        task.cancel()
+        await asyncio.wait({task})
+        with suppress(StateError):  # the worker ends, and is dead to the store then
+            await self._store.finish(self._own)
 
     async def _look_again(self) -> None:
         while self._task is not None:
             await asyncio.sleep(_INTERVAL)
-            with suppress(Exception):
-                await self._look()
+            await self._look()
 
     async def _look(self) -> None:
         """Compare this agent with the one that is seen. If there is none, this one is from now on:
         as a run without a log.
         """
-        async with asyncio.timeout(ANSWER):
+        with suppress(StateError):  # the store has logged it
             seen = await self._store.find(self._key)
             if seen is not None:
                 self.compare(seen)

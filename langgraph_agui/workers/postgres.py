@@ -6,30 +6,31 @@ process.
 """
 
 import asyncio
-import logging
+import os
 import secrets
+import socket
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Self, TypeAlias
+from typing import Any, Final, TypeAlias
 
-import psycopg
 from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
 from psycopg_pool import AsyncConnectionPool
 
+from langgraph_agui.kernel.aio import ignore_error, within
 from langgraph_agui.workers import sql
+from langgraph_agui.workers.bounded import ANSWER
+from langgraph_agui.workers.listening import ListeningStore
 from langgraph_agui.workers.store import Entry
-
-logger = logging.getLogger(__name__)
 
 Row: TypeAlias = tuple[Any, ...]
 
-# Seconds that a reader waits for an entry, and between two attempts to listen again.
-_WAIT, _RETRY = 1.0, 0.5
+# Seconds that a reader waits for an entry.
+_WAIT: Final = 1.0
 
 
-class PostgresRunStore:
+class PostgresRunStore(ListeningStore):
     """A `RunStore` in Postgres, for one event loop. As a context manager it gives its connection
     back at the end.
 
@@ -52,23 +53,11 @@ class PostgresRunStore:
                 "PostgresRunStore keeps a connection of the pool: give the pool a max_size of 2 "
                 "or more"
             )
+        super().__init__()
         self._pool = pool
         self._worker = secrets.randbits(63)
-        self._receivers: dict[str, Callable[[str], object]] = {}
-        self._names: dict[str, list[str]] = {}
         self._published: set[str] = set()
         self._readers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
-        self._listener: asyncio.Task[None] | None = None
-        self._listening = asyncio.Event()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """Give the connection back."""
-        if self._listener is not None:
-            self._listener.cancel()
-            await asyncio.wait({self._listener})
 
     async def setup(self) -> None:
         """Make the tables. Call this once, before the workers start, like `setup` of the
@@ -88,21 +77,11 @@ class PostgresRunStore:
             self._pool.connection() as connection,
             connection.cursor(row_factory=tuple_row) as cursor,
         ):
-            await cursor.execute(query.encode(), parameters, prepare=prepare)
+            statement = cursor.execute(query.encode(), parameters, prepare=prepare)
+            await _or_hang_up(connection, statement)
             return await cursor.fetchall() if cursor.description else []
 
     # -- signals ----------------------------------------------------------------------------------
-
-    async def begin(self, run: str, receive: Callable[[str], object]) -> None:
-        """See `RunStore`."""
-        await self._listen()
-        self._receivers[run], self._names[run] = receive, []
-        await self.enter("", run)
-
-    async def enter(self, name: str, run: str) -> None:
-        """See `RunStore`."""
-        self._names[run].append(name)
-        await self._execute(sql.ENTER, {"run": run, "name": name, "worker": self._worker})
 
     async def find(self, name: str) -> str | None:
         """See `RunStore`."""
@@ -113,70 +92,60 @@ class PostgresRunStore:
         """See `RunStore`."""
         return bool(await self._execute(sql.SIGNAL, {"run": run, "text": f"{run} {text}"}))
 
-    async def finish(self, run: str) -> None:
-        """See `RunStore`."""
-        self._receivers.pop(run, None)
-        self._names.pop(run, None)
+    async def _enter(self, run: str, name: str) -> None:
+        await self._enter_missing({run: (name,)})
+
+    async def _enter_missing(self, names: Mapping[str, Iterable[str]]) -> None:
+        rows = [(run, name) for run, all_names in names.items() for name in all_names]
+        parameters = {
+            "runs": [run for run, _ in rows],
+            "names": [name for _, name in rows],
+            "worker": self._worker,
+        }
+        await self._execute(sql.ENTER, parameters)
+
+    async def _leave(self, run: str, names: Iterable[str]) -> None:
         await self._execute("DELETE FROM langgraph_agui_runs WHERE run = %(run)s", {"run": run})
         if run in self._published:
             self._published.remove(run)
             await self._execute(sql.SWEEP)
 
-    async def _listen(self) -> None:
-        if self._listener is None:
-            self._listener = asyncio.create_task(self._keep_listening(), name="agui-run-store")
-        waiting = asyncio.create_task(self._listening.wait())
-        await asyncio.wait({waiting, self._listener}, return_when=asyncio.FIRST_COMPLETED)
-        waiting.cancel()
-
-    async def _keep_listening(self) -> None:
-        while True:
+    async def _listen_once(self) -> None:
+        async with self._pool.connection() as connection:
+            autocommits = connection.autocommit
             try:
-                async with self._pool.connection() as connection:
-                    await self._receive_on(connection)
-            except psycopg.Error:
-                logger.warning(
-                    "The connection that listens for signals to runs was lost.", exc_info=True
-                )
-            self._listening.clear()
-            await asyncio.sleep(_RETRY)
+                await within(ANSWER, _or_hang_up(connection, self._open(connection)))
+                self._listens.set()
+                async for notification in connection.notifies():
+                    self._notify(notification.payload)
+            finally:
+                closing = self._close(connection, autocommits=autocommits)
+                with suppress(Exception):  # the connection may be lost
+                    await within(ANSWER, _or_hang_up(connection, closing))
 
-    async def _receive_on(self, connection: AsyncConnection[Any]) -> None:
-        """Receive signals and news on a connection, until it is lost or this is cancelled."""
-        autocommits = connection.autocommit
+    async def _open(self, connection: AsyncConnection[Any]) -> None:
         await connection.set_autocommit(True)
-        try:
-            await connection.execute("LISTEN langgraph_agui")
-            await connection.execute("SELECT pg_advisory_lock(%s::int8)", (self._worker,))
-            await connection.execute(sql.SWEEP.encode())
-            await self._enter_again(connection)
-            self._listening.set()
-            async for notification in connection.notifies():
-                run, _, text = notification.payload.partition(" ")
-                if text and run in self._receivers:
-                    self._receivers[run](text)
-                elif not text and run in self._readers:
-                    for news in self._readers[run]:
-                        news.set()
-        finally:
-            with suppress(psycopg.Error):  # the connection may be lost
-                await connection.execute("SELECT pg_advisory_unlock(%s::int8)", (self._worker,))
-                await connection.execute("UNLISTEN langgraph_agui")
-                await connection.set_autocommit(autocommits)
+        await connection.execute("LISTEN langgraph_agui")
+        await connection.execute("SELECT pg_advisory_lock(%s::int8)", (self._worker,))
+        await connection.execute(sql.SWEEP.encode())
 
-    async def _enter_again(self, connection: AsyncConnection[Any]) -> None:
-        """Insert the rows of this worker's runs again. While it did not listen, other workers took
-        it for dead, and may have deleted them.
-        """
-        rows = [
-            {"run": run, "name": name, "worker": self._worker}
-            for run, names in self._names.items()
-            for name in names
-        ]
-        async with connection.cursor() as cursor:
-            await cursor.executemany(sql.ENTER.encode(), rows)
-        finished = list({str(row["run"]) for row in rows} - self._names.keys())
-        await connection.execute("DELETE FROM langgraph_agui_runs WHERE run = ANY(%s)", (finished,))
+    async def _close(self, connection: AsyncConnection[Any], *, autocommits: bool) -> None:
+        await connection.execute("SELECT pg_advisory_unlock(%s::int8)", (self._worker,))
+        await connection.execute("UNLISTEN langgraph_agui")
+        await connection.set_autocommit(autocommits)
+
+    def _notify(self, payload: str) -> None:
+        """Pass on a signal, or the news of entries: that is the key of a run alone."""
+        if " " in payload:
+            self._receive(payload)
+        for news in self._readers.get(payload, ()):
+            news.set()
+
+    async def _look(self) -> bool:
+        [[is_seen, count]] = await self._execute(sql.LOOK, {"worker": self._worker})
+        if count < sum(map(len, self._live_names().values())):
+            await self._enter_again()
+        return bool(is_seen)
 
     # -- entries ----------------------------------------------------------------------------------
 
@@ -206,3 +175,20 @@ class PostgresRunStore:
             if not self._readers[run]:
                 del self._readers[run]
         return [Entry(*row) for row in rows]
+
+
+async def _or_hang_up(connection: AsyncConnection[Any], work: Awaitable[object]) -> None:
+    """Wait for work on a connection. If that is cancelled, hang up.
+
+    psycopg itself asks the server to cancel the statement, and waits for the answer. With a libpq
+    older than 17 the whole process does.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.add_done_callback(ignore_error)
+        with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
+            line.shutdown(socket.SHUT_RDWR)
+        await asyncio.wait({task})
+        raise

@@ -5,18 +5,20 @@ A worker is alive while it is subscribed to its channel. The subscription ends w
 Redis 6.2 or newer.
 """
 
-import asyncio
-import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Self, TypeAlias, cast
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final, TypeAlias, cast
 from uuid import uuid4
 
 from redis.asyncio import Redis
-from redis.asyncio.client import PubSub
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import ResponseError
 
+from langgraph_agui.kernel.aio import within
+from langgraph_agui.workers.bounded import ANSWER
+from langgraph_agui.workers.listening import ListeningStore
 from langgraph_agui.workers.store import Entry
-
-logger = logging.getLogger(__name__)
 
 # The entries of a stream, each with its id and fields.
 Entries: TypeAlias = "list[tuple[str, dict[str, str]]]"
@@ -24,15 +26,15 @@ Entries: TypeAlias = "list[tuple[str, dict[str, str]]]"
 # Milliseconds that a reader waits for an entry.
 _WAIT: Final = 1000
 
+# Seconds that the listener waits for a message, before it waits again.
+_POLL: Final = 1.0
+
 # Seconds after which Redis deletes a run that was never finished, the stream of a silent run, and
 # the stream of a finished run.
-_RUN, _SILENCE, _FINISHED = 24 * 3600, 3600, 60
+_RUN, _QUIET, _FINISHED = 24 * 3600, 3600, 60
 
 # The most connections of a worker. Each run that it follows takes one while it waits for an entry.
 _CONNECTIONS: Final = 10_000
-
-# Seconds between two attempts to connect again.
-_RETRY: Final = 0.5
 
 # KEYS: run, stream, beginning, names. ARGV: run, seconds. A name that another run has taken stays.
 _FINISH: Final = """
@@ -45,7 +47,7 @@ end
 """
 
 
-class RedisRunStore:
+class RedisRunStore(ListeningStore):
     """A `RunStore` in Redis, for one event loop. As a context manager it closes its connections at
     the end.
 
@@ -56,41 +58,28 @@ class RedisRunStore:
     """
 
     def __init__(self, url: str, prefix: str = "langgraph-agui") -> None:
+        super().__init__()
         self._redis: Redis = Redis.from_url(
-            url, protocol=2, decode_responses=True, max_connections=_CONNECTIONS
+            url,
+            protocol=2,
+            decode_responses=True,
+            max_connections=_CONNECTIONS,
+            # The callers try again: by themselves they know how long.
+            retry=Retry(NoBackoff(), 1),
         )
         self._prefix = prefix
         self._worker = f"{prefix}:worker:{uuid4().hex}"
-        self._receivers: dict[str, Callable[[str], object]] = {}
-        self._names: dict[str, list[str]] = {}
-        self._listener: asyncio.Task[None] | None = None
-        self._opening = asyncio.Lock()
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         """Close the connections."""
-        if self._listener is not None:
-            self._listener.cancel()
-            await asyncio.wait({self._listener})
-        await self._redis.aclose()
+        await super().__aexit__()
+        with suppress(TimeoutError):
+            await within(ANSWER, self._redis.aclose())
 
     def _key(self, kind: str, name: str) -> str:
         return f"{self._prefix}:{kind}:{name}"
 
     # -- signals ----------------------------------------------------------------------------------
-
-    async def begin(self, run: str, receive: Callable[[str], object]) -> None:
-        """See `RunStore`."""
-        await self._listen()
-        self._receivers[run], self._names[run] = receive, []
-        await self._redis.set(self._key("run", run), self._worker, ex=_RUN)
-
-    async def enter(self, name: str, run: str) -> None:
-        """See `RunStore`."""
-        self._names[run].append(name)
-        await self._redis.set(self._key("name", name), run, ex=_RUN)
 
     async def find(self, name: str) -> str | None:
         """See `RunStore`."""
@@ -104,27 +93,54 @@ class RedisRunStore:
         worker = await self._redis.get(self._key("run", run))
         return worker is not None and await self._redis.publish(worker, f"{run} {text}") > 0
 
-    async def finish(self, run: str) -> None:
-        """See `RunStore`."""
-        self._receivers.pop(run, None)
-        names = [self._key("name", name) for name in self._names.pop(run, ())]
+    def _item(self, run: str, name: str) -> tuple[str, str]:
+        """Return the key and the value by which Redis has a name."""
+        return (self._key("name", name), run) if name else (self._key("run", run), self._worker)
+
+    async def _enter(self, run: str, name: str) -> None:
+        key, value = self._item(run, name)
+        await self._redis.set(key, value, ex=_RUN)
+
+    async def _enter_missing(self, names: Mapping[str, Iterable[str]]) -> None:
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            for key, value in self._items(names).items():
+                pipeline.set(key, value, ex=_RUN, nx=True)
+            await pipeline.execute()
+
+    def _items(self, names: Mapping[str, Iterable[str]]) -> dict[str, str]:
+        """Return the keys and values of all names. A name belongs to the run that came last."""
+        return dict(self._item(run, name) for run, all_names in names.items() for name in all_names)
+
+    async def _leave(self, run: str, names: Iterable[str]) -> None:
         kinds = "run", "stream", "beginning"
-        keys = [*(self._key(kind, run) for kind in kinds), *names]
+        keys = [*(self._key(kind, run) for kind in kinds)]
+        keys += [self._key("name", name) for name in names if name]
         await self._redis.eval(_FINISH, len(keys), *keys, run, str(_FINISHED))
 
-    async def _listen(self) -> None:
-        async with self._opening:
-            if self._listener is None:
-                pubsub = self._redis.pubsub(ignore_subscribe_messages=True)
-                await pubsub.subscribe(**{self._worker: self._receive})
-                self._listener = asyncio.create_task(
-                    pubsub.run(exception_handler=_wait_and_retry), name="agui-run-store"
-                )
+    async def _listen_once(self) -> None:
+        async with self._redis.pubsub() as pubsub:
+            await within(ANSWER, pubsub.subscribe(**{self._worker: self._receive_message}))
+            if await pubsub.get_message(timeout=ANSWER) is None:
+                raise TimeoutError(f"Redis has not subscribed this worker within {ANSWER} seconds")
+            self._listens.set()
+            while True:
+                await pubsub.get_message(timeout=_POLL)
 
-    def _receive(self, message: Mapping[str, str]) -> None:
-        run, _, text = message["data"].partition(" ")
-        if receive := self._receivers.get(run):
-            receive(text)
+    def _receive_message(self, message: Mapping[str, str]) -> None:
+        self._receive(message["data"])
+
+    async def _look(self) -> bool:
+        # To touch keys keeps them from being evicted first.
+        keys = self._items(self._live_names())
+        if not keys:  # the last run has just ended
+            return True
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            pipeline.pubsub_numsub(self._worker)
+            pipeline.touch(*keys)
+            counts, found = await pipeline.execute()
+        if found < len(keys):
+            await self._enter_again()
+        return any(count for _, count in counts)
 
     # -- entries ----------------------------------------------------------------------------------
 
@@ -136,7 +152,7 @@ class RedisRunStore:
         }
         async with self._redis.pipeline(transaction=True) as pipeline:
             pipeline.hset(self._key("beginning", run), mapping=fields)
-            pipeline.expire(self._key("beginning", run), _SILENCE)
+            pipeline.expire(self._key("beginning", run), _QUIET)
             pipeline.xtrim(self._key("stream", run), minid=f"{oldest + 1}-0", approximate=False)
             await pipeline.execute()
 
@@ -144,9 +160,18 @@ class RedisRunStore:
         """See `RunStore`."""
         async with self._redis.pipeline(transaction=False) as pipeline:
             pipeline.xadd(self._key("stream", run), {"data": entry.data}, f"{entry.position}-0")
-            pipeline.expire(self._key("stream", run), _SILENCE)
-            pipeline.expire(self._key("beginning", run), _SILENCE)
-            await pipeline.execute()
+            pipeline.expire(self._key("stream", run), _QUIET)
+            pipeline.expire(self._key("beginning", run), _QUIET)
+            written, *_ = await pipeline.execute(raise_on_error=False)
+        if isinstance(written, ResponseError) and await self._has(run, entry.position):
+            return  # by an earlier attempt
+        if isinstance(written, Exception):
+            raise written
+
+    async def _has(self, run: str, position: int) -> bool:
+        """Return whether an entry was written."""
+        identity = f"{position}-0"
+        return bool(await self._redis.xrange(self._key("stream", run), identity, identity))
 
     async def read(self, run: str, position: int) -> Sequence[Entry]:
         """See `RunStore`."""
@@ -173,11 +198,3 @@ class RedisRunStore:
             for _, stream in cast("list[tuple[str, Entries]]", found)
             for number, fields in stream
         ]
-
-
-async def _wait_and_retry(e: BaseException, pubsub: PubSub) -> None:
-    """Wait before the listener goes on. While its connection is lost, other workers do not find
-    the runs of this one.
-    """
-    logger.warning("The connection that listens for signals to runs was lost.", exc_info=e)
-    await asyncio.sleep(_RETRY)

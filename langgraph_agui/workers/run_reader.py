@@ -12,24 +12,28 @@ from uuid import uuid4
 
 from ag_ui.core import BaseEvent, RunAgentInput
 
-from langgraph_agui.kernel.errors import CodedError, ErrorCode
+from langgraph_agui.kernel.errors import CodedError, ErrorCode, StateError
 from langgraph_agui.readers.joined import join
 from langgraph_agui.readers.run_log import RunLog
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.show_thread import ShownThread
 from langgraph_agui.translate.lifecycle import is_last, run_error, run_started
+from langgraph_agui.workers.bounded import BoundedStore
 from langgraph_agui.workers.entries import EntryDecoder
 from langgraph_agui.workers.signals import Signal, mark_in
-from langgraph_agui.workers.store import RunStore
+from langgraph_agui.workers.store import Entry
 
 logger = logging.getLogger(__name__)
 
-# Seconds that the store has to answer.
-ANSWER: Final = 3.0
+# Failed or silent reads after which a run whose worker does not answer is lost.
+_MISSES: Final = 3
 
-# Silent reads, of a second each, after which a run whose worker does not answer is lost.
-_MISSES: Final = 2
+# Seconds after which a read that has failed is repeated: what a silent read takes.
+_PAUSE: Final = 1.0
+
+# Seconds after which a log that lacks entries is read again.
+_RETRY: Final = 0.2
 
 
 class RunReader:
@@ -45,7 +49,7 @@ class RunReader:
 
     def __init__(
         self,
-        store: RunStore,
+        store: BoundedStore,
         run: str,
         readers: "dict[str, RunReader]",
         decoder: EntryDecoder,
@@ -85,44 +89,51 @@ class RunReader:
         store does not answer.
         """
         try:
-            async with asyncio.timeout(ANSWER):
-                return await self._store.signal(self._run, signal.to_text())
-        except Exception:
-            logger.warning("The store of live runs does not answer.", exc_info=True)
+            return await self._store.signal(self._run, signal.to_text())
+        except StateError:
             return False
 
     async def _read(self) -> None:
+        """Read entries while they come. Then the clients that have no end of the run lose it."""
         try:
-            code = await self._read_entries()
+            await self._read_entries()
         except Exception:
-            logger.warning("The store of live runs does not answer.", exc_info=True)
-            code = ErrorCode.RUN_LOST
-        self._lose(code)
+            logger.exception("A run of another worker could not be read.")
+        for client in tuple(self._clients):
+            client.lose()
 
-    async def _read_entries(self) -> ErrorCode:
-        """Read entries while they come. Return the code for clients that have no end of the run by
-        then.
-        """
+    async def _read_entries(self) -> None:
         position = misses = 0
         while self._clients and misses < _MISSES:
-            entries = await self._store.read(self._run, position)
-            for entry in entries:
-                if position and entry.position > position + 1:
-                    position = 0
-                    self._miss_entries()
-                    break
-                position = entry.position
-                for event in self._decoder.events(entry.data):
-                    self._pass_on(event)
+            misses += 1
+            try:
+                entries = await self._store.read(self._run, position)
+            except StateError:
+                await asyncio.sleep(_PAUSE)
+                continue
             if entries:
+                misses, position = 0, self._take(entries, position)
+            if entries and position:
                 continue
             if await self.signal(Signal("ping" if position else "follow")):
                 misses = 0
-            elif position:
-                misses += 1
-            else:
+            elif not position:
                 break
-        return ErrorCode.RUN_LOST
+            if entries:
+                await asyncio.sleep(_RETRY)  # until the log is written from its beginning again
+
+    def _take(self, entries: Sequence[Entry], position: int) -> int:
+        """Pass on the events of entries behind a position. Return the position behind them; 0 if
+        some are missing.
+        """
+        for entry in entries:
+            if position and entry.position > position + 1:
+                self._miss_entries()
+                return 0
+            position = entry.position
+            for event in self._decoder.events(entry.data):
+                self._pass_on(event)
+        return position
 
     def _pass_on(self, event: BaseEvent) -> None:
         mark = mark_in(event)
@@ -138,14 +149,11 @@ class RunReader:
         """Lose the clients that lack entries. Those that have not joined do so in the log that is
         read next, from its beginning.
         """
+        logger.warning("Entries of a run are missing in the store: its followers lose the run.")
         self._log = RunLog(tuple, self._max_bytes)
         for client in tuple(self._clients):
             if client.has_joined:
-                client.lose(ErrorCode.READER_TOO_SLOW)
-
-    def _lose(self, code: ErrorCode) -> None:
-        for client in tuple(self._clients):
-            client.lose(code)
+                client.lose()
 
 
 class RemoteReader:
@@ -239,10 +247,10 @@ class RemoteReader:
             # if it has not joined, the run has ended before its worker could answer
             self._end(got_all=self.has_joined)
 
-    def lose(self, code: ErrorCode) -> None:
+    def lose(self) -> None:
         """Note that no more events come."""
         if self.has_joined:
-            self._fail(code)
+            self._fail(ErrorCode.RUN_LOST)
         else:
             self._end(got_all=False)
 

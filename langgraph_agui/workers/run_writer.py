@@ -7,23 +7,28 @@ When they have become many, the log is written anew.
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from ag_ui.core import BaseEvent
 
 from langgraph_agui.kernel.aio import keep_alive
+from langgraph_agui.kernel.errors import StateError
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.run import Run
+from langgraph_agui.workers.bounded import BoundedStore
 from langgraph_agui.workers.signals import Signal, mark_event
-from langgraph_agui.workers.store import Entry, RunStore
+from langgraph_agui.workers.store import Entry
 
 logger = logging.getLogger(__name__)
 
 # Seconds between two entries.
 _INTERVAL: Final = 0.04
+
+# Seconds between the attempts to write an entry, and the attempts when the run has ended.
+_RETRY: Final = 0.5
+_LAST_ATTEMPTS: Final = 3
 
 # Seconds between the attempts to end a run in the store.
 _RETRIES: Final = (1, 5, 30, 120, 600)
@@ -40,7 +45,7 @@ class RunWriter:
             anew.
     """
 
-    def __init__(self, store: RunStore, run: Run, key: str, max_unread: int) -> None:
+    def __init__(self, store: BoundedStore, run: Run, key: str, max_unread: int) -> None:
         self._store = store
         self._run = run
         self._key = key
@@ -50,42 +55,32 @@ class RunWriter:
         self._position = 0
         # The marks since the log was begun last.
         self._marks: list[str] = []
+        # Whether a reader has not found the beginning of the log.
+        self._lacks_beginning = False
 
     async def serve(self, name: str, thread: str | None) -> None:
         """Keep the run in the store until it ends: under its name, and under the name of its thread
         from the time at which it has the thread.
         """
-        try:
-            await self._store.begin(self._key, self._receive)
-            await self._store.enter(name, self._key)
-            await self._run.entered
-            if thread is not None and not self._run.finished:
-                await self._store.enter(thread, self._key)
-            await asyncio.wait({self._run.task})
-            if self._task is not None:
-                await asyncio.wait({self._task})
-        except Exception:
-            logger.warning(
-                "The store of live runs does not answer: other workers do not see a run.",
-                exc_info=True,
-            )
+        await _try(self._store.begin(self._key, self._receive))
+        await _try(self._store.enter(name, self._key))
+        await self._run.entered
+        if thread is not None and not self._run.finished:
+            await _try(self._store.enter(thread, self._key))
+        await asyncio.wait({self._run.task})
+        if self._task is not None:
+            await asyncio.wait({self._task})
         # While the store has the run, a client that connects to the thread waits for it.
         for pause in _RETRIES:
-            with suppress(Exception):
-                await self._store.finish(self._key)
+            if await _try(self._store.finish(self._key)):
                 return
             await asyncio.sleep(pause)
         logger.warning("The store of live runs does not answer: it still has a run that has ended.")
 
     async def add_name(self, name: str) -> None:
         """Enter one more name of the run: a client that has joined it has a run id of its own."""
-        try:
-            if not self._run.finished:
-                await self._store.enter(name, self._key)
-        except Exception:
-            logger.warning(
-                "The store of live runs does not answer: a client cannot stop a run.", exc_info=True
-            )
+        if not self._run.finished:
+            await _try(self._store.enter(name, self._key))
 
     def _receive(self, text: str) -> None:
         signal = Signal.from_text(text)
@@ -98,15 +93,22 @@ class RunWriter:
 
     def _show(self, signal: Signal) -> None:
         """Write the log for the client of a signal."""
-        if signal.mark:
-            self._marks.append(signal.mark)
-            if self._reader is not None:
-                self._reader.event(mark_event(signal.mark))
+        if signal.kind == "follow":
+            self._note(signal.mark)
         is_writing = self._task is not None and not self._task.done()
         # A worker that pings has entries. It lacks the next ones only if the writing has failed.
         if not is_writing and (signal.kind == "follow" or self._position):
             name = f"agui-write-{self._run.input.run_id}"
             self._task = asyncio.create_task(self._write(), name=name)
+
+    def _note(self, mark: str) -> None:
+        """Note the mark of a client. A worker that does not find the log sends none."""
+        if mark:
+            self._marks.append(mark)
+        else:
+            self._lacks_beginning = True
+        if self._reader is not None:
+            self._reader.event(mark_event(mark))
 
     async def _write(self) -> None:
         """Write the log until the run ends; from its beginning again if the store was too slow."""
@@ -115,10 +117,8 @@ class RunWriter:
                 self._reader = Subscription(self._max_unread)
                 async with self._reader:
                     await self._write_log(self._reader)
-        except Exception:
-            logger.warning(
-                "A run was not written into the store: followers lose it.", exc_info=True
-            )
+        except Exception as error:
+            self._store.failures.add("write", error)
         finally:
             self._reader = None
 
@@ -135,7 +135,8 @@ class RunWriter:
         written = 0
         while (events := await reader.take()) and not reader.dropped:
             written += await self._append(events)
-            if written > self._max_unread and not reader.dropped:
+            is_due = written > self._max_unread or self._lacks_beginning
+            if is_due and not reader.dropped:
                 # Nothing comes between the events that wait and the log.
                 waiting, log, marks = reader.take_waiting(), self._run.log(), [*self._marks]
                 await self._append(waiting)
@@ -146,13 +147,35 @@ class RunWriter:
 
     async def _begin(self, log: Sequence[BaseEvent], oldest: int) -> None:
         """Write the log as it is at this position."""
+        self._lacks_beginning = False
         entry = Entry(self._position, b"".join(map(encode, log)))
-        await self._store.begin_log(self._key, entry, oldest)
+        await self._insist(lambda: self._store.begin_log(self._key, entry, oldest))
 
     async def _append(self, events: Sequence[BaseEvent]) -> int:
         """Write events as one entry, and return their bytes."""
         data = b"".join(map(encode, events))
         if data:
             self._position += 1
-            await self._store.append(self._key, Entry(self._position, data))
+            entry = Entry(self._position, data)
+            await self._insist(lambda: self._store.append(self._key, entry))
         return len(data)
+
+    async def _insist(self, write: Callable[[], Awaitable[None]]) -> None:
+        """Write an entry until the store has it: who follows can do without none. Give up if too
+        much waits meanwhile, or if the run has ended.
+        """
+        attempts = _LAST_ATTEMPTS
+        while attempts and not await _try(write()):
+            if self._reader is None or self._reader.dropped:
+                return
+            attempts -= self._run.finished
+            await asyncio.sleep(_RETRY)
+
+
+async def _try(call: Awaitable[None]) -> bool:
+    """Return whether the store has answered. The log has it otherwise."""
+    try:
+        await call
+    except StateError:
+        return False
+    return True

@@ -14,8 +14,8 @@ class Signal(NamedTuple):
     more fields behind these.
 
     Attributes:
-        kind: `cancel`: stop the run. `follow`: write the log, and a mark. `ping`: write the log
-            again, if that has failed since.
+        kind: `cancel`: stop the run. `follow`: write the log, and a mark; without a mark, write it
+            from its beginning again. `ping`: write the log again, if that has failed since.
         name: One more name of the run, by which a client that follows it can stop it.
         mark: The mark. What the log has before it is all that the run had emitted when the signal
             came.

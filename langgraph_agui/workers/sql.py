@@ -24,8 +24,14 @@ DROP TABLE IF EXISTS langgraph_agui_entries;
 # A live run has a row without a name, and one for each of its names.
 ENTER: Final = """
 INSERT INTO langgraph_agui_runs (run, name, worker)
-VALUES (%(run)s, %(name)s, %(worker)s)
+SELECT run, name, %(worker)s FROM unnest(%(runs)s::text[], %(names)s::text[]) AS row (run, name)
 ON CONFLICT DO NOTHING
+"""
+
+# Whether others take a worker for alive, and how many rows it has.
+LOOK: Final = """
+SELECT NOT pg_try_advisory_xact_lock_shared(%(worker)s::int8), count(*)
+FROM langgraph_agui_runs WHERE worker = %(worker)s
 """
 
 # A worker is dead if its lock is free. The query takes the lock to find out; it takes a shared one,
@@ -44,9 +50,11 @@ WHERE run = %(run)s AND name = '' AND NOT pg_try_advisory_xact_lock_shared(worke
 BEGIN_LOG: Final = """
 WITH beginning AS (
     INSERT INTO langgraph_agui_log (run, position, begins, data)
-    VALUES (%(run)s, %(position)s, true, %(data)s) RETURNING run
+    VALUES (%(run)s, %(position)s, true, %(data)s)
+    ON CONFLICT (run, position, begins) DO UPDATE SET data = excluded.data RETURNING run
 ), old AS (
-    DELETE FROM langgraph_agui_log WHERE run = %(run)s AND (begins OR position <= %(oldest)s)
+    DELETE FROM langgraph_agui_log WHERE run = %(run)s
+        AND CASE WHEN begins THEN position <> %(position)s ELSE position <= %(oldest)s END
 )
 SELECT pg_notify('langgraph_agui', run) FROM beginning
 """
@@ -54,7 +62,7 @@ SELECT pg_notify('langgraph_agui', run) FROM beginning
 APPEND: Final = """
 WITH entry AS (
     INSERT INTO langgraph_agui_log (run, position, begins, data)
-    VALUES (%(run)s, %(position)s, false, %(data)s) RETURNING run
+    VALUES (%(run)s, %(position)s, false, %(data)s) ON CONFLICT DO NOTHING RETURNING run
 )
 SELECT pg_notify('langgraph_agui', run) FROM entry
 """

@@ -25,12 +25,15 @@ class Entry(NamedTuple):
 @runtime_checkable
 class RunStore(Protocol):
     """A store of live runs, for one event loop of each worker. Its errors are those of its
-    database.
+    database. A call that takes more than three seconds is cancelled.
     """
 
     async def begin(self, run: str, receive: Callable[[str], object]) -> None:
         """Make a run live; one that is live already loses its names. `receive` is called in the
         event loop, with the text of each signal to the run, and does not raise.
+
+        If that fails, a store makes the run live as soon as it can; likewise if its database
+        forgets the run.
         """
 
     async def enter(self, name: str, run: str) -> None:
@@ -46,11 +49,13 @@ class RunStore(Protocol):
 
     async def begin_log(self, run: str, beginning: Entry, oldest: int) -> None:
         """Write an entry that replaces all entries up to its position. Those up to position
-        `oldest` may be deleted.
+        `oldest` may be deleted. It may be written several times.
         """
 
     async def append(self, run: str, entry: Entry) -> None:
-        """Write the next entry of a log."""
+        """Write the next entry of a log. If it is there already, an earlier attempt has written
+        it.
+        """
 
     async def read(self, run: str, position: int) -> Sequence[Entry]:
         """Return the entries after a position; for position 0 the last beginning, and the entries

@@ -7,7 +7,6 @@ subscriptions of the clients that follow it here (`run_reader.py`).
 
 import asyncio
 import json
-import logging
 from collections.abc import Callable
 from hashlib import sha256
 
@@ -19,14 +18,13 @@ from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.run import Run
 from langgraph_agui.runs.show_thread import ShownThread
+from langgraph_agui.workers.bounded import ANSWER, BoundedStore
 from langgraph_agui.workers.entries import EntryDecoder
 from langgraph_agui.workers.namesakes import Namesakes
-from langgraph_agui.workers.run_reader import ANSWER, RemoteReader, RunReader
+from langgraph_agui.workers.run_reader import RemoteReader, RunReader
 from langgraph_agui.workers.run_writer import RunWriter
 from langgraph_agui.workers.signals import Signal
 from langgraph_agui.workers.store import RunStore
-
-logger = logging.getLogger(__name__)
 
 
 class Workers:
@@ -44,10 +42,10 @@ class Workers:
 
     def __init__(self, agent: AgentContext, store: RunStore, name: str) -> None:
         self._agent = agent
-        self._store = store
+        self._store = BoundedStore(store)
         self._name = name
         self.event_loop = OneEventLoop()
-        self.namesakes = Namesakes(store, name, self._key(), agent.graph)
+        self.namesakes = Namesakes(self._store, name, self._key(), agent.graph)
         self._decoder = EntryDecoder()
         self._readers: dict[str, RunReader] = {}
         self._writers: dict[Run, RunWriter] = {}
@@ -105,15 +103,11 @@ class Workers:
 
     async def _cancel(self, name: str) -> bool:
         self.event_loop.enter()
-        try:
-            async with asyncio.timeout(ANSWER):
-                run = await self._store.find(name)
-                if run is None:
-                    return False
-                self.namesakes.compare(run)
-                return await self._store.signal(run, Signal("cancel").to_text())
-        except Exception as error:
-            raise StateError("The store of live runs does not answer.") from error
+        run = await self._store.find(name)
+        if run is None:
+            return False
+        self.namesakes.compare(run)
+        return await self._store.signal(run, Signal("cancel").to_text())
 
     def follow(
         self, run_input: RunAgentInput, reader: Subscription, show: Callable[[], ShownThread]
@@ -131,15 +125,13 @@ class Workers:
         """Return the reader of a run in another worker, and the name by which its client can stop
         the run. Return None if there is no such run, or the store does not answer.
         """
+        ids = [run_input.thread_id]
+        if not self._agent.graph.has_checkpointer:
+            # Then the id of the thread is no proof of having begun the run.
+            ids.append(run_input.run_id)
         try:
-            async with asyncio.timeout(ANSWER):
-                ids = [run_input.thread_id]
-                if not self._agent.graph.has_checkpointer:
-                    # Then the id of the thread is no proof of having begun the run.
-                    ids.append(run_input.run_id)
-                run = await self._store.find(self._key(*ids))
-        except Exception:
-            logger.warning("The store of live runs does not answer.", exc_info=True)
+            run = await self._store.find(self._key(*ids))
+        except StateError:
             return None
         if run is None:
             return None

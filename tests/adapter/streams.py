@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from ag_ui.core import BaseEvent, Event, Message, RunAgentInput, UserMessage
+from ag_ui.core import (
+    BaseEvent,
+    Event,
+    Message,
+    RunAgentInput,
+    RunErrorEvent,
+    RunFinishedEvent,
+    UserMessage,
+)
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.compat.old_clients import OldClient
@@ -49,6 +57,7 @@ class RecordedRun:
         for event in self.events:
             verifier.feed(event)
         verifier.finish()
+        check_closed(self.events)
         record_stream(self.events, self.input.messages, self.input.state)
 
     @property
@@ -87,6 +96,15 @@ class RecordedRun:
         only `error` is new (no event has a field for it)."""
         streamed = [one for one in self.streamed if one.role != "activity"]
         assert dumped(streamed) == dumped(self.snapshot)
+
+
+def check_closed(events: Sequence[Event]) -> None:
+    """Before RUN_ERROR all is closed, as it must be before RUN_FINISHED."""
+    *before, last = events
+    if isinstance(last, RunErrorEvent) and before:
+        verifier = Verifier()
+        for event in [*before, RunFinishedEvent(thread_id="t", run_id="r")]:
+            verifier.feed(event)
 
 
 def dumped(messages: Sequence[Message]) -> list[dict[str, Any]]:

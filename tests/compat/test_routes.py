@@ -13,18 +13,25 @@ import pytest
 from ag_ui.core import (
     AgentCapabilities,
     CustomEvent,
+    ReasoningMessageStartEvent,
+    ReasoningStartEvent,
     RunAgentInput,
     RunFinishedEvent,
     RunStartedEvent,
+    StepStartedEvent,
+    SubagentStartedEvent,
+    TextMessageStartEvent,
+    ToolCallStartEvent,
 )
 from fastapi import FastAPI
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint, agui_router
 from langgraph_agui.protocol import decode
+from langgraph_agui.translate.lifecycle import run_started
 from tests.adapter.graphs import chain_of, talker
 from tests.adapter.models import Scripted
-from tests.adapter.streams import run_input
+from tests.adapter.streams import RecordedRun, run_input
 from tests.http.raw import body_of
 from tests.http.serving import serving
 
@@ -156,6 +163,37 @@ def finished(run_input: RunAgentInput) -> Any:
 class Unfinished:
     async def run(self, run_input: RunAgentInput) -> AsyncIterator[Any]:
         yield started(run_input)
+
+
+class BreaksOff:
+    """Fails in the middle of everything."""
+
+    async def run(self, run_input: RunAgentInput) -> AsyncIterator[Any]:
+        yield run_started(run_input)
+        yield StepStartedEvent(step_name="step")
+        yield SubagentStartedEvent(subagent_run_id="s", name="helper")
+        yield StepStartedEvent(step_name="step", subagent_run_id="s")
+        yield ReasoningStartEvent(message_id="r")
+        yield ReasoningMessageStartEvent(message_id="r", role="reasoning")
+        yield TextMessageStartEvent(message_id="m", subagent_run_id="s")
+        yield ToolCallStartEvent(tool_call_id="c", tool_call_name="look")
+        raise RuntimeError("broken")
+
+
+def test_an_agent_that_breaks_off_is_closed() -> None:
+    app, given = FastAPI(), run_input("hi")
+    app.include_router(agui_router(BreaksOff(), "/agent"))
+    recorded = RecordedRun(ask(app, given=given), given)
+    assert recorded.types[8:] == [
+        "TOOL_CALL_END",
+        "TEXT_MESSAGE_END",
+        "REASONING_MESSAGE_END",
+        "REASONING_END",
+        "STEP_FINISHED",
+        "SUBAGENT_ERROR",
+        "STEP_FINISHED",
+        "RUN_ERROR",
+    ]
 
 
 class GoesOn:

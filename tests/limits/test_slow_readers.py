@@ -94,6 +94,19 @@ async def test_a_program_that_does_not_read_is_let_go() -> None:
     assert left(RecordedRun([*received, *await collect(events)], given).events) == LET_GO
 
 
+async def test_what_is_open_is_closed_before_a_reader_is_let_go() -> None:
+    """In the middle of a text, of which it has got the beginning."""
+    events = LangGraphAgent(flat(model := loud()), limits=RunLimits(unread=100_000)).run(
+        given := run_input("go")
+    )
+    received = [await anext(events)]
+    while received[-1].type.value != "TEXT_MESSAGE_START":
+        received.append(await anext(events))
+    await eventually(model.meter.ended.is_set, "the run stops")
+    recorded = RecordedRun([*received, *await collect(events)], given)
+    assert recorded.types[-3:] == ["TEXT_MESSAGE_END", "STEP_FINISHED", "RUN_ERROR"]
+
+
 async def test_large_events_count_at_once() -> None:
     model = loud(200_000)
     events = LangGraphAgent(flat(model), limits=RunLimits(unread=1_000_000)).run(run_input("go"))

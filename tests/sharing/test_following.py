@@ -513,7 +513,7 @@ async def mark_of(signals: list[str]) -> str:
     return Signal.from_text(signals[0]).mark
 
 
-async def test_a_reader_that_is_too_far_behind(server: Server) -> None:
+async def test_a_worker_that_is_too_far_behind(server: Server) -> None:
     async with pair_on(server, gated(0)) as pair:
         key = pair.two._workers._key  # type: ignore[union-attr]
         signals = list[str]()
@@ -524,7 +524,7 @@ async def test_a_reader_that_is_too_far_behind(server: Server) -> None:
         await pair.stores[0].append(run, Entry(2, encode(mark_event(await mark_of(signals)))))
         first = await until_joined(reader)
         await pair.stores[0].append(run, Entry(4, encode(StepStartedEvent(step_name="a"))))
-        assert (await rest_of(reader, first, own)).last.code == "reader_too_slow"
+        assert (await rest_of(reader, first, own)).last.code == "run_lost"
 
 
 async def test_a_thread_that_nobody_keeps_is_joined_by_the_run(server: Server) -> None:

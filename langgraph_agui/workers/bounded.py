@@ -1,0 +1,118 @@
+"""A store of live runs that fails, or keeps silent: each call ends in time, and the log is told
+once a minute.
+
+Calls enter `BoundedStore`, and go to a store. Its answers leave, or a `StateError`. Failures leave
+into the log through `StoreFailures`.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from time import monotonic
+from typing import Final, Protocol, TypeVar, runtime_checkable
+
+from langgraph_agui.kernel.aio import within
+from langgraph_agui.kernel.errors import StateError
+from langgraph_agui.workers.store import Entry, RunStore
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# Seconds that a store has to answer.
+ANSWER: Final = 3.0
+
+# Seconds between two log records about one store.
+_SILENCE: Final = 60.0
+
+
+class StoreFailures:
+    """The failures of one store. The log gets the first one at once, and then at most one record a
+    minute, with their number.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._logged_at: float | None = None
+
+    def add(self, what: str, error: Exception) -> None:
+        """Add a failure.
+
+        Args:
+            what: What has failed: a method of the store, or one of its tasks.
+            error: Why.
+        """
+        self._count += 1
+        now = monotonic()
+        if self._logged_at is not None and now < self._logged_at + _SILENCE:
+            return
+        logger.warning(
+            "The store of live runs does not answer (%s): runs continue, but other workers may not "
+            "see them. Failures since the last such record: %d.",
+            what,
+            self._count,
+            exc_info=error,
+        )
+        self._count, self._logged_at = 0, now
+
+
+@runtime_checkable
+class CountsFailures(Protocol):
+    """A store that has failures of its own to tell, beside those of calls."""
+
+    failures: StoreFailures
+
+
+class BoundedStore:
+    """A `RunStore` whose calls end within `ANSWER` seconds.
+
+    Each method raises `StateError` if the store fails or does not answer. The log has it then.
+
+    Args:
+        store: Gets the calls.
+
+    Attributes:
+        failures: The failures of the store.
+    """
+
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+        self.failures = store.failures if isinstance(store, CountsFailures) else StoreFailures()
+
+    async def begin(self, run: str, receive: Callable[[str], object]) -> None:
+        """See `RunStore`."""
+        await self._answer("begin", self._store.begin(run, receive))
+
+    async def enter(self, name: str, run: str) -> None:
+        """See `RunStore`."""
+        await self._answer("enter", self._store.enter(name, run))
+
+    async def find(self, name: str) -> str | None:
+        """See `RunStore`."""
+        return await self._answer("find", self._store.find(name))
+
+    async def signal(self, run: str, text: str) -> bool:
+        """See `RunStore`."""
+        return await self._answer("signal", self._store.signal(run, text))
+
+    async def begin_log(self, run: str, beginning: Entry, oldest: int) -> None:
+        """See `RunStore`."""
+        await self._answer("begin_log", self._store.begin_log(run, beginning, oldest))
+
+    async def append(self, run: str, entry: Entry) -> None:
+        """See `RunStore`."""
+        await self._answer("append", self._store.append(run, entry))
+
+    async def read(self, run: str, position: int) -> Sequence[Entry]:
+        """See `RunStore`."""
+        return await self._answer("read", self._store.read(run, position))
+
+    async def finish(self, run: str) -> None:
+        """See `RunStore`."""
+        await self._answer("finish", self._store.finish(run))
+
+    async def _answer(self, what: str, call: Awaitable[T]) -> T:
+        try:
+            return await within(ANSWER, call)
+        except Exception as error:
+            self.failures.add(what, error)
+            raise StateError("The store of live runs does not answer.") from error
