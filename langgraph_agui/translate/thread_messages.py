@@ -22,8 +22,9 @@ from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.graphs.past import PastMessages, is_replaced, removed_from_end
 from langgraph_agui.messages.assistant_turn import AssistantTurn
-from langgraph_agui.messages.content import is_unanswered, text_of
+from langgraph_agui.messages.content import interrupted, is_unanswered, text_of
 from langgraph_agui.messages.conversation import (
+    Call,
     Conversation,
     Record,
     by_own_id,
@@ -114,6 +115,37 @@ class ThreadMessages:
             if (record := self._conversation.get(gone)) is not None:
                 record.is_gone = True
 
+    def settle_broken(self) -> None:
+        """Answer the open calls of messages that an earlier run has sent, and that the thread does
+        not have: the run was stopped or has failed, so nobody will answer them.
+
+        Only the snapshot tells of it: no event may answer a call of the client's own tools.
+        """
+        if not (self.now or self._past.had):
+            return  # the server does not know the thread, or has lost it
+        broken = self._broken_calls()
+        if not broken:
+            return
+        self._find_copies()
+        for call in broken:
+            if call.result is None and call.holder.is_of_earlier_run:
+                told = interrupted(call.own_id, call.name, call.holder.id)
+                result = tool_message(told, str(told.id), self._codec, call.name, call_id=call.id)
+                self._conversation.answer(Record(result.id, answers=call), result)
+
+    def _broken_calls(self) -> list[Call]:
+        """Return the open calls of messages that the client has, and the thread maybe not."""
+        kept = {message.id for message in self.now}
+        return [
+            call
+            for call in self._conversation.shown_calls()
+            if call.result is None
+            and call.holder.is_of_earlier_run
+            and not call.holder.is_gone
+            and call.holder.id not in kept
+            and not is_server_call(call.id)
+        ]
+
     def before(self) -> tuple[list[Message], PastMessages]:
         """Return the conversation as it was before the run, with its media, and the messages that
         the thread has had.
@@ -152,9 +184,7 @@ class ThreadMessages:
         """Return the client's messages with the state's among them, and without activities: the
         client keeps its own.
         """
-        self._conversation.pair([one for one in self.now if agui_role(one) is not None])
-        visible = [message for message in self.now if self._is_visible(message)]
-        self._find_lost_ids(visible)
+        visible = self._find_copies()
         merged: list[Message] = [
             message
             for message in merge_messages(
@@ -167,6 +197,13 @@ class ThreadMessages:
             return merged
         kept = {self._conversation.public_id(message.id) for message in self.now}
         return without_gone(merged, gone - kept, kept)
+
+    def _find_copies(self) -> list[BaseMessage]:
+        """Find the client's copies of the thread's messages; return those that it may see."""
+        self._conversation.pair([one for one in self.now if agui_role(one) is not None])
+        visible = [message for message in self.now if self._is_visible(message)]
+        self._find_lost_ids(visible)
+        return visible
 
     def _settled_too_early(self, merged: Sequence[Message]) -> set[str]:
         """Return the ids of the results that say that there is none, for calls that have one
