@@ -22,7 +22,7 @@ from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.graphs.past import PastMessages, is_replaced, removed_from_end
 from langgraph_agui.messages.assistant_turn import AssistantTurn
-from langgraph_agui.messages.content import interrupted, is_unanswered, text_of
+from langgraph_agui.messages.content import is_unanswered, text_of
 from langgraph_agui.messages.conversation import (
     Call,
     Conversation,
@@ -115,33 +115,27 @@ class ThreadMessages:
             if (record := self._conversation.get(gone)) is not None:
                 record.is_gone = True
 
-    def settle_broken(self) -> None:
-        """Answer the open calls of messages that an earlier run has sent, and that the thread does
-        not have: the run was stopped or has failed, so nobody will answer them.
-
-        Only the snapshot tells of it: no event may answer a call of the client's own tools.
+    def drop_broken_calls(self) -> None:
+        """Take from the client the open calls of messages that an earlier run has sent, and that
+        the thread does not have: the run was stopped or has failed, so nobody will answer them.
         """
         if not (self.now or self._past.had):
             return  # the server does not know the thread, or has lost it
-        broken = self._broken_calls()
-        if not broken:
+        if not self._broken_calls():
             return
         self._find_copies()
-        for call in broken:
-            if call.result is None and call.holder.is_of_earlier_run:
-                told = interrupted(call.own_id, call.name, call.holder.id)
-                result = tool_message(told, str(told.id), self._codec, call.name, call_id=call.id)
-                self._conversation.answer(Record(result.id, answers=call), result)
+        self._conversation.drop_calls(self._broken_calls())
 
     def _broken_calls(self) -> list[Call]:
-        """Return the open calls of messages that the client has, and the thread maybe not."""
+        """Return the open calls of messages that the client has, and the thread is not known to
+        have.
+        """
         kept = {message.id for message in self.now}
         return [
             call
             for call in self._conversation.shown_calls()
             if call.result is None
             and call.holder.is_of_earlier_run
-            and not call.holder.is_gone
             and call.holder.id not in kept
             and not is_server_call(call.id)
         ]

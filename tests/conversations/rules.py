@@ -33,7 +33,7 @@ RULES = {
     "heard": "A new message of the user is heard, even if its tab has missed what others did.",
     "sent": "The model is sent what the graph keeps, with one result behind each call.",
     "ids": "No message and no call is there twice.",
-    "partial": "Words of an answer that was stopped, or has failed, stay where they were seen, and nowhere else. Calls in it have a result after the next run.",
+    "partial": "Words of an answer that was stopped, or has failed, stay where they were seen, and nowhere else. Its open calls go with the next run.",
     "draft": "Words that the graph does not keep are withdrawn.",
     "stream": "Each stream is valid, and ends with one terminal event.",
     "tools": "A call runs at most once, and one that needs an approval only with the arguments that were approved.",
@@ -172,6 +172,8 @@ class Judge:
     trimmed: set[str] = field(default_factory=set)
     ever: set[str] = field(default_factory=set)
     """The ids that the graph has ever kept."""
+    is_shortening: bool = False
+    """Whether the step takes messages out of the thread."""
     is_trimming: bool = False
     """Whether the step has trimmed the thread."""
     before: set[str] = field(default_factory=set)
@@ -222,6 +224,7 @@ class Judge:
                 self.removed |= old
                 gone = gone - old
         self.is_trimming = not TRIMS.isdisjoint(words)
+        self.is_shortening = not (TRIMS | REMOVES).isdisjoint(words)
         if self.is_trimming:
             self.trimmed |= {name for name, _ in gone}
         elif not REMOVES.isdisjoint(words):
@@ -289,7 +292,14 @@ class Judge:
         return calls - sum(message["type"] == "tool" for message in kept.messages)
 
     def tab(
-        self, name: str, seen: Seen, fresh: Seen, held: Sequence[Message], is_cut: bool
+        self,
+        name: str,
+        seen: Seen,
+        fresh: Seen,
+        held: Sequence[Message],
+        *,
+        is_cut: bool,
+        has_run: bool,
     ) -> bool:
         """Judge what a tab holds that has run or connected.
 
@@ -299,6 +309,7 @@ class Judge:
             fresh: What a fresh `connect` shows.
             held: What it held before.
             is_cut: Whether its run was stopped or has failed: it has no closing snapshot.
+            has_run: Whether it has run, and not only connected.
 
         Returns:
             Whether it has the messages in the order of the thread.
@@ -308,14 +319,15 @@ class Judge:
         same = settled(one for one in seen.messages if one.id in shown)
         truth = settled(fresh.messages)
         mine = [message.id for message in held if message.id in shown]
-        is_ordered = seen.is_ordered and mine == list(shown)[: len(mine)]
+        held_ids = {message.id for message in held}
+        is_behind = has_run and any(one in self.before and one not in held_ids for one in shown)
+        is_ordered = seen.is_ordered and not is_behind and mine == list(shown)[: len(mine)]
         if is_cut:
             same, truth = only_both(same, truth)
         if not is_ordered or is_cut:  # what it has missed comes last
             same, truth = (sorted(one, key=lambda each: str(each["id"])) for one in (same, truth))
         missing = [one for one in truth if one not in same]
         require("tab", same == truth, difference(name, same, truth, missing))
-        held_ids = {message.id for message in held}
         if is_cut:
             self.cut(one for one in seen.messages if one.id not in held_ids)
         shared = any(message.id in shown and message.id in self.before for message in held)
@@ -349,7 +361,7 @@ class Judge:
         require("partial", may_wait or not waiting, f"{name} waits for {waiting}")
         asked, truly = sorted(seen.interrupts), sorted(fresh.interrupts)
         require("open", is_cut or asked == truly, f"{name} {asked}, connect {truly}")
-        return is_ordered
+        return is_ordered and not (is_cut and self.is_shortening)
 
     def cut(self, messages: Iterable[Message]) -> None:
         """Note what a tab has of an answer that was stopped: the graph has never kept it."""
@@ -393,7 +405,8 @@ def only_both(
     """
     ids = {one["id"] for one in mine}
     both = ([*mine], [one for one in truth if one["id"] in ids])
-    return tuple([{**one, "error": None} for one in side] for side in both)  # type: ignore[return-value]
+    mine, truth = ([{**one, "error": None} for one in side] for side in both)
+    return mine, truth
 
 
 def difference(name: str, same: Any, truth: Any, missing: Collection[Any]) -> str:

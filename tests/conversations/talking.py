@@ -108,11 +108,13 @@ class Stream:
         self.events: list[Event] = []
         self.refusal: str | None = None
         self.is_broken = False
+        self.is_run = False
         self._verifier = Verifier(strict=True, input=given)
         self._fold = Fold(given.messages, given.state)
         self._task: asyncio.Task[None] | None = None
 
     def start(self, client: httpx2.AsyncClient, url: str) -> None:
+        self.is_run = not url.endswith("/connect")
         self._task = asyncio.create_task(self._read(client, url))
 
     async def _read(self, client: httpx2.AsyncClient, url: str) -> None:
@@ -193,7 +195,8 @@ class Stream:
     @property
     def has_joined(self) -> bool:
         """Whether it has shown a run that was going on, and not the thread alone."""
-        return "STEP_STARTED" in self._types()
+        ended = self.outcome in ("success", "interrupt")
+        return "STEP_STARTED" in self._types() or not ended
 
     @property
     def has_shown(self) -> bool:
@@ -514,8 +517,14 @@ class Conversation:
             if stream.has_shown:
                 is_cut = stream.code is not None or stream.outcome == "cancelled"
                 tab = stream.tab
-                held = stream.held
-                tab.is_ordered = self._judge.tab(tab.name, tab.seen(), fresh, held, is_cut)
+                tab.is_ordered = self._judge.tab(
+                    tab.name,
+                    tab.seen(),
+                    fresh,
+                    stream.held,
+                    is_cut=is_cut,
+                    has_run=stream.is_run,
+                )
         self._kept, self._open = kept, fresh
 
     async def _look(self, worker: int) -> tuple[Seen, Kept]:
@@ -526,6 +535,7 @@ class Conversation:
             await stream.end()
             if not stream.has_joined:  # a run that its reader has left goes on, or has yet to stop
                 break
+            await asyncio.sleep(0.002)
         require("stream", stream.outcome, f"a fresh connect ended with {stream.code}")
         answer = await self._client.get(f"{self._house.url(worker)}/kept/{self.thread}")
         return tab.seen(), Kept(**answer.json())
