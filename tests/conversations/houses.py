@@ -60,13 +60,21 @@ def house_in(where: str) -> Iterator[House]:
             with serving(application(room, where)) as served:
                 yield House(room, where, served=served)
             return
-        nursery = Nursery()
-        try:
-            if where == "sqlite":
+        if where == "sqlite":
+            with raised() as nursery:
                 yield House(room, str(room / "threads.db"), nursery=nursery)
-                return
-            with running_postgres() as dsn:
-                asyncio.run(set_up(dsn))
+            return
+        with running_postgres() as dsn:
+            asyncio.run(set_up(dsn))
+            with raised() as nursery:
                 yield House(room, dsn, nursery=nursery)
-        finally:
-            nursery.end()
+
+
+@contextmanager
+def raised() -> Iterator[Nursery]:
+    """A nursery, which ends with all its workers."""
+    nursery = Nursery()
+    try:
+        yield nursery
+    finally:
+        nursery.end()

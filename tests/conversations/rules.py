@@ -144,6 +144,16 @@ class Seen:
         ]
 
 
+def told_and_kept(seen: Seen, kept: Kept) -> tuple[list[Any], list[Any]]:
+    """What is seen of a thread, and what the graph keeps, in one form.
+
+    Results that say that nobody will answer a call are left out.
+    """
+    known = kept.ids
+    told = [form(one) for one in seen.own if one.id in known or one.role != "tool"]
+    return told, [kept_form(one) for one in kept.messages if not one["is_summary"]]
+
+
 @dataclass
 class Happened:
     """What a step has done."""
@@ -277,11 +287,7 @@ class Judge:
     def fresh(self, seen: Seen, kept: Kept) -> None:
         """Judge what a fresh `connect` shows."""
         self._judge_ids(seen)
-        shown = [form(message) for message in seen.own]
-        has = [kept_form(message) for message in kept.messages if not message["is_summary"]]
-        known = kept.ids
-        # Calls that nobody will answer get a result that says so.
-        told = [one for one in shown if one[1] in known or one[0] != "tool"]
+        shown, (told, has) = [form(message) for message in seen.own], told_and_kept(seen, kept)
         require("connect", told == has, f"shows {told},\n  the graph keeps {has}")
         require("connect", len(shown) - len(told) <= self._unanswered(kept), f"shows {shown}")
         require("state", seen.state == kept.state, f"connect {seen.state}, graph {kept.state}")
@@ -299,7 +305,7 @@ class Judge:
         held: Sequence[Message],
         *,
         is_cut: bool,
-        has_run: bool,
+        lent: Collection[str] | None,
     ) -> bool:
         """Judge what a tab holds that has run or connected.
 
@@ -309,21 +315,26 @@ class Judge:
             fresh: What a fresh `connect` shows.
             held: What it held before.
             is_cut: Whether its run was stopped or has failed: it has no closing snapshot.
-            has_run: Whether it has run, and not only connected.
+            lent: What the tab held that has begun the run which this one has joined, if it has
+                joined one; None if it has run itself.
 
         Returns:
             Whether it has the messages in the order of the thread.
         """
         self._judge_ids(seen)
-        shown = {message.id: None for message in fresh.messages}
+        shown = {message.id: None for message in without_activities(fresh.messages)}
         same = settled(one for one in seen.messages if one.id in shown)
-        truth = settled(fresh.messages)
+        truth = settled(without_activities(fresh.messages))
         mine = [message.id for message in held if message.id in shown]
         held_ids = {message.id for message in held}
-        is_behind = has_run and any(one in self.before and one not in held_ids for one in shown)
+        is_behind = lent is None and any(
+            one in self.before and one not in held_ids for one in shown
+        )
+        lent = held_ids if lent is None else {*lent}
         is_ordered = seen.is_ordered and not is_behind and mine == list(shown)[: len(mine)]
         if is_cut:
-            same, truth = only_both(same, truth)
+            new = [one for one in same if one["id"] not in held_ids]  # no snapshot mends the others
+            same, truth = only_both(new, truth)
         if not is_ordered or is_cut:  # what it has missed comes last
             same, truth = (sorted(one, key=lambda each: str(each["id"])) for one in (same, truth))
         missing = [one for one in truth if one not in same]
@@ -340,7 +351,7 @@ class Judge:
                 continue
             if self.is_trimming and message.id not in held_ids:
                 self.trimmed.add(message.id)
-            is_old = message.id in held_ids or message.id in self.trimmed
+            is_old = message.id in held_ids or message.id in self.trimmed or message.id in lent
             require("tab", is_old, f"{name} holds {message}, connect shows {[*shown]}")
             if not shared or not is_ordered or is_cut:
                 continue  # what is gone stands behind what is kept: it cannot be told here
@@ -356,12 +367,15 @@ class Judge:
         require("draft", not texts, f"{name} holds {texts}")
         require("state", seen.state == fresh.state, f"{name} {seen.state}, connect {fresh.state}")
         shown_calls = set(fresh.open_calls)
-        waiting = [one for one in seen.open_calls if one not in shown_calls]
+        begun = [one for one in held if one.id in self.partial and one.id not in shown]
+        left = {*Seen(begun, None).open_calls} - shown_calls
+        waiting = [one for one in seen.open_calls if one in left]
         may_wait = is_cut or fresh.interrupts
         require("partial", may_wait or not waiting, f"{name} waits for {waiting}")
         asked, truly = sorted(seen.interrupts), sorted(fresh.interrupts)
         require("open", is_cut or asked == truly, f"{name} {asked}, connect {truly}")
-        return is_ordered and not (is_cut and self.is_shortening)
+        is_lent = any(one.id in lent - held_ids and one.id not in shown for one in seen.messages)
+        return is_ordered and not is_lent and not (is_cut and self.is_shortening)
 
     def cut(self, messages: Iterable[Message]) -> None:
         """Note what a tab has of an answer that was stopped: the graph has never kept it."""
@@ -380,6 +394,10 @@ class Judge:
         )
         twice = [name for one in (ids, calls, results) for name, count in one.items() if count > 1]
         require("ids", not twice, f"{twice} in {seen.messages}")
+
+
+def without_activities(messages: Iterable[Message]) -> list[Message]:
+    return [one for one in messages if not isinstance(one, ActivityMessage)]
 
 
 def settled(messages: Iterable[Message]) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,15 @@ from langgraph_agui.protocol import Fold, ProtocolError, SSEDecoder, Verifier
 from tests.adapter.streams import run_input, user
 from tests.conversations.agent import Plain, Stage
 from tests.conversations.houses import House
-from tests.conversations.rules import BrokenRuleError, Happened, Judge, Kept, Seen, require
+from tests.conversations.rules import (
+    BrokenRuleError,
+    Happened,
+    Judge,
+    Kept,
+    Seen,
+    require,
+    told_and_kept,
+)
 from tests.conversations.steps import (
     TABS,
     Answer,
@@ -48,6 +57,9 @@ PICK = Tool(
     parameters={"type": "object", "properties": {"item": {"type": "string"}}},
 )
 
+
+LATE = 5.0
+"""Seconds in which the store may still write what a cancelled run has done."""
 
 REFUSALS = {
     "thread_busy",
@@ -495,6 +507,12 @@ class Conversation:
     ) -> None:
         """Look at what everybody holds, and let the judge judge."""
         fresh, kept = await self._look(run.main.tab.number + 1)
+        end = time.monotonic() + LATE
+        while run.main.outcome == "cancelled" and time.monotonic() < end:
+            told, has = told_and_kept(fresh, kept)
+            if told == has and fresh.state == kept.state:
+                break
+            fresh, kept = await self._look(run.main.tab.number + 1)
         sent = [json.loads(line) for line in self._stage.lines("seen")]
         new, self._requests = sent[self._requests :], len(sent)
         turns = [words_in(request) for request in ([] if words else self._kept.messages, *new)]
@@ -523,7 +541,7 @@ class Conversation:
                     fresh,
                     stream.held,
                     is_cut=is_cut,
-                    has_run=stream.is_run,
+                    lent=None if stream.is_run else {one.id for one in run.main.held},
                 )
         self._kept, self._open = kept, fresh
 

@@ -28,6 +28,7 @@ from langgraph_agui import LangGraphAgent, StateOptions, agui_router
 from langgraph_agui.workers import PostgresRunStore
 from tests.conversations.agent import graph_on, plain
 from tests.sharing.worker import connections
+from tests.waiting import PATIENCE
 
 
 @asynccontextmanager
@@ -118,7 +119,7 @@ class Nursery:
     def end(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(PATIENCE)
 
 
 def serve(room: Path, database: str) -> None:
