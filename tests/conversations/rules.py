@@ -211,6 +211,8 @@ class Judge:
         require("removed", not back, f"in the thread again: {back}")
         sent_back = {one for one in taken if one in self.removed and one[0] != again}
         require("removed", not sent_back, f"sent to the model again: {sent_back}")
+        if happened.is_killed:  # what it had taken may not have been kept yet
+            gone &= keys(before.messages)
         self._sort(gone, happened)
         self.removed -= came
         self.trimmed -= after.ids
@@ -407,6 +409,7 @@ def settled(messages: Iterable[Message]) -> list[dict[str, Any]]:
     for message in messages:
         dump = message.model_dump(by_alias=True, mode="json", exclude_none=True)
         if isinstance(message, ToolMessage):
+            dump.pop("encryptedValue", None)  # the client's own results have none in its tab
             results.append(dump)
             continue
         made += sorted(results, key=lambda one: str(one["id"]))

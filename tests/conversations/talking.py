@@ -530,20 +530,26 @@ class Conversation:
         self._judge.fresh(fresh, kept)
         for stream in run.streams:
             self._check_end(stream, run, happened)
+            if stream.has_shown:
+                self._judge_tab(stream, run, fresh)
+                continue
             if stream.is_broken:
                 self._judge.cut(stream.tab.messages)
-            if stream.has_shown:
-                is_cut = stream.code is not None or stream.outcome == "cancelled"
-                tab = stream.tab
-                tab.is_ordered = self._judge.tab(
-                    tab.name,
-                    tab.seen(),
-                    fresh,
-                    stream.held,
-                    is_cut=is_cut,
-                    lent=None if stream.is_run else {one.id for one in run.main.held},
-                )
+                stream.tab.is_ordered = False
         self._kept, self._open = kept, fresh
+
+    def _judge_tab(self, stream: Stream, run: Run, fresh: Seen) -> None:
+        tab, is_joined = stream.tab, not stream.is_run
+        # Who joins a run gets the list of the tab that has begun it.
+        tab.is_ordered = tab.is_ordered and (not is_joined or run.main.tab.is_ordered)
+        tab.is_ordered = self._judge.tab(
+            tab.name,
+            tab.seen(),
+            fresh,
+            stream.held,
+            is_cut=stream.code is not None or stream.outcome == "cancelled",
+            lent={one.id for one in run.main.held} if is_joined else None,
+        )
 
     async def _look(self, worker: int) -> tuple[Seen, Kept]:
         """What a fresh `connect` shows, and what the graph keeps."""
