@@ -39,7 +39,7 @@ RULES = {
     "tools": "A call runs at most once, and one that needs an approval only with the arguments that were approved.",
     "state": "A tab that has run or connected has the state that a fresh `connect` shows.",
     "open": "It has the same open questions.",
-    "nothing": "What is refused, sent again, or only connects, runs nothing.",
+    "nothing": "What is refused, or only connects, runs nothing.",
 }
 
 
@@ -335,8 +335,10 @@ class Judge:
         lent = held_ids if lent is None else {*lent}
         is_ordered = seen.is_ordered and not is_behind and mine == list(shown)[: len(mine)]
         if is_cut:
-            new = [one for one in same if one["id"] not in held_ids]  # no snapshot mends the others
-            same, truth = only_both(new, truth)
+            # No snapshot tells what is missing, and mends what it held before.
+            same = [one for one in same if one["id"] not in held_ids]
+            new = {one["id"] for one in same}
+            truth = [one for one in truth if one["id"] in new]
         if not is_ordered or is_cut:  # what it has missed comes last
             same, truth = (sorted(one, key=lambda each: str(each["id"])) for one in (same, truth))
         missing = [one for one in truth if one not in same]
@@ -409,25 +411,15 @@ def settled(messages: Iterable[Message]) -> list[dict[str, Any]]:
     for message in messages:
         dump = message.model_dump(by_alias=True, mode="json", exclude_none=True)
         if isinstance(message, ToolMessage):
-            dump.pop("encryptedValue", None)  # the client's own results have none in its tab
+            # No event tells `error`, and the client's own results have no opaque value in its tab.
+            dump.pop("error", None)
+            dump.pop("encryptedValue", None)
             results.append(dump)
             continue
         made += sorted(results, key=lambda one: str(one["id"]))
         results = []
         made.append(dump)
     return [*made, *sorted(results, key=lambda one: str(one["id"]))]
-
-
-def only_both(
-    mine: Sequence[dict[str, Any]], truth: Sequence[dict[str, Any]]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The messages of a tab without a closing snapshot, which alone tells `error`, and the same of
-    those that `connect` shows.
-    """
-    ids = {one["id"] for one in mine}
-    both = ([*mine], [one for one in truth if one["id"] in ids])
-    mine, truth = ([{**one, "error": None} for one in side] for side in both)
-    return mine, truth
 
 
 def difference(name: str, same: Any, truth: Any, missing: Collection[Any]) -> str:
