@@ -307,6 +307,7 @@ class Judge:
         held: Sequence[Message],
         *,
         is_cut: bool,
+        has_run: bool,
         lent: Collection[str] | None,
     ) -> bool:
         """Judge what a tab holds that has run or connected.
@@ -317,8 +318,8 @@ class Judge:
             fresh: What a fresh `connect` shows.
             held: What it held before.
             is_cut: Whether its run was stopped or has failed: it has no closing snapshot.
-            lent: What the tab held that has begun the run which this one has joined, if it has
-                joined one; None if it has run itself.
+            has_run: Whether it has run, and not only connected.
+            lent: What the tab held that has begun the run, if this one has joined it.
 
         Returns:
             Whether it has the messages in the order of the thread.
@@ -329,10 +330,8 @@ class Judge:
         truth = settled(without_activities(fresh.messages))
         mine = [message.id for message in held if message.id in shown]
         held_ids = {message.id for message in held}
-        is_behind = lent is None and any(
-            one in self.before and one not in held_ids for one in shown
-        )
-        lent = held_ids if lent is None else {*lent}
+        is_behind = has_run and any(one in self.before and one not in held_ids for one in shown)
+        is_joined, lent = lent is not None, {*(lent or ())}
         is_ordered = seen.is_ordered and not is_behind and mine == list(shown)[: len(mine)]
         if is_cut:
             # No snapshot tells what is missing, and mends what it held before.
@@ -374,7 +373,7 @@ class Judge:
         begun = [one for one in held if one.id in self.partial and one.id not in shown]
         left = {*Seen(begun, None).open_calls} - shown_calls
         waiting = [one for one in seen.open_calls if one in left]
-        may_wait = is_cut or fresh.interrupts
+        may_wait = is_cut or is_joined or fresh.interrupts
         require("partial", may_wait or not waiting, f"{name} waits for {waiting}")
         asked, truly = sorted(seen.interrupts), sorted(fresh.interrupts)
         require("open", is_cut or asked == truly, f"{name} {asked}, connect {truly}")

@@ -508,7 +508,8 @@ class Conversation:
         """Look at what everybody holds, and let the judge judge."""
         fresh, kept = await self._look(run.main.tab.number + 1)
         end = time.monotonic() + LATE
-        while run.main.outcome == "cancelled" and time.monotonic() < end:
+        was_stopped = run.main.is_broken or run.main.outcome == "cancelled"
+        while was_stopped and time.monotonic() < end:
             told, has = told_and_kept(fresh, kept)
             if told == has and fresh.state == kept.state:
                 break
@@ -539,7 +540,7 @@ class Conversation:
         self._kept, self._open = kept, fresh
 
     def _judge_tab(self, stream: Stream, run: Run, fresh: Seen) -> None:
-        tab, is_joined = stream.tab, not stream.is_run
+        tab, is_joined = stream.tab, stream is not run.main
         # Who joins a run gets the list of the tab that has begun it.
         tab.is_ordered = tab.is_ordered and (not is_joined or run.main.tab.is_ordered)
         tab.is_ordered = self._judge.tab(
@@ -548,6 +549,7 @@ class Conversation:
             fresh,
             stream.held,
             is_cut=stream.code is not None or stream.outcome == "cancelled",
+            has_run=stream.is_run,
             lent={one.id for one in run.main.held} if is_joined else None,
         )
 
