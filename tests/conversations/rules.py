@@ -97,6 +97,15 @@ def base(message_id: str) -> str:
     return message_id.split(":")[0]
 
 
+def ident(message: Message) -> str:
+    """What a message is known by in all tabs: of a result that is its call, because a tab that has
+    answered the call itself keeps its own id.
+    """
+    if isinstance(message, ToolMessage):
+        return f"result of {message.tool_call_id}"
+    return message.id
+
+
 def is_own(message: Message) -> bool:
     """Whether a client's message is one that graphs keep."""
     return isinstance(message, UserMessage | AssistantMessage | ToolMessage) and not (
@@ -325,11 +334,11 @@ class Judge:
             Whether it has the messages in the order of the thread.
         """
         self._judge_ids(seen)
-        shown = {message.id: None for message in without_activities(fresh.messages)}
-        same = settled(one for one in seen.messages if one.id in shown)
+        shown = {ident(message): None for message in without_activities(fresh.messages)}
+        same = settled(one for one in seen.messages if ident(one) in shown)
         truth = settled(without_activities(fresh.messages))
-        mine = [message.id for message in held if message.id in shown]
-        held_ids = {message.id for message in held}
+        mine = [ident(message) for message in held if ident(message) in shown]
+        held_ids = {ident(message) for message in held}
         is_behind = has_run and any(one in self.before and one not in held_ids for one in shown)
         is_joined, lent = lent is not None, {*(lent or ())}
         is_ordered = seen.is_ordered and not is_behind and mine == list(shown)[: len(mine)]
@@ -343,18 +352,18 @@ class Judge:
         missing = [one for one in truth if one not in same]
         require("tab", same == truth, difference(name, same, truth, missing))
         if is_cut:
-            self.cut(one for one in seen.messages if one.id not in held_ids)
-        shared = any(message.id in shown and message.id in self.before for message in held)
+            self.cut(one for one in seen.messages if ident(one) not in held_ids)
+        shared = any(ident(message) in shown and message.id in self.before for message in held)
         for message in seen.messages:
-            if message.id in shown or isinstance(message, ActivityMessage):
+            if ident(message) in shown or isinstance(message, ActivityMessage):
                 continue
             if isinstance(message, ReasoningMessage) or message.subagent_run_id:
                 continue
             if base(message.id) in self.partial:
                 continue
-            if self.is_trimming and message.id not in held_ids:
+            if self.is_trimming and ident(message) not in held_ids:
                 self.trimmed.add(message.id)
-            is_old = message.id in held_ids or message.id in self.trimmed or message.id in lent
+            is_old = ident(message) in held_ids or message.id in self.trimmed or message.id in lent
             require("tab", is_old, f"{name} holds {message}, connect shows {[*shown]}")
             if not shared or not is_ordered or is_cut:
                 continue  # what is gone stands behind what is kept: it cannot be told here
@@ -377,7 +386,8 @@ class Judge:
         require("partial", may_wait or not waiting, f"{name} waits for {waiting}")
         asked, truly = sorted(seen.interrupts), sorted(fresh.interrupts)
         require("open", is_cut or asked == truly, f"{name} {asked}, connect {truly}")
-        is_lent = any(one.id in lent - held_ids and one.id not in shown for one in seen.messages)
+        more = [one for one in seen.messages if ident(one) not in {*held_ids, *shown}]
+        is_lent = any(one.id in lent for one in more)
         return is_ordered and not is_lent and not (is_cut and self.is_shortening)
 
     def cut(self, messages: Iterable[Message]) -> None:
@@ -413,6 +423,7 @@ def settled(messages: Iterable[Message]) -> list[dict[str, Any]]:
             # No event tells `error`, and the client's own results have no opaque value in its tab.
             dump.pop("error", None)
             dump.pop("encryptedValue", None)
+            dump["id"] = ident(message)
             results.append(dump)
             continue
         made += sorted(results, key=lambda one: str(one["id"]))
