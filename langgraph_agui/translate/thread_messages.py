@@ -272,7 +272,7 @@ class ThreadMessages:
         if record.shown().subagent_run_id is not None:
             return True  # the root graph holds it, so it is the conversation's
         if not isinstance(message, AIMessage):
-            return self._is_edited(message, record)
+            return self._is_edited(message, record) or self._has_other_result(message, record)
         return record.differs and self._differs(message, record)
 
     def _is_edited(self, message: BaseMessage, record: Record) -> bool:
@@ -281,6 +281,17 @@ class ThreadMessages:
         """
         held = record.content
         return isinstance(held, UserMessage) and text_of(held.content) != message.text
+
+    def _has_other_result(self, message: BaseMessage, record: Record) -> bool:
+        """Return whether the client has answered a call itself, and the thread has another result
+        of it.
+        """
+        held = record.content
+        return (
+            isinstance(held, ToolMessage)
+            and held.id != message.id
+            and text_of(held.content) != message.text
+        )
 
     def _convert(self, message: BaseMessage) -> tuple[str, Sequence[Message]]:
         """Return the public id that marks the message's place, and the AG-UI messages to put there,
