@@ -18,6 +18,7 @@ from ag_ui.core import (
     AssistantMessage,
     Message,
     ReasoningMessage,
+    ToolCall,
     ToolMessage,
     UserMessage,
 )
@@ -33,7 +34,7 @@ RULES = {
     "heard": "A new message of the user is heard, even if its tab has missed what others did.",
     "sent": "The model is sent what the graph keeps, with one result behind each call.",
     "ids": "No message and no call is there twice.",
-    "partial": "Words of an answer that was stopped, or has failed, stay where they were seen, and nowhere else. Its open calls go with the next run.",
+    "partial": "Words of an answer that was stopped, or has failed, stay where they were seen, and nowhere else. A call that it has not finished goes with the next run.",
     "draft": "Words that the graph does not keep are withdrawn.",
     "stream": "Each stream is valid, and ends with one terminal event.",
     "tools": "A call runs at most once, and one that needs an approval only with the arguments that were approved.",
@@ -143,14 +144,31 @@ class Seen:
     @property
     def open_calls(self) -> list[str]:
         """The ids of the calls without a result."""
+        return [call.id for call in self._open_calls()]
+
+    @property
+    def unfinished_calls(self) -> list[str]:
+        """The ids of those of which no model has said the end."""
+        return [call.id for call in self._open_calls() if not is_json(call.function.arguments)]
+
+    def _open_calls(self) -> list[ToolCall]:
         answered = {one.tool_call_id for one in self.own if isinstance(one, ToolMessage)}
         return [
-            call.id
+            call
             for one in self.own
             if isinstance(one, AssistantMessage)
             for call in one.tool_calls or ()
             if call.id not in answered
         ]
+
+
+def is_json(text: str) -> bool:
+    """Whether a text is a whole JSON document."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def told_and_kept(seen: Seen, kept: Kept) -> tuple[list[Any], list[Any]]:
@@ -380,7 +398,7 @@ class Judge:
         require("state", seen.state == fresh.state, f"{name} {seen.state}, connect {fresh.state}")
         shown_calls = set(fresh.open_calls)
         begun = [one for one in held if one.id in self.partial and one.id not in shown]
-        left = {*Seen(begun, None).open_calls} - shown_calls
+        left = {*Seen(begun, None).unfinished_calls} - shown_calls
         waiting = [one for one in seen.open_calls if one in left]
         may_wait = is_cut or is_joined or fresh.interrupts
         require("partial", may_wait or not waiting, f"{name} waits for {waiting}")

@@ -27,7 +27,7 @@ SHARES = [0, *(pytest.param(number, marks=deep) for number in range(1, 4))]
 @pytest.mark.parametrize(
     ("where", "shallow", "many"),
     [
-        ("memory", 30, 300),
+        ("memory", 30, 400),
         ("sqlite", 12, 120),
         pytest.param("postgres", 8, 60, marks=pytest.mark.xdist_group("postgres")),
     ],
