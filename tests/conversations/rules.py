@@ -432,21 +432,21 @@ def without_activities(messages: Iterable[Message]) -> list[Message]:
 
 
 def settled(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """Messages as JSON; results of parallel calls by id, because tabs have them as they arrived."""
+    """Messages as JSON, and the results of calls behind them: a tab has those as they arrived, and
+    some with its snapshot.
+    """
     made: list[dict[str, Any]] = []
     results: list[dict[str, Any]] = []
     for message in messages:
         dump = message.model_dump(by_alias=True, mode="json", exclude_none=True)
-        if isinstance(message, ToolMessage):
-            # No event tells `error`, and the client's own results have no opaque value in its tab.
-            dump.pop("error", None)
-            dump.pop("encryptedValue", None)
-            dump["id"] = ident(message)
-            results.append(dump)
+        if not isinstance(message, ToolMessage):
+            made.append(dump)
             continue
-        made += sorted(results, key=lambda one: str(one["id"]))
-        results = []
-        made.append(dump)
+        # No event tells `error`, and the client's own results have no opaque value in its tab.
+        dump.pop("error", None)
+        dump.pop("encryptedValue", None)
+        dump["id"] = ident(message)
+        results.append(dump)
     return [*made, *sorted(results, key=lambda one: str(one["id"]))]
 
 
