@@ -336,9 +336,28 @@ class Conversation:
         ids = {record.id, *(one for one, known in self._of_graph.items() if record in known)}
         self._remove([record, *(call.result for call in record.calls if call.result is not None)])
         for call in record.calls:
-            call.is_shown, call.is_withdrawn = False, True
-            self._repeated[call.own_id].remove(call)
+            self._take_out(call)
         return ids
+
+    def drop_calls(self, calls: Iterable[Call]) -> None:
+        """Take calls out of the messages that the client holds. A message that has nothing else
+        goes.
+        """
+        for call in calls:
+            record = call.holder
+            message = record.shown()
+            assert isinstance(message, AssistantMessage)  # noqa: S101  # no other has calls
+            left = [one for one in message.tool_calls or () if one.id != call.id]
+            record.content = message.model_copy(update={"tool_calls": left or None})
+            record.calls.remove(call)
+            self._take_out(call)
+            if not (left or message.content):
+                self._remove([record])
+
+    def _take_out(self, call: Call) -> None:
+        """Note that the client loses a call."""
+        call.is_shown, call.is_withdrawn = False, True
+        self._repeated[call.own_id].remove(call)
 
     def free_withdrawn_ids(self) -> None:
         """The client has lost what was withdrawn: other calls may have its ids."""

@@ -239,6 +239,7 @@ class RunEvents:
         self._settle()
         if not paused:
             self.messages.withdraw_drafts()
+            self._stored.drop_broken_calls()
         self.subagents.close_all(interrupts)
         self.state.settle()
         self._tell_summary()

@@ -24,6 +24,7 @@ from langgraph_agui.graphs.past import PastMessages, is_replaced, removed_from_e
 from langgraph_agui.messages.assistant_turn import AssistantTurn
 from langgraph_agui.messages.content import is_unanswered, text_of
 from langgraph_agui.messages.conversation import (
+    Call,
     Conversation,
     Record,
     by_own_id,
@@ -114,6 +115,31 @@ class ThreadMessages:
             if (record := self._conversation.get(gone)) is not None:
                 record.is_gone = True
 
+    def drop_broken_calls(self) -> None:
+        """Take from the client the open calls of messages that an earlier run has sent, and that
+        the thread does not have: the run was stopped or has failed, so nobody will answer them.
+        """
+        if not (self.now or self._past.had):
+            return  # the server does not know the thread, or has lost it
+        if not self._broken_calls():
+            return
+        self._find_copies()
+        self._conversation.drop_calls(self._broken_calls())
+
+    def _broken_calls(self) -> list[Call]:
+        """Return the open calls of messages that the client has, and the thread is not known to
+        have.
+        """
+        kept = {message.id for message in self.now}
+        return [
+            call
+            for call in self._conversation.shown_calls()
+            if call.result is None
+            and call.holder.is_of_earlier_run
+            and call.holder.id not in kept
+            and not is_server_call(call.id)
+        ]
+
     def before(self) -> tuple[list[Message], PastMessages]:
         """Return the conversation as it was before the run, with its media, and the messages that
         the thread has had.
@@ -152,9 +178,7 @@ class ThreadMessages:
         """Return the client's messages with the state's among them, and without activities: the
         client keeps its own.
         """
-        self._conversation.pair([one for one in self.now if agui_role(one) is not None])
-        visible = [message for message in self.now if self._is_visible(message)]
-        self._find_lost_ids(visible)
+        visible = self._find_copies()
         merged: list[Message] = [
             message
             for message in merge_messages(
@@ -167,6 +191,13 @@ class ThreadMessages:
             return merged
         kept = {self._conversation.public_id(message.id) for message in self.now}
         return without_gone(merged, gone - kept, kept)
+
+    def _find_copies(self) -> list[BaseMessage]:
+        """Find the client's copies of the thread's messages; return those that it may see."""
+        self._conversation.pair([one for one in self.now if agui_role(one) is not None])
+        visible = [message for message in self.now if self._is_visible(message)]
+        self._find_lost_ids(visible)
+        return visible
 
     def _settled_too_early(self, merged: Sequence[Message]) -> set[str]:
         """Return the ids of the results that say that there is none, for calls that have one
@@ -267,7 +298,7 @@ class ThreadMessages:
         if record.shown().subagent_run_id is not None:
             return True  # the root graph holds it, so it is the conversation's
         if not isinstance(message, AIMessage):
-            return self._is_edited(message, record)
+            return self._is_edited(message, record) or self._has_other_result(message, record)
         return record.differs and self._differs(message, record)
 
     def _is_edited(self, message: BaseMessage, record: Record) -> bool:
@@ -276,6 +307,17 @@ class ThreadMessages:
         """
         held = record.content
         return isinstance(held, UserMessage) and text_of(held.content) != message.text
+
+    def _has_other_result(self, message: BaseMessage, record: Record) -> bool:
+        """Return whether the client has answered a call itself, and the thread has another result
+        of it.
+        """
+        held = record.content
+        return (
+            isinstance(held, ToolMessage)
+            and held.id != message.id
+            and text_of(held.content) != message.text
+        )
 
     def _convert(self, message: BaseMessage) -> tuple[str, Sequence[Message]]:
         """Return the public id that marks the message's place, and the AG-UI messages to put there,

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import Any
 
 import pytest
-from ag_ui.core import AssistantMessage, Message, ReasoningMessage
+from ag_ui.core import AssistantMessage, Message, ReasoningMessage, RunAgentInput, Tool
 from langchain.agents import create_agent
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent
-from tests.adapter.models import Scripted, call, text_chunk, thinking
+from langgraph_agui import AGUIMiddleware, LangGraphAgent
+from langgraph_agui.protocol import Fold
+from tests.adapter.models import Scripted, call, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, record_run, run_input, user
 
 
@@ -54,3 +56,40 @@ async def test_the_whole_message_comes_back(how: str) -> None:
     events: Any = agent.connect(given) if how == "connect" else agent.run(given)
     again = RecordedRun([event async for event in events], given)
     assert again.messages[: len(first.messages)] == first.messages
+
+
+async def broken_off(agent: LangGraphAgent, given: RunAgentInput) -> list[Message]:
+    """What a client holds that leaves in the middle of a call's arguments."""
+    fold = Fold(given.messages)
+    async with aclosing(agent.run(given)) as events:
+        async for event in events:
+            fold.feed(event)
+            if event.type == "TOOL_CALL_ARGS":
+                break
+    return fold.messages
+
+
+@pytest.mark.parametrize("words", [[], [text_chunk("Let me", 0)]])
+@pytest.mark.parametrize("name", ["look", "pick"])
+@pytest.mark.parametrize("how", ["connect", "run"])
+async def test_a_call_that_broke_off_goes(how: str, name: str, words: list[Any]) -> None:
+    """The thread has never kept its message, so nobody would ever answer it; be it a tool of the
+    agent or of the client. The words before it stay."""
+    half = [*words, calling(part(name, '{"q": "x', "c1", 1)), 60.0]
+    model = Scripted(["Hello."], half, ["Bye."])
+    agent = LangGraphAgent(
+        create_agent(model, [look], middleware=[AGUIMiddleware()], checkpointer=InMemorySaver())
+    )
+    pick = Tool(name="pick", description="Pick.", parameters={"type": "object"})
+    first = await record_run(agent, run_input(user("hi"), thread="t", tools=[pick]))
+    asked = run_input(*first.messages, user("go"), thread="t", tools=[pick])
+    held = await broken_off(agent, asked)
+    assert held[-1].tool_calls
+    more = [user("bye")] if how == "run" else []
+    given = run_input(*held, *more, thread="t", tools=[pick])
+    events: Any = agent.connect(given) if how == "connect" else agent.run(given)
+    again = RecordedRun([event async for event in events], given)
+    texts = ["hi", "Hello.", "go", *(["Let me"] if words else [])]
+    texts += ["bye", "Bye."] if how == "run" else []
+    assert [message.content for message in again.messages] == texts
+    assert not any(getattr(message, "tool_calls", None) for message in again.messages)

@@ -11,15 +11,17 @@ from ag_ui.core import (
     FunctionCall,
     ReasoningMessage,
     SystemMessage,
+    Tool,
     ToolCall,
 )
+from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage, RemoveMessage
 from langchain_core.messages import SystemMessage as LCSystemMessage
 
-from langgraph_agui import TrustOptions
+from langgraph_agui import AGUIMiddleware, LangGraphAgent, TrustOptions
 from tests.adapter.graphs import agent_of, talker
 from tests.adapter.models import Scripted, call
-from tests.adapter.streams import dumped, user
+from tests.adapter.streams import dumped, record_run, run_input, user
 from tests.threads.talks import Talk, by_role, result, talk, texts
 
 ONE = ["one look", "Looking.", "seen a", "seen b", "2: re one look"]
@@ -228,3 +230,17 @@ async def test_a_new_message_instead_of_results(saver: Any) -> None:
     assert sorted(thread.asked) == ["", "This call has no result.", "go", "never mind", "two"]
     assert thread.asked[-1] == "never mind"
     assert isinstance(thread.model.seen[-1][-1], HumanMessage)
+
+
+async def test_a_result_that_comes_too_late(saver: Any) -> None:
+    """The thread has gone on in another tab, and the model was told that there is no result."""
+    pick = Tool(name="pick", description="Pick.", parameters={"type": "object"})
+    model = Scripted([call("pick", "c1", q="x")], ["Hello."])
+    agent = LangGraphAgent(
+        create_agent(model, [], middleware=[AGUIMiddleware()], checkpointer=saver)
+    )
+    first = await record_run(agent, run_input(user("go"), thread="t", tools=[pick]))
+    await record_run(agent, run_input(user("hi"), thread="t", tools=[pick]))
+    late = run_input(*first.messages, result("c1", "picked"), thread="t", tools=[pick])
+    [told] = [one for one in (await record_run(agent, late)).messages if one.role == "tool"]
+    assert told.content == model.seen[-1][2].text == "This call has no result."
