@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +25,8 @@ if TYPE_CHECKING:  # the fixtures are every test's, the packages are not
 _numbers = count(1)
 
 
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
+@contextmanager
+def running_postgres() -> Iterator[str]:
     """A running server: the DSN of its first database."""
     import psycopg
 
@@ -48,6 +49,13 @@ def postgres_server() -> Iterator[str]:
     finally:
         server.cleanup()
         shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """A running server: the DSN of its first database."""
+    with running_postgres() as dsn:
+        yield dsn
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,45 @@
+"""Random conversations over HTTP: after each step, all that anybody holds agrees by the rules of
+`docs/guides/threads.md`.
+
+In memory, the server is in this process. With SQLite, a worker is a process that is killed; with
+Postgres there are two, with one store of live runs. A failing example ends with its steps as a
+script.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conversations.houses import house_in
+from tests.conversations.rules import RULES
+from tests.conversations.talking import converse
+from tests.deep import DEPTH, deep, example_count
+
+pytestmark = [pytest.mark.hypothesis, pytest.mark.timeout(900)]
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "threads.md"
+SHARES = [0, *(pytest.param(number, marks=deep) for number in range(1, 4))]
+"""In `make test-deep`, other processes have further conversations at the same time."""
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize(
+    ("where", "shallow", "many"),
+    [
+        ("memory", 30, 300),
+        ("sqlite", 12, 120),
+        pytest.param("postgres", 8, 60, marks=pytest.mark.xdist_group("postgres")),
+    ],
+)
+def test_everybody_holds_the_same(where: str, shallow: int, many: int, share: int) -> None:
+    with house_in(where) as house:
+        played = converse(house, example_count(shallow, many), share if DEPTH <= 1 else None)
+    assert played["Say"] > played["conversations"]
+    assert {"Edit", "Regenerate", "Answer", "Return", "Connect", "Join"} <= played.keys()
+
+
+def test_the_guide_has_the_rules() -> None:
+    guide = " ".join(GUIDE.read_text().split())
+    missing = [rule for rule in RULES.values() if rule not in guide]
+    assert not missing
