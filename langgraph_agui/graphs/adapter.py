@@ -396,6 +396,15 @@ class GraphAdapter(ABC):
     ) -> dict[str, InterruptHolder]:
         """Return the innermost checkpoint that holds each interrupt, by interrupt id."""
 
+    async def updated_keys(self, state: StateSnapshot) -> Collection[str]:
+        """Return the keys that inputs have written since this state, while the graph went on from
+        it; none where that is unknown.
+
+        LangGraph collects these writes for a checkpoint. With two of one key, nobody can load the
+        thread any more.
+        """
+        return ()
+
     async def load_inner_graphs(
         self, config: RunnableConfig, messages_key: str
     ) -> list[PausedGraph]:

@@ -426,6 +426,13 @@ class LocalGraphAdapter(GraphAdapter):
                 yield PausedGraph(namespace, new, asked)
                 yield from self._inner_graphs(inner, key)
 
+    async def updated_keys(self, state: StateSnapshot) -> Collection[str]:
+        """See `GraphAdapter`. The writes of an input belong to none of the tasks."""
+        saved = await self._saved(_place(state))
+        tasks = {task.id for task in state.tasks}
+        writes = saved.pending_writes or () if saved is not None else ()
+        return {channel for task_id, channel, _ in writes if task_id not in tasks}
+
     async def load_records(self, pause: StateSnapshot) -> list[Mapping[str, object]]:
         """See `GraphAdapter`. A record is a pending write to a channel that no graph has."""
         saved = await self._saved(_place(pause))

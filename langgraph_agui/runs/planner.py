@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ag_ui import core as agui
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import Command
+from langgraph.types import Command, Overwrite
 
 from langgraph_agui.compat.approval_tool import approval_answers
 from langgraph_agui.compat.interrupts import command_answers, with_message
@@ -31,7 +31,8 @@ from langgraph_agui.interrupts.used_answers import (
 from langgraph_agui.kernel.aio import Caller
 from langgraph_agui.kernel.configs import as_mapping
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
-from langgraph_agui.kernel.quoting import quoted
+from langgraph_agui.kernel.quoting import quoted, quoted_list
+from langgraph_agui.kernel.telemetry import run_logger
 from langgraph_agui.messages.client_media import ClientMedia
 from langgraph_agui.messages.content import (
     interrupted,
@@ -42,6 +43,7 @@ from langgraph_agui.messages.content import (
 )
 from langgraph_agui.messages.server_tools import without_server_tools
 from langgraph_agui.messages.to_agui import agui_role
+from langgraph_agui.protocol.json import same
 from langgraph_agui.runs import history
 from langgraph_agui.runs.context import AgentContext
 from langgraph_agui.runs.paused import unkept_ids
@@ -55,6 +57,8 @@ POSTPONED = "agui_beside"
 # Key in the metadata of a checkpoint: the pause before it was abandoned. Clients cannot answer its
 # calls.
 ABANDONED = "agui_given_up"
+
+logger = run_logger(__name__)
 
 
 class Rerun(NamedTuple):
@@ -258,7 +262,7 @@ class RunPlanner:
         if resolution.abandoned:
             config = RunnableConfig(metadata={**metadata, ABANDONED: True})
             return Abandon(resolution, thread, config, next(iter(thread.state.next), ""), writes)
-        command = self._command({**writes, **self._for_graph(values)}, resolution.values)
+        command = await self._command(thread, writes, resolution.values)
         use = AnswerUse(thread.state, pending.used, effective, answers.mark, resolution.values)
         config = RunnableConfig(metadata=metadata)
         return Resume(resolution, thread, config, command, superstep, use)
@@ -478,11 +482,11 @@ class RunPlanner:
         if _failed_after_tools(thread) and not await used_since_tools(
             self._graph, thread, self._key
         ):
-            return Execute(self._command(self._for_graph(thread.state.values)), thread, config)
+            return Execute(await self._command(thread, {}), thread, config)
         last = history.last_asked(self._input.messages)
         # The stopped run has removed its question, or replaced it. Its client asks it once more.
         if last is not None and thread.ended_early and thread.past.was_taken(last.id):
-            return Execute(self._command(self._for_graph(thread.state.values)), thread, config)
+            return Execute(await self._command(thread, {}), thread, config)
         return Show(self._shown(thread), thread.state.values)
 
     def _without_gaps(self, thread: Thread, new: Sequence[BaseMessage]) -> list[BaseMessage]:
@@ -538,14 +542,40 @@ class RunPlanner:
         """Return the client's tools and context, by the keys of the graph's state for them."""
         return self._agent.filled.values(self._input, as_mapping(stored) or {})
 
-    @staticmethod
-    def _command(
-        update: Mapping[str, object], resume: Mapping[str, object] | None = None
+    async def _command(
+        self,
+        thread: Thread,
+        writes: Mapping[str, object],
+        resume: Mapping[str, object] | None = None,
     ) -> Command[str] | None:
-        """Return the input by which a thread goes on where it stands; None if nothing is new."""
-        if not (resume or update):
+        """Return the input by which a thread goes on where it stands; None if nothing is new.
+
+        Args:
+            thread: The thread.
+            writes: The client's changes of the state.
+            resume: The answers.
+        """
+        known = as_mapping(thread.state.values) or {}
+        update = {**writes, **self._for_graph(known)}
+        new = {key: value for key, value in update.items() if not _holds(known, key, value)}
+        if new:
+            written = await self._graph.updated_keys(thread.state)
+            if late := sorted(new.keys() & written):
+                logger.warning(
+                    "Left out of a step that goes on, because an earlier input has changed it in "
+                    "the same step: %s.",
+                    quoted_list(late),
+                )
+            new = {key: value for key, value in new.items() if key not in written}
+        if not (resume or new):
             return None
-        return Command(resume=dict(resume) if resume else None, update=dict(update) or None)
+        return Command(resume=dict(resume) if resume else None, update=new or None)
+
+
+def _holds(values: Mapping[str, object], key: str, value: object) -> bool:
+    """Return whether a state has this value already."""
+    new = value.value if isinstance(value, Overwrite) else value
+    return key in values and same(new, values[key])
 
 
 def _postponed(thread: Thread) -> dict[str, None]:
