@@ -149,7 +149,7 @@ def _tool_approval(interrupt: GraphInterrupt, args_schemas: ArgsSchemas) -> Ques
         response_schema=answer_schema(decisions, args_schema),
     )
     if not (args_schema or {}).get("properties"):
-        question = _with_args_schema(question, args_schemas(approval.name))
+        question = _with_args_schema(question, args_schemas, approval.name)
     return _fitting(question, schema, approval.name)
 
 
@@ -183,7 +183,7 @@ def _approvals(interrupt: GraphInterrupt, args_schemas: ArgsSchemas) -> Question
 
     return Questions(
         [
-            _with_args_schema(call.question(review.decisions), args_schemas(call.name))
+            _with_args_schema(call.question(review.decisions), args_schemas, call.name)
             for call, review in reviewed
         ],
         split,
@@ -191,10 +191,11 @@ def _approvals(interrupt: GraphInterrupt, args_schemas: ArgsSchemas) -> Question
     )
 
 
-def _with_args_schema(question: Question, schema: Mapping[str, object] | None) -> Question:
+def _with_args_schema(question: Question, args_schemas: ArgsSchemas, tool: str) -> Question:
     """Return the approval, which now shows the schema of edited arguments, and refuses others."""
     decisions = tuple(question.decisions or ())
-    if schema is None or "edit" not in decisions:
+    schema = args_schemas(tool) if "edit" in decisions else None
+    if schema is None:
         return question
     args = relax_schema(schema)  # the tool may be that of another program
 

@@ -82,6 +82,7 @@ async def within(limit: float, work: Awaitable[T]) -> T:
 
     Raises:
         TimeoutError: The time is over.
+        RuntimeError: The work was cancelled, and not by the caller.
     """
     task = asyncio.ensure_future(work)
     try:
@@ -92,10 +93,12 @@ async def within(limit: float, work: Awaitable[T]) -> T:
                 break
         else:
             raise TimeoutError(f"no answer within {limit} seconds")
-    finally:
-        if not task.done():
-            task.add_done_callback(ignore_error)
-            keep_alive(asyncio.create_task(cancel_until_done(task)))
+    except BaseException:
+        task.add_done_callback(ignore_error)
+        keep_alive(asyncio.create_task(cancel_until_done(task)))
+        raise
+    if task.cancelled():
+        raise RuntimeError("The work was cancelled by other code.")
     return task.result()
 
 

@@ -9,7 +9,14 @@ from contextvars import Context, copy_context
 from inspect import isawaitable
 from typing import Final, Generic, ParamSpec, TypeVar
 
-from langgraph_agui.kernel.aio import Duration, Maybe, cancel_until_done, keep_alive, seconds
+from langgraph_agui.kernel.aio import (
+    Duration,
+    Maybe,
+    cancel_until_done,
+    ignore_error,
+    keep_alive,
+    seconds,
+)
 from langgraph_agui.kernel.errors import CodedError, ErrorCode
 from langgraph_agui.kernel.telemetry import run_logger
 
@@ -81,6 +88,7 @@ class Hook(Generic[P, T]):
             raise HookTimeoutError(self._name, self._timeout)
 
     async def _stop(self, task: asyncio.Task[T]) -> None:
+        task.add_done_callback(ignore_error)
         await cancel_until_done(task, _CANCEL_TIMEOUT)
         if not task.done():
             keep_alive(task)

@@ -23,7 +23,7 @@ import json
 import mimetypes
 import re
 from base64 import b64encode
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -653,21 +653,21 @@ def unfinished(call_id: str, name: str | None, message_id: str) -> ToolMessage:
     return result.model_copy(update={"id": f"{message_id}:{call_id}{_UNFINISHED}"})
 
 
-def is_unfinished(call: agui.ToolCall, result: agui.ToolMessage | None) -> bool:
-    """Return whether a model has not finished a call: its result says so, or it has none and its
+def is_unfinished(call: agui.ToolCall, results: Sequence[agui.ToolMessage]) -> bool:
+    """Return whether a model has not finished a call: a result says so, or there is none and the
     arguments are cut off. The client has lost the connection then, or the server has died.
     """
-    return broke_off(call.function.arguments) if result is None else says_unfinished(call, result)
+    return says_unfinished(call, results) if results else broke_off(call.function.arguments)
 
 
-def says_unfinished(_call: agui.ToolCall, result: agui.ToolMessage | None) -> bool:
-    """Return whether the result of a call says that its model has not finished it."""
-    return result is not None and result.id.endswith(_UNFINISHED)
+def says_unfinished(_call: agui.ToolCall, results: Sequence[agui.ToolMessage]) -> bool:
+    """Return whether a result of a call says that its model has not finished it."""
+    return any(result.id.endswith(_UNFINISHED) for result in results)
 
 
 def without_calls(
     messages: Sequence[agui.Message],
-    goes: Callable[[agui.ToolCall, agui.ToolMessage | None], bool],
+    goes: Callable[[agui.ToolCall, Sequence[agui.ToolMessage]], bool],
     kept: Container[str] = (),
 ) -> list[agui.Message]:
     """Return a client's messages without some calls and their results, and without what is empty
@@ -675,23 +675,23 @@ def without_calls(
 
     Args:
         messages: The messages.
-        goes: Returns whether a call goes, given its result, if it has one.
+        goes: Returns whether a call goes, given its results.
         kept: The ids of messages that stay as they are.
     """
     changed: dict[int, agui.Message | None] = {}
-    results: dict[str, tuple[int, agui.ToolMessage]] = {}
+    results: defaultdict[str, list[tuple[int, agui.ToolMessage]]] = defaultdict(list)
     for place, message in reversed([*enumerate(messages)]):
         if isinstance(message, agui.ToolMessage):
-            results[message.tool_call_id] = place, message
+            results[message.tool_call_id].append((place, message))
         elif isinstance(message, agui.AssistantMessage) and message.tool_calls:
             left: list[agui.ToolCall] = []
             for call in message.tool_calls:
                 # an earlier call may have the same id
-                at, result = results.pop(call.id, (place, None))
-                if message.id in kept or not goes(call, result):
+                answers = results.pop(call.id, [])
+                if message.id in kept or not goes(call, [answer for _, answer in answers]):
                     left.append(call)
                 else:
-                    changed[at] = None
+                    changed |= dict.fromkeys(at for at, _ in answers)
             if len(left) < len(message.tool_calls):
                 rest = message.model_copy(update={"tool_calls": left or None})
                 changed[place] = rest if left or message.content else None

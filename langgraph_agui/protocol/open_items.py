@@ -3,11 +3,26 @@ and leave with the ends that belong before a terminal event.
 """
 
 from collections.abc import Hashable, Sequence
+from typing import Final, get_args
 
 from ag_ui import core as agui
 from ag_ui.core import BaseEvent
 
-from langgraph_agui.protocol.event_order import Closing, Growing, Opening, item_of
+from langgraph_agui.protocol.event_order import Closing, Opening, SubagentEvent, item_of
+
+# The events that open something, close something, begin a run or end it.
+_WATCHED: Final = frozenset(
+    (
+        *get_args(Opening),
+        *get_args(Closing),
+        *get_args(SubagentEvent),
+        agui.StepStartedEvent,
+        agui.StepFinishedEvent,
+        agui.RunStartedEvent,
+        agui.RunFinishedEvent,
+        agui.RunErrorEvent,
+    )
+)
 
 
 class OpenItems:
@@ -21,7 +36,7 @@ class OpenItems:
         """Return the next event of the stream; if it ends the run, behind the ends of all that is
         open, innermost first.
         """
-        if isinstance(event, Growing):  # as most events are
+        if type(event) not in _WATCHED:  # as of most events
             return (event,)
         if isinstance(event, Opening):
             self._opened[item_of(event)] = event

@@ -153,11 +153,14 @@ class Subscription(EventQueue):
         while await self._wait():
             self._pace()
             if events := self.take_waiting():
-                return [one for event in events for one in self._open.feed(event)]
+                return events
         return []
 
     def take_waiting(self) -> list[BaseEvent]:
         """Return the events that wait now."""
+        return [one for event in self._waiting() for one in self._open.feed(event)]
+
+    def _waiting(self) -> list[BaseEvent]:
         events = self.events()
         self.clear()
         return self._context.run(self._convert, events) if self._converts else events
@@ -194,7 +197,7 @@ class Subscription(EventQueue):
             self._pace()
             frames = self._encode_waiting() if not self._converts else None
             if frames is None:
-                frames = self._encode(self.take_waiting())
+                frames = self._encode(self._waiting())
             if frames:
                 return frames
         return b""

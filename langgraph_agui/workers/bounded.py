@@ -8,7 +8,7 @@ into the log through `StoreFailures`.
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
-from typing import Final, Protocol, TypeVar, runtime_checkable
+from typing import Final, TypeVar
 
 from langgraph_agui.kernel.aio import within
 from langgraph_agui.kernel.errors import StateError
@@ -55,13 +55,6 @@ class StoreFailures:
         self._count, self._logged_at = 0, now
 
 
-@runtime_checkable
-class CountsFailures(Protocol):
-    """A store that has failures of its own to tell, beside those of calls."""
-
-    failures: StoreFailures
-
-
 class BoundedStore:
     """A `RunStore` whose calls end within `ANSWER` seconds.
 
@@ -76,7 +69,8 @@ class BoundedStore:
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
-        self.failures = store.failures if isinstance(store, CountsFailures) else StoreFailures()
+        own = getattr(store, "failures", None)
+        self.failures = own if isinstance(own, StoreFailures) else StoreFailures()
 
     async def begin(self, run: str, receive: Callable[[str], object]) -> None:
         """See `RunStore`."""

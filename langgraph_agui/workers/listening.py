@@ -114,6 +114,8 @@ class ListeningStore(ABC):
         """Look whether other workers see this one, until they do not."""
         while True:
             await asyncio.wait({connection}, timeout=_LOOK)
+            if connection.cancelled():
+                raise RuntimeError("The connection that listens was cancelled by other code.")
             if connection.done():
                 return connection.result()
             if self._receivers and self._listens.is_set():

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, OperationalError
 from psycopg.rows import tuple_row
 from psycopg_pool import AsyncConnectionPool
 
@@ -188,7 +188,10 @@ async def _or_hang_up(connection: AsyncConnection[Any], work: Awaitable[object])
         await asyncio.shield(task)
     except asyncio.CancelledError:
         task.add_done_callback(ignore_error)
-        with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
+        with (
+            suppress(OSError, OperationalError),
+            socket.socket(fileno=os.dup(connection.fileno())) as line,
+        ):
             line.shutdown(socket.SHUT_RDWR)
         await asyncio.wait({task})
         raise

@@ -117,8 +117,8 @@ class RunWriter:
                 self._reader = Subscription(self._max_unread)
                 async with self._reader:
                     await self._write_log(self._reader)
-        except Exception as error:
-            self._store.failures.add("write", error)
+        except Exception:
+            logger.exception("The log of a run could not be written.")
         finally:
             self._reader = None
 
