@@ -430,7 +430,7 @@ class LangGraphAgent:
         self.check_checkpointer()
         if self._workers is not None:
             self._workers.event_loop.enter()
-            self._workers.namesakes.enter()
+            await self._workers.namesakes.enter()
         use_own_executor()
         self._serving += 1
         try:

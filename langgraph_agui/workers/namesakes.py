@@ -70,10 +70,11 @@ class Namesakes:
             self._name,
         )
 
-    def enter(self) -> None:
-        """Compare this agent with the one that other workers see, now and each minute."""
+    async def enter(self) -> None:
+        """Compare this agent with the one that other workers see; from now on each minute."""
         if self._task is None:
-            self._task = asyncio.create_task(self._keep_looking(), name="agui-namesakes")
+            self._task = asyncio.create_task(self._look_again(), name="agui-namesakes")
+            await self._look()
 
     async def leave(self) -> None:
         """Stop that, and let other workers no longer see this agent."""
@@ -85,10 +86,10 @@ class Namesakes:
         with suppress(StateError):  # the worker ends, and is dead to the store then
             await self._store.finish(self._own)
 
-    async def _keep_looking(self) -> None:
+    async def _look_again(self) -> None:
         while True:
-            await self._look()
             await asyncio.sleep(_INTERVAL)
+            await self._look()
 
     async def _look(self) -> None:
         """Compare this agent with the one that is seen. If there is none, this one is from now on:

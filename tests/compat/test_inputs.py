@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from ag_ui.core import Context, ResumeEntry, Tool, ToolMessage
+from ag_ui.core import Context, ResumeEntry, RunFinishedEvent, Tool, ToolMessage
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 from langchain_core.messages.tool import tool_call
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
@@ -296,6 +299,68 @@ async def test_a_run_that_goes_on_after_a_failure_has_the_tools_of_this_client()
     again = await record_run(agent, run_input(*failed.messages, thread="t", tools=[DRAW]))
     assert again.last.type == "RUN_FINISHED"
     assert seen == [[["paint"]] * 3 + [["Rome"]], [["draw"]] * 3 + [[]]]
+
+
+@pytest.mark.parametrize("changes", ["tools", "state"])
+@pytest.mark.parametrize("saver", ["memory", "sqlite"])
+async def test_a_node_that_asks_twice_takes_each_change_once(
+    changes: str, saver: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """LangGraph keeps what answers change beside a checkpoint. With two changes of one key nobody
+    could load the thread any more."""
+    seen: list[tuple[list[str], str | None]] = []
+
+    async def ask(state: State) -> dict[str, Any]:
+        seen.append(([tool["name"] for tool in state["tools"]], state.get("topic")))
+        said = [interrupt("one?"), interrupt("two?"), interrupt("three?")]
+        return {"messages": [("ai", "".join(said))]}
+
+    async with AsyncExitStack() as stack:
+        kept: Any = InMemorySaver()
+        if saver == "sqlite":
+            path = str(tmp_path / "threads.db")
+            kept = await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(path))
+        agent = LangGraphAgent(chain_of(ask, state=State, checkpointer=kept))
+        resume: list[ResumeEntry] = []
+        for number in range(4):
+            offered = [PAINT, DRAW][number % 2] if changes == "tools" else PAINT
+            given = run_input(user("hi", "u"), thread="t", tools=[offered], resume=resume)
+            given.state = {"topic": f"topic {number}"} if changes == "state" else {}
+            recorded = await record_run(agent, given)
+            assert isinstance(recorded.last, RunFinishedEvent)
+            asked = getattr(recorded.last.outcome, "interrupts", [])
+            resume = [
+                ResumeEntry(interrupt_id=one.id, status="resolved", payload="x") for one in asked
+            ]
+        assert not asked
+        assert [one.content for one in recorded.messages[-1:]] == ["xxx"]
+    assert len({repr(one) for one in seen}) == 2
+    assert "Left out of a step that goes on" in caplog.text
+
+
+async def test_a_model_that_fails_again_and_again_costs_no_thread() -> None:
+    calls = 0
+
+    async def act(state: State) -> dict[str, Any]:
+        called = AIMessage("", tool_calls=[tool_call(name="look", args={}, id="c1")])
+        return {"messages": [called, LCToolMessage("rain", tool_call_id="c1")]}
+
+    async def answer(state: State) -> dict[str, Any]:
+        nonlocal calls
+        calls += 1
+        if calls < 4:
+            raise RuntimeError
+        return {"messages": [("ai", "done")]}
+
+    agent = LangGraphAgent(chain_of(act, answer, state=State, checkpointer=InMemorySaver()))
+    given = run_input(user("hi", "u"), thread="t", tools=[PAINT], context=[HERE])
+    ends = []
+    for tool in (PAINT, DRAW, PAINT, DRAW):
+        given = given.model_copy(update={"tools": [tool]})
+        recorded = await record_run(agent, given)
+        ends.append(recorded.last.type)
+        given = given.model_copy(update={"messages": recorded.messages})
+    assert ends == ["RUN_ERROR"] * 3 + ["RUN_FINISHED"]
 
 
 async def test_a_subagent_with_the_same_keys_has_them_too() -> None:

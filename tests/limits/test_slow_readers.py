@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import pytest
+from ag_ui.core import (
+    RunFinishedEvent,
+    RunFinishedSuccessOutcome,
+    RunStartedEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+)
 from fastapi import FastAPI
 from langchain_core.messages import AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
@@ -13,6 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import LangGraphAgent, RunLimits, agui_router
 from langgraph_agui.protocol import Verifier
 from langgraph_agui.protocol.sse import decode
+from langgraph_agui.readers.subscription import Subscription
 from tests.adapter.streams import RecordedRun, collect, run_input
 from tests.http.models import Talker, flat
 from tests.http.raw import Connection, body_of
@@ -124,3 +132,24 @@ async def test_what_waits_is_counted_anew_for_who_reads() -> None:
         given,
     )
     assert left(recorded.events) == [("RUN_FINISHED", None)]
+
+
+async def test_what_was_closed_is_not_closed_again() -> None:
+    """Whoever takes what waits, beside what comes, has it in one stream."""
+    given, reader = run_input(thread="t", run="r"), Subscription(10_000)
+    reader.event(RunStartedEvent(thread_id="t", run_id="r", protocol_version="1.0"))
+    reader.event(TextMessageStartEvent(message_id="m", role="assistant"))
+    events = await reader.take()
+    reader.event(TextMessageEndEvent(message_id="m"))
+    events += reader.take_waiting()
+    end = RunFinishedEvent(
+        thread_id="t", run_id="r", outcome=RunFinishedSuccessOutcome(pending_tool_call_ids=[])
+    )
+    reader.event(end)
+    events += await reader.take()
+    assert [event.type for event in RecordedRun(events, given).events] == [
+        "RUN_STARTED",
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_END",
+        "RUN_FINISHED",
+    ]

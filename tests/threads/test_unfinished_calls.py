@@ -275,3 +275,23 @@ async def test_a_callback_handler_answers_it(arguments: str) -> None:
     (answer,) = agui_messages_to_langchain(held)
     assert isinstance(answer, AIMessage)
     assert (answer.text, answer.tool_calls, answer.invalid_tool_calls) == ("Look: ", [], [])
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["client's last", "client's first"])
+def test_a_call_goes_with_all_of_its_results(order: int) -> None:
+    """A page has answered a call that was not finished; an earlier one had the same id."""
+    results = [
+        {"id": "m:c1:unfinished", "role": "tool", "toolCallId": "c1", "content": "Interrupted"},
+        {"id": "own", "role": "tool", "toolCallId": "c1", "content": "painted"},
+    ]
+    call = {"id": "c1", "type": "function", "function": {"name": "paint", "arguments": '{"co'}}
+    whole = {**call, "function": {"name": "paint", "arguments": "{}"}}
+    held = [
+        {"id": "m0", "role": "assistant", "content": "", "toolCalls": [whole]},
+        {"id": "r0", "role": "tool", "toolCallId": "c1", "content": "done"},
+        {"id": "m", "role": "assistant", "content": "Now", "toolCalls": [call]},
+        *results[::order],
+    ]
+    made = agui_messages_to_langchain(held)
+    assert [(one.type, one.id) for one in made] == [("ai", "m0"), ("tool", "r0"), ("ai", "m")]
+    assert [len(getattr(one, "tool_calls", ())) for one in made] == [1, 0, 0]
