@@ -11,7 +11,7 @@ from ag_ui.core import BaseEvent, Message, RunAgentInput
 
 from langgraph_agui.messages.conversation import gone_messages, merge_messages
 from langgraph_agui.protocol.json import same
-from langgraph_agui.readers.run_log import fold_settled, messages_snapshot, past_in
+from langgraph_agui.readers.run_log import fold_settled, for_others, messages_snapshot, past_in
 from langgraph_agui.readers.subscription import Subscription
 
 
@@ -94,6 +94,7 @@ class JoinedClient:
 
     def convert(self, event: BaseEvent) -> Sequence[BaseEvent]:
         """Return an event in the client's terms; none if the client needs none."""
+        event = for_others(event)
         if self._is_taken or isinstance(event, agui.RunStartedEvent | agui.MessagesSnapshotEvent):
             return self._convert(event)
         if isinstance(event, agui.StateSnapshotEvent) and self._held_back is None:

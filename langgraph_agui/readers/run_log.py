@@ -13,6 +13,7 @@ from typing import Final, cast
 
 from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Event, Message
+from pydantic import PrivateAttr
 
 from langgraph_agui.graphs.past import PastMessages
 from langgraph_agui.messages.assistant_turn import Block
@@ -76,6 +77,34 @@ def messages_snapshot(
     return agui.MessagesSnapshotEvent.model_construct(messages=[*messages], metadata=more or None)
 
 
+class OwnSnapshot(agui.MessagesSnapshotEvent):
+    """A snapshot for the client that has begun a run.
+
+    Attributes:
+        own: The ids of the messages in it that only this client holds. They travel nowhere.
+    """
+
+    _own: frozenset[str] = PrivateAttr(default=frozenset())
+
+    @classmethod
+    def of(cls, messages: Sequence[Message], own: Iterable[str]) -> OwnSnapshot:
+        """Return the snapshot of these messages."""
+        event = cls.model_construct(messages=[*messages])
+        event._own = frozenset(own)
+        return event
+
+    @property
+    def own(self) -> frozenset[str]:
+        return self._own
+
+
+def for_others(event: BaseEvent) -> BaseEvent:
+    """Return an event of a run for other clients than the one that has begun it."""
+    if not isinstance(event, OwnSnapshot):
+        return event
+    return messages_snapshot([one for one in event.messages if one.id not in event.own])
+
+
 def past_in(event: agui.MessagesSnapshotEvent) -> PastMessages:
     """Return the past messages in the first snapshot of a log."""
     had = (event.metadata or {}).get(_PAST)
@@ -108,6 +137,7 @@ class RunLog(EventQueue):
         if isinstance(event, agui.RunStartedEvent):
             self._started = [event]
             return
+        event = for_others(event)
         super().event(event)
         self._bytes += weight(event)
         if self._bytes > self._limit:

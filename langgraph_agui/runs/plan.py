@@ -1,6 +1,6 @@
 """The four plans of a run: `RunPlanner` makes one, `Run` carries it out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -26,6 +26,7 @@ class Execute:
         healed: Results in the input that the thread lacked, made by the server.
         settle_first: Whether to end the last superstep first, which was killed: new input would
             delete the writes of its finished nodes.
+        taken: The ids of the client's messages in the input.
     """
 
     input: object
@@ -33,6 +34,7 @@ class Execute:
     config: RunnableConfig | None = None
     healed: Sequence[BaseMessage] = ()
     settle_first: bool = False
+    taken: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class Resume:
             breakpoint.
         superstep: The values that finished tasks of the paused superstep have written.
         use: The use of the answers, to be recorded before the graph goes on.
+        taken: The ids of the client's messages that are to run when the thread waits for nothing.
     """
 
     resolution: Resolution
@@ -55,6 +58,7 @@ class Resume:
     command: Command[str] | None
     superstep: Mapping[str, object]
     use: AnswerUse
+    taken: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,7 @@ class Abandon:
         config: Merged into the run's configuration: metadata for checkpoints.
         node: The node that the thread is paused before.
         writes: The client's changes of the state.
+        taken: As for `Resume`.
     """
 
     resolution: Resolution
@@ -74,6 +79,7 @@ class Abandon:
     config: RunnableConfig
     node: str
     writes: Mapping[str, object]
+    taken: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +90,13 @@ class Show:
         thread: The thread.
         values: Its state; None to send no state.
         pending: The interrupts that it waits for.
+        taken: None of the client's messages.
     """
 
     thread: Thread
     values: object = None
     pending: PendingInterrupts = field(default_factory=PendingInterrupts)
+    taken: Collection[str] = ()
 
 
 RunPlan: TypeAlias = Execute | Resume | Abandon | Show

@@ -250,6 +250,7 @@ class RunPlanner:
         await self._call(self._check_media, new)
         said = [message.id for message in new if isinstance(message, agui.UserMessage)]
         postponed = {message_id: None for message_id in said if message_id not in thread.past}
+        taken = {*_postponed(thread), *(message.id for message in new)}
         metadata = {
             ANSWERED: answers.mark,
             POSTPONED: json.dumps([*(_postponed(thread) | postponed)]),
@@ -261,11 +262,12 @@ class RunPlanner:
         writes = await self._client_state.changes(thread, superstep=superstep)
         if resolution.abandoned:
             config = RunnableConfig(metadata={**metadata, ABANDONED: True})
-            return Abandon(resolution, thread, config, next(iter(thread.state.next), ""), writes)
+            node = next(iter(thread.state.next), "")
+            return Abandon(resolution, thread, config, node, writes, taken)
         command = await self._command(thread, writes, resolution.values)
         use = AnswerUse(thread.state, pending.used, effective, answers.mark, resolution.values)
         config = RunnableConfig(metadata=metadata)
-        return Resume(resolution, thread, config, command, superstep, use)
+        return Resume(resolution, thread, config, command, superstep, use, taken)
 
     # -- messages ---------------------------------------------------------------------------------
 
@@ -474,6 +476,7 @@ class RunPlanner:
             RunnableConfig(metadata=metadata),
             healed,
             settle_first,
+            {message.id for message in new},
         )
 
     async def _plan_nothing_new(self, thread: Thread) -> Execute | Show:
@@ -517,7 +520,8 @@ class RunPlanner:
         graph_input = self._filled(self._graph_input(taken, writes), base.values)
         past = thread.past.before(taken)
         config = RunnableConfig(configurable=checkpoint, metadata=self._remembered(past))
-        return Execute(graph_input, start._replace(past=past), config)
+        ids = {message.id for message in taken if message.id}
+        return Execute(graph_input, start._replace(past=past), config, taken=ids)
 
     def _graph_input(self, messages: Sequence[BaseMessage], writes: Mapping[str, object]) -> object:
         """Return the graph's input: messages, and writes to other channels where it takes any."""

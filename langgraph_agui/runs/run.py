@@ -404,7 +404,7 @@ class Run:
     def _load(self, plan: RunPlan, step: PausedStep) -> None:
         """Give the thread and its paused step to the events of the run."""
         if plan.thread is not None:
-            self._run_events.load_thread(plan.thread)
+            self._run_events.load_thread(plan.thread, plan.taken)
         asks = isinstance(plan, Show) and bool(plan.pending)
         self._run_events.load_step(step, show=asks)
         if isinstance(plan, Execute | Abandon):

@@ -44,8 +44,8 @@ from langgraph_agui.messages.transformers import WITHHELD, MakeTransformers, Run
 from langgraph_agui.options import ReasoningOptions, Subagents
 from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.readers.run_log import (
+    OwnSnapshot,
     messages_and_activities,
-    messages_snapshot,
     thread_before,
 )
 from langgraph_agui.readers.sinks import Sink
@@ -167,6 +167,7 @@ class RunEvents:
             keeps_messages,
             self.transformers,
         )
+        self._keeps_messages = keeps_messages
         self._hides_inner = hides_inner
         self._holds_messages = hold_messages
         self._held = HeldOutput()
@@ -262,7 +263,8 @@ class RunEvents:
                 self.output.emit_summary(activity_id)
 
     def _emit_snapshot(self) -> None:
-        self._sink.event(messages_snapshot(self._stored.snapshot()))
+        messages = self._stored.snapshot()
+        self._sink.event(OwnSnapshot.of(messages, self._stored.own_in(messages)))
         self._conversation.free_withdrawn_ids()
 
     def finish_run(self, interrupts: Sequence[Interrupt] | None = None) -> None:
@@ -435,13 +437,19 @@ class RunEvents:
         """The root graph has come to its end, or to a pause: no hook will change a message."""
         self._held.release()
 
-    def load_thread(self, thread: Thread) -> None:
+    def load_thread(self, thread: Thread, taken: Collection[str] = ()) -> None:
         """Take the thread as the checkpoint holds it: none of it is new, nor is what the run starts
         from.
+
+        Args:
+            thread: The thread.
+            taken: The ids of the client's messages that the run adds to it.
         """
         self._known_graphs.clear()
         self.messages.load_thread(thread.messages)
         self._stored.find_gone(thread.past)
+        if thread.state.created_at is not None and self._keeps_messages():
+            self._stored.take(taken)
 
     def load_step(self, step: PausedStep, *, show: bool) -> None:
         """Take the thread's paused step. What the client has of it goes when it runs again.
@@ -450,6 +458,7 @@ class RunEvents:
             step: The step.
             show: Whether to show the client what it has not of it.
         """
+        self._stored.load_unkept(step.unkept)
         self.messages.load_unkept(step.unkept, show=show)
         self.messages.open_tasks.update(step.tasks)
         self.subagents.askers.update(step.askers)

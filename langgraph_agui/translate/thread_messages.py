@@ -7,13 +7,14 @@ or that the user has edited away, leave the client too.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from typing import TypeAlias, cast
 
 from ag_ui.core import (
     ActivityMessage,
     AssistantMessage,
     Message,
+    ReasoningMessage,
     ToolMessage,
     UserMessage,
 )
@@ -31,12 +32,14 @@ from langgraph_agui.messages.content import (
 from langgraph_agui.messages.conversation import (
     Conversation,
     Record,
+    Unkept,
     by_own_id,
     gone_messages,
     merge_messages,
     without_gone,
 )
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
+from langgraph_agui.messages.envelope import owner_id
 from langgraph_agui.messages.hidden import hidden_in
 from langgraph_agui.messages.made import made_media
 from langgraph_agui.messages.server_tools import is_server_call
@@ -78,6 +81,10 @@ class ThreadMessages:
         self._before: dict[str, BaseMessage] = {}
         self.now: Sequence[BaseMessage] = ()
         self._past = PastMessages()
+        # The ids of the client's messages that the run adds to the thread; None if the client's
+        # list is the conversation.
+        self._taken: Collection[str] | None = None
+        self._unkept: Sequence[Unkept] = ()
         self.hidden: set[str] = set()
 
     def set_initial(self, messages: Sequence[BaseMessage]) -> None:
@@ -119,15 +126,50 @@ class ThreadMessages:
             if (record := self._conversation.get(gone)) is not None:
                 record.is_gone = True
 
+    def take(self, message_ids: Collection[str]) -> None:
+        """Note the client's messages that the run adds to a thread that the server knows. What the
+        client holds beside the thread is then its own affair.
+        """
+        self._taken = {*(self._taken or ()), *message_ids}
+
+    def load_unkept(self, unkept: Sequence[Unkept]) -> None:
+        """Take the messages of the paused step that the run starts from."""
+        self._unkept = self._unkept or unkept
+
     def before(self) -> tuple[list[Message], PastMessages]:
-        """Return the conversation as it was before the run, with its media, and the messages that
-        the thread has had.
+        """Return the conversation as it was before the run, with its media and with what the run
+        takes from the client, and the messages that the thread has had.
         """
         conversation = Conversation(self._held)
         thread = ThreadMessages(conversation, self._codec, self._held, may_remove=self._may_remove)
+        thread.hidden = self.hidden
+        if self._taken is not None:
+            thread.take(self._taken)
         thread.set_initial(self._thread)
         thread.find_gone(self._past)
-        return thread.with_media(), self._past
+        conversation.restore(self._unkept, show=False)
+        messages = thread.with_media()
+        own = thread.beside(messages)
+        return [one for one in messages if one.id not in own], self._past
+
+    def own_in(self, snapshot: Sequence[Message]) -> set[str]:
+        """Return the ids of the messages in a snapshot that only the run's client holds: neither
+        the thread had them when the run began, nor has it them now, nor does the run emit them.
+        """
+        own = self.beside(snapshot)
+        return own - {one.id for one in self.before()[0]} if own else own
+
+    def beside(self, messages: Sequence[Message]) -> set[str]:
+        """Return the ids of the client's messages among these that are none of the thread as it is
+        now, and that the run does not emit.
+        """
+        if self._taken is None:
+            return set()
+        visible = {
+            self._conversation.public_id(one.id) for one in self.now if self._is_visible(one)
+        }
+        shared = visible | self._conversation.ids_of_this_run() | {*self._taken}
+        return _others(messages, shared) & {one.id for one in self._held}
 
     def with_media(self) -> list[Message]:
         """Return the snapshot with the media of the state's messages: each activity behind its
@@ -331,6 +373,44 @@ class ThreadMessages:
                 if held and not was_changed and not self._is_stale(message, record):
                     return public, ()
                 return public, [user_message(message, public, self._codec)]
+
+
+def _others(messages: Sequence[Message], shared: Container[str]) -> set[str]:
+    """Return the ids of the messages that are not shared.
+
+    Reasoning goes with its answer, and a result that says that there is none with its call.
+    """
+    others: set[str] = set()
+    calls: set[str] = set()
+    thoughts: list[ReasoningMessage] = []
+    for message in messages:
+        if message.id in shared:
+            is_shared = True
+        elif isinstance(message, ReasoningMessage):
+            thoughts.append(message)
+            continue
+        else:
+            is_ours = isinstance(message, ToolMessage) and is_unanswered(message)
+            is_shared = is_ours and cast("ToolMessage", message).tool_call_id in calls
+        if not is_shared:
+            others.add(message.id)
+        elif isinstance(message, AssistantMessage):
+            calls |= {call.id for call in message.tool_calls or ()}
+        behind = message if isinstance(message, AssistantMessage) and is_shared else None
+        others |= {one.id for one in thoughts if not _is_shared(one, behind, shared)}
+        thoughts = []
+    return others | {one.id for one in thoughts if not _is_shared(one, None, shared)}
+
+
+def _is_shared(
+    thought: ReasoningMessage, behind: AssistantMessage | None, shared: Container[str]
+) -> bool:
+    """Return whether the answer of reasoning is shared: that of its id, else the one behind it."""
+    if not (thought.content or thought.encrypted_value):
+        return False
+    if owner := owner_id(thought.id):
+        return owner in shared
+    return behind is not None and behind.subagent_run_id == thought.subagent_run_id
 
 
 def _words(message: AssistantMessage) -> tuple[str, list[tuple[str, str]]]:

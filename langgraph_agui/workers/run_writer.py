@@ -15,6 +15,7 @@ from ag_ui.core import BaseEvent
 from langgraph_agui.kernel.aio import keep_alive
 from langgraph_agui.kernel.errors import StateError
 from langgraph_agui.protocol.sse import encode
+from langgraph_agui.readers.run_log import for_others
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.runs.run import Run
 from langgraph_agui.workers.bounded import BoundedStore
@@ -114,7 +115,7 @@ class RunWriter:
         """Write the log until the run ends; from its beginning again if the store was too slow."""
         try:
             while not self._run.finished:
-                self._reader = Subscription(self._max_unread)
+                self._reader = Subscription(self._max_unread, lambda event: (for_others(event),))
                 async with self._reader:
                     await self._write_log(self._reader)
         except Exception:

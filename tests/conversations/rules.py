@@ -335,7 +335,7 @@ class Judge:
         *,
         is_cut: bool,
         has_run: bool,
-        lent: Collection[str] | None,
+        is_joined: bool,
     ) -> bool:
         """Judge what a tab holds that has run or connected.
 
@@ -346,7 +346,7 @@ class Judge:
             held: What it held before.
             is_cut: Whether its run was stopped or has failed: it has no closing snapshot.
             has_run: Whether it has run, and not only connected.
-            lent: What the tab held that has begun the run, if this one has joined it.
+            is_joined: Whether it has joined the run of another tab.
 
         Returns:
             Whether it has the messages in the order of the thread.
@@ -358,7 +358,6 @@ class Judge:
         mine = [ident(message) for message in held if ident(message) in shown]
         held_ids = {ident(message) for message in held}
         is_behind = has_run and any(one in self.before and one not in held_ids for one in shown)
-        is_joined, lent = lent is not None, {*(lent or ())}
         is_ordered = seen.is_ordered and not is_behind and mine == list(shown)[: len(mine)]
         if is_cut:
             # No snapshot tells what is missing, and mends what it held before.
@@ -381,7 +380,7 @@ class Judge:
                 continue
             if self.is_trimming and ident(message) not in held_ids:
                 self.trimmed.add(message.id)
-            is_old = ident(message) in held_ids or message.id in self.trimmed or message.id in lent
+            is_old = ident(message) in held_ids or message.id in self.trimmed
             require("tab", is_old, f"{name} holds {message}, connect shows {[*shown]}")
             if not shared or not is_ordered or is_cut:
                 continue  # what is gone stands behind what is kept: it cannot be told here
@@ -404,9 +403,7 @@ class Judge:
         require("partial", may_wait or not waiting, f"{name} waits for {waiting}")
         asked, truly = sorted(seen.interrupts), sorted(fresh.interrupts)
         require("open", is_cut or asked == truly, f"{name} {asked}, connect {truly}")
-        more = [one for one in seen.messages if ident(one) not in {*held_ids, *shown}]
-        is_lent = any(one.id in lent for one in more)
-        return is_ordered and not is_lent and not (is_cut and self.is_shortening)
+        return is_ordered and not (is_cut and self.is_shortening)
 
     def cut(self, messages: Iterable[Message]) -> None:
         """Note what a tab has of an answer that was stopped: the graph has never kept it."""

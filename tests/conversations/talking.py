@@ -550,7 +550,7 @@ class Conversation:
             stream.held,
             is_cut=stream.code is not None or stream.outcome == "cancelled",
             has_run=stream.is_run,
-            lent={one.id for one in run.main.held} if is_joined else None,
+            is_joined=is_joined,
         )
 
     async def _look(self, worker: int) -> tuple[Seen, Kept]:

@@ -30,7 +30,7 @@ from tests.deep import deep, representatives
 from tests.redis_server import free_port, start_redis
 from tests.sharing.stores import Server
 from tests.threads.joins import agent_of, join_after, read, turns
-from tests.threads.test_join import check, held_after, ordered
+from tests.threads.test_join import check, forget, held_after, ordered
 from tests.waiting import PATIENCE, eventually
 
 
@@ -191,6 +191,24 @@ async def test_who_lost_its_connection_gets_the_rest_and_nothing_twice(
     ]
     assert [text for text in texts if text] == ["Hm, well.", "Looking.", "All done."]
     assert dumped(after.messages) == dumped(recorded.messages)
+
+
+async def test_who_follows_gets_nothing_that_only_the_tab_of_the_run_holds(server: Server) -> None:
+    answers: list[Any] = [[text_chunk("Old.", 1)], [text_chunk("Well", 1), text_chunk(", yes.", 1)]]
+    model = Gated(*answers, stop=2, gate=asyncio.Event())
+    async with pair_on(server, model) as pair:
+        before = run_input(user("my pin is 1234", "u1"), thread="t", run="first")
+        held = RecordedRun(await read(await pair.one.begin(before)), before).messages
+        await forget(pair.one)
+        live = await pair.begin(run_input(*held, user("go", "u2"), thread="t", run="live"))
+        await model.hung.wait()
+        reader, own = pair.join()
+        first = await until_joined(reader)
+        model.gate.set()
+        await read(live)
+        recorded = await rest_of(reader, first, own)
+    assert [one.content for one in recorded.messages] == ["go", "Well, yes."]
+    assert all(b"1234" not in encode(event) for event in recorded.events)
 
 
 class Halting(Scripted):

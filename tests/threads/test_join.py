@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ag_ui.core import BaseEvent, Message, RunAgentInput
+from langchain_core.messages import RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
@@ -194,7 +195,7 @@ def neighbours_joined(events: Sequence[BaseEvent]) -> list[dict[str, Any]]:
 # -- readers who leave ---------------------------------------------------------------------------
 
 
-def slow(*, fails: bool = False) -> tuple[Scripted, asyncio.Event]:
+def slow(*turns: list[Any], fails: bool = False) -> tuple[Scripted, asyncio.Event]:
     """A model that stops in the middle of its answer until it is told to go on."""
     gate = asyncio.Event()
 
@@ -210,9 +211,8 @@ def slow(*, fails: bool = False) -> tuple[Scripted, asyncio.Event]:
         [RuntimeError("down")] if fails else [text_chunk(", yes", 1), text_chunk(".", 1)]
     )
     kind: Any = Waiting
-    return kind(
-        [thinking("Hm.", 0), thinking(index=0, signature="s"), text_chunk("Well", 1), *end]
-    ), gate
+    turn = [thinking("Hm.", 0), thinking(index=0, signature="s"), text_chunk("Well", 1), *end]
+    return kind(*(turns or [turn])), gate
 
 
 async def begun(agent: LangGraphAgent, model: Scripted) -> Subscription:
@@ -274,6 +274,39 @@ async def test_a_run_whose_own_reader_leaves_while_it_is_joined() -> None:
         pass
     recorded = RecordedRun(await asyncio.wait_for(hearing, PATIENCE), own)
     assert recorded.last.outcome.type == "cancelled"
+
+
+async def test_a_joiner_gets_nothing_that_only_the_tab_of_the_run_holds() -> None:
+    """That tab still shows a turn that was removed: it is stale, and the thread is the truth."""
+    turn = [text_chunk("Well", 1), text_chunk(", yes.", 1)]
+    model, gate = slow(turn, turn)
+    agent = agent_of(InMemorySaver(), model)
+    gate.set()
+    before = run_input(user("my pin is 1234", "u1"), thread="t", run="first")
+    held = RecordedRun(await read(await agent.begin(before)), before).messages
+    await forget(agent)
+    gate.clear()
+    model.hung.clear()
+    given = run_input(*held, user("go", "u2"), thread="t", run="live")
+    live = await agent.begin(given)
+    await asyncio.wait_for(model.hung.wait(), PATIENCE)
+    reader, own = joining(agent)
+    gate.set()
+    received, heard = await asyncio.gather(read(live), read(reader))
+    assert [one.content for one in RecordedRun(heard, own).messages] == ["go", "Well, yes."]
+    assert "1234" not in str([plain(event) for event in heard])
+    fresh, fresh_input = joining(agent)
+    shown = RecordedRun(await read(fresh), fresh_input).messages
+    assert dumped(RecordedRun(heard, own).messages) == dumped(shown)
+    assert RecordedRun(received, given).messages[: len(held)] == held
+
+
+async def forget(agent: LangGraphAgent) -> None:
+    """Remove all messages of the thread, one by one."""
+    config: Any = {"configurable": {"thread_id": "t"}}
+    stored = await agent.graph.aget_state(config)
+    removed = [RemoveMessage(id=message.id) for message in stored.values["messages"]]
+    await agent.graph.aupdate_state(config, {"messages": removed})
 
 
 # -- how a run ends ------------------------------------------------------------------------------
