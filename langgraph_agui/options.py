@@ -454,8 +454,8 @@ class RunLimits:
         idle: The same for a run that emits nothing for so long, even if only because its model's
             reasoning is hidden.
         hook: The same for one call of `authorize_thread`, `config_factory`, `context_factory`,
-            `on_answer` or `get_capabilities`: it is cancelled, and the request or the run is refused (`hook_timeout`).
-            Only a call that awaits can be cancelled.
+            `on_answer` or `get_capabilities`: it is cancelled, and the request or the run is
+            refused (`hook_timeout`). Only a call that awaits can be cancelled.
         runs: How many runs this agent has at once in this process, including those that wait; one
             more is refused (`too_many_runs`).
         waiting: How many runs wait in one thread, if `on_busy` is `"wait"`; one more is refused

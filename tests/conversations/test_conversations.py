@@ -28,8 +28,8 @@ SHARES = [0, *(pytest.param(number, marks=deep) for number in range(1, 4))]
     ("where", "shallow", "many"),
     [
         ("memory", 30, 400),
-        ("sqlite", 12, 120),
-        pytest.param("postgres", 8, 60, marks=pytest.mark.xdist_group("postgres")),
+        ("sqlite", 12, 60),
+        pytest.param("postgres", 8, 40, marks=pytest.mark.xdist_group("postgres")),
     ],
 )
 def test_everybody_holds_the_same(where: str, shallow: int, many: int, share: int) -> None:
