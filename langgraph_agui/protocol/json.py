@@ -502,7 +502,11 @@ def broke_off(arguments: str) -> bool:
     """Return whether the arguments of a call broke off, if its run or its model has ended before
     somebody answered it: a call that has not begun to have arguments looks like one without any.
     """
-    return not arguments.strip() or not are_whole(arguments)
+    try:
+        json.loads(arguments, strict=False)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 def _utf8_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:

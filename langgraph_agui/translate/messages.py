@@ -687,12 +687,11 @@ class RunMessages:
             self._settle(live, unfinished if live.failed else interrupted)
 
     def break_off(self, client_tools: Collection[str]) -> None:
-        """Close the open messages. Take back the open calls of those that no graph keeps: the run
-        ends early, and nobody will answer them.
+        """Take back the open calls of messages that no graph keeps: the run ends early, and nobody
+        will answer them.
 
         Where nothing is withdrawn they get a result, but for those of the client's tools.
         """
-        self.close()
         withdraws = self.keeps_messages()
         for live in self._all_live():
             if not (live.failed or (live.task and not live.is_kept)) or live.stays:

@@ -341,8 +341,8 @@ class RunEvents:
         self._close()
 
     def _break_off(self) -> None:
-        self.messages.break_off(self._client_tools)
         self._close()
+        self.messages.break_off(self._client_tools)
         self.messages.withdraw_elsewhere(interrupted)
         self._emit_due_snapshot()
         self.subagents.stop_all()

@@ -223,7 +223,7 @@ def test_nobody_listens():
         ),
         (("no", {"status": 403}), 3, "HTTP 403: no"),
         (("no", {"status": 404}), 3, "Is this the address of the agent itself"),
-        (("", {}), 1, "The stream ended without a run."),
+        (("", {}), 1, "The stream ended without a run: "),
         (
             (frames({"type": "RUN_STARTED", "threadId": "t", "runId": "r"}), {}),
             1,

@@ -210,7 +210,7 @@ async def test_an_answer_that_the_agent_refuses(remote: Scripted) -> None:
     the answer."""
     agent, config = local(remote), {"configurable": {"thread_id": "t"}}
     state = await agent.ainvoke({"messages": "Pay them."}, config)
-    forbidden = {"type": "edit", "edited_action": {"name": "wipe", "args": {}}}
+    forbidden = {"type": "edit", "edited_action": {"name": "wipe", "args": {"to": "Ann"}}}
     state = await agent.ainvoke(Command(resume={state["__interrupt__"][0].id: forbidden}), config)
     with pytest.raises(RunFailedError, match="interrupt_invalid"):
         await agent.ainvoke(

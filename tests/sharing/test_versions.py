@@ -39,10 +39,8 @@ async def test_signals_of_other_versions(server: Server, caplog: pytest.LogCaptu
         assert await pair.stores[1].signal(run, "follow  a-mark more and more")
         reader, own = pair.join()
         first = await until_joined(reader)
-        [log] = [entry.data for entry in await pair.stores[1].read(run, 0) if entry.position == 1]
-        assert b"a-mark" in log or any(
-            b"a-mark" in entry.data for entry in await pair.stores[1].read(run, 1)
-        )
+        log = await pair.stores[1].read(run, 0)
+        assert any(b"a-mark" in entry.data for entry in log)
         assert await pair.stores[1].signal(run, "cancel   more")
         truth = RecordedRun(await read(live), pair.given)
         assert truth.last.outcome.type == "cancelled"
