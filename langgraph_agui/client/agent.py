@@ -5,7 +5,7 @@ the messages and state that they make; the agent's capabilities.
 """
 
 import json
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias, TypeVar
 
 import httpx2
@@ -17,6 +17,7 @@ from langgraph_agui.client.endpoint import RETRIES, TIMEOUT, Endpoint, HTTPClien
 from langgraph_agui.client.event_stream import EventStream
 from langgraph_agui.client.limits import DEFAULT_LIMITS, ClientLimits, Deadline
 from langgraph_agui.kernel.checks import check_type
+from langgraph_agui.messages.content import without_calls
 from langgraph_agui.protocol.event_order import Growing
 from langgraph_agui.protocol.fold import Fold
 from langgraph_agui.protocol.json import broke_off, to_jsonable
@@ -205,7 +206,7 @@ class RemoteRun(EventStream):
         stored = [self.conversation.find_call(one) for one in open_ids]
         calls = [one.view() for one in stored if one is not None]
         broken = {call.id for call in calls if broke_off(call.function.arguments)}
-        return [kept for one in self.messages if (kept := _without_calls(one, broken)) is not None]
+        return without_calls(self.messages, lambda call, _: call.id in broken)
 
     @property
     def conversation(self) -> MessageStore:
@@ -359,18 +360,6 @@ class RemoteRun(EventStream):
         except errors.AgentError as error:
             self.broken(error)
             raise
-
-
-def _without_calls(message: agui.Message, ids: Collection[str]) -> agui.Message | None:
-    """Return a message without these calls; None if nothing else is in it."""
-    if not isinstance(message, agui.AssistantMessage) or not message.tool_calls:
-        return message
-    calls = [call for call in message.tool_calls if call.id not in ids]
-    if len(calls) == len(message.tool_calls):
-        return message
-    if not calls and not message.content and message.encrypted_value is None:
-        return None
-    return message.model_copy(update={"tool_calls": calls or None})
 
 
 def _sent(run_input: agui.RunAgentInput, messages: Iterable[agui.Message]) -> bytes:

@@ -1,5 +1,5 @@
-"""What a stream has opened and not closed yet, for those who must end it: events enter `OpenItems`,
-and leave with the ends that belong before a terminal event.
+"""The items that a stream has opened and not closed yet: events enter `OpenItems`, and leave with
+the ends that belong before a terminal event.
 """
 
 from collections.abc import Hashable, Sequence
@@ -29,7 +29,7 @@ class OpenItems:
     """The open messages, calls, steps and subagents of one stream."""
 
     def __init__(self) -> None:
-        # What opened each of them, in their order.
+        # The events that opened them, in their order.
         self._opened: dict[Hashable, BaseEvent] = {}
 
     def feed(self, event: BaseEvent) -> Sequence[BaseEvent]:

@@ -66,7 +66,7 @@ class Subscription(EventQueue):
         self._loop = asyncio.get_running_loop()
         self._max_unread = max_unread
         self._converts = [*converts]
-        # What is open in the events that the reader has got.
+        # The items that are open in the events which the reader has got.
         self._open = OpenItems()
         # Log records and metrics name the run of this context, whoever takes the events.
         self._context = copy_context()

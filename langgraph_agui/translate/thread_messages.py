@@ -127,8 +127,8 @@ class ThreadMessages:
                 record.is_gone = True
 
     def take(self, message_ids: Collection[str]) -> None:
-        """Note the client's messages that the run adds to a thread that the server knows. What the
-        client holds beside the thread is then its own affair.
+        """Note the client's messages that the run adds to a thread that the server knows. All else
+        that the client holds beside the thread is then its own.
         """
         self._taken = {*(self._taken or ()), *message_ids}
 

@@ -14,8 +14,8 @@ logger = logging.getLogger(__name__)
 
 
 class EntryDecoder:
-    """Decodes the entries of runs. What this version does not know is left out; of each kind, that
-    is logged once.
+    """Decodes the entries of runs. Kinds that this version does not know are left out, and
+    each is logged once.
     """
 
     def __init__(self) -> None:

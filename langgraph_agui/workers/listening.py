@@ -1,4 +1,4 @@
-"""What the stores of live runs share: the runs of this worker, and the task that listens for
+"""The base of the stores of live runs: the runs of this worker, and the task that listens for
 signals to them.
 
 `begin` and `enter` note a run and its names here, until `finish`. So a database may forget them, or
@@ -155,7 +155,6 @@ class ListeningStore(ABC):
 
 async def _end(task: asyncio.Task[None], limit: float) -> None:
     """Cancel a task and wait until it has ended, but no longer than `limit` seconds."""
-    task.cancel()
-    await asyncio.wait({task}, timeout=limit)
+    await cancel_until_done(task, limit)
     if not task.done():
         keep_alive(asyncio.create_task(cancel_until_done(task)))
