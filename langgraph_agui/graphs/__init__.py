@@ -7,7 +7,14 @@ from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.pregel.remote import RemoteGraph
 
-from langgraph_agui.graphs.adapter import ROOT_CHANNEL, CompiledGraph, Graph, GraphAdapter, Thread
+from langgraph_agui.graphs.adapter import (
+    ROOT_CHANNEL,
+    CompiledGraph,
+    Graph,
+    GraphAdapter,
+    RunGraph,
+    Thread,
+)
 from langgraph_agui.graphs.local import LocalGraphAdapter
 from langgraph_agui.graphs.server import RemoteGraphAdapter
 
@@ -18,6 +25,7 @@ __all__ = [
     "GraphAdapter",
     "LocalGraphAdapter",
     "RemoteGraphAdapter",
+    "RunGraph",
     "Thread",
     "adapt_graph",
 ]

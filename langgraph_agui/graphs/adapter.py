@@ -19,6 +19,7 @@ from typing_extensions import is_typeddict
 
 from langgraph_agui.graphs.contents import GraphContents
 from langgraph_agui.graphs.past import PAST, PastMessages, removed_from_end
+from langgraph_agui.graphs.writes import Writes
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError
 from langgraph_agui.messages.extract import extract_messages
@@ -76,6 +77,18 @@ class PausedGraph(NamedTuple):
     asked: Sequence[str]
 
 
+class RunGraph(NamedTuple):
+    """A graph for one run.
+
+    Attributes:
+        graph: The graph.
+        writes: The tasks in which it writes the thread. They may go on when it has stopped.
+    """
+
+    graph: CompiledGraph
+    writes: Writes
+
+
 class Thread(NamedTuple):
     """A state of a thread, and the messages in it.
 
@@ -89,7 +102,7 @@ class Thread(NamedTuple):
 
     state: StateSnapshot
     messages: list[BaseMessage]
-    graph: CompiledGraph | None = None
+    graph: RunGraph | None = None
     past: PastMessages = PastMessages()
 
     def has(self, message_id: str) -> bool:
@@ -286,7 +299,7 @@ class GraphAdapter(ABC):
     async def load_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
         """Return the thread's state; an empty one if the thread does not exist."""
 
-    async def load_once(self, config: RunnableConfig) -> tuple[StateSnapshot, CompiledGraph | None]:
+    async def load_once(self, config: RunnableConfig) -> tuple[StateSnapshot, RunGraph | None]:
         """Return the thread's state, and a graph that goes on from it without loading it again."""
         return await self.load_state(config), None
 

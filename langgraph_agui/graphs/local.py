@@ -29,9 +29,11 @@ from langgraph_agui.graphs.adapter import (
     InputForm,
     InterruptHolder,
     PausedGraph,
+    RunGraph,
 )
 from langgraph_agui.graphs.contents import GraphContents, contents_of, names_interrupt
 from langgraph_agui.graphs.loaded import LoadedCheckpointer
+from langgraph_agui.graphs.writes import RunCheckpointer, Writes
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError, as_state_error
 from langgraph_agui.kernel.telemetry import count_dropped, run_logger
@@ -300,14 +302,19 @@ class LocalGraphAdapter(GraphAdapter):
         """See `GraphAdapter`."""
         return await self._load_state(self.readable, config, subgraphs)
 
-    async def load_once(self, config: RunnableConfig) -> tuple[StateSnapshot, CompiledGraph | None]:
+    async def load_once(self, config: RunnableConfig) -> tuple[StateSnapshot, RunGraph | None]:
         """See `GraphAdapter`."""
+        once = self.for_run(LoadedCheckpointer)
+        return await self._load_state(once.graph, config), once
+
+    def for_run(self, checkpointer: type[RunCheckpointer] = RunCheckpointer) -> RunGraph:
+        """Return the graph for one run, which stores the thread through a `checkpointer`."""
+        graph, writes = self.readable, Writes()
         # A subclass may keep state of its own in the graph, which a copy would lose.
-        if self._saver is None or type(self.graph) not in (Pregel, CompiledStateGraph):
-            return await self.load_state(config), None
-        graph = copy(self.readable)  # its own method `copy` loses the state's type
-        graph.checkpointer = LoadedCheckpointer(self._saver)
-        return await self._load_state(graph, config), graph
+        if self._saver is not None and type(graph) in (Pregel, CompiledStateGraph):
+            graph = copy(graph)  # its own method `copy` loses the state's type
+            graph.checkpointer = checkpointer(self._saver, writes)
+        return RunGraph(graph, writes)
 
     async def _load_state(
         self, graph: CompiledGraph, config: RunnableConfig, subgraphs: bool = False

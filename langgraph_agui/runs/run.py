@@ -62,6 +62,9 @@ logger = run_logger(__name__)
 # Seconds that a reader who leaves waits for the graph to stop.
 _LEAVE_TIMEOUT = 1.0
 
+# Seconds that a run which was stopped waits for what its graph writes.
+_WRITE_TIMEOUT = 5.0
+
 # The cost from which an input is read in a thread.
 _LARGE = 5_000
 
@@ -230,11 +233,12 @@ class Run:
     async def end(self, code: ErrorCode, grace: float = 0) -> None:
         """End the run with an error, unless it ends by itself within `grace` seconds.
 
-        Wait a short time until its readers have the end. To be called in the run's event loop.
+        Wait until its thread is written, and a short time until its readers have the end. To be
+        called in the run's event loop.
         """
         await asyncio.wait({self.task}, timeout=grace)
         self._end(code)
-        await asyncio.wait({self.task}, timeout=_LEAVE_TIMEOUT)
+        await asyncio.wait({self.task}, timeout=_LEAVE_TIMEOUT + _WRITE_TIMEOUT)
         with suppress(TimeoutError):
             async with asyncio.timeout(_LEAVE_TIMEOUT):
                 for reader in self._readers:
@@ -302,6 +306,7 @@ class Run:
             interrupts = await self._run()
         except (Exception, asyncio.CancelledError) as error:
             failure = error
+            await self._runner.wait_for_writes(_WRITE_TIMEOUT)
         # A client that gets the terminal event may send the next input at once: release the thread
         # before.
         if self._lease is not None:

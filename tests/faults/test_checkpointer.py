@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from langgraph_agui.runs import run
 from tests.adapter.streams import RecordedRun
 from tests.approvals.kinds import happened
 from tests.deep import DEPTH, representatives
@@ -76,11 +77,14 @@ async def test_a_call_that_fails(fault: Fault, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "fault", representatives(FAULTS, lambda fault: fault.kind), ids=lambda fault: fault.run
 )
-async def test_a_call_that_hangs(fault: Fault, tmp_path: Path) -> None:
+async def test_a_call_that_hangs(
+    fault: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "_WRITE_TIMEOUT", 0.1)
     for at in (await calls_of(fault, tmp_path))[None if DEPTH else -1 :]:
-        world, run = await prepared(fault, tmp_path, at)
+        world, begin = await prepared(fault, tmp_path, at)
         world.saver.hangs = True
-        running = asyncio.create_task(run())
+        running = asyncio.create_task(begin())
         await eventually(world.saver.met.is_set, "the call hangs")
         assert not running.done()
         if fault.run == "connect":

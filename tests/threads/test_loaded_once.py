@@ -15,7 +15,6 @@ from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.graphs import loaded
-from langgraph_agui.graphs.loaded import LoadedCheckpointer
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted
 from tests.adapter.streams import record_run, run_input, user
@@ -115,12 +114,6 @@ async def test_what_is_written_before_the_graph_runs_is_loaded() -> None:
         "one",
         "two",
     ]
-
-
-@pytest.mark.parametrize("attribute", ["put_writes", "aput", "get_next_version", "serde"])
-async def test_everything_else_is_the_checkpointers_own(attribute: str) -> None:
-    saver = InMemorySaver()
-    assert getattr(LoadedCheckpointer(saver), attribute) == getattr(saver, attribute)
 
 
 async def test_what_others_write_after_the_plan_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias, TypedDict, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Interrupt, StreamMode
 
-from langgraph_agui.graphs import CompiledGraph, LocalGraphAdapter
+from langgraph_agui.graphs import LocalGraphAdapter, RunGraph
+from langgraph_agui.graphs.writes import Writes
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.messages.extract import extract_messages
 from langgraph_agui.translate.local.callbacks import LoopCallbackSource
@@ -51,12 +52,17 @@ class GraphRunner:
         """
         raise NotImplementedError
 
+    async def wait_for_writes(self, limit: float) -> None:
+        """Wait until all is stored that the graph has begun to write, or `limit` seconds are over,
+        also if the caller is cancelled meanwhile. To be called when `run` has raised.
+        """
+
     async def run(
         self,
         graph_input: object,
         config: RunnableConfig,
         context: Any,
-        graph: CompiledGraph | None = None,
+        graph: RunGraph | None = None,
     ) -> None:
         """Run the graph to its end. Raises the graph's exceptions.
 
@@ -78,23 +84,29 @@ class LocalGraphRunner(GraphRunner):
         shares_messages = partial(graph.shares_messages, messages_key=run_events.messages_key)
         self._source = LoopCallbackSource(run_events, fail, shares_messages)
         self._sequencer = self._source.sequencer
+        self._writes = Writes()
 
     def stop(self) -> None:
         """End the work of callbacks in threads, which cancelling a task does not reach."""
         self._source.stopped = True
+
+    async def wait_for_writes(self, limit: float) -> None:
+        """See `GraphRunner`."""
+        await self._writes.wait(limit)
 
     async def run(
         self,
         graph_input: object,
         config: RunnableConfig,
         context: Any,
-        graph: CompiledGraph | None = None,
+        graph: RunGraph | None = None,
     ) -> None:
         """Run the graph to its end; see `GraphRunner`."""
+        own, self._writes = graph or self._graph.for_run()
         config = merge_run_configs(config, {"callbacks": [self._source]})
         stream = cast(
             "AsyncIterator[StreamPart]",
-            (graph or self._graph.readable).astream(
+            own.astream(
                 graph_input,
                 config,
                 context=context,

@@ -21,7 +21,7 @@ from langgraph.types import Interrupt, StreamMode
 from langgraph_sdk.errors import BadRequestError, ConflictError, UnprocessableEntityError
 from langgraph_sdk.schema import RunCreateMetadata
 
-from langgraph_agui.graphs import CompiledGraph, GraphAdapter, LocalGraphAdapter
+from langgraph_agui.graphs import GraphAdapter, LocalGraphAdapter, RunGraph
 from langgraph_agui.graphs.server import RemoteGraphAdapter, server_config
 from langgraph_agui.kernel.aio import await_shielded
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
@@ -74,7 +74,7 @@ class RemoteGraphRunner(GraphRunner):
         graph_input: object,
         config: RunnableConfig,
         context: Any,
-        graph: CompiledGraph | None = None,
+        graph: RunGraph | None = None,
     ) -> None:
         """Run the graph to its end; if this task is cancelled, cancel the run on the server.
 
