@@ -62,6 +62,12 @@ def keep_alive(task: asyncio.Task[T]) -> asyncio.Task[T]:
     return task
 
 
+async def result_of(task: asyncio.Future[T]) -> T:
+    """Return the result of a task. If the caller is cancelled, the task goes on."""
+    await asyncio.wait({task})
+    return task.result()
+
+
 async def cancel_until_done(task: asyncio.Future[Any], limit: float = inf) -> None:
     """Cancel a task again and again until it is done, or until `limit` seconds are over."""
     deadline = monotonic() + limit

@@ -1,8 +1,7 @@
-"""A store of live runs that fails, or keeps silent: each call ends in time, and the log is told
-once a minute.
+"""A store that fails, or keeps silent: each call ends in time, and the log is told once a minute.
 
-Calls enter `BoundedStore`, and go to a store. Its answers leave, or a `StateError`. Failures leave
-into the log through `StoreFailures`.
+Calls of a store of live runs enter `BoundedStore`, and go to that store. Its answers leave, or a
+`StateError`. Failures of any store leave into the log through `StoreFailures`.
 """
 
 import logging
@@ -28,9 +27,15 @@ _SILENCE: Final = 60.0
 class StoreFailures:
     """The failures of one store. The log gets the first one at once, and then at most one record a
     minute, with their number.
+
+    Args:
+        store: What the log calls the store, as the subject of a sentence.
+        consequence: What may happen meanwhile.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, store: str, consequence: str) -> None:
+        self._store = store
+        self._consequence = consequence
         self._count = 0
         self._logged_at: float | None = None
 
@@ -46,13 +51,21 @@ class StoreFailures:
         if self._logged_at is not None and now < self._logged_at + _SILENCE:
             return
         logger.warning(
-            "The store of live runs does not answer (%s): runs continue, but other workers may not "
-            "see them. Failures since the last such record: %d.",
+            "%s does not answer (%s): %s. Failures since the last such record: %d.",
+            self._store,
             what,
+            self._consequence,
             self._count,
             exc_info=error,
         )
         self._count, self._logged_at = 0, now
+
+
+def live_run_failures() -> StoreFailures:
+    """Return the failures of a store of live runs: none so far."""
+    return StoreFailures(
+        "The store of live runs", "runs continue, but other workers may not see them"
+    )
 
 
 class BoundedStore:
@@ -70,7 +83,7 @@ class BoundedStore:
     def __init__(self, store: RunStore) -> None:
         self._store = store
         own = getattr(store, "failures", None)
-        self.failures = own if isinstance(own, StoreFailures) else StoreFailures()
+        self.failures = own if isinstance(own, StoreFailures) else live_run_failures()
 
     async def begin(self, run: str, receive: Callable[[str], object]) -> None:
         """See `RunStore`."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Self
 
 from langgraph_agui.kernel.aio import cancel_until_done, keep_alive, within
-from langgraph_agui.workers.bounded import ANSWER, StoreFailures
+from langgraph_agui.workers.bounded import ANSWER, live_run_failures
 
 # Seconds between two looks at what the database knows of this worker, while it has runs.
 _LOOK: Final = 1.0
@@ -29,7 +29,7 @@ class ListeningStore(ABC):
     """
 
     def __init__(self) -> None:
-        self.failures = StoreFailures()
+        self.failures = live_run_failures()
         # The live runs of this worker.
         self._receivers: dict[str, Callable[[str], object]] = {}
         # By run, the names that the database may have of it. The run itself is the name "".

@@ -6,21 +6,20 @@ process.
 """
 
 import asyncio
-import os
 import secrets
-import socket
 from collections import defaultdict
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
-from psycopg import AsyncConnection, OperationalError
+from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
 from psycopg_pool import AsyncConnectionPool
 
-from langgraph_agui.kernel.aio import ignore_error, within
+from langgraph_agui.kernel.aio import within
 from langgraph_agui.workers import sql
 from langgraph_agui.workers.bounded import ANSWER
+from langgraph_agui.workers.hang_up import or_hang_up
 from langgraph_agui.workers.listening import ListeningStore
 from langgraph_agui.workers.store import Entry
 
@@ -78,7 +77,7 @@ class PostgresRunStore(ListeningStore):
             connection.cursor(row_factory=tuple_row) as cursor,
         ):
             statement = cursor.execute(query.encode(), parameters, prepare=prepare)
-            await _or_hang_up(connection, statement)
+            await or_hang_up(connection, statement)
             return await cursor.fetchall() if cursor.description else []
 
     # -- signals ----------------------------------------------------------------------------------
@@ -114,14 +113,14 @@ class PostgresRunStore(ListeningStore):
         async with self._pool.connection() as connection:
             autocommits = connection.autocommit
             try:
-                await within(ANSWER, _or_hang_up(connection, self._open(connection)))
+                await within(ANSWER, or_hang_up(connection, self._open(connection)))
                 self._listens.set()
                 async for notification in connection.notifies():
                     self._notify(notification.payload)
             finally:
                 closing = self._close(connection, autocommits=autocommits)
                 with suppress(Exception):  # the connection may be lost
-                    await within(ANSWER, _or_hang_up(connection, closing))
+                    await within(ANSWER, or_hang_up(connection, closing))
 
     async def _open(self, connection: AsyncConnection[Any]) -> None:
         await connection.set_autocommit(True)
@@ -175,23 +174,3 @@ class PostgresRunStore(ListeningStore):
             if not self._readers[run]:
                 del self._readers[run]
         return [Entry(*row) for row in rows]
-
-
-async def _or_hang_up(connection: AsyncConnection[Any], work: Awaitable[object]) -> None:
-    """Wait for work on a connection. If that is cancelled, hang up.
-
-    psycopg itself asks the server to cancel the statement, and waits for the answer. With a libpq
-    older than 17 the whole process does.
-    """
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        task.add_done_callback(ignore_error)
-        with (
-            suppress(OSError, OperationalError),
-            socket.socket(fileno=os.dup(connection.fileno())) as line,
-        ):
-            line.shutdown(socket.SHUT_RDWR)
-        await asyncio.wait({task})
-        raise

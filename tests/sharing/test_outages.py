@@ -275,7 +275,7 @@ def test_the_log_is_told_once_a_minute(
 ) -> None:
     now = 1000.0
     monkeypatch.setattr(bounded, "monotonic", lambda: now)
-    failures = StoreFailures()
+    failures = StoreFailures("The store", "nothing is lost")
     for _ in range(240):
         failures.add("read", OSError("gone"))
         now += 0.5

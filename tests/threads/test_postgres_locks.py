@@ -8,7 +8,8 @@ import gc
 import logging
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -21,10 +22,14 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError, StateError
-from langgraph_agui.runs.locks import ThreadLocks
+from langgraph_agui.runs.locks import ThreadLease, ThreadLocks
+from langgraph_agui.workers import bounded, postgres_locks
 from langgraph_agui.workers.locks_for import locks_for
 from langgraph_agui.workers.postgres_locks import PostgresLocks, key_of
+from tests.adapter.graphs import Chat, agent_of
+from tests.adapter.streams import record_run, run_input
 from tests.deep import deep
+from tests.sharing.silence import Line, line_to
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.xdist_group("postgres")
@@ -84,6 +89,25 @@ def sessions(dsn: str) -> list[int]:
             "WHERE locktype = 'advisory' AND datname = current_database()"
         )
         return [row[0] for row in rows.fetchall()]
+
+
+def holders_of(dsn: str, thread_id: str) -> list[int]:
+    """The server's process that holds the lock of a thread."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        rows = connection.execute(
+            "SELECT pid FROM pg_locks WHERE locktype = 'advisory' "
+            "AND (classid::int8 << 32 | objid::int8) = %s",
+            (key_of(thread_id),),
+        )
+        return [row[0] for row in rows.fetchall()]
+
+
+@contextmanager
+def held_elsewhere(dsn: str, thread_id: str) -> Iterator[None]:
+    """A thread that another session has locked."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SELECT pg_advisory_lock(%s)", (key_of(thread_id),))
+        yield
 
 
 def lose(dsn: str, pids: list[int]) -> None:
@@ -155,9 +179,12 @@ async def test_a_waiter_who_is_cancelled_asks_no_more(
 async def test_who_is_cancelled_while_taking_leaves_nothing_in_the_database(
     fresh_database: str,
 ) -> None:
+    """Nor does the session of the others end."""
     async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
         locks = locks_for(saver)
-        for turns in range(6):
+        kept = await locks.acquire("kept")
+        own = sessions(fresh_database)
+        for turns in range(8):
             acquiring = asyncio.create_task(locks.acquire("t", 8))
             for _ in range(turns):
                 await asyncio.sleep(0)
@@ -166,7 +193,9 @@ async def test_who_is_cancelled_while_taking_leaves_nothing_in_the_database(
             if not acquiring.cancelled():
                 await acquiring.result().release()
             await (await asyncio.wait_for(locks.acquire("t", 8), PATIENCE)).release()
-            assert sessions(fresh_database) == []
+            assert sessions(fresh_database) == own
+        await kept.release()
+        assert sessions(fresh_database) == []
 
 
 @deep
@@ -208,6 +237,148 @@ async def test_a_lock_that_another_process_took_meanwhile_is_its_own(
         await other.release()
 
 
+async def test_who_waits_for_another_run_waits_longer_than_the_database_may(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
+        locks = locks_for(saver)
+        with held_elsewhere(fresh_database, "t"):
+            await refused(locks)
+            be_quick(monkeypatch)
+            clock = asyncio.get_running_loop().time
+            enough = clock() + 2 * postgres_locks.ANSWER
+            waiting = asyncio.create_task(locks.acquire("t", 8))
+            await eventually(lambda: waiting.done() or clock() > enough, "the time is over")
+            assert not waiting.done()
+        await (await asyncio.wait_for(waiting, PATIENCE)).release()
+
+
+# -- a database that cannot be reached, or is silent ----------------------------------------------
+
+
+def be_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_locks, "ANSWER", 0.4)
+
+
+def records(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What the log has about a database of thread locks that does not answer."""
+    return [one.message for one in caplog.records if one.name == bounded.__name__]
+
+
+@asynccontextmanager
+async def silent_later(dsn: str) -> AsyncIterator[tuple[Line, AsyncPostgresSaver]]:
+    """A checkpointer on a database that can fall silent."""
+    pool: AsyncConnectionPool[Any]
+    async with (
+        line_to(dsn) as (line, through),
+        asyncio.timeout(PATIENCE),
+        AsyncConnectionPool(
+            through, min_size=1, max_size=2, timeout=9 * PATIENCE, kwargs=KWARGS, open=False
+        ) as pool,
+    ):
+        await pool.wait()
+        yield line, AsyncPostgresSaver(pool)
+        await pool.close(timeout=0)
+
+
+async def fails(locks: ThreadLocks, thread_id: str) -> None:
+    with pytest.raises(StateError):
+        await locks.acquire(thread_id, 8)
+
+
+async def again(locks: ThreadLocks, thread_id: str) -> ThreadLease:
+    """The lease of a thread, when the database answers again."""
+    while True:
+        with suppress(StateError):
+            return await locks.acquire(thread_id, 8)
+
+
+async def test_silence_from_the_beginning(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with silent_later(fresh_database) as (line, saver):
+        locks = locks_for(saver)
+        be_quick(monkeypatch)
+        line.flows.clear()
+        await fails(locks, "t")
+        await asyncio.gather(*(fails(locks, f"t{number}") for number in range(9)))
+        [record] = records(caplog)
+        assert record.startswith("The database of the thread locks does not answer (")
+        line.flows.set()
+        await (await again(locks, "t")).release()
+
+
+async def test_silence_while_a_thread_is_locked(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The live runs get their locks back, by themselves. What the server hears too late locks
+    nothing."""
+    async with silent_later(fresh_database) as (line, saver):
+        locks = locks_for(saver)
+        kept = await locks.acquire("kept")
+        before = holders_of(fresh_database, "kept")
+        be_quick(monkeypatch)
+        line.flows.clear()
+        await fails(locks, "t")
+        assert len(records(caplog)) == 1
+        line.flows.set()
+        await eventually(
+            lambda: holders_of(fresh_database, "kept") not in ([], before),
+            "another session has the lock",
+        )
+        assert holders_of(fresh_database, "t") == []
+        await kept.release()
+    assert sessions(fresh_database) == []
+    assert "two runs" not in caplog.text
+
+
+async def test_silence_while_a_thread_is_released(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with silent_later(fresh_database) as (line, saver):
+        locks = locks_for(saver)
+        lease, kept = await locks.acquire("t"), await locks.acquire("kept")
+        before = holders_of(fresh_database, "kept")
+        be_quick(monkeypatch)
+        line.flows.clear()
+        await lease.release()
+        [record] = records(caplog)
+        assert "(unlock)" in record
+        line.flows.set()
+        await eventually(
+            lambda: holders_of(fresh_database, "kept") not in ([], before),
+            "another session has the lock",
+        )
+        await (await again(locks, "t")).release()
+        await kept.release()
+    assert sessions(fresh_database) == []
+    assert "two runs" not in caplog.text
+
+
+async def test_an_agent_stops_though_the_database_is_silent(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody begins a run in it then. The one that goes on ends, and leaves its thread."""
+    hangs = asyncio.Event()
+
+    async def hang(_: Chat) -> None:
+        hangs.set()
+        await asyncio.Event().wait()
+
+    async with silent_later(fresh_database) as (line, saver):
+        await saver.setup()
+        agent, locks = agent_of(hang, checkpointer=saver), locks_for(saver)
+        running = asyncio.create_task(record_run(agent, run_input("go", thread="t")))
+        await hangs.wait()
+        be_quick(monkeypatch)
+        line.flows.clear()
+        with pytest.raises(StateError):
+            await agent.begin(run_input("go", thread="u"))
+        await agent.drain()
+        assert (await running).last.code == "server_stopping"
+        await eventually(lambda: not locks._queues, "no thread has a run")
+
+
 async def test_a_database_that_cannot_be_reached_is_a_state_error(fresh_database: str) -> None:
     nowhere = "postgresql://postgres@127.0.0.1:1/nowhere"
     async with AsyncConnectionPool(
@@ -218,7 +389,7 @@ async def test_a_database_that_cannot_be_reached_is_a_state_error(fresh_database
             await locks.acquire("t", 8)
         assert isinstance(caught.value.__cause__, psycopg.OperationalError)
         assert isinstance(locks, PostgresLocks)
-        assert not locks._queues
+        await eventually(lambda: not locks._queues, "the thread is free")
 
 
 async def test_nobody_waits_for_those_who_wait_for_the_pool(fresh_database: str) -> None:

@@ -201,7 +201,7 @@ def locked(dsn: str) -> int:
     worker."""
     query = (
         "SELECT objid FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' "
-        "AND datname = current_database() AND application_name = 'langgraph-agui thread locks'"
+        "AND datname = current_database() AND application_name LIKE 'langgraph-agui thread locks%'"
     )
     with psycopg.connect(dsn) as connection:
         return len(connection.execute(query).fetchall())
