@@ -32,19 +32,31 @@ class Line:
     async def relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await self._open()
         both = [(reader, back), (there, writer)]
-        self._tasks |= {asyncio.create_task(self._pass_on(*one)) for one in both}
+        self._tasks |= {asyncio.create_task(self._pass_on(self.flows, *one)) for one in both}
 
-    async def _pass_on(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    async def _pass_on(
+        self, flows: asyncio.Event, source: asyncio.StreamReader, target: asyncio.StreamWriter
+    ) -> None:
         try:
             while data := await source.read(65_536):
-                await self.flows.wait()
+                await flows.wait()
                 target.write(data)
-            if not self.flows.is_set():
+            if not flows.is_set():
                 await asyncio.Event().wait()  # the end never arrives
         except OSError:  # one side is gone
             pass
         finally:
             target.close()
+
+    def restore(self) -> None:
+        """End the silence."""
+        self.flows.set()
+
+    def replace(self) -> None:
+        """End the silence for new connections. It lasts for those that are there, as in a firewall
+        that has forgotten them."""
+        self.flows = asyncio.Event()
+        self.flows.set()
 
     def cut(self) -> None:
         for task in self._tasks:

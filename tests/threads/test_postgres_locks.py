@@ -308,8 +308,12 @@ async def test_silence_from_the_beginning(
         await (await again(locks, "t")).release()
 
 
+@pytest.mark.parametrize("end", [Line.restore, Line.replace])
 async def test_silence_while_a_thread_is_locked(
-    fresh_database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    fresh_database: str,
+    end: Callable[[Line], None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The live runs get their locks back, by themselves. What the server hears too late locks
     nothing."""
@@ -321,7 +325,7 @@ async def test_silence_while_a_thread_is_locked(
         line.flows.clear()
         await fails(locks, "t")
         assert len(records(caplog)) == 1
-        line.flows.set()
+        end(line)
         await eventually(
             lambda: holders_of(fresh_database, "kept") not in ([], before),
             "another session has the lock",
@@ -332,8 +336,12 @@ async def test_silence_while_a_thread_is_locked(
     assert "two runs" not in caplog.text
 
 
+@pytest.mark.parametrize("end", [Line.restore, Line.replace])
 async def test_silence_while_a_thread_is_released(
-    fresh_database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    fresh_database: str,
+    end: Callable[[Line], None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with silent_later(fresh_database) as (line, saver):
         locks = locks_for(saver)
@@ -344,7 +352,7 @@ async def test_silence_while_a_thread_is_released(
         await lease.release()
         [record] = records(caplog)
         assert "(unlock)" in record
-        line.flows.set()
+        end(line)
         await eventually(
             lambda: holders_of(fresh_database, "kept") not in ([], before),
             "another session has the lock",
@@ -353,6 +361,19 @@ async def test_silence_while_a_thread_is_released(
         await kept.release()
     assert sessions(fresh_database) == []
     assert "two runs" not in caplog.text
+
+
+async def test_a_connection_alone_is_silent(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread is free for other processes soon, though the server never hears of it."""
+    async with silent_later(fresh_database) as (line, saver):
+        lease = await locks_for(saver).acquire("t")
+        be_quick(monkeypatch)
+        line.flows.clear()
+        line.replace()
+        await lease.release()
+        await eventually(lambda: holders_of(fresh_database, "t") == [], "the thread is free")
 
 
 async def test_an_agent_stops_though_the_database_is_silent(
