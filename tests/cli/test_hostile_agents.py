@@ -132,7 +132,7 @@ def test_a_terminal_is_steered_by_its_view_alone() -> None:
         chat.send(":state")
         chat.send("c")
         chat.expect("error: code")
-        chat.send(":q")
+        chat.enter(":q", "[c]ancel  or JSON:")
         assert chat.wait_exit() in (0, 1)
     assert STEERING.findall(OWN.sub("", chat.raw.replace("\n", ""))) == []
 
