@@ -271,6 +271,8 @@ def tools_on(room: Path) -> list[Any]:
     async def break_(item: str) -> str:
         """Fail."""
         await run(item)
+        if stage().is_waiting:  # another tool; a failure ends the run
+            await stage().at_gate()
         raise RuntimeError("the tool breaks")
 
     return [look, spend, help, feel, break_]

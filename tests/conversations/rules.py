@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from ag_ui.core import (
@@ -240,6 +240,8 @@ class Judge:
         require("removed", not sent_back, f"sent to the model again: {sent_back}")
         if happened.is_killed:  # what it had taken may not have been kept yet
             gone &= keys(before.messages)
+        if again is not None:
+            self.trimmed.discard(again)  # what becomes of it now is all that counts
         self._sort(gone, happened)
         self.removed -= came
         self.trimmed -= after.ids
@@ -352,6 +354,7 @@ class Judge:
             Whether it has the messages in the order of the thread.
         """
         self._judge_ids(seen)
+        seen = replace(seen, messages=renamed(seen.messages, fresh.messages, held))
         shown = {ident(message): None for message in without_activities(fresh.messages)}
         same = settled(one for one in seen.messages if ident(one) in shown)
         truth = settled(without_activities(fresh.messages))
@@ -380,7 +383,8 @@ class Judge:
                 continue
             if self.is_trimming and ident(message) not in held_ids:
                 self.trimmed.add(message.id)
-            is_old = ident(message) in held_ids or message.id in self.trimmed
+            # No snapshot tells that the graph has removed it before it was stopped.
+            is_old = ident(message) in held_ids or message.id in self.trimmed or is_cut
             require("tab", is_old, f"{name} holds {message}, connect shows {[*shown]}")
             if not shared or not is_ordered or is_cut:
                 continue  # what is gone stands behind what is kept: it cannot be told here
@@ -390,11 +394,14 @@ class Judge:
             require("removed", is_known, f"{name} holds {message}, which the graph keeps no more")
         lost = [one for one in held if one.id in self.trimmed and one not in seen.messages]
         lost = [one for one in lost if is_own(one) and one.id not in {m.id for m in seen.messages}]
-        require("trimmed", not lost or not is_ordered, f"{name} has lost {lost}")
+        # Who joins a run has the list of the tab that has begun it, which may not have them.
+        may_lose = is_joined or not is_ordered
+        require("trimmed", not lost or may_lose, f"{name} has lost {lost}")
         whole = [one for one in seen.messages if base(one.id) not in self.partial]
         texts = [one for one in whole if "draft-" in one.model_dump_json()]
         require("draft", not texts, f"{name} holds {texts}")
-        require("state", seen.state == fresh.state, f"{name} {seen.state}, connect {fresh.state}")
+        same_state = is_cut or seen.state == fresh.state
+        require("state", same_state, f"{name} {seen.state}, connect {fresh.state}")
         shown_calls = set(fresh.open_calls)
         begun = [one for one in held if one.id in self.partial and one.id not in shown]
         left = {*Seen(begun, None).unfinished_calls} - shown_calls
@@ -426,6 +433,47 @@ class Judge:
 
 def without_activities(messages: Iterable[Message]) -> list[Message]:
     return [one for one in messages if not isinstance(one, ActivityMessage)]
+
+
+def renamed(
+    messages: Sequence[Message], fresh: Iterable[Message], held: Iterable[Message]
+) -> list[Message]:
+    """What a tab has, with the ids that calls have for others.
+
+    A call got a longer id in this tab if the tab had another message with a call of its id. Others
+    may not have that message: its call gets a name of its own.
+    """
+    calls = {one.id: one.tool_calls or () for one in fresh if isinstance(one, AssistantMessage)}
+    holders = {
+        (call.id, one.id)
+        for one in held
+        if isinstance(one, AssistantMessage)
+        for call in one.tool_calls or ()
+    }
+    names = {
+        call.id: same.id
+        for one in messages
+        if isinstance(one, AssistantMessage)
+        for call, same in zip(one.tool_calls or (), calls.get(one.id, ()), strict=False)
+        if call.id == f"{one.id}:{same.id}"
+        and any(name == same.id and holder != one.id for name, holder in holders)
+    }
+    others = {name: f"{name} before" for name in names.values()}
+    names = {**others, **names}
+    result: list[Message] = []
+    for one in messages:
+        if isinstance(one, AssistantMessage) and one.tool_calls:
+            own = [
+                call.model_copy(update={"id": names.get(call.id, call.id)})
+                for call in one.tool_calls
+            ]
+            result.append(one.model_copy(update={"tool_calls": own}))
+        elif isinstance(one, ToolMessage):
+            name = names.get(one.tool_call_id, one.tool_call_id)
+            result.append(one.model_copy(update={"tool_call_id": name}))
+        else:
+            result.append(one)
+    return result
 
 
 def settled(messages: Iterable[Message]) -> list[dict[str, Any]]:

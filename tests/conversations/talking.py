@@ -517,6 +517,8 @@ class Conversation:
         sent = [json.loads(line) for line in self._stage.lines("seen")]
         new, self._requests = sent[self._requests :], len(sent)
         turns = [words_in(request) for request in ([] if words else self._kept.messages, *new)]
+        if "blocked" in words:  # the hooks at the end see the turn before
+            turns.append(words_in(kept.messages))
         happened = Happened(
             before=self._kept,
             after=kept,
