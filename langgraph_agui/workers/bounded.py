@@ -29,8 +29,8 @@ class StoreFailures:
     minute, with their number.
 
     Args:
-        store: What the log calls the store, as the subject of a sentence.
-        consequence: What may happen meanwhile.
+        store: Its name in the log, as the subject of a sentence.
+        consequence: The effect on runs and threads, as the log says it.
     """
 
     def __init__(self, store: str, consequence: str) -> None:

@@ -142,10 +142,10 @@ class LockSession:
 
     def __init__(self, source: Source) -> None:
         self._source = weakref.ref(source)
-        # The server shows it. So a later connection finds what is left of an earlier one.
+        # The server shows this name. A later connection finds an earlier one by it.
         self._name = f"langgraph-agui thread locks {secrets.token_hex(8)}"
         self._connection: AsyncConnection[tuple[Any, ...]] | None = None
-        # Of the live runs of this process.
+        # The keys of the locks of this process's live runs.
         self._locked: set[int] = set()
         # One user of the connection at a time: an `unlock` comes after the attempt to lock that it
         # was called after.

@@ -384,7 +384,8 @@ class Judge:
             if self.is_trimming and ident(message) not in held_ids:
                 self.trimmed.add(message.id)
             # No snapshot tells that the graph has removed it before it was stopped.
-            is_old = ident(message) in held_ids or message.id in self.trimmed or is_cut
+            is_old = ident(message) in held_ids or message.id in self.trimmed
+            is_old = is_old or (is_cut and is_joined)
             require("tab", is_old, f"{name} holds {message}, connect shows {[*shown]}")
             if not shared or not is_ordered or is_cut:
                 continue  # what is gone stands behind what is kept: it cannot be told here
@@ -438,7 +439,7 @@ def without_activities(messages: Iterable[Message]) -> list[Message]:
 def renamed(
     messages: Sequence[Message], fresh: Iterable[Message], held: Iterable[Message]
 ) -> list[Message]:
-    """What a tab has, with the ids that calls have for others.
+    """The messages of a tab, with the ids that calls have for others.
 
     A call got a longer id in this tab if the tab had another message with a call of its id. Others
     may not have that message: its call gets a name of its own.

@@ -102,6 +102,13 @@ def holders_of(dsn: str, thread_id: str) -> list[int]:
         return [row[0] for row in rows.fetchall()]
 
 
+async def moved(dsn: str, thread_id: str, before: list[int]) -> None:
+    """Wait until another session than before has the lock of a thread."""
+    await eventually(
+        lambda: holders_of(dsn, thread_id) not in ([], before), "another session has the lock"
+    )
+
+
 @contextmanager
 def held_elsewhere(dsn: str, thread_id: str) -> Iterator[None]:
     """A thread that another session has locked."""
@@ -261,7 +268,7 @@ def be_quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def records(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What the log has about a database of thread locks that does not answer."""
+    """The log records about a database of thread locks that does not answer."""
     return [one.message for one in caplog.records if one.name == bounded.__name__]
 
 
@@ -326,10 +333,7 @@ async def test_silence_while_a_thread_is_locked(
         await fails(locks, "t")
         assert len(records(caplog)) == 1
         end(line)
-        await eventually(
-            lambda: holders_of(fresh_database, "kept") not in ([], before),
-            "another session has the lock",
-        )
+        await moved(fresh_database, "kept", before)
         assert holders_of(fresh_database, "t") == []
         await kept.release()
     assert sessions(fresh_database) == []
@@ -353,10 +357,7 @@ async def test_silence_while_a_thread_is_released(
         [record] = records(caplog)
         assert "(unlock)" in record
         end(line)
-        await eventually(
-            lambda: holders_of(fresh_database, "kept") not in ([], before),
-            "another session has the lock",
-        )
+        await moved(fresh_database, "kept", before)
         await (await again(locks, "t")).release()
         await kept.release()
     assert sessions(fresh_database) == []

@@ -102,11 +102,11 @@ class LocalGraphRunner(GraphRunner):
         graph: RunGraph | None = None,
     ) -> None:
         """Run the graph to its end; see `GraphRunner`."""
-        own, self._writes = graph or self._graph.for_run()
+        compiled, self._writes = graph or self._graph.for_run()
         config = merge_run_configs(config, {"callbacks": [self._source]})
         stream = cast(
             "AsyncIterator[StreamPart]",
-            own.astream(
+            compiled.astream(
                 graph_input,
                 config,
                 context=context,
