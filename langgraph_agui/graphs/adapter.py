@@ -362,15 +362,19 @@ class GraphAdapter(ABC):
         Raises:
             RunInputError: The thread has no such checkpoint any more.
         """
-        # A thread that was filled by `update_state` has other checkpoints only.
-        for metadata in ({"source": "input"}, None):
-            was_there = not is_gone
-            async for stored in self.load_history(config, metadata):
-                thread = Thread(stored, self.thread_messages(stored, messages_key))
-                if thread.has(message_id):
-                    was_there = True
-                elif was_there:
-                    return thread
+        was_there = not is_gone
+        other: Thread | None = None
+        async for thread, is_current in self._load_earlier(config, messages_key):
+            if not is_current:
+                continue
+            if thread.has(message_id):
+                was_there = True
+            elif was_there and thread.metadata("source") == "input":
+                return thread
+            elif was_there:
+                other = other or thread
+        if other is not None:  # a thread that was filled by `update_state` has no inputs
+            return other
         raise RunInputError(
             ErrorCode.INVALID_INPUT, "The thread cannot be run again from this message."
         )
@@ -385,13 +389,33 @@ class GraphAdapter(ABC):
             the thread never had it.
         """
         later: list[BaseMessage] = []
-        async for stored in self.load_history(config):
-            thread = Thread(stored, self.thread_messages(stored, messages_key))
+        edited_away: Thread | None = None
+        async for thread, is_current in self._load_earlier(config, messages_key):
+            if not is_current:
+                if edited_away is None and thread.has(message_id):
+                    edited_away = thread
+                continue
             if thread.has(message_id):
                 removed = removed_from_end(thread.messages, later)
                 return thread, all(message.id != message_id for message in removed)
             later = thread.messages
-        return None
+        return None if edited_away is None else (edited_away, False)
+
+    async def _load_earlier(
+        self, config: RunnableConfig, messages_key: str
+    ) -> AsyncIterator[tuple[Thread, bool]]:
+        """Yield the thread as it was, newest first, each time with whether what it has now was made
+        from that: an edit leaves checkpoints that nothing goes on from.
+        """
+        parent: str | None = None
+        async for stored in self.load_history(config):
+            own_id = stored.config["configurable"]["checkpoint_id"]
+            # Ids are in order of time. A store may have deleted the parent.
+            is_current = parent is None or own_id <= parent
+            if is_current:
+                before = stored.parent_config or {}
+                parent = before.get("configurable", {}).get("checkpoint_id", "")
+            yield Thread(stored, self.thread_messages(stored, messages_key)), is_current
 
     def thread_messages(self, stored: StateSnapshot, messages_key: str) -> list[BaseMessage]:
         """Return the messages in a state of a thread."""

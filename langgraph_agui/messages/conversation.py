@@ -208,6 +208,14 @@ class Conversation:
         """Return the records of all messages that the graph has known by this id."""
         return self._of_graph.get(state_id or "", ())
 
+    def record_of(self, message: BaseMessage) -> Record:
+        """Return the record of a message of the graph, a new one if there is none."""
+        record = self.of_graph(message.id)
+        if record is None:
+            record = Record(message.id or "")
+            self.add(record)
+        return record
+
     def public_id(self, state_id: str | None) -> str:
         """Return the client's id of the message that the graph knows by this id."""
         record = self.of_graph(state_id)
@@ -532,7 +540,7 @@ class Conversation:
         own = _visible_calls(message)
         if not own:
             return []
-        record = self._record_of(message)
+        record = self.record_of(message)
         known, found = by_own_id(record.calls), list[Call]()
         for own_id, name in own:
             same = known[own_id]
@@ -586,7 +594,7 @@ class Conversation:
         held = call.result
         if self.of_graph(message.id) is None and held is not None and held.id not in thread:
             self.name(message.id or "", held)
-        record = self._record_of(message)
+        record = self.record_of(message)
         crossed = record.answers is not None and record.answers.holder is call.holder
         if crossed and record.answers is not call:
             record.answers, call.result = call, record
@@ -612,14 +620,6 @@ class Conversation:
             if is_free and own_ids == calls and _same_arguments(held, message):
                 self.name(message.id or "", held)
                 return
-
-    def _record_of(self, message: BaseMessage) -> Record:
-        """Return the record of a message of the graph, a new one if there is none."""
-        record = self.of_graph(message.id)
-        if record is None:
-            record = Record(message.id or "")
-            self.add(record)
-        return record
 
 
 def by_own_id(calls: Iterable[Call]) -> defaultdict[str, deque[Call]]:

@@ -11,7 +11,13 @@ from ag_ui.core import BaseEvent, Message, RunAgentInput
 
 from langgraph_agui.messages.conversation import gone_messages, merge_messages
 from langgraph_agui.protocol.json import same
-from langgraph_agui.readers.run_log import fold_settled, for_others, messages_snapshot, past_in
+from langgraph_agui.readers.run_log import (
+    fold_settled,
+    for_others,
+    messages_snapshot,
+    past_in,
+    trimmed_in,
+)
 from langgraph_agui.readers.subscription import Subscription
 
 
@@ -120,10 +126,11 @@ class JoinedClient:
             case agui.MessagesSnapshotEvent():
                 truth = [(message.id, [message]) for message in event.messages]
                 now = {message.id for message in event.messages}
-                # the graph has removed them since the last snapshot
-                self._retract(self._shown - now)
+                # What the graph has removed since the last snapshot goes; trimmed messages stay.
+                self._retract(self._shown - now - {*trimmed_in(event)})
                 self._shown = now
-                return (messages_snapshot(merge_messages(self._messages, truth)),)
+                self._messages = merge_messages(self._messages, truth)
+                return (messages_snapshot(self._messages),)
             case agui.StateSnapshotEvent(snapshot=state):
                 if self._own_state and isinstance(state, Mapping):
                     state = {**self._own_state, **state}

@@ -25,6 +25,9 @@ from langgraph_agui.readers.sinks import EventQueue, weight
 # Key in the metadata of a log's first snapshot: digests of the messages that the thread has had.
 _PAST: Final = "past"
 
+# Key in the metadata of later snapshots: the ids of the messages that the run has trimmed.
+_TRIMMED: Final = "trimmed"
+
 # Bytes of a fragment, around its text.
 _STRING = 60
 
@@ -82,33 +85,49 @@ class OwnSnapshot(agui.MessagesSnapshotEvent):
 
     Attributes:
         own: The ids of the messages in it that only this client holds. They travel nowhere.
+        trimmed: The ids of the messages that the run has trimmed. They travel to other clients.
     """
 
     _own: frozenset[str] = PrivateAttr(default=frozenset())
+    _trimmed: frozenset[str] = PrivateAttr(default=frozenset())
 
     @classmethod
-    def of(cls, messages: Sequence[Message], own: Iterable[str]) -> OwnSnapshot:
+    def of(
+        cls, messages: Sequence[Message], own: Iterable[str], trimmed: Iterable[str]
+    ) -> OwnSnapshot:
         """Return the snapshot of these messages."""
         event = cls.model_construct(messages=[*messages])
         event._own = frozenset(own)
+        event._trimmed = frozenset(trimmed)
         return event
 
     @property
     def own(self) -> frozenset[str]:
         return self._own
 
+    @property
+    def trimmed(self) -> frozenset[str]:
+        return self._trimmed
+
 
 def for_others(event: BaseEvent) -> BaseEvent:
     """Return an event of a run for other clients than the one that has begun it."""
     if not isinstance(event, OwnSnapshot):
         return event
-    return messages_snapshot([one for one in event.messages if one.id not in event.own])
+    trimmed = {_TRIMMED: sorted(event.trimmed)} if event.trimmed else None
+    return messages_snapshot([one for one in event.messages if one.id not in event.own], trimmed)
 
 
 def past_in(event: agui.MessagesSnapshotEvent) -> PastMessages:
     """Return the past messages in the first snapshot of a log."""
     had = (event.metadata or {}).get(_PAST)
     return PastMessages(dict.fromkeys(str(had).split())) if had is not None else PastMessages()
+
+
+def trimmed_in(event: agui.MessagesSnapshotEvent) -> Collection[str]:
+    """Return the ids of the messages that a run has trimmed, by a snapshot in its log."""
+    trimmed = (event.metadata or {}).get(_TRIMMED)
+    return trimmed if isinstance(trimmed, list) else ()
 
 
 class RunLog(EventQueue):

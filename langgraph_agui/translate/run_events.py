@@ -264,7 +264,8 @@ class RunEvents:
 
     def _emit_snapshot(self) -> None:
         messages = self._stored.snapshot()
-        self._sink.event(OwnSnapshot.of(messages, self._stored.own_in(messages)))
+        own, trimmed = self._stored.own_in(messages), self._stored.trimmed()
+        self._sink.event(OwnSnapshot.of(messages, own, trimmed))
         self._conversation.free_withdrawn_ids()
 
     def finish_run(self, interrupts: Sequence[Interrupt] | None = None) -> None:

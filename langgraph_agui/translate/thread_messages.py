@@ -7,7 +7,7 @@ or that the user has edited away, leave the client too.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from typing import TypeAlias, cast
 
 from ag_ui.core import (
@@ -107,15 +107,14 @@ class ThreadMessages:
         if replaced and sum(message.type == "human" for message in removed) > 1:
             return
         for message in removed:
-            record = self._conversation.of_graph(message.id)
-            if record is not None and (record.is_removed or not replaced):
-                record.is_gone = True
+            record = self._conversation.record_of(message)
+            record.is_gone |= record.is_removed or not replaced
 
-    def remove(self, message_ids: Iterable[str]) -> None:
+    def remove(self, message_ids: Collection[str]) -> None:
         """Note messages that a node removes by their ids."""
-        for message_id in message_ids:
-            if (record := self._conversation.of_graph(message_id)) is not None:
-                record.is_removed = True
+        for message in self.now if message_ids else ():
+            if message.id in message_ids:
+                self._conversation.record_of(message).is_removed = True
 
     def find_gone(self, past: PastMessages) -> None:
         """Find messages that the client holds and the thread has no more."""
@@ -158,6 +157,18 @@ class ThreadMessages:
         """
         own = self.beside(snapshot)
         return own - {one.id for one in self.before()[0]} if own else own
+
+    def trimmed(self) -> set[str]:
+        """Return the ids of the messages that the thread had when the run began, and that the graph
+        has trimmed since, with their reasoning.
+        """
+        kept = {message.id for message in self.now}
+        lost = [self._conversation.record_of(one) for one in self._thread if one.id not in kept]
+        trimmed = {record.id for record in lost if not record.is_gone}
+        if not trimmed:
+            return set()
+        before, _ = self.before()
+        return {one.id for one in before} - _others(before, trimmed)
 
     def beside(self, messages: Sequence[Message]) -> set[str]:
         """Return the ids of the client's messages among these that are none of the thread as it is
@@ -254,6 +265,8 @@ class ThreadMessages:
         for held in conversation.messages():
             record = conversation.get(held.id)
             if record is None or not record.is_of_earlier_run or held.id in claimed:
+                continue
+            if held.id in self._past:  # the graph has trimmed it, and has others with its words
                 continue
             if isinstance(held, AssistantMessage) and record.source.subagent_run_id is None:
                 content = (

@@ -395,9 +395,7 @@ class Judge:
             require("removed", is_known, f"{name} holds {message}, which the graph keeps no more")
         lost = [one for one in held if one.id in self.trimmed and one not in seen.messages]
         lost = [one for one in lost if is_own(one) and one.id not in {m.id for m in seen.messages}]
-        # Who joins a run has the list of the tab that has begun it, which may not have them.
-        may_lose = is_joined or not is_ordered
-        require("trimmed", not lost or may_lose, f"{name} has lost {lost}")
+        require("trimmed", not lost or not is_ordered, f"{name} has lost {lost}")
         whole = [one for one in seen.messages if base(one.id) not in self.partial]
         texts = [one for one in whole if "draft-" in one.model_dump_json()]
         require("draft", not texts, f"{name} holds {texts}")

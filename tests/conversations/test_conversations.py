@@ -27,9 +27,9 @@ SHARES = [0, *(pytest.param(number, marks=deep) for number in range(1, 4))]
 @pytest.mark.parametrize(
     ("where", "shallow", "many"),
     [
-        ("memory", 30, 100),
-        ("sqlite", 12, 20),
-        pytest.param("postgres", 8, 12, marks=pytest.mark.xdist_group("postgres")),
+        ("memory", 30, 400),
+        ("sqlite", 12, 60),
+        pytest.param("postgres", 8, 40, marks=pytest.mark.xdist_group("postgres")),
     ],
 )
 def test_everybody_holds_the_same(where: str, shallow: int, many: int, share: int) -> None:

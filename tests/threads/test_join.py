@@ -18,7 +18,7 @@ from langgraph_agui.protocol import decode, fold
 from langgraph_agui.readers.subscription import Subscription
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted, text_chunk, thinking
-from tests.adapter.streams import RecordedRun, dumped, plain, run_input, user
+from tests.adapter.streams import RecordedRun, dumped, plain, record_run, run_input, user
 from tests.deep import representatives
 from tests.threads.joins import Joined, agent_of, gaps, join_after, read, turns
 from tests.waiting import PATIENCE
@@ -299,6 +299,45 @@ async def test_a_joiner_gets_nothing_that_only_the_tab_of_the_run_holds() -> Non
     shown = RecordedRun(await read(fresh), fresh_input).messages
     assert dumped(RecordedRun(heard, own).messages) == dumped(shown)
     assert RecordedRun(received, given).messages[: len(held)] == held
+
+
+@pytest.mark.parametrize("own", ["", "one", "two"])
+@pytest.mark.parametrize("holds", [0, 3, 6])
+@pytest.mark.parametrize(
+    ("cut", "left"), [(slice(0, 2), ["one", "two", "three"]), (slice(2, None), ["one"])]
+)
+async def test_a_joiner_keeps_what_the_run_trims_and_loses_what_it_removes(
+    cut: slice, left: list[str], holds: int, own: str
+) -> None:
+    """Whatever its tab holds, and that of the run."""
+
+    async def shorten(state: Any) -> dict[str, Any]:
+        messages = state["messages"] if len(state["messages"]) == 6 else []
+        return {"messages": [RemoveMessage(id=str(one.id)) for one in messages[cut]]}
+
+    turns = [[thinking("Hm.", 0), text_chunk("Well", 1), text_chunk(", yes", 1)]] * 3
+    model, gate = slow(*turns)
+    chat = chain_of(talker(model), shorten, checkpointer=InMemorySaver())
+    agent, held = LangGraphAgent(chat), list[Message]()
+    gate.set()
+    for text in ("one", "two"):
+        held = (await record_run(agent, run_input(*held, user(text, text), thread="t"))).messages
+    gate.clear()
+    model.hung.clear()
+    known = {"": 0, "one": 3, "two": 6}[own]
+    given = run_input(*held[:known], user("three", "three"), thread="t", run="live")
+    live = await agent.begin(given)
+    await asyncio.wait_for(model.hung.wait(), PATIENCE)
+    joined = run_input(*held[:holds], thread="t")
+    reader = agent.subscribe(joined)
+    gate.set()
+    _, heard = await asyncio.gather(read(live), read(reader))
+    shown = RecordedRun(heard, joined).messages
+    said = [one.content for one in shown if one.role == "user"]
+    thought = [one.content for one in shown if one.role == "reasoning" and one.content]
+    assert said == left
+    assert thought == ["Hm."] * len(left)
+    assert len([one for one in shown if one.role == "assistant"]) == len(left)
 
 
 async def forget(agent: LangGraphAgent) -> None:

@@ -585,6 +585,39 @@ async def test_an_edit_of_a_trimmed_message_during_a_pause(saver: Any) -> None:
     assert await thread.texts() == ["u1", "edited", "5: re edited"]
 
 
+async def cut(state: Any) -> dict[str, Any]:
+    """Remove the turn before the newest, if that says so."""
+    turn = newest_turn(state["messages"])
+    before = newest_turn(state["messages"][: -len(turn)]) if turn[0].text == "cut" else []
+    return {"messages": [RemoveMessage(id=str(one.id)) for one in before]}
+
+
+@pytest.mark.parametrize("message", ["u1", "u2"])
+async def test_an_edit_in_a_tab_of_a_branch_that_was_edited_away(saver: Any, message: str) -> None:
+    """The tab is heard, and brings nothing of its branch back."""
+    thread = moderated(saver, node=cut)
+    first = await thread.say(user("zero", "u0"))
+    stale = (await thread.say(*first.messages, user("one", "u1"))).messages
+    stale = (await thread.say(*stale, user("two", "u2"))).messages
+    await thread.say(user("cut", "u3"))
+    await thread.say(user("other", "u0"))
+    assert await thread.texts() == ["other", "5: re other"]
+    at = [one.id for one in stale].index(message)
+    await thread.say(*stale[:at], user("edited", message))
+    assert await thread.texts() == ["other", "5: re other", "edited", "6: re edited"]
+
+
+async def test_an_edit_of_a_trimmed_message_behind_a_branch_that_was_edited_away(
+    saver: Any,
+) -> None:
+    thread, held = moderated(saver, node=trim), list[Message]()
+    for name in ("u1", "u2", "u3"):
+        held = (await thread.say(*held, user(name, name))).messages
+    await thread.say(*held[:5], user("other", "u3"))
+    await thread.say(*held[:2], user("edited", "u2"))
+    assert await thread.texts() == ["u1", "edited", "5: re edited"]
+
+
 # -- histories of front ends ---------------------------------------------------------------------
 
 
