@@ -4,7 +4,6 @@ run waits for `Writes`.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from contextlib import suppress
 from functools import wraps
 from time import monotonic
 from typing import Final, ParamSpec, TypeVar
@@ -46,20 +45,18 @@ class Writes:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def wait(self, limit: float) -> None:
-        """Wait until nothing writes, or `limit` seconds are over, also if the caller is cancelled
-        meanwhile.
-        """
+    async def wait(self, limit: float) -> bool:
+        """Wait until nothing writes, or `limit` seconds are over; return whether nothing writes."""
         deadline = monotonic() + limit
         while self._tasks and (left := deadline - monotonic()) > 0:
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait(self._tasks, timeout=left)
+            await asyncio.wait(self._tasks, timeout=left)
         if self._tasks:
             logger.warning(
                 "The checkpointer still writes %s seconds after the run was stopped. Until it has "
                 "written, the thread lacks the end of this run.",
                 limit,
             )
+        return not self._tasks
 
 
 class RunCheckpointer(BaseCheckpointSaver[str]):

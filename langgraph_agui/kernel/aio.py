@@ -68,6 +68,17 @@ async def result_of(task: asyncio.Future[T]) -> T:
     return task.result()
 
 
+async def despite_cancel(work: Awaitable[T]) -> T:
+    """Return the result of `work`. If the caller is cancelled meanwhile, the work goes on, and the
+    caller too.
+    """
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({task})
+    return task.result()
+
+
 async def cancel_until_done(task: asyncio.Future[Any], limit: float = inf) -> None:
     """Cancel a task again and again until it is done, or until `limit` seconds are over."""
     deadline = monotonic() + limit

@@ -25,10 +25,12 @@ from langgraph_agui.interrupts.pauses import PendingInterrupts
 from langgraph_agui.kernel.aio import (
     Caller,
     cancel_until_done,
+    despite_cancel,
     keep_alive,
     run_here,
     run_in_thread,
     seconds,
+    within,
 )
 from langgraph_agui.kernel.configs import merge_run_configs
 from langgraph_agui.kernel.errors import (
@@ -304,9 +306,12 @@ class Run:
         failure: BaseException | None = None
         try:
             interrupts = await self._run()
-        except (Exception, asyncio.CancelledError) as error:
+        except Exception as error:
             failure = error
-            await self._runner.wait_for_writes(_WRITE_TIMEOUT)
+            await despite_cancel(self._runner.wait_for_writes(_WRITE_TIMEOUT))
+        except asyncio.CancelledError as error:
+            failure = error
+            await despite_cancel(self._load_kept())
         # A client that gets the terminal event may send the next input at once: release the thread
         # before.
         if self._lease is not None:
@@ -323,6 +328,21 @@ class Run:
             self._run_events.cancel_run()
         else:
             self._run_events.fail_run(as_state_error(failure, self._graph.store))
+
+    async def _load_kept(self) -> None:
+        """Wait until the thread is written, and take what it keeps: the stream of a run that was
+        stopped may not have told all of it.
+        """
+        is_written = await self._runner.wait_for_writes(_WRITE_TIMEOUT)
+        if not is_written or self._lease is None:
+            return
+        key = self._agent.messages_key
+        try:
+            thread = await within(_WRITE_TIMEOUT, self._graph.load_thread(self._config, key))
+        except Exception:  # the run was stopped, and ends as such
+            logger.warning("The thread could not be loaded after the run.", exc_info=True)
+        else:
+            self._run_events.messages.update(thread.messages)
 
     async def _run(self) -> list[Interrupt] | None:
         """Carry out the plan for the input, and return the interrupts at the end.

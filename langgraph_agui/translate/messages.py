@@ -692,8 +692,12 @@ class RunMessages:
 
         Where nothing is withdrawn they get a result, but for those of the client's tools.
         """
-        withdraws = self.keeps_messages()
+        withdraws, kept = self.keeps_messages(), self._records_of(self._state.now)
         for live in self._all_live():
+            if live in kept:
+                # The node has ended, and nothing has told of that. The snapshot has the rest.
+                self._is_due |= live.failed
+                continue
             if not (live.failed or (live.task and not live.is_kept)) or live.stays:
                 continue
             calls = [call for call in live.calls if call.is_shown and call.result is None]

@@ -215,6 +215,12 @@ class Judge:
     """Whether the step has trimmed the thread."""
     before: set[str] = field(default_factory=set)
     """The ids that the graph kept before the step."""
+    calls: set[tuple[str, str]] = field(default_factory=set)
+    """All calls that anybody has seen, each with its message."""
+    shown: set[str] = field(default_factory=set)
+    """What a fresh `connect` has shown last."""
+    shown_before: set[str] = field(default_factory=set)
+    """What it has shown before the step."""
     partial: set[str] = field(default_factory=set)
     """The ids of messages that have begun, and that the graph has never kept."""
     approved: Counter[str] = field(default_factory=Counter)
@@ -318,6 +324,8 @@ class Judge:
     def fresh(self, seen: Seen, kept: Kept) -> None:
         """Judge what a fresh `connect` shows."""
         self._judge_ids(seen)
+        self.shown_before, self.shown = self.shown, {*map(ident, seen.messages)}
+        self.calls |= calls_in(seen.messages)
         shown, (told, has) = [form(message) for message in seen.own], told_and_kept(seen, kept)
         require("connect", told == has, f"shows {told},\n  the graph keeps {has}")
         require("connect", len(shown) - len(told) <= self._unanswered(kept), f"shows {shown}")
@@ -354,13 +362,15 @@ class Judge:
             Whether it has the messages in the order of the thread.
         """
         self._judge_ids(seen)
-        seen = replace(seen, messages=renamed(seen.messages, fresh.messages, held))
+        self.calls |= calls_in(held)
+        seen = replace(seen, messages=renamed(seen.messages, fresh.messages, self.calls))
         shown = {ident(message): None for message in without_activities(fresh.messages)}
         same = settled(one for one in seen.messages if ident(one) in shown)
         truth = settled(without_activities(fresh.messages))
         mine = [ident(message) for message in held if ident(message) in shown]
         held_ids = {ident(message) for message in held}
-        is_behind = has_run and any(one in self.before and one not in held_ids for one in shown)
+        known = [one for one in (*shown, *self.shown_before) if one in self.before]
+        is_behind = has_run and any(one not in held_ids for one in known)
         is_ordered = seen.is_ordered and not is_behind and mine == list(shown)[: len(mine)]
         if is_cut:
             # No snapshot tells what is missing, and mends what it held before.
@@ -434,28 +444,37 @@ def without_activities(messages: Iterable[Message]) -> list[Message]:
     return [one for one in messages if not isinstance(one, ActivityMessage)]
 
 
-def renamed(
-    messages: Sequence[Message], fresh: Iterable[Message], held: Iterable[Message]
-) -> list[Message]:
-    """The messages of a tab, with the ids that calls have for others.
-
-    A call got a longer id in this tab if the tab had another message with a call of its id. Others
-    may not have that message: its call gets a name of its own.
-    """
-    calls = {one.id: one.tool_calls or () for one in fresh if isinstance(one, AssistantMessage)}
-    holders = {
+def calls_in(messages: Iterable[Message]) -> set[tuple[str, str]]:
+    """The calls in messages, each with its message."""
+    return {
         (call.id, one.id)
-        for one in held
+        for one in messages
         if isinstance(one, AssistantMessage)
         for call in one.tool_calls or ()
     }
+
+
+def renamed(
+    messages: Sequence[Message], fresh: Iterable[Message], ever: Collection[tuple[str, str]]
+) -> list[Message]:
+    """The messages of a tab, with the ids that calls have for others.
+
+    A call got a longer id in this tab if the tab, or the thread, had another message with a call of
+    its id. Others may not have that message: its call gets a name of its own.
+
+    Args:
+        messages: The messages.
+        fresh: What a fresh `connect` shows.
+        ever: All calls that anybody has seen, each with its message.
+    """
+    calls = {one.id: one.tool_calls or () for one in fresh if isinstance(one, AssistantMessage)}
     names = {
         call.id: same.id
         for one in messages
         if isinstance(one, AssistantMessage)
         for call, same in zip(one.tool_calls or (), calls.get(one.id, ()), strict=False)
         if call.id == f"{one.id}:{same.id}"
-        and any(name == same.id and holder != one.id for name, holder in holders)
+        and any(name == same.id and holder != one.id for name, holder in ever)
     }
     others = {name: f"{name} before" for name in names.values()}
     names = {**others, **names}

@@ -146,6 +146,35 @@ async def test_calls_that_the_graph_keeps_stay() -> None:
     assert calls(again.messages) == ["c1", "c1"]
 
 
+@pytest.mark.parametrize("turns", range(24))
+async def test_a_run_that_is_stopped_as_its_message_is_kept(turns: int) -> None:
+    """However the stop falls between the end of the node and the state behind it: the tab has the
+    calls that the thread has, by their ids."""
+    model = Scripted(begun('{"color": "red"}'))
+
+    def stop_after(turns: int) -> None:
+        loop = asyncio.get_running_loop()
+        if turns:
+            loop.call_soon(stop_after, turns - 1)
+        else:
+            stops.append(loop.create_task(agent.cancel("t", "r")))
+
+    async def node(state: Chat) -> Any:
+        answer = await model.ainvoke(state["messages"])
+        stop_after(turns)
+        return {"messages": [answer]}
+
+    async def last(state: Chat) -> Any:
+        await asyncio.Event().wait()
+
+    stops: list[asyncio.Task[bool]] = []
+    agent = LangGraphAgent(chain_of(node, last, checkpointer=InMemorySaver()))
+    stopped = await record_run(agent, run_input(user("hi"), thread="t", run="r"))
+    assert await stops[0]
+    assert stopped.last.outcome.type == "cancelled"
+    assert calls(stopped.messages) == calls(await connected(agent, []))
+
+
 # A client that was cut off, or whose server has died, holds the call as it came.
 
 

@@ -52,10 +52,14 @@ class GraphRunner:
         """
         raise NotImplementedError
 
-    async def wait_for_writes(self, limit: float) -> None:
-        """Wait until all is stored that the graph has begun to write, or `limit` seconds are over,
-        also if the caller is cancelled meanwhile. To be called when `run` has raised.
+    async def wait_for_writes(self, limit: float) -> bool:
+        """Wait until all is stored that the graph has begun to write, or `limit` seconds are over.
+        To be called when `run` has raised.
+
+        Returns:
+            Whether all is stored; False if that is unknown.
         """
+        return False
 
     async def run(
         self,
@@ -90,9 +94,9 @@ class LocalGraphRunner(GraphRunner):
         """End the work of callbacks in threads, which cancelling a task does not reach."""
         self._source.stopped = True
 
-    async def wait_for_writes(self, limit: float) -> None:
+    async def wait_for_writes(self, limit: float) -> bool:
         """See `GraphRunner`."""
-        await self._writes.wait(limit)
+        return await self._writes.wait(limit)
 
     async def run(
         self,
