@@ -455,11 +455,7 @@ class RunPlanner:
         converted = await self._call(self._converted, new)
         if imported and _ends_with_answer(converted):
             return Show(thread._replace(messages=converted))  # the client asks for nothing
-        whole = await self._call(self._without_gaps, thread, converted) if new else thread.messages
-        known = {message.id for message in (*thread.messages, *converted)}
-        update = history.append_update(
-            thread.messages, whole, removes=self._graph.removes_messages(self._key)
-        )
+        update, healed = await self._call(self._appended, thread, converted) if new else ([], [])
         graph_input = self._graph_input(update, writes)
         # A graph without a conversation runs because it was asked to.
         if stored.created_at is not None and self._takes_messages() and not graph_input:
@@ -468,7 +464,6 @@ class RunPlanner:
         taken = converted if self._takes_messages() else []
         past = thread.past.before(taken)
         metadata = {**self._remembered(past), **({ANSWERED: answered} if answered else {})}
-        healed = [message for message in whole if message.id not in known]
         settle_first = len(stored.next) < len(stored.tasks)
         return Execute(
             self._filled(graph_input, stored.values),
@@ -492,11 +487,19 @@ class RunPlanner:
             return Execute(await self._command(thread, {}), thread, config)
         return Show(self._shown(thread), thread.state.values)
 
-    def _without_gaps(self, thread: Thread, new: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """Return the thread with new messages; nothing was interrupted in one that had ended."""
+    def _appended(
+        self, thread: Thread, new: Sequence[BaseMessage]
+    ) -> tuple[list[BaseMessage], list[BaseMessage]]:
+        """Return the update that adds new messages to a thread and closes its gaps, and the results
+        that it adds for that. Nothing was interrupted in a thread that had ended.
+        """
         answer = unanswered if thread.has_ended and not thread.metadata(ABANDONED) else interrupted
         answered = history.results_elsewhere(thread, self._key).keys()
-        return history.close_gaps([*thread.messages, *new], answer, answered)
+        whole = history.close_gaps([*thread.messages, *new], answer, answered)
+        known = {message.id for message in (*thread.messages, *new)}
+        removes = self._graph.removes_messages(self._key)
+        update = history.append_update(thread.messages, whole, removes=removes)
+        return update, [message for message in whole if message.id not in known]
 
     async def _plan_rerun(self, rerun: Rerun, thread: Thread) -> Execute:
         """Run again from before a message, with its old or its new content."""
@@ -509,7 +512,10 @@ class RunPlanner:
         is_same = self._same_content(asked, rerun.stored)
         taken = [*between, *([rerun.stored] if is_same else self._converted([asked]))]
         if self._takes_whole_list():
-            taken = await self._call(self._history)
+            taken = update = await self._call(self._history)
+            healed = list[BaseMessage]()
+        else:
+            update, healed = await self._call(self._appended, start, taken)
         # Where the client has changed nothing since, the state is that of the earlier input.
         changed = await self._client_state.changes(thread, base)
         writes = {**self._client_state.input_at(base), **changed}
@@ -517,11 +523,11 @@ class RunPlanner:
         checkpoint: dict[str, object] = {
             key: point[key] for key in ("checkpoint_id", "checkpoint_ns") if key in point
         }
-        graph_input = self._filled(self._graph_input(taken, writes), base.values)
+        graph_input = self._filled(self._graph_input(update, writes), base.values)
         past = thread.past.before(taken)
         config = RunnableConfig(configurable=checkpoint, metadata=self._remembered(past))
         ids = {message.id for message in taken if message.id}
-        return Execute(graph_input, start._replace(past=past), config, taken=ids)
+        return Execute(graph_input, start._replace(past=past), config, healed, taken=ids)
 
     def _graph_input(self, messages: Sequence[BaseMessage], writes: Mapping[str, object]) -> object:
         """Return the graph's input: messages, and writes to other channels where it takes any."""

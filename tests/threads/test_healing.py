@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 from tests.adapter.graphs import Chat, agent_of, talker
 from tests.adapter.histories import assert_valid
 from tests.adapter.models import Scripted, call, calling, part
-from tests.adapter.streams import RecordedRun, run_input, user
+from tests.adapter.streams import RecordedRun, dumped, run_input, user
 from tests.approvals.clients import Client
 from tests.threads.talks import Talk, by_role, look, result, talk, texts
 
@@ -86,6 +86,21 @@ async def test_a_thread_that_something_else_has_broken(saver: Any, broken: str) 
     ]
     assert sorted(message.tool_call_id for message in by_role(recorded.messages, "tool")) == calls
     await thread.say(*recorded.messages, "and on")
+
+
+@pytest.mark.parametrize("text", ["two", "changed"])
+async def test_a_run_again_behind_a_call_without_a_result(saver: Any, text: str) -> None:
+    thread = talk(saver)
+    config: Any = {"configurable": {"thread_id": "t"}}
+    before: list[AnyMessage] = [HumanMessage("one"), called("c1")]
+    broken = [HumanMessage("two", id="u2"), AIMessage("Two.")]
+    await thread.agent.graph.aupdate_state(config, {"messages": before}, as_node="__start__")
+    await thread.agent.graph.aupdate_state(config, {"messages": broken}, as_node="__start__")
+    shown = (await Client(thread.agent).connect()).messages
+    held = shown[: [one.id for one in shown].index("u2")]
+    recorded = await thread.say(*held, user(text, "u2"))
+    assert thread.asked == ["one", "", LOST, text]
+    assert dumped(recorded.messages) == dumped((await Client(thread.agent).connect()).messages)
 
 
 async def test_an_answer_to_a_call_that_could_not_be_read_stays(saver: Any) -> None:
