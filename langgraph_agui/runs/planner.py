@@ -176,9 +176,22 @@ class RunPlanner:
         return await self._plan_unpaused(thread, pending)
 
     async def plan_followup(self, done: Resume | Abandon) -> Execute | Show:
-        """Return the plan for new messages that came with answers; the thread waits for nothing."""
+        """Return the plan for new messages that came with answers; the thread waits for nothing.
+
+        They wait once more if the client has to run tools first.
+        """
         thread = await self._graph.load_thread(self._config, self._key)
+        if self._asks_client(thread):
+            return Show(self._shown(thread), thread.state.values)
         return await self._plan_new_messages(thread, done.thread.messages)
+
+    def _asks_client(self, thread: Thread) -> bool:
+        """Return whether a thread ends with calls of tools that the client runs."""
+        if thread.metadata(ABANDONED):
+            return False
+        offered = {tool.name for tool in self._input.tools or ()}
+        calls = unanswered_calls(thread.messages, at_end=True)
+        return any(call["name"] in offered for call in calls)
 
     # -- answers ----------------------------------------------------------------------------------
 
@@ -449,8 +462,10 @@ class RunPlanner:
             return Execute(self._graph_input(whole_list, writes), thread)
         imported = stored.created_at is None and self._agent.trust.history == "import"
         new = self._input.messages if imported else self._new_messages(thread)
-        only_results = all(message.role == "tool" for message in new)
-        if only_results and len(unanswered_calls(thread.messages, at_end=True)) > len(new) > 0:
+        results = [message for message in new if message.role == "tool"]
+        waiting = _postponed(thread).keys() | {message.id for message in results}
+        calls = unanswered_calls(thread.messages, at_end=True)
+        if len(calls) > len(results) > 0 and all(message.id in waiting for message in new):
             return Show(self._shown(thread))  # the client has yet to answer the other calls
         converted = await self._call(self._converted, new)
         if imported and _ends_with_answer(converted):

@@ -15,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import AGUIMiddleware, ApprovalOptions, LangGraphAgent
 from tests.adapter.histories import assert_valid
-from tests.adapter.models import Piece, Scripted, call
+from tests.adapter.models import Piece, Scripted, call, calling, part
 from tests.adapter.streams import user
 from tests.approvals.clients import Client, asked, ending
 from tests.approvals.dialogues import cancelled, resolved
@@ -59,6 +59,8 @@ class Steps:
             return [call("front", f"f{len(messages)}")]
         if text.startswith("spend") and done < int(text.split()[1]):
             return [call("spend", f"s{len(messages)}", amount=done + 1)]
+        if text == "spend 1 front" and done == 1:
+            return [calling(*(part("front", "{}", f"f{at}", at) for at in (1, 2)))]
         return [f"re {text}"]
 
     async def humans(self) -> list[str]:
@@ -91,6 +93,28 @@ async def test_a_message_that_waits_is_heard_when_the_pause_is_given_up() -> Non
     assert ending(recorded) == "success"
     assert steps.spent == [1]
     assert await steps.humans() == ["spend 2", "also", "never mind"]
+
+
+@pytest.mark.parametrize("one_by_one", [True, False])
+async def test_a_message_waits_until_the_client_has_run_its_tools(one_by_one: bool) -> None:
+    steps = Steps()
+    (one,) = asked(await steps.client.send(user("spend 1 front", "u1"), tools=[FRONT]))
+    answers = resolved((one.id, True))
+    recorded = await steps.client.send(user("also", "u2"), resume=answers, tools=[FRONT])
+    assert recorded.last.outcome.pending_tool_call_ids == ["f1", "f2"]
+    assert await steps.humans() == ["spend 1 front"]
+    results = [
+        ToolMessage(id=f"r{at}", role="tool", tool_call_id=f"f{at}", content="seen")
+        for at in (1, 2)
+    ]
+    if one_by_one:
+        await steps.client.send(results[0], tools=[FRONT])
+        assert await steps.humans() == ["spend 1 front"]
+        results = results[1:]
+    recorded = await steps.client.send(*results, tools=[FRONT])
+    assert ending(recorded) == "success"
+    kept = [message.text for message in await steps.client.stored()]
+    assert kept == ["spend 1 front", "", "spent", "", "seen", "seen", "also", "re also"]
 
 
 async def test_only_what_is_new_beside_an_answer() -> None:
