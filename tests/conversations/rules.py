@@ -215,6 +215,8 @@ class Judge:
     """Whether the step has trimmed the thread."""
     before: set[str] = field(default_factory=set)
     """The ids that the graph kept before the step."""
+    unclear: set[str] = field(default_factory=set)
+    """The ids of messages that a run has trimmed or removed, with turns that do one and the other."""
     calls: set[tuple[str, str]] = field(default_factory=set)
     """All calls that anybody has seen, each with its message."""
     shown: set[str] = field(default_factory=set)
@@ -274,6 +276,8 @@ class Judge:
         self.is_shortening = not (TRIMS | REMOVES).isdisjoint(words)
         if self.is_trimming:
             self.trimmed |= {name for name, _ in gone}
+            if not REMOVES.isdisjoint(words):  # in another turn of the same run
+                self.unclear |= {name for name, _ in gone}
         elif not REMOVES.isdisjoint(words):
             self.removed |= gone
         elif happened.asked_again is not None:
@@ -363,7 +367,9 @@ class Judge:
         """
         self._judge_ids(seen)
         self.calls |= calls_in(held)
-        seen = replace(seen, messages=renamed(seen.messages, fresh.messages, self.calls))
+        names = shorter_ids(seen.messages, fresh.messages, self.calls)
+        seen = replace(seen, messages=renamed(seen.messages, names))
+        held = renamed(held, names)
         shown = {ident(message): None for message in without_activities(fresh.messages)}
         same = settled(one for one in seen.messages if ident(one) in shown)
         truth = settled(without_activities(fresh.messages))
@@ -403,10 +409,14 @@ class Judge:
             require("removed", not gone, f"{name} holds {message}")
             is_known = message.id in self.trimmed or message.id not in self.ever
             require("removed", is_known, f"{name} holds {message}, which the graph keeps no more")
-        lost = [one for one in held if one.id in self.trimmed and one not in seen.messages]
+        stays = self.trimmed - self.unclear
+        lost = [one for one in held if one.id in stays and one not in seen.messages]
         lost = [one for one in lost if is_own(one) and one.id not in {m.id for m in seen.messages}]
         require("trimmed", not lost or not is_ordered, f"{name} has lost {lost}")
         whole = [one for one in seen.messages if base(one.id) not in self.partial]
+        half = [one for one in seen.messages if base(one.id) in self.partial]
+        answered = {call_id for call_id, _ in calls_in(half)}  # maybe by the tab
+        whole = [one for one in whole if getattr(one, "tool_call_id", None) not in answered]
         texts = [one for one in whole if "draft-" in one.model_dump_json()]
         require("draft", not texts, f"{name} holds {texts}")
         same_state = is_cut or seen.state == fresh.state
@@ -454,16 +464,16 @@ def calls_in(messages: Iterable[Message]) -> set[tuple[str, str]]:
     }
 
 
-def renamed(
-    messages: Sequence[Message], fresh: Iterable[Message], ever: Collection[tuple[str, str]]
-) -> list[Message]:
-    """The messages of a tab, with the ids that calls have for others.
+def shorter_ids(
+    messages: Iterable[Message], fresh: Iterable[Message], ever: Collection[tuple[str, str]]
+) -> dict[str, str]:
+    """The ids that calls of a tab have for others.
 
     A call got a longer id in this tab if the tab, or the thread, had another message with a call of
     its id. Others may not have that message: its call gets a name of its own.
 
     Args:
-        messages: The messages.
+        messages: The messages of the tab.
         fresh: What a fresh `connect` shows.
         ever: All calls that anybody has seen, each with its message.
     """
@@ -476,8 +486,11 @@ def renamed(
         if call.id == f"{one.id}:{same.id}"
         and any(name == same.id and holder != one.id for name, holder in ever)
     }
-    others = {name: f"{name} before" for name in names.values()}
-    names = {**others, **names}
+    return {**{name: f"{name} before" for name in names.values()}, **names}
+
+
+def renamed(messages: Iterable[Message], names: dict[str, str]) -> list[Message]:
+    """Messages with other ids of calls."""
     result: list[Message] = []
     for one in messages:
         if isinstance(one, AssistantMessage) and one.tool_calls:

@@ -171,6 +171,10 @@ class Stream:
     async def begun(self) -> None:
         await eventually(lambda: self.events or self.is_done, f"{self.tab.name} gets an answer")
 
+    async def shown(self) -> None:
+        """Wait until it shows a run that is going on, or has ended."""
+        await eventually(lambda: self.is_done or "STEP_STARTED" in self._types(), "it shows a run")
+
     async def drop(self) -> None:
         """Break the connection."""
         assert self._task is not None
@@ -205,10 +209,9 @@ class Stream:
         return outcome.type if outcome is not None else "success"
 
     @property
-    def has_joined(self) -> bool:
-        """Whether it has shown a run that was going on, and not the thread alone."""
-        ended = self.outcome in ("success", "interrupt")
-        return "STEP_STARTED" in self._types() or not ended
+    def has_shown_thread(self) -> bool:
+        """Whether it has shown the thread alone."""
+        return self.outcome in ("success", "interrupt") and "STEP_STARTED" not in self._types()
 
     @property
     def has_shown(self) -> bool:
@@ -329,8 +332,12 @@ class Conversation:
         if act.fresh:
             self._forget(tab)
         stream = self._follow(tab)
+        await stream.shown()
+        while stream.has_shown_thread and not run.main.is_done:
+            await stream.end()  # its worker has not heard yet of the run in another one
+            stream = self._follow(tab)
+            await stream.shown()
         run.joined.append(stream)
-        await stream.begun()
 
     async def _disturb(self, act: Disturb, run: Run) -> None:
         tab = self._tabs[act.tab]
@@ -561,7 +568,9 @@ class Conversation:
             tab = Tab(worker)
             stream = self._follow(tab)
             await stream.end()
-            if not stream.has_joined:  # a run that its reader has left goes on, or has yet to stop
+            if (
+                stream.has_shown_thread
+            ):  # a run that its reader has left goes on, or has yet to stop
                 break
             await asyncio.sleep(0.002)
         require("stream", stream.outcome, f"a fresh connect ended with {stream.code}")
