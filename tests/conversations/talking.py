@@ -331,13 +331,21 @@ class Conversation:
             return
         if act.fresh:
             self._forget(tab)
+        if self._house.url(tab.number) != self._house.url(run.main.tab.number):
+            await self._until_it_is_known(run, tab.number)
         stream = self._follow(tab)
-        await stream.shown()
-        while stream.has_shown_thread and not run.main.is_done:
-            await stream.end()  # its worker has not heard yet of the run in another one
-            stream = self._follow(tab)
-            await stream.shown()
         run.joined.append(stream)
+        await stream.begun()
+
+    async def _until_it_is_known(self, run: Run, worker: int) -> None:
+        """Wait until another worker knows a run: it hears of it a moment later."""
+        while not run.main.is_done:
+            stream = self._follow(Tab(worker))
+            await stream.shown()
+            if not stream.has_shown_thread:
+                await stream.drop()
+                return
+            await stream.end()
 
     async def _disturb(self, act: Disturb, run: Run) -> None:
         tab = self._tabs[act.tab]
