@@ -304,10 +304,8 @@ class GraphAdapter(ABC):
         return await self.load_state(config), None
 
     @abstractmethod
-    def load_history(
-        self, config: RunnableConfig, metadata: Mapping[str, object] | None = None
-    ) -> AsyncIterator[StateSnapshot]:
-        """Yield the thread's states, newest first; if given, only those with this `metadata`."""
+    def load_history(self, config: RunnableConfig) -> AsyncIterator[StateSnapshot]:
+        """Yield the thread's states, newest first."""
 
     @abstractmethod
     async def update_state(

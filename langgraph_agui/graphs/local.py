@@ -340,12 +340,9 @@ class LocalGraphAdapter(GraphAdapter):
     def _read(self, stored: StateSnapshot) -> StateSnapshot:
         return stored._replace(values=self.state(stored.values))
 
-    async def load_history(
-        self, config: RunnableConfig, metadata: Mapping[str, object] | None = None
-    ) -> AsyncIterator[StateSnapshot]:
+    async def load_history(self, config: RunnableConfig) -> AsyncIterator[StateSnapshot]:
         """See `GraphAdapter`."""
-        wanted = dict(metadata) if metadata else None
-        async for stored in self.readable.aget_state_history(config, filter=wanted):
+        async for stored in self.readable.aget_state_history(config):
             yield self._read(stored)
 
     async def update_state(

@@ -147,14 +147,12 @@ class RemoteGraphAdapter(GraphAdapter):
             return None
         return _decoded(stored, MessageDecoder())
 
-    async def load_history(
-        self, config: RunnableConfig, metadata: Mapping[str, object] | None = None
-    ) -> AsyncIterator[StateSnapshot]:
-        """See `GraphAdapter`. Reads at most 1,000 states."""
-        decoder, wanted = MessageDecoder(), dict(metadata) if metadata else None
-        states = self.graph.aget_state_history(
-            server_config(config), filter=wanted, limit=_HISTORY_LIMIT
-        )
+    async def load_history(self, config: RunnableConfig) -> AsyncIterator[StateSnapshot]:
+        """See `GraphAdapter`. Reads at most 1,000 states: `RemoteGraph` asks for the next ones
+        in a form that servers refuse.
+        """
+        decoder = MessageDecoder()
+        states = self.graph.aget_state_history(server_config(config), limit=_HISTORY_LIMIT)
         with suppress(NotFoundError):
             async for stored in states:
                 yield _decoded(stored, decoder)
