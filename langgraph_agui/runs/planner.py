@@ -176,22 +176,9 @@ class RunPlanner:
         return await self._plan_unpaused(thread, pending)
 
     async def plan_followup(self, done: Resume | Abandon) -> Execute | Show:
-        """Return the plan for new messages that came with answers; the thread waits for nothing.
-
-        They wait once more if the client has to run tools first.
-        """
+        """Return the plan for new messages that came with answers; the thread waits for nothing."""
         thread = await self._graph.load_thread(self._config, self._key)
-        if self._asks_client(thread):
-            return Show(self._shown(thread), thread.state.values)
         return await self._plan_new_messages(thread, done.thread.messages)
-
-    def _asks_client(self, thread: Thread) -> bool:
-        """Return whether a thread ends with calls of tools that the client runs."""
-        if thread.metadata(ABANDONED):
-            return False
-        offered = {tool.name for tool in self._input.tools or ()}
-        calls = unanswered_calls(thread.messages, at_end=True)
-        return any(call["name"] in offered for call in calls)
 
     # -- answers ----------------------------------------------------------------------------------
 
@@ -462,11 +449,8 @@ class RunPlanner:
             return Execute(self._graph_input(whole_list, writes), thread)
         imported = stored.created_at is None and self._agent.trust.history == "import"
         new = self._input.messages if imported else self._new_messages(thread)
-        results = [message for message in new if message.role == "tool"]
-        waiting = _postponed(thread).keys() | {message.id for message in results}
-        calls = unanswered_calls(thread.messages, at_end=True)
-        if len(calls) > len(results) > 0 and all(message.id in waiting for message in new):
-            return Show(self._shown(thread))  # the client has yet to answer the other calls
+        if self._waits_for_results(thread, new):
+            return Show(self._shown(thread), thread.state.values)
         converted = await self._call(self._converted, new)
         if imported and _ends_with_answer(converted):
             return Show(thread._replace(messages=converted))  # the client asks for nothing
@@ -488,6 +472,21 @@ class RunPlanner:
             settle_first,
             {message.id for message in new},
         )
+
+    def _waits_for_results(self, thread: Thread, new: Sequence[agui.Message]) -> bool:
+        """Return whether the client has yet to answer calls before its new messages run: it has
+        answered some, or has to run its tools before messages that came with earlier answers.
+        """
+        results = {message.id for message in new if message.role == "tool"}
+        calls = unanswered_calls(thread.messages, at_end=True)
+        postponed = _postponed(thread).keys()
+        if len(results) >= len(calls) or any(
+            message.id not in results | postponed for message in new
+        ):
+            return False
+        offered = {tool.name for tool in self._input.tools or ()}
+        is_asked = not thread.metadata(ABANDONED) and any(one["name"] in offered for one in calls)
+        return bool(results) or (bool(new) and is_asked)
 
     async def _plan_nothing_new(self, thread: Thread) -> Execute | Show:
         """Continue a run that stopped before its answer, else show the thread."""
