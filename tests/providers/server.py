@@ -25,6 +25,9 @@ from tests.waiting import PATIENCE
 if TYPE_CHECKING:
     from types import TracebackType
 
+_USED_PORTS = {0}
+"""The ports of all servers that this process has had."""
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -185,8 +188,16 @@ class ProviderServer:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=PATIENCE)
 
     async def _listen(self) -> None:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=1 << 26)
-        self.port = self._server.sockets[0].getsockname()[1]
+        """Listen at a port of its own: langchain-openai keeps the client of an address, with its
+        event loop, for the next model of that address."""
+        while self.port in _USED_PORTS:
+            if self._server is not None:
+                self._server.close()
+            self._server = await asyncio.start_server(
+                self._connected, "127.0.0.1", 0, limit=1 << 26
+            )
+            self.port = self._server.sockets[0].getsockname()[1]
+        _USED_PORTS.add(self.port)
 
     async def _close(self) -> None:
         assert self._server is not None
