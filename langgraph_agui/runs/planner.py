@@ -432,8 +432,12 @@ class RunPlanner:
 
     def _shown(self, thread: Thread) -> Thread:
         own_tools = self._agent.own_tools(self._input, thread)
-        client_tools = {tool.name for tool in self._input.tools or ()}
-        return history.shown_thread(thread, self._key, own_tools, client_tools)
+        return history.shown_thread(thread, self._key, own_tools, self._client_tools)
+
+    @property
+    def _client_tools(self) -> set[str]:
+        """The names of the tools that the client runs."""
+        return {tool.name for tool in self._input.tools or ()}
 
     async def _plan_messages(self, rerun: Rerun | None, thread: Thread) -> Execute | Show:
         if rerun is not None:
@@ -450,7 +454,7 @@ class RunPlanner:
         imported = stored.created_at is None and self._agent.trust.history == "import"
         new = self._input.messages if imported else self._new_messages(thread)
         if self._waits_for_results(thread, new):
-            return Show(self._shown(thread), thread.state.values)
+            return Show(self._shown(thread))
         converted = await self._call(self._converted, new)
         if imported and _ends_with_answer(converted):
             return Show(thread._replace(messages=converted))  # the client asks for nothing
@@ -478,15 +482,17 @@ class RunPlanner:
         answered some, or has to run its tools before messages that came with earlier answers.
         """
         results = {message.id for message in new if message.role == "tool"}
+        may_wait = results | _postponed(thread).keys()
         calls = unanswered_calls(thread.messages, at_end=True)
-        postponed = _postponed(thread).keys()
-        if len(results) >= len(calls) or any(
-            message.id not in results | postponed for message in new
-        ):
+        if not new or len(results) >= len(calls):
             return False
-        offered = {tool.name for tool in self._input.tools or ()}
-        is_asked = not thread.metadata(ABANDONED) and any(one["name"] in offered for one in calls)
-        return bool(results) or (bool(new) and is_asked)
+        if not all(message.id in may_wait for message in new):
+            return False
+        if results:
+            return True
+        return not thread.metadata(ABANDONED) and any(
+            call["name"] in self._client_tools for call in calls
+        )
 
     async def _plan_nothing_new(self, thread: Thread) -> Execute | Show:
         """Continue a run that stopped before its answer, else show the thread."""

@@ -171,7 +171,7 @@ class Stream:
     async def begun(self) -> None:
         await eventually(lambda: self.events or self.is_done, f"{self.tab.name} gets an answer")
 
-    async def shown(self) -> None:
+    async def until_it_shows_a_run(self) -> None:
         """Wait until it shows a run that is going on, or has ended."""
         await eventually(lambda: self.is_done or "STEP_STARTED" in self._types(), "it shows a run")
 
@@ -209,7 +209,7 @@ class Stream:
         return outcome.type if outcome is not None else "success"
 
     @property
-    def has_shown_thread(self) -> bool:
+    def shows_no_run(self) -> bool:
         """Whether it has shown the thread alone."""
         return self.outcome in ("success", "interrupt") and "STEP_STARTED" not in self._types()
 
@@ -341,8 +341,8 @@ class Conversation:
         """Wait until another worker knows a run: it hears of it a moment later."""
         while not run.main.is_done:
             stream = self._follow(Tab(worker))
-            await stream.shown()
-            if not stream.has_shown_thread:
+            await stream.until_it_shows_a_run()
+            if not stream.shows_no_run:
                 await stream.drop()
                 return
             await stream.end()
@@ -576,9 +576,8 @@ class Conversation:
             tab = Tab(worker)
             stream = self._follow(tab)
             await stream.end()
-            if (
-                stream.has_shown_thread
-            ):  # a run that its reader has left goes on, or has yet to stop
+            # A run that its reader has left goes on, or has yet to stop.
+            if stream.shows_no_run:
                 break
             await asyncio.sleep(0.002)
         require("stream", stream.outcome, f"a fresh connect ended with {stream.code}")

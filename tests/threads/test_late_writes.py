@@ -162,7 +162,8 @@ async def test_what_the_thread_has_at_the_end_is_all(store: Store, how: str, sha
 
 
 def kept_of_runs() -> list[RunCheckpointer | Writes]:
-    """What is kept of runs, also of tests before that have left a loop with tasks in it."""
+    """The objects of runs that are in memory, also those of earlier tests that left tasks in a
+    closed loop."""
     gc.collect()
     return [one for one in gc.get_objects() if issubclass(type(one), RunCheckpointer | Writes)]
 
