@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
+from functools import cache
 from itertools import product
 from types import UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
@@ -93,9 +94,17 @@ def check_fields(group: object) -> None:
         ValueError: One has a value that it cannot have.
     """
     owner = type(group).__name__
-    for name, annotation in get_type_hints(type(group)).items():
+    for name, annotation in _hints(type(group)).items():  # type: ignore[arg-type]  # has a hash
         check = check_choice if get_origin(annotation) is Literal else check_type
         check(f"{owner}.{name}", getattr(group, name), annotation)
+
+
+@cache
+def _hints(cls: type[Any]) -> dict[str, Any]:
+    """Return the annotations of a class, resolved once: each agent has options of the same classes,
+    and each interrupt a question.
+    """
+    return get_type_hints(cls)
 
 
 def _mismatch(value: object, annotation: object) -> tuple[str, str] | None:
@@ -187,7 +196,7 @@ def _fields(cls: type[Any]) -> dict[str, Any]:
     """Return the annotations of a dataclass's fields; none of another class's."""
     if not is_dataclass(cls):
         return {}
-    hints = get_type_hints(cls)
+    hints = _hints(cls)
     return {one.name: hints[one.name] for one in fields(cls) if one.init}
 
 
