@@ -10,8 +10,12 @@ WORKERS ?= 4
 # Tests with a target of their own.
 ELSEWHERE := $(addprefix --ignore=tests/,docs frontends interop packaging)
 ARGS ?=
-# 1 draws the same random examples each time; 5, say, draws others, and five times as many.
-DEPTH ?= 1
+DEEPER = $(if $(filter 0,$(DEPTH)),,-m '' -o timeout=900)
+# 0 is the short form; 1 adds what searches further, and more random examples, the same each time; 5, say, draws others, and
+# five times as many.
+DEPTH ?= 0
+# How many processes have random conversations, each with 500 of its own where DEPTH is 1.
+TALKS ?= 1
 
 # Workers and the programs that tests start share compiled code, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
@@ -23,12 +27,12 @@ demo: .venv/.demo
 
 test: .venv/.dev chromium redis
 	$(BIN)/python -c 'from tests.node_client import install; install()'
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ELSEWHERE) $(ARGS)
+	TEST_DEPTH=$(DEPTH) TEST_TALKS=$(TALKS) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ELSEWHERE) $(DEEPER) $(ARGS)
 
-# What `make test` leaves out, and all that draws examples, with more of them.
-test-deep: .venv/.dev chromium redis
-	$(BIN)/python -c 'from tests.node_client import install; install()'
-	TEST_DEPTH=$(DEPTH) $(BIN)/python -m pytest -o timeout=900 -n $(WORKERS) --dist loadgroup $(ELSEWHERE) -m 'deep or hypothesis' $(ARGS)
+# All of `make test` and what it leaves out, with more examples, and thousands of random conversations.
+test-deep: DEPTH = 1
+test-deep: TALKS = 4
+test-deep: test
 
 # Against other frameworks' servers, each with its own packages in .venv-interop.
 interop: .venv/.dev

@@ -2,9 +2,11 @@
 test has gone.
 
 A test is deep if everything it can find has a shallow test that finds the plain case of it. `deep`
-marks a whole test or module, `representatives` the values of one parameter, and `each_value` the
-combinations of several parameters. `example_count` says how many random examples a property is
-tested with.
+marks a whole test or module, and `each_value` the combinations of several parameters: each value
+once is shallow, each two values together once are deep, further combinations are not tested.
+`representatives` chooses from the values of one parameter, and with `others_deep` the others are
+deep. `example_count` says how many random
+examples a property is tested with.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import combinations
 from typing import Any, TypeVar
 
 import pytest
@@ -19,8 +22,8 @@ import pytest
 T = TypeVar("T")
 
 DEPTH = int(os.environ.get("TEST_DEPTH", "0"))
-"""0 is `make test` and 1 is `make test-deep`, which draw the same examples each time; above, others
-and more."""
+"""0 is `make test` and 1 is `make test-deep`, and CI's `make test DEPTH=1`, which draw the same
+examples each time; above, others and more."""
 
 deep = pytest.mark.deep
 
@@ -30,15 +33,18 @@ def example_count(shallow: int, deep: int) -> int:
     return deep * DEPTH if DEPTH else shallow
 
 
-def representatives(values: Iterable[T], *keys: Callable[[T], Hashable]) -> list[Any]:
-    """Parameters; those that are not needed for each key to have all of its values once are
-    deep."""
+def representatives(values: Iterable[T], *keys: Callable[[T], Hashable]) -> list[T]:
+    """Return few of the values, with which each key has all of its own once."""
     given = list(values)
     kept = covering([[(number, key(value)) for number, key in enumerate(keys)] for value in given])
-    return [
-        pytest.param(value, marks=() if index in kept else deep)
-        for index, value in enumerate(given)
-    ]
+    return [given[index] for index in sorted(kept)]
+
+
+def others_deep(values: Iterable[T], *keys: Callable[[T], Hashable]) -> list[Any]:
+    """Return all of the values; those that are no representatives are deep."""
+    given = list(values)
+    kept = representatives(given, *keys)
+    return [pytest.param(value, marks=() if value in kept else deep) for value in given]
 
 
 def each_value(*names: str, also: Callable[..., bool] | None = None) -> pytest.MarkDecorator:
@@ -52,8 +58,11 @@ def each_value(*names: str, also: Callable[..., bool] | None = None) -> pytest.M
     return pytest.mark.each_value(*names, also=also)
 
 
-def mark_deep(items: Iterable[pytest.Item]) -> None:
-    """Mark what `each_value` leaves out."""
+def mark_deep(items: list[pytest.Item]) -> None:
+    """Of the combinations of `each_value`, mark as deep those that have two values together for the
+    first time, and drop those that have nothing new.
+    """
+    dropped: set[pytest.Item] = set()
     tests: dict[Any, list[pytest.Function]] = {}
     for item in items:
         varied = isinstance(item, pytest.Function) and item.get_closest_marker("each_value")
@@ -62,11 +71,18 @@ def mark_deep(items: Iterable[pytest.Item]) -> None:
     for group in tests.values():
         marker = group[0].get_closest_marker("each_value")
         assert marker is not None
-        kept = covering([_values(item, marker.args) for item in group])
+        rows = [_values(item, marker.args) for item in group]
+        kept = covering(rows)
+        paired = covering([[*map(frozenset, combinations(row, 2))] for row in rows])
         for index, item in enumerate(group):
             also = marker.kwargs["also"]
-            if index not in kept and not (also and also(**item.callspec.params)):
+            if index in kept or (also and also(**item.callspec.params)):
+                continue
+            if index in paired:
                 item.add_marker(deep)
+            else:
+                dropped.add(item)
+    items[:] = [item for item in items if item not in dropped]
 
 
 def _values(item: pytest.Function, names: Sequence[str]) -> list[Hashable]:

@@ -21,7 +21,7 @@ from tests.adapter.streams import run_input
 from tests.approvals.clients import Client, asked, ending
 from tests.approvals.dialogues import resolved
 from tests.approvals.kinds import KINDS, happened
-from tests.deep import each_value, representatives
+from tests.deep import each_value, others_deep
 from tests.waiting import PATIENCE, wait_for
 
 Place = Literal["record", "tool"]
@@ -83,7 +83,7 @@ def approvals(questions: Sequence[Any]) -> list[ResumeEntry]:
 
 @pytest.mark.xdist_group("killed_approvals")
 @pytest.mark.parametrize("place", ["record", "tool"])
-@pytest.mark.parametrize("kind", representatives(KINDS, lambda kind: kind.rpartition("_")[2]))
+@pytest.mark.parametrize("kind", others_deep(KINDS, lambda kind: kind.rpartition("_")[2]))
 @each_value("place")
 async def test_killed_with_an_approval(
     kind: str, place: Place, killer: Killer, tmp_path: Path

@@ -18,11 +18,9 @@ from tests.approvals.clients import Client, asked, ending
 from tests.approvals.dialogues import cancelled, resolved
 from tests.approvals.kinds import KINDS, happened
 from tests.approvals.stores import Full, Losing, drain, fill
-from tests.deep import representatives
+from tests.deep import others_deep
 
-kinds = pytest.mark.parametrize(
-    "kind", representatives(KINDS, lambda kind: kind.rpartition("_")[2])
-)
+kinds = pytest.mark.parametrize("kind", others_deep(KINDS, lambda kind: kind.rpartition("_")[2]))
 
 
 def approvals(questions: Sequence[Any]) -> list[ResumeEntry]:

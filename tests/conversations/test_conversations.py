@@ -8,6 +8,7 @@ script.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,15 @@ import pytest
 from tests.conversations.houses import house_in
 from tests.conversations.rules import RULES
 from tests.conversations.talking import converse
-from tests.deep import DEPTH, deep, example_count
+from tests.deep import DEPTH, example_count
 
 pytestmark = [pytest.mark.hypothesis, pytest.mark.timeout(900)]
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "threads.md"
-SHARES = [0, *(pytest.param(number, marks=deep) for number in range(1, 4))]
-"""In `make test-deep`, other processes have further conversations at the same time."""
+TALKS = int(os.environ.get("TEST_TALKS", "1"))
+"""How many processes have conversations of their own at the same time: 4 in `make test-deep`."""
 
 
-@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("share", range(TALKS))
 @pytest.mark.parametrize(
     ("where", "shallow", "many"),
     [

@@ -15,7 +15,7 @@ import pytest
 from langgraph_agui.runs import run
 from tests.adapter.streams import RecordedRun
 from tests.approvals.kinds import happened
-from tests.deep import DEPTH, representatives
+from tests.deep import DEPTH, others_deep
 from tests.faults.checkpointer import FAULTS, Fault, World, go_on
 from tests.waiting import eventually
 
@@ -59,7 +59,7 @@ async def check_after(world: World, fault: Fault) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", representatives(FAULTS, lambda fault: fault.kind), ids=lambda fault: fault.run
+    "fault", others_deep(FAULTS, lambda fault: fault.kind), ids=lambda fault: fault.run
 )
 async def test_a_call_that_fails(fault: Fault, tmp_path: Path) -> None:
     for at in await calls_of(fault, tmp_path):
@@ -75,7 +75,7 @@ async def test_a_call_that_fails(fault: Fault, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", representatives(FAULTS, lambda fault: fault.kind), ids=lambda fault: fault.run
+    "fault", others_deep(FAULTS, lambda fault: fault.kind), ids=lambda fault: fault.run
 )
 async def test_a_call_that_hangs(
     fault: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

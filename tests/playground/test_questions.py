@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field
 
 from langgraph_agui import AGUIMiddleware, ApprovalOptions
 from tests.adapter.models import Scripted, call
-from tests.deep import deep, representatives
+from tests.deep import deep, others_deep
 from tests.front_ends import options_for
 from tests.playground.sites import ask, shown
 from tests.playground.streams import (
@@ -99,7 +99,7 @@ def finished(page: Page, status: str = "Finished") -> None:
 # -- approvals -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", representatives(["batched", "per_call"], str))
+@pytest.mark.parametrize("mode", others_deep(["batched", "per_call"], str))
 def test_an_approval_is_edited_field_by_field(browser: Browser, mode: Mode) -> None:
     mail = Mail({**LETTER, "tags": ["a", "b"]}, mode=mode)
     with shown(browser, mail.graph) as page:
@@ -486,7 +486,7 @@ BUTTONS: list[tuple[Any, str, Any]] = [
 
 
 @deep
-@pytest.mark.parametrize("case", representatives(BUTTONS, lambda case: case[1] == "red"))
+@pytest.mark.parametrize("case", others_deep(BUTTONS, lambda case: case[1] == "red"))
 def test_fixed_answers_are_buttons(browser: Browser, case: tuple[Any, str, Any]) -> None:
     schema, button, answer = case
     question = {
@@ -683,9 +683,7 @@ PLAIN = ("wrong types", "properties that multiply")
 
 
 @deep
-@pytest.mark.parametrize(
-    "name", representatives(HOSTILE, lambda name: name if name in PLAIN else "")
-)
+@pytest.mark.parametrize("name", others_deep(HOSTILE, lambda name: name if name in PLAIN else ""))
 def test_hostile_schemas_leave_a_way_to_answer(served: Page, name: str) -> None:
     asked = {
         "id": "one",

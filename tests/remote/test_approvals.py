@@ -16,7 +16,7 @@ from tests.approvals.dialogues import resolved
 from tests.approvals.form_graphs import FORMS
 from tests.approvals.kinds import KINDS, happened
 from tests.approvals.matrix import CASES, decide, pause, refuse_all, repeat
-from tests.deep import deep, representatives
+from tests.deep import deep, others_deep
 
 pytestmark = pytest.mark.xdist_group("remote")
 
@@ -44,7 +44,7 @@ async def dialogue(graph: RemoteGraph, kind: str, answer: str, home: Path) -> No
         await repeat(agent, paused, entries)
 
 
-@pytest.mark.parametrize("kind", representatives(FORMS, lambda kind: kind.partition("_")[0]))
+@pytest.mark.parametrize("kind", others_deep(FORMS, lambda kind: kind.partition("_")[0]))
 async def test_a_question_in_a_known_form(kind: str, server: str) -> None:
     agent = LangGraphAgent(graph=RemoteGraph(f"approvals_{kind}", url=server))
     client = Client(agent, thread=str(uuid4()))
@@ -60,7 +60,7 @@ async def test_a_question_in_a_known_form(kind: str, server: str) -> None:
         assert ending(await client.send(resume=right)) == "success"
 
 
-@pytest.mark.parametrize("kind", representatives(["per_call", "interrupt", "tool_batched"]))
+@pytest.mark.parametrize("kind", others_deep(["per_call", "interrupt", "tool_batched"]))
 async def test_an_approval_whose_work_has_failed(kind: str, server: str, tmp_path: Path) -> None:
     """The thread's metadata has the record: the same answers again run nothing, others come too
     late."""

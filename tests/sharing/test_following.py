@@ -26,7 +26,7 @@ from langgraph_agui.workers import Entry, RedisRunStore, RunStore, run_writer
 from langgraph_agui.workers.signals import Signal, mark_event
 from tests.adapter.models import Scripted, calling, part, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, dumped, run_input, user
-from tests.deep import deep, representatives
+from tests.deep import deep, others_deep
 from tests.redis_server import free_port, start_redis
 from tests.sharing.stores import Server
 from tests.threads.joins import agent_of, join_after, read, turns
@@ -223,7 +223,7 @@ class Halting(Scripted):
             await self.gate.wait()
 
 
-@pytest.mark.parametrize("after", representatives(range(3, 38), lambda after: after // 8))
+@pytest.mark.parametrize("after", others_deep(range(3, 38), lambda after: after // 8))
 async def test_joined_after_any_event(server: Server, after: int) -> None:
     """Of one who holds nothing, one of before AG-UI 1.0, one who holds the question, two who were
     cut off, now and earlier; from when others find the run."""

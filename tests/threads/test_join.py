@@ -19,7 +19,7 @@ from langgraph_agui.readers.subscription import Subscription
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted, text_chunk, thinking
 from tests.adapter.streams import RecordedRun, dumped, plain, record_run, run_input, user
-from tests.deep import representatives
+from tests.deep import others_deep
 from tests.threads.joins import Joined, agent_of, gaps, join_after, read, turns
 from tests.waiting import PATIENCE
 
@@ -68,7 +68,7 @@ def check(joined: Joined) -> None:
 
 
 after_any_event = pytest.mark.parametrize(
-    "after", representatives(range(1, EVENTS), lambda after: after // 4)
+    "after", others_deep(range(1, EVENTS), lambda after: after // 4)
 )
 
 
