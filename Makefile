@@ -11,11 +11,8 @@ WORKERS ?= 4
 ELSEWHERE := $(addprefix --ignore=tests/,docs frontends interop packaging)
 ARGS ?=
 DEEPER = $(if $(filter 0,$(DEPTH)),,-m '' -o timeout=900)
-# 0 is the short form; 1 adds what searches further, and more random examples, the same each time; 5, say, draws others, and
-# five times as many.
+# 0 is the short form; 1, in CI, adds what searches further; 4 has four times the random examples, and 5 others than before.
 DEPTH ?= 0
-# How many processes have random conversations, each with 500 of its own where DEPTH is 1.
-TALKS ?= 1
 
 # Workers and the programs that tests start share compiled code, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
@@ -27,11 +24,10 @@ demo: .venv/.demo
 
 test: .venv/.dev chromium redis
 	$(BIN)/python -c 'from tests.node_client import install; install()'
-	TEST_DEPTH=$(DEPTH) TEST_TALKS=$(TALKS) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ELSEWHERE) $(DEEPER) $(ARGS)
+	TEST_DEPTH=$(DEPTH) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ELSEWHERE) $(DEEPER) $(ARGS)
 
 # All of `make test` and what it leaves out, with more examples, and thousands of random conversations.
-test-deep: DEPTH = 1
-test-deep: TALKS = 4
+test-deep: DEPTH = 4
 test-deep: test
 
 # Against other frameworks' servers, each with its own packages in .venv-interop.

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import agreement
-from tests.deep import DEPTH, example_count, mark_deep
+from tests.deep import REPEATS, example_count, mark_deep
 from tests.postgres import fresh_database, make_database, postgres_saver, postgres_server
 from tests.redis_server import redis_server, redis_url
 
@@ -38,8 +38,8 @@ __all__ = [
 # On a busy machine the time that an example takes says nothing about it.
 settings.register_profile(
     "suite",
-    max_examples=example_count(15, 100),
-    derandomize=DEPTH <= 1,
+    max_examples=example_count(15, 25),
+    derandomize=REPEATS,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -22,8 +22,10 @@ import pytest
 T = TypeVar("T")
 
 DEPTH = int(os.environ.get("TEST_DEPTH", "0"))
-"""0 is `make test` and 1 is `make test-deep`, and CI's `make test DEPTH=1`, which draw the same
-examples each time; above, others and more."""
+"""0 is `make test`, 1 is CI, 4 is `make test-deep`: so many times the random examples."""
+
+REPEATS = DEPTH <= 4
+"""Whether the random examples are the same each time."""
 
 deep = pytest.mark.deep
 

@@ -443,7 +443,7 @@ def performing(name: str, plan: list[str], numbers: Any) -> Any:
 
 
 @given(plans, st.booleans())
-@settings(max_examples=example_count(25, 150), deadline=None)
+@settings(max_examples=example_count(25, 38), deadline=None)
 async def test_the_client_holds_what_the_graph_keeps(plan: list[list[str]], fresh: bool) -> None:
     numbers = count()
     nodes = [performing(f"n{index}", acts, numbers) for index, acts in enumerate(plan)]

@@ -115,7 +115,7 @@ def check_order(recorded: RecordedRun) -> None:
             assert event.delta.partition("#")[0] in opened, f"{event.delta} outside its step"
 
 
-@settings(max_examples=example_count(15, 120))
+@settings(max_examples=example_count(15, 30))
 @given(graphs)
 @example([[(False, []), (False, ["yield", "yield", "nested"])]])
 def test_whatever_a_node_says_stays_inside_its_step(layers: list[list[tuple[bool, Acts]]]) -> None:

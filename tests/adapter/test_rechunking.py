@@ -242,7 +242,7 @@ def spaced(dumps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return dumps
 
 
-few = settings(max_examples=example_count(12, 120))
+few = settings(max_examples=example_count(12, 30))
 
 
 @few

@@ -84,7 +84,7 @@ def test_what_a_reader_does_with_a_state_touches_no_other_copy() -> None:
     st.lists(st.text(min_size=1), min_size=1, max_size=4),
     st.none() | st.text(min_size=1),
 )
-@settings(max_examples=example_count(50, 300), deadline=None)
+@settings(max_examples=example_count(50, 75), deadline=None)
 async def test_a_frame_is_that_of_the_event(
     kind: Any, block_id: str, texts: list[str], owner: str | None
 ) -> None:

@@ -89,7 +89,7 @@ def cut(text: str, places: set[int]) -> list[str]:
     return [text[start:end] for start, end in pairwise(edges)]
 
 
-@settings(max_examples=example_count(15, 120))
+@settings(max_examples=example_count(15, 30))
 @given(st.sampled_from([*ANSWERS]), st.sets(st.integers(1, 60)))
 async def test_any_cutting(answer: str, places: set[int]) -> None:
     model = Scripted(cut(answer, places), ["More"])

@@ -43,7 +43,7 @@ entries = st.lists(
 )
 
 
-@settings(max_examples=example_count(12, 300), deadline=None)
+@settings(max_examples=example_count(12, 75), deadline=None)
 @given(drawn=entries)
 @pytest.mark.parametrize("mode", ["batched", "per_call"])
 async def test_any_answers(mode: Mode, drawn: list[tuple[str, str, Any]]) -> None:

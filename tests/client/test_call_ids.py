@@ -576,7 +576,7 @@ def counting(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("read", [by_session, by_model, by_node])
-@settings(max_examples=example_count(20, 300), deadline=None)
+@settings(max_examples=example_count(20, 75), deadline=None)
 @given(runs=runs_of_a_thread)
 def test_calls_that_count_are_read_like_calls_with_ids_of_their_own(
     read: Callable[[Server, int], None], runs: list[Run]
@@ -585,7 +585,7 @@ def test_calls_that_count_are_read_like_calls_with_ids_of_their_own(
     assert requests(runs, read, is_counting=True) == counting(expected)
 
 
-@settings(max_examples=example_count(20, 300), deadline=None)
+@settings(max_examples=example_count(20, 75), deadline=None)
 @given(runs=runs_of_a_thread)
 def test_a_reload_finds_the_ids_of_the_client_that_was_there(runs: list[Run]) -> None:
     # A snapshot that gives messages other ids moves them to the end.

@@ -92,7 +92,7 @@ def conversations(draw: Any) -> tuple[list[Wire], list[Wire]]:
     return runs[0], runs[1]
 
 
-@settings(max_examples=example_count(12, 150))
+@settings(max_examples=example_count(12, 38))
 @given(conversations(), st.sampled_from(TOOLS))
 def test_two_runs_are_sent_back_as_a_client_holds_them(
     runs: tuple[list[Wire], list[Wire]], tools: frozenset[str] | None

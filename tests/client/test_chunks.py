@@ -280,7 +280,7 @@ def built(wires: list[Wire], **options: Any) -> list[AIMessageChunk]:
     return [*chunks, *builder.finish()]
 
 
-@settings(max_examples=example_count(40, 500))
+@settings(max_examples=example_count(40, 125))
 @given(streams(args=st.sampled_from(['{"x": "🙂"}', '{"x":' + "[" * 300, '"', ""])))
 def test_fragments_that_are_joined_have_the_same_sum(said: list[Wire]) -> None:
     called = {one["toolCallId"]: None for one in said if one["type"] == "TOOL_CALL_START"}

@@ -133,7 +133,7 @@ def decoded(chunks: list[bytes]) -> tuple[list[Any], str]:
     return found, ""
 
 
-@settings(max_examples=example_count(60, 3000))
+@settings(max_examples=example_count(60, 750))
 @given(body=bodies() | st.binary(max_size=300), places=cuts)
 @example(body=b"data: " + b"[" * 100_000 + b"\n\n", places=[])
 @example(body=b'data: {"type": "RAW", "event": 1' + b"0" * 1990, places=[1000])
@@ -157,7 +157,7 @@ def fed(run: RemoteRun, chunks: list[bytes | None]) -> list[Any]:
     return events
 
 
-@settings(max_examples=example_count(100, 5000))
+@settings(max_examples=example_count(100, 1250))
 @given(body=bodies(), places=cuts)
 def test_random_streams_end_as_runs_or_as_errors(body: bytes, places: list[int]) -> None:
     run = CLIENT.run(ASK)
@@ -172,7 +172,7 @@ def test_random_streams_end_as_runs_or_as_errors(body: bytes, places: list[int])
     assert run.open_call_ids is not None
 
 
-@settings(max_examples=example_count(8, 300), deadline=None)
+@settings(max_examples=example_count(8, 75), deadline=None)
 @given(body=bodies(), places=cuts)
 def test_a_session_goes_on_after_any_answer(body: bytes, places: list[int]) -> None:
     """Over a socket: the next turn is sent, whatever the last one left."""

@@ -23,7 +23,7 @@ from tests.client.generated import arguments, recorded_again, specs, streams
 from tests.deep import example_count
 from tests.protocol.streams import Wire, in_run
 
-many = settings(max_examples=example_count(15, 160))
+many = settings(max_examples=example_count(15, 40))
 
 
 @many
@@ -99,7 +99,7 @@ def no_bare_value(text: str) -> bool:
         return True
 
 
-@settings(many, max_examples=example_count(10, 80))
+@settings(many, max_examples=example_count(10, 20))
 @given(streams(arguments.filter(no_bare_value)))
 def test_a_model_says_the_same_however_it_is_asked(wires: list[Wire]) -> None:
     expected = spoken(fold(wires).messages)

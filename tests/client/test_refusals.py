@@ -96,7 +96,7 @@ def test_what_chunk_events_opened_ends_with_the_stream() -> None:
     assert message_of(event("TEXT_MESSAGE_CHUNK", messageId="m", delta="x")).text == "x"
 
 
-@settings(max_examples=example_count(50, 600))
+@settings(max_examples=example_count(50, 150))
 @given(st.integers(0, 2**32))
 def test_refused_is_what_the_verifier_refuses(seed: int) -> None:
     chunks, verifier, taken = MessageChunks(), Verifier(), []

@@ -8,7 +8,6 @@ script.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -16,15 +15,15 @@ import pytest
 from tests.conversations.houses import house_in
 from tests.conversations.rules import RULES
 from tests.conversations.talking import converse
-from tests.deep import DEPTH, example_count
+from tests.deep import DEPTH, REPEATS
 
 pytestmark = [pytest.mark.hypothesis, pytest.mark.timeout(900)]
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "threads.md"
-TALKS = int(os.environ.get("TEST_TALKS", "1"))
-"""How many processes have conversations of their own at the same time: 4 in `make test-deep`."""
+SHARES = range(max(DEPTH, 1))
+"""In `make test-deep`, processes have conversations of their own at the same time."""
 
 
-@pytest.mark.parametrize("share", range(TALKS))
+@pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize(
     ("where", "shallow", "many"),
     [
@@ -35,7 +34,7 @@ TALKS = int(os.environ.get("TEST_TALKS", "1"))
 )
 def test_everybody_holds_the_same(where: str, shallow: int, many: int, share: int) -> None:
     with house_in(where) as house:
-        played = converse(house, example_count(shallow, many), share if DEPTH <= 1 else None)
+        played = converse(house, many if DEPTH else shallow, share if REPEATS else None)
     assert played["Say"] > played["conversations"]
     assert {"Edit", "Regenerate", "Answer", "Return", "Connect", "Join"} <= played.keys()
 

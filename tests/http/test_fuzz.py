@@ -86,7 +86,7 @@ def test_the_schema_describes_the_body() -> None:
         assert "threadId" in schema["properties"]
 
 
-@settings(max_examples=example_count(40, 1500))
+@settings(max_examples=example_count(40, 375))
 @given(
     requests=st.lists(st.tuples(st.sampled_from(PATHS), bodies()), min_size=1, max_size=3),
     answers=st.lists(

@@ -67,7 +67,7 @@ class Recorder:
 
 def test_what_schemathesis_sends(tmp_path: Path) -> None:
     recorder = Recorder(APP)
-    examples, timeout = str(example_count(30, 300)), str(int(PATIENCE))
+    examples, timeout = str(example_count(30, 75)), str(int(PATIENCE))
     with serving(recorder) as served:
         done = subprocess.run(
             [

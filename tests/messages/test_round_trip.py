@@ -129,7 +129,7 @@ def check_same(
     return held
 
 
-few = settings(max_examples=example_count(12, 120))
+few = settings(max_examples=example_count(12, 30))
 
 
 @few

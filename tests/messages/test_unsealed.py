@@ -314,7 +314,7 @@ FIELDS = (
 )
 
 
-@settings(max_examples=example_count(60, 3000), deadline=None)
+@settings(max_examples=example_count(60, 750), deadline=None)
 @given(
     place=st.sampled_from([0, 2, 3]),
     fields=st.dictionaries(st.sampled_from(FIELDS), json_values, min_size=1, max_size=4),

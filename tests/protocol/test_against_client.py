@@ -64,7 +64,7 @@ def case(random: Random) -> Case:
 
 
 @pytest.mark.timeout(600)  # a failure takes a while to shrink
-@settings(max_examples=example_count(10, 100))
+@settings(max_examples=example_count(10, 25))
 @given(cases=st.lists(choices.map(case), min_size=8, max_size=24))
 def test_random_streams(node_client: NodeClient, cases: list[Case]) -> None:
     found = [
@@ -152,7 +152,7 @@ def body(random: Random) -> list[bytes]:
 
 
 @pytest.mark.timeout(600)
-@settings(max_examples=example_count(5, 60))
+@settings(max_examples=example_count(5, 15))
 @given(bodies=st.lists(choices.map(body), min_size=8, max_size=24))
 def test_random_bodies(node_client: NodeClient, bodies: list[list[bytes]]) -> None:
     requests = [

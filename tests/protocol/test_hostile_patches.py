@@ -67,7 +67,7 @@ COPY_AND_WRITE = [*copied(("/c", "/d")), {"op": "replace", "path": "/e/0", "valu
 NARROW: Any = {"a": {"x": "text"}, "c": 1, "e": [0] * 1000}
 
 
-@settings(max_examples=example_count(60, 3000))
+@settings(max_examples=example_count(60, 750))
 @given(document=documents, patches=st.lists(st.lists(operations, max_size=6), max_size=8))
 @example(document=NARROW, patches=[DOUBLING])
 @example(document=NARROW, patches=[[one] for one in DOUBLING])
@@ -93,7 +93,7 @@ def test_no_series_of_patches_makes_a_heavy_document(
     assert document == before
 
 
-@settings(max_examples=example_count(60, 3000))
+@settings(max_examples=example_count(60, 750))
 @given(document=documents, patch=st.lists(operations, max_size=6))
 def test_what_is_light_enough_is_patched_as_ever(document: Any, patch: list[Wire]) -> None:
     """One patch does what its operations do one by one."""

@@ -77,7 +77,7 @@ def taken(value: Any, schema: Any) -> bool | None:
         return None
 
 
-@settings(max_examples=example_count(100, 5000))
+@settings(max_examples=example_count(100, 1250))
 @given(schema=schemas, value=values)
 def test_what_a_schema_takes_is_taken_when_it_is_relaxed(schema: Any, value: Any) -> None:
     if taken(value, schema):

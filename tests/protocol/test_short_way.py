@@ -75,7 +75,7 @@ def test_every_event_is_read_as_the_full_way_reads_it() -> None:
         check(stream[-1])
 
 
-@settings(max_examples=example_count(300, 20_000))
+@settings(max_examples=example_count(300, 5000))
 @given(objects())
 def test_any_object_is_read_as_the_full_way_reads_it(wire: Wire) -> None:
     check(wire)
@@ -94,7 +94,7 @@ def test_what_streams_takes_the_short_way(kind: str, monkeypatch: pytest.MonkeyP
 gaps = st.lists(st.sampled_from([*" \t\n1}\u2028", "\r\n", "data:"]), max_size=2).map("".join)
 
 
-@settings(max_examples=example_count(300, 4000))
+@settings(max_examples=example_count(300, 1000))
 @given(
     st.tuples(gaps, gaps, st.sampled_from(["", ',"a":NaN', ',"a":[" \\n"]']), gaps),
     st.sampled_from(["", " ", "\t"]),

@@ -376,7 +376,7 @@ def plain_contract(show: Any) -> StateContract:
 
 
 @given(value=anything, older=anything, key=st.sampled_from(["thing", "count", "notes"]))
-@settings(max_examples=example_count(30, 300))
+@settings(max_examples=example_count(30, 75))
 def test_an_echo_of_what_was_shown_is_never_a_change(value: Any, older: Any, key: str) -> None:
     for show in (to_jsonable, veiled):
         contract = plain_contract(show)

@@ -934,7 +934,7 @@ class Life(RuleBasedStateMachine):
 
 slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 Life.TestCase.settings = settings(
-    max_examples=example_count(10, 80), stateful_step_count=4, suppress_health_check=slow
+    max_examples=example_count(10, 20), stateful_step_count=4, suppress_health_check=slow
 )
 TestLife = Life.TestCase
 
@@ -962,7 +962,7 @@ def seen_by(recorded: RecordedRun) -> list[str]:
     after=st.integers(1, 25),
     theirs=st.sampled_from([{}, {"theirs": 1}, {"theirs": {"a": 1}, "plan": "stale"}]),
 )
-@settings(max_examples=example_count(10, 80), suppress_health_check=slow)
+@settings(max_examples=example_count(10, 20), suppress_health_check=slow)
 def test_those_who_join_a_run_see_what_its_first_reader_sees(
     send: str, program: list[Superstep], after: int, theirs: Any
 ) -> None:
@@ -1011,6 +1011,6 @@ class Stateless(RuleBasedStateMachine):
 
 
 Stateless.TestCase.settings = settings(
-    max_examples=example_count(6, 40), stateful_step_count=3, suppress_health_check=slow
+    max_examples=example_count(6, 10), stateful_step_count=3, suppress_health_check=slow
 )
 TestStateless = Stateless.TestCase

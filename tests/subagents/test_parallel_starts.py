@@ -31,7 +31,7 @@ def test_it_begins_once() -> None:
         inner.add_node(name, lambda _state: {})
         inner.add_edge(START, name)
     graph = chain_of(inner.compile(name="inner"), state=Topic)
-    for _ in range(example_count(25, 150)):
+    for _ in range(example_count(25, 38)):
         received = ReceivedEvents()
         graph.invoke({"messages": [("user", "hi")]}, received.config)
         assert len(received.of("SUBAGENT_STARTED", "SUBAGENT_FINISHED")) == 2

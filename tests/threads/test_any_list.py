@@ -97,6 +97,6 @@ async def judge(thread: Talk, client: Sequence[Message], before: Sequence[BaseMe
 
 
 @given(lists)
-@settings(max_examples=example_count(20, 300))
+@settings(max_examples=example_count(20, 75))
 def test_any_list_of_known_messages(chosen: Sequence[tuple[str, int]]) -> None:
     asyncio.run(check(chosen))

@@ -226,7 +226,7 @@ async def test_an_empty_id_in_a_thread_is_not_shown_to_another_client() -> None:
 
 @given(turns=st.lists(INPUTS, min_size=1, max_size=3), saved=st.booleans(), options=OPTIONS)
 @settings(
-    max_examples=example_count(60, 1500), deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=example_count(60, 375), deadline=None, suppress_health_check=list(HealthCheck)
 )
 async def test_any_history(
     turns: list[dict[str, Any]], saved: bool, options: dict[str, Any]

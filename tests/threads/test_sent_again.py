@@ -204,7 +204,7 @@ async def branches(thread: Talk) -> list[list[BaseMessage]]:
 
 
 @given(st.sampled_from([*GRAPHS]), st.lists(message, max_size=8), st.sampled_from([None, "new"]))
-@settings(max_examples=example_count(30, 400))
+@settings(max_examples=example_count(30, 100))
 def test_any_list_of_any_graph(
     name: str, chosen: Sequence[tuple[str, int]], mood: str | None
 ) -> None:
