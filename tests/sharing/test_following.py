@@ -656,21 +656,35 @@ async def test_runs_go_on_while_the_store_is_down(tmp_path: Path) -> None:
             process.kill()
 
 
+class WaitsEachTime(Scripted):
+    """Stops behind each chunk, until the gate is open."""
+
+    gate: Any = None
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> Any:
+        async for chunk in super()._astream(*args, **kwargs):
+            yield chunk
+            await self.gate.wait()
+
+
 @deep
 async def test_many_runs_at_once(server: Server) -> None:
-    async with pair_on(
-        server, Scripted(*[[text_chunk(f"answer {number}", 1), 0.2] for number in range(50)])
-    ) as pair:
+    turns = [[text_chunk(f"answer {number}", 1)] for number in range(50)]
+    model = WaitsEachTime(*turns, gate=asyncio.Event())
+    async with pair_on(server, model) as pair:
         inputs = [
             run_input(user("go", f"u{number}"), thread=f"t{number}", run="r")
             for number in range(50)
         ]
         lives = [await pair.begin(given) for given in inputs]
         own = [run_input(thread=given.thread_id) for given in inputs]
-        joined = await asyncio.gather(*(read(pair.two.subscribe(one)) for one in own))
-        for live, given, events, one in zip(lives, inputs, joined, own, strict=True):
+        readers = [pair.two.subscribe(one) for one in own]
+        begun = await asyncio.gather(*map(until_joined, readers))
+        model.gate.set()
+        for live, given, reader, first, one in zip(lives, inputs, readers, begun, own, strict=True):
             truth = RecordedRun(await read(live), given)
-            assert dumped(RecordedRun(events, one).messages) == dumped(truth.messages)
+            joined = await rest_of(reader, first, one)
+            assert dumped(joined.messages) == dumped(truth.messages)
 
 
 def test_an_agent_without_a_store_shares_nothing() -> None:
