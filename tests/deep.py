@@ -1,12 +1,11 @@
-"""What `make test` leaves to `make test-deep`: tests that search further along a way that another
-test has gone.
+"""What `make test` leaves to CI and `make test-deep`: tests that search further along a way that
+another test has gone.
 
 A test is deep if everything it can find has a shallow test that finds the plain case of it. `deep`
 marks a whole test or module, and `each_value` the combinations of several parameters: each value
 once is shallow, each two values together once are deep, further combinations are not tested.
-`representatives` chooses from the values of one parameter, and with `others_deep` the others are
-deep. `example_count` says how many random
-examples a property is tested with.
+`representatives` chooses from the values of one parameter; with `others_deep` the others are deep.
+`example_count` says how many random examples a property is tested with.
 """
 
 from __future__ import annotations
