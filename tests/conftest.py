@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import agreement
-from tests.deep import REPEATS, example_count, mark_deep
+from tests.deep import REPEATS, drop_combinations, example_count
 from tests.postgres import fresh_database, make_database, postgres_saver, postgres_server
 from tests.redis_server import redis_server, redis_url
 
@@ -83,9 +83,9 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark combinations of parameters as deep, before pytest selects by marks; have one Postgres in
-    one worker."""
-    mark_deep(items)
+    """Drop combinations of parameters, before pytest selects by marks; have one Postgres in one
+    worker."""
+    drop_combinations(items)
     for item in items:
         if "postgres_server" in getattr(item, "fixturenames", ()) and not item.get_closest_marker(
             "xdist_group"

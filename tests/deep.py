@@ -2,10 +2,11 @@
 another test has gone.
 
 A test is deep if everything it can find has a shallow test that finds the plain case of it. `deep`
-marks a whole test or module, and `each_value` the combinations of several parameters: each value
-once is shallow, each two values together once are deep, further combinations are not tested.
-`representatives` chooses from the values of one parameter; with `others_deep` the others are deep.
-`example_count` says how many random examples a property is tested with.
+marks a whole test or module. `each_value` marks the combinations of several parameters: each value
+once is shallow, each two values together once are for `make test-deep` alone, and further
+combinations are not tested. `representatives` chooses from the values of one parameter; with
+`others_deep` the others are for `make test-deep` alone. `example_count` says how many random
+examples a property is tested with.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ T = TypeVar("T")
 
 DEPTH = int(os.environ.get("TEST_DEPTH", "0"))
 """0 is `make test`, 1 is CI, 4 is `make test-deep`: so many times the random examples."""
+
+ALL_VALUES = DEPTH > 1
+"""Whether values are tested beyond each once."""
 
 REPEATS = DEPTH <= 4
 """Whether the random examples are the same each time."""
@@ -41,28 +45,24 @@ def representatives(values: Iterable[T], *keys: Callable[[T], Hashable]) -> list
     return [given[index] for index in sorted(kept)]
 
 
-def others_deep(values: Iterable[T], *keys: Callable[[T], Hashable]) -> list[Any]:
-    """Return all of the values; those that are no representatives are deep."""
+def others_deep(values: Iterable[T], *keys: Callable[[T], Hashable]) -> list[T]:
+    """Return representatives, and in `make test-deep` the other values too."""
     given = list(values)
-    kept = representatives(given, *keys)
-    return [pytest.param(value, marks=() if value in kept else deep) for value in given]
+    return given if ALL_VALUES else representatives(given, *keys)
 
 
 def each_value(*names: str, also: Callable[..., bool] | None = None) -> pytest.MarkDecorator:
-    """Make deep what is not needed for each parameter to have all of its values once.
+    """Leave out what is not needed for each parameter to have all of its values once.
 
     Args:
         names: The parameters that count; all if none is named.
-        also: Takes the parameters by name, and is true for other combinations that `make test` is
-            to run.
+        also: Takes the parameters by name, and is true for other combinations that are tested.
     """
     return pytest.mark.each_value(*names, also=also)
 
 
-def mark_deep(items: list[pytest.Item]) -> None:
-    """Of the combinations of `each_value`, mark as deep those that have two values together for the
-    first time, and drop those that have nothing new.
-    """
+def drop_combinations(items: list[pytest.Item]) -> None:
+    """Of the combinations of `each_value`, drop those that have nothing new."""
     dropped: set[pytest.Item] = set()
     tests: dict[Any, list[pytest.Function]] = {}
     for item in items:
@@ -74,14 +74,11 @@ def mark_deep(items: list[pytest.Item]) -> None:
         assert marker is not None
         rows = [_values(item, marker.args) for item in group]
         kept = covering(rows)
-        paired = covering([[*map(frozenset, combinations(row, 2))] for row in rows])
+        if ALL_VALUES:
+            kept |= covering([[*map(frozenset, combinations(row, 2))] for row in rows])
+        also = marker.kwargs["also"]
         for index, item in enumerate(group):
-            also = marker.kwargs["also"]
-            if index in kept or (also and also(**item.callspec.params)):
-                continue
-            if index in paired:
-                item.add_marker(deep)
-            else:
+            if index not in kept and not (also and also(**item.callspec.params)):
                 dropped.add(item)
     items[:] = [item for item in items if item not in dropped]
 
