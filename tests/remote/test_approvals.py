@@ -60,7 +60,8 @@ async def test_a_question_in_a_known_form(kind: str, server: str) -> None:
         assert ending(await client.send(resume=right)) == "success"
 
 
-@pytest.mark.parametrize("kind", others_deep(["per_call", "interrupt", "tool_batched"]))
+@deep
+@pytest.mark.parametrize("kind", ["per_call", "interrupt", "tool_batched"])
 async def test_an_approval_whose_work_has_failed(kind: str, server: str, tmp_path: Path) -> None:
     """The thread's metadata has the record: the same answers again run nothing, others come too
     late."""
