@@ -4,7 +4,7 @@ client's terms.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 
 from ag_ui import core as agui
 from ag_ui.core import BaseEvent, Message, RunAgentInput
@@ -69,6 +69,9 @@ class JoinedClient:
         self._shown: set[str] = set()
         self._calls: dict[str, int] = {}
         self._retract(_emitted(events) | self._gone(events))
+        self._retract(
+            self._results_of(_answered(events, {one.name for one in run_input.tools or ()}))
+        )
 
     def _gone(self, events: Sequence[BaseEvent]) -> set[str]:
         """Return the ids of the client's messages that were gone from the thread before the run."""
@@ -77,6 +80,18 @@ class JoinedClient:
             return set()
         kept = {message.id for message in before.messages}
         return gone_messages(self._messages, kept, past_in(before))
+
+    def _results_of(self, answers: Mapping[str, str]) -> set[str]:
+        """Return the ids of the client's own results of calls that the run answers itself.
+
+        Args:
+            answers: The ids of the run's results by call.
+        """
+        return {
+            one.id
+            for one in self._messages
+            if isinstance(one, agui.ToolMessage) and answers.get(one.tool_call_id, one.id) != one.id
+        }
 
     def _retract(self, message_ids: Collection[str]) -> None:
         """Remove messages from the client's list: they are gone, or are emitted again from their
@@ -118,6 +133,10 @@ class JoinedClient:
                 return (event.model_copy(update=ids),)
             case agui.ToolCallStartEvent():
                 self._calls[event.tool_call_id] = len(self._calls)
+            case agui.ToolCallResultEvent(tool_call_id=call_id) if call_id not in self._calls:
+                # The next snapshot puts it in the place of the client's own.
+                if self._results_of({call_id: event.message_id}):
+                    return ()
             case agui.RunFinishedEvent():
                 outcome = self._ordered(event.outcome)
                 return (
@@ -128,6 +147,7 @@ class JoinedClient:
                 now = {message.id for message in event.messages}
                 # What the graph has removed since the last snapshot goes; trimmed messages stay.
                 self._retract(self._shown - now - {*trimmed_in(event)})
+                self._retract(self._results_of(_results_in(event.messages)))
                 self._shown = now
                 self._messages = merge_messages(self._messages, truth)
                 return (messages_snapshot(self._messages),)
@@ -152,6 +172,23 @@ class JoinedClient:
             outcome.pending_tool_call_ids, key=lambda call_id: self._calls.get(call_id, -1)
         )
         return outcome.model_copy(update={"pending_tool_call_ids": pending})
+
+
+def _results_in(messages: Sequence[Message]) -> dict[str, str]:
+    return {one.tool_call_id: one.id for one in messages if isinstance(one, agui.ToolMessage)}
+
+
+def _answered(events: Sequence[BaseEvent], client_tools: Container[str]) -> dict[str, str]:
+    """Return the ids of the results in events by call; "" for calls that the run may answer yet."""
+    answers: dict[str, str] = {}
+    for event in events:
+        match event:
+            case agui.ToolCallStartEvent(tool_call_id=call_id, tool_call_name=name):
+                if name not in client_tools:
+                    answers[call_id] = ""
+            case agui.ToolCallResultEvent(tool_call_id=call_id, message_id=message_id):
+                answers[call_id] = message_id
+    return answers
 
 
 def _emitted(events: Sequence[BaseEvent]) -> set[str]:

@@ -178,7 +178,9 @@ class RunPlanner:
     async def plan_followup(self, done: Resume | Abandon) -> Execute | Show:
         """Return the plan for new messages that came with answers; the thread waits for nothing."""
         thread = await self._graph.load_thread(self._config, self._key)
-        return await self._plan_new_messages(thread, done.thread.messages)
+        plan = await self._plan_new_messages(thread, done.thread.messages)
+        # The run has shown the thread's messages itself: calls without a result are pending.
+        return Show(thread, plan.values) if isinstance(plan, Show) else plan
 
     # -- answers ----------------------------------------------------------------------------------
 

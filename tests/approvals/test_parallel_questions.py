@@ -10,7 +10,7 @@ import pytest
 from ag_ui.core import ResumeEntry
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
@@ -147,3 +147,15 @@ async def test_a_message_beside_a_cancel_of_what_is_closed_while_others_are_open
         assert texts == ["go", "more"]
         assert sorted(str(one.message) for one in asked(recorded)) == ["A1", "B1"]
     assert both.done == []
+
+
+async def test_a_call_that_a_resumed_run_passes_is_pending_as_in_any_run() -> None:
+    async def talk(_: Chat) -> Any:
+        interrupt("go on?")
+        return {"messages": [call("look", "c1", index=None), AIMessage("done")]}
+
+    graph = StateGraph(Chat).add_node("talk", talk).add_edge(START, "talk")
+    client = Client(LangGraphAgent(graph.compile(checkpointer=InMemorySaver())))
+    (question,) = await client.ask("go")
+    recorded = await client.send(resume=resolved((question.id, "yes")))
+    assert recorded.last.outcome.pending_tool_call_ids == ["c1"]

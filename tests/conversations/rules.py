@@ -216,7 +216,7 @@ class Judge:
     before: set[str] = field(default_factory=set)
     """The ids that the graph kept before the step."""
     unclear: set[str] = field(default_factory=set)
-    """The ids of messages that a run has trimmed or removed, with turns that do one and the other."""
+    """The ids of messages of which nobody can tell whether they were trimmed or removed."""
     calls: set[tuple[str, str]] = field(default_factory=set)
     """All calls that anybody has seen, each with its message."""
     shown: set[str] = field(default_factory=set)
@@ -264,23 +264,23 @@ class Judge:
 
     def _sort(self, gone: set[Key], happened: Happened) -> None:
         """Decide what became of the messages that the thread has no more."""
-        words = happened.words
-        if happened.asked_again is not None:
-            order = [message["id"] for message in happened.before.messages]
-            if happened.asked_again in order:
-                place = order.index(happened.asked_again)
-                old = {one for one in gone if one[0] in order and order.index(one[0]) >= place}
-                self.removed |= old
-                gone = gone - old
+        words, again = happened.words, happened.asked_again
+        order = [message["id"] for message in happened.before.messages]
+        if again in order:
+            place = order.index(again)
+            old = {one for one in gone if one[0] in order and order.index(one[0]) >= place}
+            self.removed |= old
+            gone = gone - old
         self.is_trimming = not TRIMS.isdisjoint(words)
         self.is_shortening = not (TRIMS | REMOVES).isdisjoint(words)
         if self.is_trimming:
             self.trimmed |= {name for name, _ in gone}
-            if not REMOVES.isdisjoint(words):  # in another turn of the same run
+            # in another turn of the same run, or by going back to a message that had been trimmed
+            if not REMOVES.isdisjoint(words) or (again is not None and again not in order):
                 self.unclear |= {name for name, _ in gone}
         elif not REMOVES.isdisjoint(words):
             self.removed |= gone
-        elif happened.asked_again is not None:
+        elif again is not None:
             # from an earlier checkpoint: what the graph has put there since is gone too
             self.removed |= gone
         else:
@@ -405,7 +405,8 @@ class Judge:
             require("tab", is_old, f"{name} holds {message}, connect shows {[*shown]}")
             if not shared or not is_ordered or is_cut:
                 continue  # what is gone stands behind what is kept: it cannot be told here
-            gone = kept_key(message) in self.removed
+            # An older form of what was edited, then trimmed: the thread has trimmed its id.
+            gone = kept_key(message) in self.removed and message.id not in self.trimmed
             require("removed", not gone, f"{name} holds {message}")
             is_known = message.id in self.trimmed or message.id not in self.ever
             require("removed", is_known, f"{name} holds {message}, which the graph keeps no more")

@@ -452,7 +452,9 @@ class Conversation:
             self._judge.approved.update(items)
         given = self._input(tab, tab.messages, resume=[entry for entry, _ in entries])
         run = await self._run(given, tab, step.meanwhile)
-        await self._settle(run, may_run=not is_stale)
+        # Words that were refused are heard with what the tab sends next.
+        is_unheard = bool(given.messages) and given.messages[-1].role == "user"
+        await self._settle(run, may_run=not is_stale or is_unheard)
 
     @staticmethod
     def _entry(asked: Any, decision: str) -> tuple[dict[str, Any], str | None]:

@@ -349,6 +349,7 @@ class Oracle:
         self.nulls: set[str] = set()
         self.previewed: set[str] = set()
         self._previews: list[tuple[str, str, Any]] = []
+        self._paused_flash: list[Any] = []
 
     # -- a run's beginning
 
@@ -378,6 +379,12 @@ class Oracle:
         """The first values of the graph; what was there for one superstep is gone."""
         self.truth.pop("flash", None)
         self._keep_nulls()
+        self.show()
+
+    def resumes(self) -> None:
+        """A superstep goes on that has paused, with what there was for it."""
+        for value in self._paused_flash:
+            self.truth["flash"] = value
         self.show()
 
     def _keep_nulls(self) -> None:
@@ -542,7 +549,8 @@ class Oracle:
         written: set[str] = set()
         if "flash" in self.truth and (ended or not step.paused):  # the next one has begun
             written.add("flash")
-            del self.truth["flash"]
+            value = self.truth.pop("flash")
+            self._paused_flash = [value] if step.paused else []
         for name in sorted(returns):
             for key, value in returns[name].items():
                 written.add(key)
@@ -825,10 +833,10 @@ class Thread:
 
     def _expected(self, resumed: bool) -> str:
         oracle = self.oracle
-        if not resumed:
-            oracle.starts()
+        if resumed:
+            oracle.resumes()
         else:
-            oracle.show()
+            oracle.starts()
         ending = "return"
         while self.steps < len(self.world.program) and ending == "return":
             step = self.world.program[self.steps]

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from ag_ui.core import BaseEvent, Message, RunAgentInput
-from langchain_core.messages import RemoveMessage
+from ag_ui.core import BaseEvent, Message, RunAgentInput, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
@@ -18,7 +18,15 @@ from langgraph_agui.protocol import decode, fold
 from langgraph_agui.readers.subscription import Subscription
 from tests.adapter.graphs import Chat, chain_of, talker
 from tests.adapter.models import Scripted, text_chunk, thinking
-from tests.adapter.streams import RecordedRun, dumped, plain, record_run, run_input, user
+from tests.adapter.streams import (
+    RecordedRun,
+    collect,
+    dumped,
+    plain,
+    record_run,
+    run_input,
+    user,
+)
 from tests.deep import others_deep
 from tests.threads.joins import Joined, agent_of, gaps, join_after, read, turns
 from tests.waiting import PATIENCE
@@ -338,6 +346,35 @@ async def test_a_joiner_keeps_what_the_run_trims_and_loses_what_it_removes(
     assert said == left
     assert thought == ["Hm."] * len(left)
     assert len([one for one in shown if one.role == "assistant"]) == len(left)
+
+
+@pytest.mark.parametrize("after", [1, 3, 12, 40])
+@pytest.mark.parametrize("is_told", [True, False])
+async def test_a_result_of_the_joiners_own_makes_room_for_that_of_the_run(
+    after: int, is_told: bool
+) -> None:
+    """The run answers a call of an earlier one, whose tab has the call or has nothing."""
+    agent = agent_of(InMemorySaver())
+    call = {"name": "look", "args": {"place": "b"}, "id": "c0"}
+    before = [
+        HumanMessage("hi", id="u0"),
+        AIMessage("", id="a0", tool_calls=[call]),
+        AIMessage("So.", id="a1"),
+    ]
+    thread = {"configurable": {"thread_id": "t"}}
+    await agent.graph.aupdate_state(thread, {"messages": before}, as_node="model")
+    held = fold(await collect(agent.connect(run_input(thread="t")))).messages
+    said, called, _, answered = held
+    own = ToolMessage(id="own", role="tool", tool_call_id="c0", content="seen b")
+    given = run_input(
+        *([said, called, answered] if is_told else []), user("go", "u1"), thread="t", run="live"
+    )
+    joined = await join_after(
+        agent, after, run_input(said, called, own, answered, thread="t"), given=given
+    )
+    for recorded in [joined.live, *joined.joined]:
+        results = [one for one in recorded.messages if getattr(one, "tool_call_id", "") == "c0"]
+        assert [one.id for one in results] == ["a0:c0:unanswered"]
 
 
 async def forget(agent: LangGraphAgent) -> None:
