@@ -367,7 +367,7 @@ class Judge:
         """
         self._judge_ids(seen)
         self.calls |= calls_in(held)
-        names = shorter_ids(seen.messages, fresh.messages, self.calls)
+        names = ids_of_others(seen.messages, fresh.messages, self.calls)
         seen = replace(seen, messages=renamed(seen.messages, names))
         held = renamed(held, names)
         shown = {ident(message): None for message in without_activities(fresh.messages)}
@@ -465,13 +465,13 @@ def calls_in(messages: Iterable[Message]) -> set[tuple[str, str]]:
     }
 
 
-def shorter_ids(
+def ids_of_others(
     messages: Iterable[Message], fresh: Iterable[Message], ever: Collection[tuple[str, str]]
 ) -> dict[str, str]:
     """The ids that calls of a tab have for others.
 
-    A call got a longer id in this tab if the tab, or the thread, had another message with a call of
-    its id. Others may not have that message: its call gets a name of its own.
+    A call gets a longer id where another message has a call of its id. The tab, or the others, may
+    not have that message: its call gets a name of its own.
 
     Args:
         messages: The messages of the tab.
@@ -484,8 +484,9 @@ def shorter_ids(
         for one in messages
         if isinstance(one, AssistantMessage)
         for call, same in zip(one.tool_calls or (), calls.get(one.id, ()), strict=False)
-        if call.id == f"{one.id}:{same.id}"
-        and any(name == same.id and holder != one.id for name, holder in ever)
+        if call.id != same.id
+        and {f"{one.id}:{call.id}", f"{one.id}:{same.id}"} & {call.id, same.id}
+        and any(name in (call.id, same.id) and holder != one.id for name, holder in ever)
     }
     return {**{name: f"{name} before" for name in names.values()}, **names}
 

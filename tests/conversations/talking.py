@@ -25,6 +25,7 @@ from tests.conversations.rules import (
     Judge,
     Kept,
     Seen,
+    calls_in,
     require,
     told_and_kept,
 )
@@ -329,13 +330,19 @@ class Conversation:
         tab = self._tabs[act.tab]
         if tab in run.tabs:
             return
-        if act.fresh:
+        if act.fresh or self._has_other_calls(tab, run):
             self._forget(tab)
         if self._house.url(tab.number) != self._house.url(run.main.tab.number):
             await self._until_it_is_known(run, tab.number)
         stream = self._follow(tab)
         run.joined.append(stream)
         await stream.begun()
+
+    def _has_other_calls(self, tab: Tab, run: Run) -> bool:
+        """Return whether a tab has calls that neither the thread nor the tab of a run has: the run
+        may give their ids to calls of its own."""
+        known = {one.id for one in (*self._open.messages, *run.main.held)}
+        return any(holder not in known for _, holder in calls_in(tab.messages))
 
     async def _until_it_is_known(self, run: Run, worker: int) -> None:
         """Wait until another worker knows a run: it hears of it a moment later."""

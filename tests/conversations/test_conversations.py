@@ -15,7 +15,7 @@ import pytest
 from tests.conversations.houses import house_in
 from tests.conversations.rules import RULES
 from tests.conversations.talking import converse
-from tests.deep import DEPTH, REPEATS
+from tests.deep import ALL_VALUES, DEPTH, REPEATS
 
 pytestmark = [pytest.mark.hypothesis, pytest.mark.timeout(900)]
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "threads.md"
@@ -34,7 +34,7 @@ SHARES = range(max(DEPTH, 1))
 )
 def test_everybody_holds_the_same(where: str, shallow: int, many: int, share: int) -> None:
     with house_in(where) as house:
-        played = converse(house, many if DEPTH else shallow, share if REPEATS else None)
+        played = converse(house, many if ALL_VALUES else shallow, share if REPEATS else None)
     assert played["Say"] > played["conversations"]
     assert {"Edit", "Regenerate", "Answer", "Return", "Connect", "Join"} <= played.keys()
 
