@@ -99,6 +99,7 @@ SLOW = [
     "http/test_optional.py",
     "messages/test_envelope_bytes.py::test_the_docs_show_an_envelope",
     "messages/test_rag_example.py",
+    "protocol/test_fold_scaling.py",
     "sharing/test_attacks.py",
     "sharing/test_following.py",
     "sharing/test_outages.py",
