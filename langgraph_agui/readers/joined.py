@@ -68,10 +68,9 @@ class JoinedClient:
         self._begun = False
         self._shown: set[str] = set()
         self._calls: dict[str, int] = {}
-        self._retract(_emitted(events) | self._gone(events))
-        self._retract(
-            self._results_of(_answered(events, {one.name for one in run_input.tools or ()}))
-        )
+        client_tools = {tool.name for tool in run_input.tools or ()}
+        answered = self._results_of(_answers(events, client_tools))
+        self._retract(_emitted(events) | self._gone(events) | answered)
 
     def _gone(self, events: Sequence[BaseEvent]) -> set[str]:
         """Return the ids of the client's messages that were gone from the thread before the run."""
@@ -92,6 +91,11 @@ class JoinedClient:
             for one in self._messages
             if isinstance(one, agui.ToolMessage) and answers.get(one.tool_call_id, one.id) != one.id
         }
+
+    def _has_result(self, event: agui.ToolCallResultEvent) -> bool:
+        """Return whether the client has a result of its own for a call of an earlier run."""
+        call_id = event.tool_call_id
+        return call_id not in self._calls and bool(self._results_of({call_id: event.message_id}))
 
     def _retract(self, message_ids: Collection[str]) -> None:
         """Remove messages from the client's list: they are gone, or are emitted again from their
@@ -133,10 +137,8 @@ class JoinedClient:
                 return (event.model_copy(update=ids),)
             case agui.ToolCallStartEvent():
                 self._calls[event.tool_call_id] = len(self._calls)
-            case agui.ToolCallResultEvent(tool_call_id=call_id) if call_id not in self._calls:
-                # The next snapshot puts it in the place of the client's own.
-                if self._results_of({call_id: event.message_id}):
-                    return ()
+            case agui.ToolCallResultEvent() if self._has_result(event):
+                return ()  # the next snapshot replaces the client's own result
             case agui.RunFinishedEvent():
                 outcome = self._ordered(event.outcome)
                 return (
@@ -178,7 +180,7 @@ def _results_in(messages: Sequence[Message]) -> dict[str, str]:
     return {one.tool_call_id: one.id for one in messages if isinstance(one, agui.ToolMessage)}
 
 
-def _answered(events: Sequence[BaseEvent], client_tools: Container[str]) -> dict[str, str]:
+def _answers(events: Sequence[BaseEvent], client_tools: Container[str]) -> dict[str, str]:
     """Return the ids of the results in events by call; "" for calls that the run may answer yet."""
     answers: dict[str, str] = {}
     for event in events:
