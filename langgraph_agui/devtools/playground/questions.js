@@ -46,6 +46,7 @@ export class Questions {
 
   draw(thread) {
     const asks = thread.running ? [] : questionsOf(thread);
+    this.#awaitExpiry(asks, thread);
     this.#box.hidden = asks.length === 0;
     if (thread.running) {
       this.#shown = this.#asked = "";
@@ -64,7 +65,6 @@ export class Questions {
     this.#refusal.textContent = refused ? (notice?.text ?? "The answer was not accepted.") : "";
     this.#sent = false;
     this.#report();
-    this.#awaitExpiry(thread);
     if (this.#takesFocus && this.waiting) this.focus();
   }
 
@@ -149,12 +149,13 @@ export class Questions {
     setText(this.#progress, all.length > 1 ? `${given} of ${all.length} answered` : "");
   }
 
-  /** Draw again when the first question expires. */
-  #awaitExpiry(thread) {
+  /** Draw again when the first question expires. A timer may end before the clock says so; it is then set again. */
+  #awaitExpiry(asks, thread) {
     clearTimeout(this.#timer);
-    const left = questionsOf(thread).map(({ value }) => timeOf(value.expiresAt) - Date.now());
-    const ends = left.filter((time) => time > 0);
-    if (ends.length > 0) this.#timer = setTimeout(() => this.draw(thread), Math.min(...ends, MAX_TIMER_MS) + 1);
+    const ends = asks.filter(({ end, expired }) => end && !expired).map(({ end }) => end);
+    if (ends.length === 0) return;
+    const left = Math.max(Math.min(...ends) - Date.now(), 0);
+    this.#timer = setTimeout(() => this.draw(thread), Math.min(left, MAX_TIMER_MS) + 1);
   }
 
   #hold(event) {
@@ -171,15 +172,23 @@ function isTyping() {
   return Boolean(document.activeElement?.matches("textarea, input") && document.activeElement.value);
 }
 
-/** Return what `thread` asks: [{key, value, build, ids}]. Interrupts come first, because a run must answer them all. */
+/**
+ * Return what `thread` asks: [{key, value, build, ids, end, expired}], `end` in milliseconds. Interrupts come first,
+ * because a run must answer them all.
+ */
 function questionsOf({ id, interrupts, pendingCalls = [] }) {
   if (interrupts.length > 0) {
-    return interrupts.map((value) => ({
-      key: JSON.stringify([id, value, hasExpired(value)]),
-      value,
-      build: interruptCard,
-      ids: { interruptId: value.id },
-    }));
+    return interrupts.map((value) => {
+      const expired = hasExpired(value);
+      return {
+        key: JSON.stringify([id, value, expired]),
+        value,
+        build: interruptCard,
+        ids: { interruptId: value.id },
+        end: timeOf(value.expiresAt),
+        expired,
+      };
+    });
   }
   return pendingCalls.map((value) => ({
     key: JSON.stringify([id, value.id]),
