@@ -267,6 +267,14 @@ def be_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_locks, "ANSWER", 0.4)
 
 
+async def hung_up() -> None:
+    """Wait until a call that a lock or lease waited for has been hung up on: its own deadline comes
+    after that of its caller, and an answer before it counts."""
+    clock = asyncio.get_running_loop().time
+    enough = clock() + 2 * postgres_locks.ANSWER
+    await eventually(lambda: clock() > enough, "the call has been hung up on")
+
+
 def records(caplog: pytest.LogCaptureFixture) -> list[str]:
     """The log records about a database of thread locks that does not answer."""
     return [one.message for one in caplog.records if one.name == bounded.__name__]
@@ -332,6 +340,7 @@ async def test_silence_while_a_thread_is_locked(
         line.flows.clear()
         await fails(locks, "t")
         assert len(records(caplog)) == 1
+        await hung_up()
         end(line)
         await moved(fresh_database, "kept", before)
         assert holders_of(fresh_database, "t") == []
@@ -356,6 +365,7 @@ async def test_silence_while_a_thread_is_released(
         await lease.release()
         [record] = records(caplog)
         assert "(unlock)" in record
+        await hung_up()
         end(line)
         await moved(fresh_database, "kept", before)
         await (await again(locks, "t")).release()
