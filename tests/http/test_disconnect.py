@@ -172,7 +172,9 @@ def test_the_provider_sees_its_client_leave(case_id: str, provider_server: Provi
         connection = open_stream(served)
         wait_for(lambda: provider_server.requests, "the provider was asked")
         assert provider_server.requests[0].held.wait(PATIENCE)
-        time.sleep(0.5)  # langchain-openrouter lets go of the provider only while it waits for more
+        # Packages let go of the provider only while they wait for more.
+        read_until(connection, b"REASONING_MESSAGE_CONTENT")
+        time.sleep(0.5)
         connection.leave()
         assert provider_server.requests[0].finished.wait(PATIENCE), "the provider still talks"
         served.wait_idle()
