@@ -252,10 +252,8 @@ async def test_who_waits_for_another_run_waits_longer_than_the_database_may(
         with held_elsewhere(fresh_database, "t"):
             await refused(locks)
             be_quick(monkeypatch)
-            clock = asyncio.get_running_loop().time
-            enough = clock() + 2 * postgres_locks.ANSWER
             waiting = asyncio.create_task(locks.acquire("t", 8))
-            await eventually(lambda: waiting.done() or clock() > enough, "the time is over")
+            await time_is_over()
             assert not waiting.done()
         await (await asyncio.wait_for(waiting, PATIENCE)).release()
 
@@ -267,12 +265,12 @@ def be_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_locks, "ANSWER", 0.4)
 
 
-async def hung_up() -> None:
-    """Wait until a call that a lock or lease waited for has been hung up on: its own deadline comes
-    after that of its caller, and an answer before it counts."""
+async def time_is_over() -> None:
+    """Wait twice as long as the database may take for an answer. A call that goes on after its
+    caller has given up has been hung up on then."""
     clock = asyncio.get_running_loop().time
     enough = clock() + 2 * postgres_locks.ANSWER
-    await eventually(lambda: clock() > enough, "the call has been hung up on")
+    await eventually(lambda: clock() > enough, "the time is over")
 
 
 def records(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -340,7 +338,7 @@ async def test_silence_while_a_thread_is_locked(
         line.flows.clear()
         await fails(locks, "t")
         assert len(records(caplog)) == 1
-        await hung_up()
+        await time_is_over()
         end(line)
         await moved(fresh_database, "kept", before)
         assert holders_of(fresh_database, "t") == []
@@ -365,7 +363,7 @@ async def test_silence_while_a_thread_is_released(
         await lease.release()
         [record] = records(caplog)
         assert "(unlock)" in record
-        await hung_up()
+        await time_is_over()
         end(line)
         await moved(fresh_database, "kept", before)
         await (await again(locks, "t")).release()

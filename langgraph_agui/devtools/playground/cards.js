@@ -1,6 +1,6 @@
 // One card for each thing that a person has to answer: an approval, a question, or a call of one of the page's tools.
 
-import { approvalOf, choicesOf, hasExpired, takesText, timeOf } from "./choices.js";
+import { approvalOf, choicesOf, takesText } from "./choices.js";
 import { button, changed, isLong, make, plain, pretty } from "./dom.js";
 import { Form } from "./forms.js";
 import { ABSENT, check, inferred, isObject, same, Schemas } from "./schema.js";
@@ -79,8 +79,11 @@ class Card {
   }
 }
 
-/** Return the card of an interrupt. `give` gets {status, payload?} and what the answer is called. */
-export function interruptCard(interrupt, thread, give, takeBack) {
+/**
+ * Return the card of an interrupt, as questions.js asks it: with its `end` in milliseconds, and whether that has come.
+ * `give` gets {status, payload?} and the name of the answer.
+ */
+export function interruptCard({ value: interrupt, end, expired }, thread, give, takeBack) {
   const calls = thread.messages.flatMap((message) => message.toolCalls ?? []);
   const call = calls.find(({ id }) => id === interrupt.toolCallId);
   const approval = approvalOf(interrupt);
@@ -94,10 +97,9 @@ export function interruptCard(interrupt, thread, give, takeBack) {
   });
   const cancel = button("Cancel", () => give({ status: "cancelled" }, "Cancel"));
   cancel.title = "The agent continues without an answer";
-  const end = timeOf(interrupt.expiresAt);
   const { responseSchema, message, ...rest } = interrupt;
   const folds = [foldJson("Expected answer (JSON Schema)", responseSchema), foldJson("Details", rest)];
-  if (hasExpired(interrupt)) {
+  if (expired) {
     card.add(make("p", { className: "question-late" }, "It is too late to answer. You can only cancel."), row(cancel));
     card.add(...folds);
     return card;
@@ -341,8 +343,8 @@ function jsonWay({ responseSchema }, approval, args, resolve) {
 
 // -- calls of the page's own tools ---------------------------------------------------------------------------------
 
-/** Return the card of a call that the page answers. `give` gets {content, error?} and what the answer is called. */
-export function callCard(call, thread, give, takeBack) {
+/** Return the card of a call that the page answers. `give` gets {content, error?} and the name of the answer. */
+export function callCard({ value: call }, thread, give, takeBack) {
   const message = `The agent calls ${call.name}. What is the result?`;
   const card = new Card({ message, who: askers(thread, call), kind: "call" }, give, takeBack);
   const args = parsed(call.args);

@@ -134,12 +134,7 @@ export function takesText({ reason, responseSchema }) {
   return isEmpty(responseSchema) && reason === "input_required";
 }
 
-/** Whether the time to answer has passed. A time without a zone is UTC; anything else is ignored. */
-export function hasExpired({ expiresAt }) {
-  return timeOf(expiresAt) <= Date.now();
-}
-
-/** Return an `expiresAt` in milliseconds; NaN if there is none. */
+/** Return an `expiresAt` in milliseconds, NaN if it is no time. A time without a zone is UTC. */
 export function timeOf(expiresAt) {
   if (typeof expiresAt !== "string") return NaN;
   const zoned = /(Z|[+-]\d\d:?\d\d)$/i.test(expiresAt) || !expiresAt.includes("T");

@@ -1,6 +1,6 @@
 // The questions to the person: the open interrupts of a thread, else the open calls of the page's own tools.
 
-import { hasExpired, timeOf } from "./choices.js";
+import { timeOf } from "./choices.js";
 import { callCard, interruptCard } from "./cards.js";
 import { make, setText } from "./dom.js";
 
@@ -109,7 +109,8 @@ export class Questions {
     if (hadFocus && this.waiting) this.#focusFirst();
   }
 
-  #make({ build, value, ids }, thread) {
+  #make(ask, thread) {
+    const { build, ids } = ask;
     const held = { touched: false, known: Boolean(thread.capabilities), interrupt: ids.interruptId !== undefined };
     const give = (entry, label) => {
       held.entry = { ...ids, ...entry };
@@ -123,7 +124,7 @@ export class Questions {
       held.card.focus();
       this.#report();
     };
-    held.card = build(value, thread, give, takeBack);
+    held.card = build(ask, thread, give, takeBack);
     held.card.element.addEventListener("input", () => (held.touched = true));
     return held;
   }
@@ -149,10 +150,10 @@ export class Questions {
     setText(this.#progress, all.length > 1 ? `${given} of ${all.length} answered` : "");
   }
 
-  /** Draw again when the first question expires. A timer may end before the clock says so; it is then set again. */
+  /** Draw again when the first question expires. If the timer ends too early, that drawing sets it again. */
   #awaitExpiry(asks, thread) {
     clearTimeout(this.#timer);
-    const ends = asks.filter(({ end, expired }) => end && !expired).map(({ end }) => end);
+    const ends = asks.filter((ask) => ask.end && !ask.expired).map(({ end }) => end);
     if (ends.length === 0) return;
     const left = Math.max(Math.min(...ends) - Date.now(), 0);
     this.#timer = setTimeout(() => this.draw(thread), Math.min(left, MAX_TIMER_MS) + 1);
@@ -178,16 +179,12 @@ function isTyping() {
  */
 function questionsOf({ id, interrupts, pendingCalls = [] }) {
   if (interrupts.length > 0) {
+    const now = Date.now();
     return interrupts.map((value) => {
-      const expired = hasExpired(value);
-      return {
-        key: JSON.stringify([id, value, expired]),
-        value,
-        build: interruptCard,
-        ids: { interruptId: value.id },
-        end: timeOf(value.expiresAt),
-        expired,
-      };
+      const end = timeOf(value.expiresAt);
+      const expired = end <= now;
+      const key = JSON.stringify([id, value, expired]);
+      return { key, value, build: interruptCard, ids: { interruptId: value.id }, end, expired };
     });
   }
   return pendingCalls.map((value) => ({
