@@ -8,7 +8,7 @@ RUNS ?= 10000
 # More than cores: many tests wait for sockets, browsers and other processes.
 WORKERS ?= 4
 # Tests with a target of their own.
-ELSEWHERE := $(addprefix --ignore=tests/,docs frontends interop packaging)
+ELSEWHERE := $(addprefix --ignore=tests/,docs contracts/frontends contracts/frameworks contracts/packaging)
 ARGS ?=
 DEEPER = $(if $(filter 0,$(DEPTH)),,-m '' -o timeout=900)
 # 0 is the short form; 1, in CI, adds what searches further; 4 has four times the random examples, and 5 others than before.
@@ -23,7 +23,7 @@ demo: .venv/.demo
 	$(BIN)/langgraph-agui demo --port $(PORT) --ask "What is the weather in Rome and Paris?" $(ARGS)
 
 test: .venv/.dev chromium redis
-	$(BIN)/python -c 'from tests.node_client import install; install()'
+	$(BIN)/python -c 'from tests.kit.processes.node_client import install; install()'
 	TEST_DEPTH=$(DEPTH) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ELSEWHERE) $(DEEPER) $(ARGS)
 
 # All of `make test` and what it leaves out, with more examples, and thousands of random conversations.
@@ -32,13 +32,13 @@ test-deep: test
 
 # Against other frameworks' servers, each with its own packages in .venv-interop.
 interop: .venv/.dev
-	$(BIN)/python -m tests.interop.environments
-	$(BIN)/python -m pytest -n 0 tests/interop $(ARGS)
+	$(BIN)/python -m tests.contracts.frameworks.environments
+	$(BIN)/python -m pytest -n 0 tests/contracts/frameworks $(ARGS)
 
 # The pages of examples/frontends in Chromium, each front end with its own packages from npm.
 test-frontends: .venv/.dev chromium
-	$(BIN)/python -m tests.frontends.building
-	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/frontends $(ARGS)
+	$(BIN)/python -m tests.kit.processes.building
+	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/contracts/frontends $(ARGS)
 
 # The site, in `site`; a warning is an error. Links into the repository and the places that others link to are tested.
 docs: .venv/.dev
@@ -51,18 +51,18 @@ test-docs: .venv/.dev chromium nginx redis
 
 # What is uploaded: its files, each extra alone, then the lowest and the newest dependencies, on every Python that is here.
 package: .venv/.dev redis
-	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/packaging --ignore=tests/packaging/test_versions.py $(ARGS)
-	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/packaging/test_versions.py $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/contracts/packaging --ignore=tests/contracts/packaging/test_versions.py $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/contracts/packaging/test_versions.py $(ARGS)
 
 # What the page takes from npm: the reference client, in one file, and the licences.
 vendor: .venv/.dev
-	$(BIN)/python -m tests.vendored
+	$(BIN)/python -m tests.behaviour.playground.vendored
 
 # The pictures that the README and the documentation show.
 pictures: .venv/.dev chromium
 	$(BIN)/python -m tests.docs.screenshot
 	mkdir -p docs/pictures
-	PICTURES=docs/pictures $(BIN)/python -m pytest -n 0 -m '' tests/playground/test_tour.py -k a_scene $(ARGS)
+	PICTURES=docs/pictures $(BIN)/python -m pytest -n 0 -m '' tests/behaviour/playground/test_tour.py -k a_scene $(ARGS)
 	cd docs/pictures && for name in *; do grep -rq --include=*.md "pictures/$$name" .. || rm "$$name"; done
 
 lint: .venv/.dev
@@ -91,10 +91,10 @@ soak: .venv/.dev
 	$(BIN)/python -m benchmarks.soak --runs $(RUNS) $(ARGS)
 
 results: .venv/.dev
-	$(BIN)/python -m tests.reasoning.table
-	$(BIN)/python -m tests.migration.table
+	$(BIN)/python -m tests.behaviour.reasoning.table
+	$(BIN)/python -m tests.contracts.migrated.table
 	$(BIN)/python -m tests.faults.table
-	$(BIN)/python -m tests.mistakes
+	$(BIN)/python -m tests.faults.mistakes
 
 # The page is tested in a real browser: the one that is installed, or Debian's.
 chromium:
@@ -123,4 +123,4 @@ redis:
 	@touch $@ .venv/.demo
 
 clean:
-	rm -rf .venv .venv-interop .venv-audit site .zensical.toml .venv-release dist tests/node/node_modules vendor/node_modules examples/frontends/*/node_modules examples/frontends/*/dist tests/frontends/new_client .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-interop .venv-audit site .zensical.toml .venv-release dist tests/kit/processes/node/node_modules vendor/node_modules examples/frontends/*/node_modules examples/frontends/*/dist tests/contracts/frontends/new_client .mypy_cache .ruff_cache .pytest_cache .hypothesis

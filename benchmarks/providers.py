@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from benchmarks.processes import started
-from tests.providers.server import ProviderServer
-from tests.providers.turns import Text, turn
+from tests.kit.models.server import ProviderServer
+from tests.kit.models.turns import Text, turn
 
 WORD = 6
 

@@ -1,4 +1,4 @@
-"""Fixtures that all tests may use."""
+"""How all tests run: the plugins of the kit, the number of random examples, and what would slow them."""
 
 from __future__ import annotations
 
@@ -6,34 +6,15 @@ import gc
 import os
 import signal
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import botocore.loaders
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import agreement
-from tests.deep import REPEATS, drop_combinations, example_count
-from tests.postgres import fresh_database, make_database, postgres_saver, postgres_server
-from tests.redis_server import redis_server, redis_url
+from tests.kit.deep import REPEATS, drop_combinations, example_count
+from tests.kit.paths import ROOT
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.node_client import NodeClient
-
-pytest_plugins = ["tests.scheduling"]
-
-__all__ = [
-    "fresh_database",
-    "make_database",
-    "node_client",
-    "postgres_saver",
-    "postgres_server",
-    "redis_server",
-    "redis_url",
-]
+pytest_plugins = ["tests.kit.scheduling", "tests.kit.fixtures", "tests.kit.expect.agreement"]
 
 # On a busy machine the time that an example takes says nothing about it.
 settings.register_profile(
@@ -47,31 +28,12 @@ settings.load_profile("suite")
 
 # Every client of a provider reads all authorities of the web, several times: half of the CPU of a
 # test that has one.
-os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "authority.pem")
+os.environ["SSL_CERT_FILE"] = str(ROOT / "tests/kit/authority.pem")
 
 # So does every client of Bedrock read the descriptions of all services of AWS.
 botocore.loaders.create_loader = cache(botocore.loaders.create_loader)
 
 gc.disable()  # until all is collected
-
-
-@pytest.fixture(scope="session")
-def node_client() -> NodeClient:
-    """The reference TypeScript client."""
-    return agreement.reference_client()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
-    """Let the reference client judge what the tests have streamed, now and then and after the last
-    one."""
-    yield
-    agreement.compare_streams(everything=nextitem is None)
-
-
-def pytest_unconfigure() -> None:
-    """End the reference client."""
-    agreement.close()
 
 
 def pytest_configure() -> None:

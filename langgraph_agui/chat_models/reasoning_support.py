@@ -2,7 +2,7 @@
 
 A chat model enters, a `Finding` leaves: whether its package gives reasoning to LangChain (out),
 whether it sends it back on the next turn (back), and advice. Nothing is called. The rules were read
-from the code of the packages and from their requests (tests/providers). The classes next to this
+from the code of the packages and from their requests (tests/kit/models). The classes next to this
 module cite the documentation of the APIs.
 
 `reasoning_options` is the advice in the form of arguments, for a model that is yet to be made.

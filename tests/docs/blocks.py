@@ -11,7 +11,8 @@ from typing import NamedTuple
 from sybil import Document, Region
 from sybil.parsers.markdown.lexers import DirectiveInHTMLCommentLexer, RawFencedCodeBlockLexer
 
-ROOT = Path(__file__).parents[2]
+from tests.kit.paths import ROOT
+
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 _INFO = re.compile(r'(?P<language>[\w-]*)(?: title="(?P<title>[^"]+)")?[^\n]*\n')

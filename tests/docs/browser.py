@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Page, expect, sync_playwright
 
-from tests.playground.conftest import ARGUMENTS, chromium
+from tests.behaviour.playground.conftest import ARGUMENTS, chromium
 
 
 @contextmanager

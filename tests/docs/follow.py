@@ -40,8 +40,8 @@ from sybil.typing import Evaluator
 
 from tests.docs.blocks import ROOT, Block, lex
 from tests.docs.output import is_whole
-from tests.frontends.building import environment, link_node
-from tests.waiting import wait_for
+from tests.kit.processes.building import environment, link_node
+from tests.kit.waiting import wait_for
 
 # Seconds; npm installs, for example.
 LONG = 600.0

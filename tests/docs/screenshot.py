@@ -13,9 +13,9 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
-from tests.cli.demo_server import running
+from tests.behaviour.playground.conftest import ARGUMENTS, chromium
 from tests.docs.blocks import ROOT
-from tests.playground.conftest import ARGUMENTS, chromium
+from tests.kit.processes.demo_server import running
 
 PICTURE = ROOT / "docs" / "playground.webp"
 SIZE = {"width": 1320, "height": 740}

@@ -15,7 +15,7 @@ _SAME = re.compile(r"\.(\w+)(?=\.\1$)")
 
 
 def _public_names() -> set[str]:
-    """Return the names in `tests/public_api.txt`, those that are another name for one of them left
+    """Return the names in `tests/rooms/public_api.txt`, those that are another name for one of them left
     out."""
     names, module = set(), ""
     for line in (ROOT / "tests" / "public_api.txt").read_text("utf-8").splitlines():

@@ -24,10 +24,10 @@ import pytest
 import yaml
 
 from langgraph_agui.protocol import decode
-from tests.adapter.streams import RecordedRun, run_input
 from tests.docs.blocks import ROOT, blocks
-from tests.redis_server import free_port
-from tests.waiting import PATIENCE, wait_for
+from tests.kit.processes.redis_server import free_port
+from tests.kit.run.agents import RecordedRun, run_input
+from tests.kit.waiting import PATIENCE, wait_for
 
 PAGE = ROOT / "docs" / "operations" / "deploy.md"
 FILES = {block.title: block.source for block in blocks(PAGE) if block.title}

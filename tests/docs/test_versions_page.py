@@ -9,7 +9,7 @@ import tomllib
 from packaging.requirements import Requirement
 
 from tests.docs.blocks import ROOT
-from tests.packaging.environments import classified
+from tests.kit.processes.environments import classified
 
 PAGE = (ROOT / "docs" / "versions.md").read_text("utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

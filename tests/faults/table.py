@@ -6,9 +6,9 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-from tests.faults.cases import Case
-from tests.faults.checkpointer import FAULTS
-from tests.tables import line
+from tests.kit.expect.faults import Case
+from tests.kit.graphs.broken_checkpointer import FAULTS
+from tests.kit.tables import line
 
 PAGE = Path(__file__).with_name("README.md")
 HEADS = ["fault", "kind of run", "what its client gets", "test"]
@@ -17,9 +17,10 @@ HEADS = ["fault", "kind of run", "what its client gets", "test"]
 def cases() -> list[tuple[Case, str]]:
     """Every case, and the file of its test."""
     found: list[tuple[Case, str]] = []
-    for file in sorted(Path(__file__).parent.glob("test_*.py")):
-        module = import_module(f"tests.faults.{file.stem}")
-        found += [(case, file.name) for case in getattr(module, "CASES", ())]
+    for file in sorted(PAGE.parent.glob("*/test_*.py")):
+        module = import_module(f"tests.faults.{file.parent.name}.{file.stem}")
+        name = f"{file.parent.name}/{file.name}"
+        found += [(case, name) for case in getattr(module, "CASES", ())]
     return found
 
 
@@ -29,32 +30,32 @@ OTHERS = [
         "the disk is full",
         "an approval",
         "`RUN_ERROR` `state_error`; nothing runs",
-        "approvals/test_records.py",
+        "behaviour/approvals/test_records.py",
     ),
     (
         "the process is killed after the record of an approval, or in its tool",
         "an approval",
         "a closed connection; open questions are asked again under a new id",
-        "approvals/test_killed.py",
+        "faults/killed/test_approvals.py",
     ),
     (
         "the server is terminated",
         "any",
         "`RUN_ERROR` `server_stopping`",
-        "limits/test_life_cycle.py",
+        "behaviour/mount/test_life_cycle.py",
     ),
     (
         "the client does not read",
         "any",
         "`RUN_ERROR` `reader_too_slow`",
-        "limits/test_slow_readers.py",
+        "faults/slow/test_readers.py",
     ),
 ]
 
 
 def faults() -> str:
     """The table of faults."""
-    rows = [(*row, "faults/test_checkpointer.py") for fault in FAULTS for row in fault.rows]
+    rows = [(*row, "faults/broken/test_checkpointer.py") for fault in FAULTS for row in fault.rows]
     rows += [(case.fault, case.run, case.client, f"faults/{file}") for case, file in cases()]
     return "\n".join(
         [

@@ -1,1 +1,0 @@
-from tests.providers.fixtures import provider_server as provider_server

@@ -1,0 +1,161 @@
+"""Nodes that ask at the same time, and questions that are open beside others that are not any
+more."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from ag_ui.core import ResumeEntry
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import interrupt
+
+from langgraph_agui import ApprovalOptions, LangGraphAgent
+from tests.kit.graphs.pauses import Mode
+from tests.kit.graphs.small import Chat
+from tests.kit.models.scripted import Piece, Scripted, call
+from tests.kit.run.dialogues import cancelled, resolved
+from tests.kit.run.thread_client import Client, asked, ending
+
+
+class Both:
+    """Nodes A and B, which ask two questions each, one after the other; A fails after its first
+    until it is mended."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[str, Any, Any]] = []
+        self.broken = True
+
+    def graph(self) -> Any:
+        async def a(state: Chat) -> Any:
+            first = interrupt("A1")
+            if self.broken:
+                await asyncio.sleep(0.05)  # B asks again before that
+                raise ConnectionError("down")
+            self.done.append(("A", first, interrupt("A2")))
+            return {}
+
+        async def b(state: Chat) -> Any:
+            self.done.append(("B", interrupt("B1"), interrupt("B2")))
+            return {}
+
+        builder = StateGraph(Chat)
+        for name, node in {"A": a, "B": b}.items():
+            builder.add_node(name, node)
+            builder.add_edge(START, name)
+        return builder.compile(checkpointer=InMemorySaver())
+
+
+def answers(questions: list[Any]) -> list[ResumeEntry]:
+    return resolved(*((one.id, f"to {one.message}") for one in questions))
+
+
+async def test_a_node_that_failed_asks_again_when_another_one_is_answered() -> None:
+    both = Both()
+    client = Client(LangGraphAgent(both.graph()))
+    first = await client.ask("go")
+    assert sorted(str(one.message) for one in first) == ["A1", "B1"]
+    failed = await client.send(resume=answers(first))
+    assert failed.last.type.value == "RUN_ERROR"
+    both.broken = False
+    open_ = asked(await client.connect())
+    assert [one.message for one in open_] == ["B2"]
+    left = await client.ask(resume=answers(open_))
+    assert [one.message for one in left] == ["A2"]
+    assert [one.id for one in asked(await client.connect())] == [one.id for one in left]
+    done = await client.send(resume=answers(left))
+    assert ending(done) == "success"
+    assert sorted(both.done) == [("A", "to A1", "to A2"), ("B", "to B1", "to B2")]
+
+
+@pytest.mark.parametrize("mode", ["batched", "per_call"])
+async def test_an_approved_tool_that_failed_does_not_run_again_when_another_question_is_answered(
+    mode: Mode,
+) -> None:
+    """LangGraph would run it again with its old approval: so the other question is closed too."""
+    ran: list[int] = []
+
+    @tool
+    async def transfer(amount: int) -> str:
+        """Transfer money."""
+        await asyncio.sleep(0.05)  # the other tool asks again before that
+        ran.append(amount)
+        raise ConnectionError("the bank is closed")
+
+    @tool
+    async def ask() -> str:
+        """Ask the user."""
+        return f"{interrupt('One?')} {interrupt('Two?')}"
+
+    def script(messages: list[BaseMessage]) -> list[Piece]:
+        if isinstance(messages[-1], ToolMessage) or messages[-1].text != "go":
+            return ["re ", messages[-1].text]
+        return [call("transfer", "t1", 0, amount=1), call("ask", "a1", 1)]
+
+    guarded = HumanInTheLoopMiddleware({"transfer": True}, interrupt_mode=mode)
+    model = Scripted(script=script)
+    graph = create_agent(model, [transfer, ask], middleware=[guarded], checkpointer=InMemorySaver())
+    client = Client(LangGraphAgent(graph))
+    questions = await client.ask("go")
+    failed = await client.send(
+        resume=resolved(*((one.id, {"approved": True}) for one in questions))
+    )
+    assert ending(failed) == "tool_error"
+    assert ending(await client.connect()) == "success"
+    open_ = (await client.snapshot()).interrupts
+    late = await client.send(resume=resolved(*((one.id, "yes") for one in open_)))
+    assert ending(late) == "interrupt_unknown"
+    assert ran == [1]
+    assert (await client.send("hello")).messages[-1].content == "re hello"
+    assert ran == [1]
+
+
+async def test_cancelling_what_is_open_beside_a_node_that_failed() -> None:
+    both = Both()
+    client = Client(LangGraphAgent(both.graph()))
+    await client.send(resume=answers(await client.ask("go")))
+    both.broken = False
+    recorded = await client.send(
+        resume=cancelled(*(one.id for one in asked(await client.connect())))
+    )
+    assert ending(recorded) == "cancelled"
+    assert both.done == []
+    assert len(await client.ask("again")) == 2
+
+
+@pytest.mark.parametrize("policy", ["refuse", "cancel"])
+async def test_a_message_beside_a_cancel_of_what_is_closed_while_others_are_open(
+    policy: Any,
+) -> None:
+    """The cancel changes nothing: the message is refused, or heard, as it is without."""
+    both = Both()
+    both.broken = False
+    client = Client(LangGraphAgent(both.graph(), approvals=ApprovalOptions(when_paused=policy)))
+    first = await client.ask("go")
+    await client.ask(resume=answers(first))
+    recorded = await client.send("more", resume=cancelled(*(one.id for one in first)))
+    texts = [message.text for message in await client.stored()]
+    if policy == "refuse":
+        assert (ending(recorded), texts) == ("interrupt_unanswered", ["go"])
+    else:
+        assert texts == ["go", "more"]
+        assert sorted(str(one.message) for one in asked(recorded)) == ["A1", "B1"]
+    assert both.done == []
+
+
+async def test_a_call_that_a_resumed_run_passes_is_pending_as_in_any_run() -> None:
+    async def talk(_: Chat) -> Any:
+        interrupt("go on?")
+        return {"messages": [call("look", "c1", index=None), AIMessage("done")]}
+
+    graph = StateGraph(Chat).add_node("talk", talk).add_edge(START, "talk")
+    client = Client(LangGraphAgent(graph.compile(checkpointer=InMemorySaver())))
+    (question,) = await client.ask("go")
+    recorded = await client.send(resume=resolved((question.id, "yes")))
+    assert recorded.last.outcome.pending_tool_call_ids == ["c1"]

@@ -1,0 +1,211 @@
+"""A resume runs what was paused, and nothing else: the input's old messages are no new input,
+whatever the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
+from langgraph.graph import START, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
+from langgraph.types import interrupt
+from typing_extensions import TypedDict
+
+from langgraph_agui import LangGraphAgent
+from tests.kit.deep import each_value
+from tests.kit.graphs.small import Chat, chain_of
+from tests.kit.run.agents import user
+from tests.kit.run.dialogues import cancelled, resolved
+from tests.kit.run.thread_client import Client, ending
+
+Ran = list[tuple[str, Any]]
+"""What has taken effect: the input that asked for it, and the answer."""
+
+
+class Task(TypedDict, total=False):
+    topic: str
+    allowed: bool
+
+
+class Chatting(TypedDict):
+    chat: Annotated[list[AnyMessage], add_messages]
+
+
+def act(ran: Ran, text: str) -> None:
+    answer = interrupt("Go on?")
+    ran.append((text, answer))
+
+
+def text_entry(ran: Ran) -> Any:
+    @entrypoint(checkpointer=InMemorySaver())
+    async def work(text: str) -> str:
+        act(ran, text)
+        return "done"
+
+    return work
+
+
+def list_entry(ran: Ran) -> Any:
+    @entrypoint(checkpointer=InMemorySaver())
+    async def work(messages: list[BaseMessage]) -> AIMessage:
+        act(ran, messages[-1].text)
+        return AIMessage("done")
+
+    return work
+
+
+def dict_entry(ran: Ran) -> Any:
+    @entrypoint(checkpointer=InMemorySaver())
+    async def work(given: dict[str, Any]) -> dict[str, Any]:
+        act(ran, given["messages"][-1].text)
+        return {"messages": [AIMessage("done")]}
+
+    return work
+
+
+def without_messages(ran: Ran) -> Any:
+    async def work(state: Task) -> Any:
+        act(ran, state["topic"])
+        return {}
+
+    return chain_of(work, state=Task, checkpointer=InMemorySaver())
+
+
+def asking(ran: Ran, *then: Callable[[Any], Any], key: str = "messages", state: Any = Chat) -> Any:
+    async def work(state: Any) -> Any:
+        act(ran, state[key][-1].text)
+        return {}
+
+    return chain_of(work, *then, state=state, checkpointer=InMemorySaver())
+
+
+def forget(state: Chat) -> Any:
+    return {
+        "messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), AIMessage("The user wanted something.")]
+    }
+
+
+def replace(state: Chat) -> Any:
+    last = state["messages"][-1]
+    return {
+        "messages": [
+            RemoveMessage(id=str(last.id)),
+            HumanMessage(f"{last.text}, please"),
+            AIMessage("Yes."),
+        ]
+    }
+
+
+WITH_MESSAGES: dict[str, Callable[[Ran], Any]] = {
+    "messages": lambda ran: asking(ran, lambda state: {"messages": [AIMessage("Yes.")]}),
+    "chat": lambda ran: asking(
+        ran, lambda state: {"chat": [AIMessage("Yes.")]}, key="chat", state=Chatting
+    ),
+    "forgets its messages": lambda ran: asking(ran, forget),
+    "replaces the user's message": lambda ran: asking(ran, replace),
+}
+GRAPHS: dict[str, Callable[[Ran], Any]] = {
+    "entrypoint of text": text_entry,
+    "entrypoint of messages": list_entry,
+    "entrypoint of a dict": dict_entry,
+    "without messages": without_messages,
+    **WITH_MESSAGES,
+}
+
+
+def client_of(kind: str) -> tuple[Client, Ran]:
+    ran: Ran = []
+    agent = LangGraphAgent(GRAPHS[kind](ran), messages_key="chat" if kind == "chat" else "messages")
+    return Client(agent, state={"topic": "hi"} if kind == "without messages" else {}), ran
+
+
+@pytest.mark.parametrize("knows_the_end", [True, False])
+@pytest.mark.parametrize("kind", GRAPHS)
+@each_value()
+async def test_what_is_approved_happens_once(kind: str, knows_the_end: bool) -> None:
+    client, ran = client_of(kind)
+    (one,) = await client.ask(user("hi", "u1"))
+    old = list(client.held)
+    recorded = await client.send(resume=resolved((one.id, True)))
+    assert (ending(recorded), ran) == ("success", [("hi", True)])
+    if not knows_the_end:
+        client.held = old
+    again = await client.send(resume=resolved((one.id, True)))
+    assert (ending(again), ran) == ("success", [("hi", True)])
+    # And the next input is heard.
+    (two,) = await client.ask(user("again", "u2"))
+    assert two.id != one.id
+    assert ran == [("hi", True)]
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+async def test_what_is_cancelled_never_happens(kind: str) -> None:
+    client, ran = client_of(kind)
+    (one,) = await client.ask(user("hi", "u1"))
+    recorded = await client.send(resume=cancelled(one.id))
+    assert ending(recorded) == "cancelled"
+    assert ran == []
+    (two,) = await client.ask(user("again", "u2"))
+    assert two.id != one.id
+    assert ran == []
+    done = await client.send(resume=resolved((two.id, True)))
+    assert (ending(done), len(ran)) == ("success", 1)
+
+
+@pytest.mark.parametrize("kind", WITH_MESSAGES)
+async def test_a_new_message_beside_an_approval_runs_once_after_it(kind: str) -> None:
+    client, ran = client_of(kind)
+    (one,) = await client.ask(user("hi", "u1"))
+    (two,) = await client.ask(user("more", "u2"), resume=resolved((one.id, True)))
+    assert ran == [("hi", True)]
+    done = await client.send(resume=resolved((two.id, "also")))
+    assert (ending(done), ran) == ("success", [("hi", True), ("more", "also")])
+    texts = [
+        str(message.text)
+        for message in await client.stored("chat" if kind == "chat" else "messages")
+    ]
+    assert texts.count("hi") == (1 if kind in ("messages", "chat") else 0)
+    assert sum(text.startswith("more") for text in texts) == (
+        0 if kind == "forgets its messages" else 1
+    )
+
+
+@pytest.mark.parametrize("kind", WITH_MESSAGES)
+async def test_a_new_message_beside_a_cancel_runs_once(kind: str) -> None:
+    client, ran = client_of(kind)
+    (one,) = await client.ask(user("hi", "u1"))
+    (two,) = await client.ask(user("more", "u2"), resume=cancelled(one.id))
+    assert ran == []
+    done = await client.send(resume=resolved((two.id, True)))
+    assert (ending(done), ran) == ("success", [("more", True)])
+
+
+async def test_an_approval_that_the_state_remembers_is_used_once() -> None:
+    """A graph without messages that remembers what it was allowed to: run again, it would do its
+    work again."""
+    sent: list[str] = []
+
+    def ask(state: Task) -> Any:
+        return {"allowed": interrupt("Send the mail?") is True}
+
+    def send(state: Task) -> Any:
+        sent.append(state["topic"])
+        return {}
+
+    builder = StateGraph(Task)
+    builder.add_node("ask", ask)
+    builder.add_node("send", send)
+    builder.add_conditional_edges(
+        START, lambda state: "send" if state.get("allowed") else "ask", ["ask", "send"]
+    )
+    builder.add_edge("ask", "send")
+    client = Client(
+        LangGraphAgent(builder.compile(checkpointer=InMemorySaver())), state={"topic": "x"}
+    )
+    (one,) = await client.ask("go")
+    recorded = await client.send(resume=resolved((one.id, True)))
+    assert (ending(recorded), sent) == ("success", ["x"])

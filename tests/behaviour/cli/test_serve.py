@@ -1,0 +1,381 @@
+"""`serve` and `demo` as a person exposes and stops them."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from ag_ui.core import TextMessageContentEvent
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import START, MessagesState, StateGraph
+from typer.testing import CliRunner
+
+from langgraph_agui import LangGraphAgent
+from langgraph_agui.devtools.cli import loading, serve
+from langgraph_agui.devtools.cli.app import app
+from langgraph_agui.devtools.cli.formatting import CommandError
+from langgraph_agui.protocol.sse import decode
+from tests.kit.deep import deep
+from tests.kit.processes.demo_server import environment, running
+from tests.kit.processes.raw_http import Connection, ask, body_of
+from tests.kit.run.agents import RecordedRun, run_input
+from tests.kit.waiting import wait_for
+
+pytestmark = pytest.mark.xdist_group("serve")
+
+KEY = "a key; with=signs"
+BEARER = {"authorization": f"Bearer {KEY}"}
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[str]:
+    """The URL of the playground of a demo with a key, which listens for all machines."""
+    with running("demo", "--delay", "0", "--host", "0.0.0.0", "--api-key", KEY) as url:
+        yield url.removesuffix("agent")
+
+
+def test_nothing_is_open_to_other_machines_without_a_key() -> None:
+    done = CliRunner().invoke(app, ["demo", "--port", "0", "--host", "0.0.0.0"])
+    assert done.exit_code == 2
+    assert "0.0.0.0 lets other machines in. Guard the agent: --api-key KEY" in done.stderr
+
+
+def test_nothing_is_served_without_the_key(guarded: str) -> None:
+    for path in ("", "agent/health", "agent/ready", "agent/capabilities", "playground/app.js"):
+        for offered in ({}, {"authorization": "Bearer other"}, {"authorization": f"Basic {KEY}"}):
+            answer = httpx2.get(
+                guarded + path, headers=offered, cookies={"langgraph-agui-key": "other"}
+            )
+            assert answer.status_code == 401
+            assert "Authorization: Bearer KEY" in answer.json()["detail"]
+
+
+def test_the_agent_runs_with_the_key(guarded: str) -> None:
+    given = run_input("Hello")
+    body, json_type = body_of(given), {"content-type": "application/json"}
+    assert httpx2.post(f"{guarded}agent", content=body, headers=json_type).status_code == 401
+    answer = httpx2.post(f"{guarded}agent", content=body, headers={**json_type, **BEARER})
+    assert RecordedRun(list(decode([answer.content])), given).types[-1] == "RUN_FINISHED"
+
+
+def test_other_machines_do_not_see_texts_of_exceptions(guarded: str) -> None:
+    answer = httpx2.post(
+        f"{guarded}agent",
+        content=body_of(run_input("crash")),
+        headers={"content-type": "application/json", **BEARER},
+    )
+    assert '"code":"model_error"' in answer.text
+    assert "asked to crash" not in answer.text
+
+
+def test_a_page_that_is_opened_with_the_key_keeps_it(guarded: str) -> None:
+    with httpx2.Client(base_url=guarded) as browser:
+        opened = browser.get("/", params={"key": KEY})
+        assert (opened.status_code, opened.headers["location"]) == (303, "/")
+        assert {"HttpOnly", "SameSite=Strict"} <= set(opened.headers["set-cookie"].split("; "))
+        assert "AG-UI playground" in browser.get("/").text
+        assert browser.get("/playground/app.js").status_code == 200
+
+
+@deep
+def test_a_server_that_is_terminated_ends_its_streams() -> None:
+    line = [sys.executable, "-m", "langgraph_agui", "demo", "--port", "0", "--delay", "0.5"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment()) as process:
+        assert process.stdout is not None
+        port = next(
+            int(line.rpartition(":")[2].split("/")[0])
+            for line in process.stdout
+            if "Agent " in line
+        )
+        given = run_input("What is the weather in Rome?")
+        with Connection(port) as connection:
+            connection.send("POST", "/agent", body_of(given))
+            assert connection.head()[0] == 200
+            assert ask(port, "GET", "/agent/ready").status == 200
+            process.send_signal(signal.SIGTERM)
+            recorded = RecordedRun(list(decode(connection.pieces())), given)
+        assert (recorded.types[-1], recorded.last.code) == ("RUN_ERROR", "server_stopping")
+        process.stdout.read()
+
+
+COUNTS = """
+import os
+from langchain_core.messages import AIMessage
+from langgraph.graph import START, MessagesState, StateGraph
+
+
+def answer(state):
+    return {"messages": [AIMessage(f"{os.environ.get('WORD')}{len(state['messages'])}")]}
+
+
+builder = StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer")
+"""
+MAKES = """
+from shared import builder
+
+
+async def make_graph(config):
+    return builder.compile(name=str(config["configurable"]))
+"""
+CONFIG = """{
+    "dependencies": ["./library"],
+    "graphs": {"one": "./one.py:graph", "two words": {"path": "./two.py:make_graph"}},
+    "env": ".env"
+}"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder as the LangGraph CLI has it."""
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library" / "shared.py").write_text(COUNTS)
+    (tmp_path / "one.py").write_text("from shared import builder\n\ngraph = builder.compile()\n")
+    (tmp_path / "two.py").write_text(MAKES)
+    (tmp_path / "langgraph.json").write_text(CONFIG)
+    (tmp_path / ".env").write_text("WORD=word\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.setenv("WORD", "word")
+    for name in ("shared", "one", "two"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return tmp_path
+
+
+def answer_of(url: str, thread: str = "thread") -> str:
+    given = run_input("Hello", thread=thread)
+    body = httpx2.post(url, content=body_of(given), headers={"content-type": "application/json"})
+    return "".join(
+        event.delta
+        for event in decode([body.content])
+        if isinstance(event, TextMessageContentEvent)
+    )
+
+
+def test_graphs_of_a_langgraph_json_keep_their_threads(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WORD")
+    for messages in (1, 3):
+        with running(
+            "serve", "langgraph.json", "--cors", "http://localhost:3000/", cwd=project
+        ) as url:
+            assert url.endswith("/agents/one")
+            assert answer_of(url, "1") == f"word{messages}"
+            assert answer_of(url.replace("one", "two%20words"), "2") == f"word{messages}"
+            asks = {"origin": "http://localhost:3000", "access-control-request-method": "POST"}
+            assert (
+                httpx2.options(url, headers=asks).headers["access-control-allow-origin"]
+                == asks["origin"]
+            )
+            assert (
+                httpx2.options(url, headers={**asks, "origin": "http://evil.example"}).status_code
+                == 400
+            )
+    assert (project / ".langgraph-agui" / ".gitignore").read_text() == "*\n"
+
+
+@deep
+def test_a_changed_file_is_loaded_again(project: Path) -> None:
+    (project / "one.py").write_text(COUNTS + "graph = builder.compile()\n")
+    with running("serve", "one.py", "--reload", cwd=project) as url:
+        assert answer_of(url) == "word1"
+        (project / "one.py").write_text(
+            COUNTS.replace("{os.environ.get('WORD')}", "new") + "graph = builder.compile()\n"
+        )
+
+        def is_new() -> bool:
+            try:
+                return answer_of(url).startswith("new")
+            except httpx2.RequestError:  # the old process has ended
+                return False
+
+        wait_for(is_new, "the new graph answers")
+        assert answer_of(url).startswith("new")
+
+
+async def agents_of(
+    targets: dict[str, object], **options: Any
+) -> tuple[dict[str, LangGraphAgent], AsyncExitStack]:
+    stack = AsyncExitStack()
+    site = serve.Site(load=lambda: targets, spec="it", heading="", **options)
+    return await serve._make_agents(site, targets, stack), stack
+
+
+def compiled(checkpointer: Any = None) -> Any:
+    builder = StateGraph(MessagesState).add_node("answer", lambda _: {}).add_edge(START, "answer")
+    return builder.compile(checkpointer=checkpointer)
+
+
+async def test_graphs_without_a_checkpointer_get_one(project: Path) -> None:
+    own = InMemorySaver()
+    targets = {
+        "bare": compiled(),
+        "sub": compiled(True),
+        "none": compiled(False),
+        "own": compiled(own),
+    }
+    agents, stack = await agents_of({**targets, "agent": LangGraphAgent(compiled())})
+    async with stack:
+        savers = {name: agent.graph.checkpointer for name, agent in agents.items()}  # type: ignore[union-attr]
+        assert isinstance(savers["bare"], AsyncSqliteSaver)
+        assert savers == {
+            "bare": savers["bare"],
+            "sub": savers["bare"],
+            "none": False,
+            "own": own,
+            "agent": None,
+        }
+    assert targets["bare"].checkpointer is None
+    agents, stack = await agents_of(targets, checkpointer="memory")
+    assert [type(agents[name].graph.checkpointer) for name in targets] == [InMemorySaver] * 2 + [
+        bool,
+        InMemorySaver,
+    ]  # type: ignore[union-attr]
+    assert agents["own"].graph.checkpointer is not own  # type: ignore[union-attr]
+    agents, stack = await agents_of(targets, checkpointer="none")
+    assert {agents[name].graph.checkpointer for name in targets} == {None, False}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("host", "asked", "shown"),
+    [("::1", None, True), ("0.0.0.0", None, False), ("0.0.0.0", True, True)],
+)
+async def test_a_page_may_come_back_and_sees_errors(
+    host: str, asked: bool | None, shown: bool
+) -> None:
+    agents, _ = await agents_of(
+        {"one": compiled()}, checkpointer="none", host=host, expose_errors=asked
+    )
+    context = agents["one"]._context
+    assert (context.expose_errors, context.on_disconnect) == (shown, "continue")
+
+
+async def test_options_that_an_agent_has_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    agent = LangGraphAgent(compiled(), "mine")
+    await agents_of({"one": compiled(), "mine": agent}, checkpointer="none", expose_errors=True)
+    assert capsys.readouterr().err == (
+        "mine is a LangGraphAgent, served as you made it: without --checkpointer, --expose-errors\n"
+    )
+    await agents_of({"mine": agent})
+    assert capsys.readouterr().err == ""
+
+
+async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("This is no database." * 100)
+    for place in (tmp_path, tmp_path / "text", tmp_path / "text" / "below"):
+        with pytest.raises(CommandError, match="The threads cannot be kept in "):
+            await agents_of({"one": compiled()}, checkpointer=str(place))
+    with pytest.raises(CommandError, match="--checkpointer takes a SQLite file, memory or none"):
+        await agents_of(
+            {"one": compiled()}, checkpointer="postgresql://ada:secret@127.0.0.1/threads"
+        )
+    _, stack = await agents_of(
+        {"one": compiled()}, checkpointer=str(tmp_path / "new" / "threads.db")
+    )
+    await stack.aclose()
+    with sqlite3.connect(tmp_path / "new" / "threads.db") as database:
+        assert ("checkpoints",) in database.execute("SELECT name FROM sqlite_master").fetchall()
+
+
+def test_the_graphs_of_a_file(project: Path) -> None:
+    def found(text: str) -> list[str]:
+        (project / "file.py").write_text(COUNTS + text)
+        sys.modules.pop("file", None)
+        return list(loading.load_targets("file.py"))
+
+    assert found("a = builder.compile()\n_b = builder.compile()\n") == ["LangGraph"]
+    assert found("a = c = builder.compile()\nb = builder.compile()\n") == ["a", "b"]
+    wraps = "from langgraph_agui import LangGraphAgent\na = builder.compile()\nb = LangGraphAgent(a, name='it')\n"
+    assert found(wraps) == ["it"]
+    assert found("def make_graph():\n    return builder.compile(name='made')\n") == ["made"]
+    assert found("def make(config) -> 'Agent':\n    return builder.compile(name='made')\n") == [
+        "made"
+    ]
+    with pytest.raises(CommandError, match=r"It has builder, answer\(\), make\(\)\. "):
+        found("def make():\n    return 1\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "taken", "others"),
+    [
+        ("helper = builder.compile()\nagent = builder.compile(name='main')\n", ["main"], "helper"),
+        ("helper = agent = builder.compile(name='main')\n", ["main"], ""),
+        ("_a = builder.compile()\ngraph = builder.compile(name='main')\n", ["main"], ""),
+        (
+            "app = builder.compile()\ngraph = builder.compile()\na = builder.compile()\n",
+            ["app", "graph"],
+            "a",
+        ),
+        (
+            "def make_graph():\n    return 1\ndef graph():\n    return builder.compile(name='made')\n",
+            ["made"],
+            "make_graph",
+        ),
+    ],
+)
+def test_the_main_graph_of_a_file(
+    project: Path,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    taken: list[str],
+    others: str,
+) -> None:
+    (project / "file.py").write_text(COUNTS + text)
+    sys.modules.pop("file", None)
+    assert list(loading.load_targets("file.py")) == taken
+    said = capsys.readouterr().err
+    assert said.strip().endswith(f"Others by name: file.py:{others}" if others else "")
+    assert bool(said) == bool(others)
+
+
+APPLICATION = "from fastapi import FastAPI\napp = FastAPI()\ndef make_app():\n    return app\n"
+
+
+@pytest.mark.parametrize(
+    ("spec", "command"),
+    [
+        ("web:app", "uvicorn web:app"),
+        ("web.py:app", "uvicorn web:app"),
+        ("web.py", "uvicorn web:app"),
+        ("web:make_app", "uvicorn --factory web:make_app"),
+        ("sub/web.py:app", "uvicorn --app-dir sub web:app"),
+    ],
+)
+def test_an_application_is_run_by_uvicorn(project: Path, spec: str, command: str) -> None:
+    for folder in (project, project / "sub"):
+        folder.mkdir(exist_ok=True)
+        (folder / "web.py").write_text(APPLICATION)
+    sys.modules.pop("web", None)
+    done = CliRunner().invoke(app, ["serve", spec, "--port", "0"])
+    assert done.exit_code == 2
+    assert done.stderr.endswith(f"is an application, not a graph. Run it: {command}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("absent.json",), "absent.json is not a valid langgraph.json: "),
+        (("broken.json",), "graphs"),
+        (("lost.json",), "names the env file .nowhere, which is not there"),
+        (
+            ("one.py", "--cors", "localhost:3000"),
+            "--cors localhost:3000 must look like http://localhost:3000",
+        ),
+    ],
+)
+def test_what_cannot_be_served(project: Path, arguments: tuple[str, ...], message: str) -> None:
+    (project / "broken.json").write_text('{"graph": {}}')
+    (project / "lost.json").write_text('{"graphs": {}, "env": ".nowhere"}')
+    sys.path.insert(0, "library")
+    result = CliRunner().invoke(app, ["serve", *arguments, "--port", "0", "--checkpointer", "none"])
+    assert result.exit_code == 2
+    assert message in result.stderr

@@ -1,0 +1,205 @@
+"""LangChain's own tests of chat models, of a model whose answers come from a real agent behind a
+real socket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from langchain.agents import create_agent
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langchain_tests.integration_tests import ChatModelIntegrationTests
+from langchain_tests.unit_tests import ChatModelUnitTests
+
+from langgraph_agui import AGUIMiddleware, LangGraphAgent, agui_router
+from langgraph_agui.client import AGUIChatModel
+from tests.kit.expect.standard import does_not_apply
+from tests.kit.models.media_files import png, wav
+from tests.kit.processes.serving import serving
+
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "magic_function": {"input": 3},
+    "greeting_generator": {"answer_style": "pirate"},
+    "get_weather": {"location": "San Francisco, CA"},
+    "my_adder_tool": {"a": 3, "b": 4},
+    "Joke": {"setup": "Why do cats sit on keyboards?", "punchline": "To keep a paw on the mouse."},
+}
+_ASKS = ("the tool", "customer named", "the weather", "joke", "3 + 4")
+_MEDIA = {"Summarize this document:": "file", "Give a concise description of this image.": "image"}
+_MEDIA |= {"Describe this audio:": "audio", "what's your favorite color in this image": "image"}
+_USAGE: Any = {
+    "input_tokens": 9,
+    "output_tokens": 5,
+    "total_tokens": 14,
+    "input_token_details": {"cache_read": 4, "cache_creation": 2},
+    "output_token_details": {"reasoning": 3},
+}
+
+
+class Obliging(BaseChatModel):
+    """The agent's model: does what these tests ask of models, and fails if a part of what they send
+    is missing."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "obliging"
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
+        return {"ls_provider": "obliging", "ls_model_name": "obliging-1", "ls_model_type": "chat"}
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        return self.bind(tools=[convert_to_openai_tool(tool)["function"]["name"] for tool in tools])
+
+    def _generate(
+        self, messages: list[BaseMessage], *args: Any, tools: tuple[str, ...] = (), **kwargs: Any
+    ) -> ChatResult:
+        for message in messages:
+            _check_media(message)
+        last = messages[-1]
+        answer = AIMessage(
+            "hello, friend", usage_metadata=_USAGE, response_metadata={"model_name": "obliging-1"}
+        )
+        if tools and isinstance(last, HumanMessage) and any(ask in last.text for ask in _ASKS):
+            name = tools[0]
+            arguments = _ARGUMENTS.get(name, {})
+            if name == "unicode_customer":
+                arguments = {"customer_name": last.text.split("'")[1], "description": "new"}
+            answer.tool_calls = [
+                {
+                    "type": "tool_call",
+                    "id": f"call_{len(messages)}",
+                    "name": name,
+                    "args": arguments,
+                }
+            ]
+        return ChatResult(generations=[ChatGeneration(message=answer)])
+
+
+def _check_media(message: BaseMessage) -> None:
+    kinds = {block["type"] for block in message.content_blocks}
+    if (wanted := _MEDIA.get(message.text)) is not None and wanted not in kinds:
+        raise AssertionError(f"no {wanted} among {kinds} of {message.text!r}")
+    names = {"random_image": "image", "random_pdf": "file"}
+    if (wanted := names.get(message.name or "")) is not None and wanted not in kinds:
+        raise AssertionError(f"no {wanted} among {kinds} of a result of {message.name}")
+
+
+@pytest.fixture(scope="module")
+def agent_url() -> Iterator[str]:
+    graph = create_agent(Obliging(), [], middleware=[AGUIMiddleware()])
+    app = FastAPI()
+    app.include_router(agui_router(LangGraphAgent(graph=graph), "/agent"))
+    with serving(app) as served:
+        yield served.url("/agent")
+
+
+class TestUnit(ChatModelUnitTests):
+    @property
+    def chat_model_class(self) -> type[BaseChatModel]:
+        return AGUIChatModel
+
+    @property
+    def chat_model_params(self) -> dict[str, Any]:
+        return {"url": "http://127.0.0.1:1/agent"}
+
+    @property
+    def has_tool_choice(self) -> bool:
+        return False
+
+    @pytest.mark.xfail(
+        strict=True, reason="An agent chooses its models itself: no call can name another one."
+    )
+    def test_standard_params_model_override(self, model: BaseChatModel) -> None:
+        super().test_standard_params_model_override(model)
+
+    test_init_from_env = does_not_apply("The model reads nothing from the environment.")
+    test_serdes = does_not_apply(
+        "The model is not serializable: its headers may hold secrets of any name."
+    )
+    test_init_time = does_not_apply("Speed is no matter of a test here.")
+
+
+def download(url: str, **kwargs: Any) -> httpx.Response:
+    """Return a file of the kind that the suite expects there."""
+    ending = url.rpartition(".")[2].lower()
+    return httpx.Response(200, content={"wav": wav(), "pdf": b"%PDF-1.4"}.get(ending, png()))
+
+
+class TestIntegration(ChatModelIntegrationTests):
+    @pytest.fixture(autouse=True)
+    def _agent(self, agent_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The agent's address; and what the suite would download, from here."""
+        self.url = agent_url
+        monkeypatch.setattr(httpx, "get", download)
+        monkeypatch.setenv("LANGCHAIN_TESTS_USER_AGENT", "nobody is asked")
+
+    @property
+    def chat_model_class(self) -> type[BaseChatModel]:
+        return AGUIChatModel
+
+    @property
+    def chat_model_params(self) -> dict[str, Any]:
+        return {"url": self.url}
+
+    @property
+    def has_tool_choice(self) -> bool:
+        return False
+
+    @property
+    def supports_image_inputs(self) -> bool:
+        return True
+
+    @property
+    def supports_image_urls(self) -> bool:
+        return True
+
+    @property
+    def supports_pdf_inputs(self) -> bool:
+        return True
+
+    @property
+    def supports_audio_inputs(self) -> bool:
+        return True
+
+    @property
+    def supports_anthropic_inputs(self) -> bool:
+        return True
+
+    @property
+    def supports_image_tool_message(self) -> bool:
+        return True
+
+    @property
+    def supports_pdf_tool_message(self) -> bool:
+        return True
+
+    @property
+    def supported_usage_metadata_details(self) -> Any:
+        details = ["reasoning_output", "cache_read_input", "cache_creation_input"]
+        return {"invoke": details, "stream": details}
+
+    def invoke_with_reasoning_output(self, *, stream: bool = False) -> AIMessage:
+        model = self.chat_model_class(**self.chat_model_params)
+        if not stream:
+            return model.invoke("Think.")
+        first, *rest = model.stream("Think.")
+        for chunk in rest:
+            first += chunk
+        return first
+
+    invoke_with_cache_read_input = invoke_with_reasoning_output
+    invoke_with_cache_creation_input = invoke_with_reasoning_output
+
+    test_tool_choice = does_not_apply("AG-UI has no way to make an agent call a tool.")
+    test_json_mode = does_not_apply("AG-UI has no way to ask an agent for JSON.")
+    test_stream_time = does_not_apply("Speed is no matter of a test here.")
+    test_invoke_with_model_override = does_not_apply("An agent chooses its models itself.")
+    test_ainvoke_with_model_override = does_not_apply("An agent chooses its models itself.")
+    test_stream_with_model_override = does_not_apply("An agent chooses its models itself.")
+    test_astream_with_model_override = does_not_apply("An agent chooses its models itself.")

@@ -1,0 +1,177 @@
+"""Servers that stop while runs go on, and what they say of themselves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import START, MessagesState, StateGraph
+
+from langgraph_agui import LangGraphAgent, RunLimits, add_langgraph_fastapi_endpoint, agui_router
+from langgraph_agui.protocol.sse import decode
+from tests.kit.graphs.broken_checkpointer import Troubled
+from tests.kit.models.endless import Talker, flat
+from tests.kit.processes.raw_http import Connection, ask, body_of
+from tests.kit.processes.serving import Served, serving
+from tests.kit.run.agents import RecordedRun, run_input
+from tests.kit.waiting import PATIENCE, wait_for
+
+STOPPED = ("RUN_ERROR", "server_stopping")
+
+
+def end_of(connection: Connection, given: Any) -> tuple[str, str | None]:
+    """The terminal event of a stream that the server ends as HTTP prescribes."""
+    recorded = RecordedRun(list(decode(connection.pieces())), given)
+    return recorded.last.type.value, getattr(recorded.last, "code", None)
+
+
+def begin(served: Served, connection: Connection, thread: str = "t") -> Any:
+    given = run_input("go", thread=thread)
+    connection.send("POST", "/agent", body_of(given))
+    assert connection.head()[0] == 200
+    return given
+
+
+def mounted(agent: LangGraphAgent) -> FastAPI:
+    app = FastAPI()
+    app.include_router(agui_router(agent, "/agent"))
+    return app
+
+
+def made_in_the_lifespan(agent: LangGraphAgent) -> FastAPI:
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        add_langgraph_fastapi_endpoint(app, agent, "/agent")
+        async with agent.serving():
+            yield
+
+    return FastAPI(lifespan=lifespan)
+
+
+@pytest.mark.parametrize("app_of", [mounted, made_in_the_lifespan])
+def test_a_server_that_stops_ends_its_streams(app_of: Any) -> None:
+    model = Talker(words=1, silent=True)
+    with (
+        serving(app_of(LangGraphAgent(flat(model, InMemorySaver())))) as served,
+        Connection(served.port) as connection,
+    ):
+        given = begin(served, connection)
+        assert model.meter.begun.wait(PATIENCE)
+        served.end()
+        assert end_of(connection, given) == STOPPED
+    assert model.meter.ended.is_set()
+
+
+def test_an_agent_that_drains_takes_no_runs_and_ends_those_it_has() -> None:
+    model, agent = Talker(words=1, silent=True), None
+    agent = LangGraphAgent(flat(model, InMemorySaver()))
+    with serving(mounted(agent)) as served, Connection(served.port) as connection:
+        given = begin(served, connection)
+        assert ask(served.port, "GET", "/agent/ready").json == {"status": "ready"}
+        served.call(agent.drain())
+        assert end_of(connection, given) == STOPPED
+        refused = ask(served.port, "POST", "/agent", body_of(run_input("go")))
+        assert (refused.status, refused.json["code"]) == (503, "server_stopping")
+        assert ask(served.port, "GET", "/agent/ready").status == 503
+        assert ask(served.port, "GET", "/agent/health").status == 200
+
+
+def test_an_application_may_start_again() -> None:
+    app = mounted(LangGraphAgent(flat(Talker(words=1))))
+    for _ in range(2):
+        with serving(app) as served:
+            assert ask(served.port, "POST", "/agent", body_of(run_input("go"))).status == 200
+
+
+def test_an_agent_of_two_applications_serves_until_both_have_ended() -> None:
+    agent = LangGraphAgent(flat(Talker(words=1)))
+    with serving(mounted(agent)) as one:
+        with serving(mounted(agent)) as other:
+            assert ask(other.port, "GET", "/agent/ready").status == 200
+        assert ask(one.port, "POST", "/agent", body_of(run_input("go"))).status == 200
+
+
+def test_what_is_shown_while_the_store_hangs_is_bounded_and_ends() -> None:
+    agent = LangGraphAgent(flat(Talker(), saver := Troubled()), limits=RunLimits(runs=2))
+    saver.at, saver.hangs = 1, True
+    with serving(mounted(agent)) as served, Connection(served.port) as connection:
+        given = run_input(thread="t")
+        connection.send("POST", "/agent/connect", body_of(given))
+        assert connection.head()[0] == 200
+        wait_for(saver.met.is_set, "the store hangs")
+        saver.at = 2
+        with Connection(served.port) as second:
+            second.send("POST", "/agent/connect", body_of(given))
+            assert second.head()[0] == 200
+            refused = ask(served.port, "POST", "/agent/connect", body_of(given))
+            assert (refused.status, refused.json["code"]) == (429, "too_many_runs")
+        served.call(agent.drain())
+        assert end_of(connection, given) == STOPPED
+
+
+def test_runs_may_end_by_themselves_while_the_agent_drains() -> None:
+    agent = LangGraphAgent(flat(Talker(words=5, pause=0.02)))
+    with serving(mounted(agent)) as served, Connection(served.port) as connection:
+        given = begin(served, connection)
+        served.call(agent.drain(grace=PATIENCE))
+        assert end_of(connection, given) == ("RUN_FINISHED", None)
+
+
+def test_a_run_that_is_too_many_is_answered_with_429() -> None:
+    model = Talker(words=1, silent=True)
+    agent = LangGraphAgent(flat(model, InMemorySaver()), limits=RunLimits(runs=1, readers=1))
+    with serving(mounted(agent)) as served, Connection(served.port) as connection:
+        begin(served, connection)
+        for path, code in (("/agent", "too_many_runs"), ("/agent/connect", "too_many_readers")):
+            refused = ask(served.port, "POST", path, body_of(run_input("go", thread="t")))
+            assert (refused.status, refused.json["code"]) == (429, code)
+
+
+def test_a_server_whose_store_does_not_answer_is_not_ready(tmp_path: Path) -> None:
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
+            app.state.saver = saver
+            app.include_router(agui_router(LangGraphAgent(flat(Talker(), saver)), "/agent"))
+            yield
+
+    app = FastAPI(lifespan=lifespan)
+    with serving(app) as served:
+        assert ask(served.port, "GET", "/agent/ready").status == 200
+        served.call(app.state.saver.conn.close())
+        answer = ask(served.port, "GET", "/agent/ready")
+        assert (answer.status, answer.json) == (503, {"status": "not ready"})
+        assert ask(served.port, "GET", "/agent/health").status == 200
+
+
+@pytest.mark.parametrize("app_of", [mounted, made_in_the_lifespan])
+def test_work_that_hangs_in_threads_stops_no_other_run(app_of: Any) -> None:
+    """Aborted runs leave their synchronous nodes behind; other runs' nodes need threads too."""
+    release, hanging = threading.Event(), []
+
+    def node(state: MessagesState) -> Any:
+        if state["messages"][-1].content == "hang":
+            hanging.append(1)
+            release.wait(PATIENCE)
+        return {}
+
+    graph = StateGraph(MessagesState).add_node(node).add_edge(START, "node").compile()
+    try:
+        with serving(app_of(LangGraphAgent(graph))) as served:
+            for number in range(40):
+                with Connection(served.port) as connection:
+                    connection.send("POST", "/agent", body_of(run_input("hang")))
+                    wait_for(lambda number=number: len(hanging) > number, "the node runs")
+            given = run_input("go")
+            answer = ask(served.port, "POST", "/agent", body_of(given))
+            assert RecordedRun(list(decode([answer.body])), given).types[-1] == "RUN_FINISHED"
+            release.set()
+    finally:
+        release.set()

@@ -1,0 +1,196 @@
+"""How long a run may take, and how many there are at once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+
+from langgraph_agui import LangGraphAgent, RunLimits
+from langgraph_agui.runs.locks import ThreadLease, ThreadLocks
+from tests.kit.deep import deep
+from tests.kit.models.endless import SHAPES, Talker, flat
+from tests.kit.run.agents import RecordedRun, collect, record_run, run_input
+from tests.kit.waiting import PATIENCE, eventually
+
+TIMED_OUT = ("RUN_ERROR", "run_timeout")
+SOON: list[Any] = [0.1, timedelta(milliseconds=100)]
+
+
+def end_of(recorded: RecordedRun) -> tuple[str, str | None]:
+    return recorded.last.type.value, getattr(recorded.last, "code", None)
+
+
+@asynccontextmanager
+async def going_on(agent: LangGraphAgent, thread: str = "t") -> AsyncIterator[None]:
+    """A run of the agent that has begun and does not end."""
+    events = agent.run(run_input("go", thread=thread))
+    await anext(events)
+    try:
+        yield
+    finally:
+        await events.aclose()
+
+
+@pytest.mark.parametrize("limit", SOON)
+async def test_a_run_that_takes_too_long_is_stopped(limit: float | timedelta) -> None:
+    model = Talker()
+    graph = flat(model, InMemorySaver())
+    agent, patient = LangGraphAgent(graph, limits=RunLimits(total=limit)), LangGraphAgent(graph)
+    assert end_of(await record_run(agent, run_input("go", thread="t"))) == TIMED_OUT
+    assert model.meter.ended.wait(PATIENCE)
+    model.words = 2
+    again = await record_run(patient, run_input("again", thread="t"))
+    assert end_of(again) == ("RUN_FINISHED", None)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_models_of_every_graph_are_stopped(shape: str) -> None:
+    model = Talker()
+    assert (
+        end_of(
+            await record_run(
+                LangGraphAgent(SHAPES[shape](model), limits=RunLimits(total=0.2)), run_input("go")
+            )
+        )
+        == TIMED_OUT
+    )
+    await eventually(model.meter.ended.is_set, "the model stops")
+
+
+async def test_a_node_that_hangs_in_a_thread_ends_its_run() -> None:
+    release = threading.Event()
+
+    def hang(state: MessagesState) -> Any:
+        release.wait(PATIENCE)
+        return {}
+
+    graph = (
+        StateGraph(MessagesState)
+        .add_node(hang)
+        .add_edge(START, "hang")
+        .compile(checkpointer=InMemorySaver())
+    )
+    try:
+        recorded = await record_run(
+            LangGraphAgent(graph, limits=RunLimits(total=0.1)), run_input("go")
+        )
+    finally:
+        release.set()
+    assert end_of(recorded) == TIMED_OUT
+
+
+async def test_silence_ends_a_run() -> None:
+    agent = LangGraphAgent(
+        flat(Talker(words=3, silent=True)), limits=RunLimits(idle=timedelta(seconds=0.2))
+    )
+    recorded = await record_run(agent, run_input("go"))
+    assert end_of(recorded) == TIMED_OUT
+    assert len(recorded.of("TEXT_MESSAGE_CONTENT")) == 3
+
+
+@deep  # it lasts longer than the silence that it is allowed
+async def test_a_run_that_is_never_silent_for_so_long_goes_on() -> None:
+    agent = LangGraphAgent(flat(Talker(words=24, pause=0.1)), limits=RunLimits(idle=2))
+    assert end_of(await record_run(agent, run_input("go"))) == ("RUN_FINISHED", None)
+
+
+async def test_waiting_for_the_thread_is_no_part_of_the_run() -> None:
+    model = Talker(words=1, silent=True)
+    agent = LangGraphAgent(
+        flat(model, InMemorySaver()), on_busy="wait", limits=RunLimits(total=0.5, idle=0.5)
+    )
+    first, second = (
+        asyncio.create_task(collect(agent.run(run_input("go", thread="t")))) for _ in range(2)
+    )
+    assert (await first)[-1].type.value == "RUN_ERROR"
+    assert not second.done()
+    assert [event.type.value for event in await second].count("TEXT_MESSAGE_CONTENT") == 1
+
+
+async def test_no_more_runs_than_the_agent_may_have() -> None:
+    model = Talker(words=1, silent=True)
+    agent = LangGraphAgent(flat(model), limits=RunLimits(runs=2))
+    async with going_on(agent, "a"):
+        async with going_on(agent, "b"):
+            refused = await record_run(agent, run_input("go", thread="c"))
+            assert end_of(refused) == ("RUN_ERROR", "too_many_runs")
+            assert refused.types == ["RUN_STARTED", "RUN_ERROR"]
+        model.silent = False
+        assert end_of(await record_run(agent, run_input("go", thread="c"))) == (
+            "RUN_FINISHED",
+            None,
+        )
+
+
+async def test_no_more_runs_than_the_agent_may_have_where_locks_take_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As the locks in a database do."""
+    acquire = ThreadLocks.acquire
+
+    async def slow(locks: ThreadLocks, thread_id: str, max_waiting: int = 0) -> ThreadLease:
+        await asyncio.sleep(0.01)
+        return await acquire(locks, thread_id, max_waiting)
+
+    monkeypatch.setattr(ThreadLocks, "acquire", slow)
+    agent = LangGraphAgent(flat(Talker(words=1), InMemorySaver()), limits=RunLimits(runs=2))
+    ends = await asyncio.gather(*(record_run(agent, run_input("go")) for _ in range(5)))
+    assert (
+        sorted(map(end_of, ends), key=str)
+        == [("RUN_ERROR", "too_many_runs")] * 3 + [("RUN_FINISHED", None)] * 2
+    )
+
+
+async def test_no_more_runs_wait_than_may() -> None:
+    agent = LangGraphAgent(
+        flat(Talker(silent=True), InMemorySaver()), on_busy="wait", limits=RunLimits(waiting=1)
+    )
+    async with going_on(agent):
+        waiting = asyncio.create_task(collect(agent.run(run_input("go", thread="t"))))
+        await asyncio.sleep(0)
+        refused = await record_run(agent, run_input("go", thread="t"))
+        assert end_of(refused) == ("RUN_ERROR", "thread_busy")
+        waiting.cancel()
+
+
+async def test_no_more_clients_follow_a_run_than_may() -> None:
+    agent = LangGraphAgent(flat(Talker(silent=True), InMemorySaver()), limits=RunLimits(readers=2))
+    async with going_on(agent):
+        second = agent.connect(run_input(thread="t"))
+        await anext(second)
+        refused = RecordedRun(await collect(agent.connect(given := run_input(thread="t"))), given)
+        assert end_of(refused) == ("RUN_ERROR", "too_many_readers")
+        await second.aclose()
+        third = agent.connect(run_input(thread="t"))  # there is room again
+        assert [(await anext(third)).type.value for _ in range(2)] != ["RUN_STARTED", "RUN_ERROR"]
+        await third.aclose()
+
+
+async def test_a_thread_that_nobody_keeps_is_joined_by_the_id_of_its_run_only() -> None:
+    agent = LangGraphAgent(flat(Talker(words=3, pause=0.05), None))
+    events = agent.run(run_input("go", thread="t", run="r"))
+    await anext(events)
+    stranger = RecordedRun(await collect(agent.connect(given := run_input(thread="t"))), given)
+    assert stranger.messages == []
+    assert end_of(stranger) == ("RUN_FINISHED", None)
+    owner = RecordedRun(
+        await collect(agent.connect(given := run_input(thread="t", run="r"))), given
+    )
+    assert [message.content for message in owner.messages] == ["go", "word0 word1 word2 "]
+    await collect(events)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("total", 0), ("idle", -1), ("runs", 0), ("unread", 0)]
+)
+def test_a_limit_is_more_than_nothing(option: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"RunLimits.{option} must be more than 0"):
+        RunLimits(**{option: value})

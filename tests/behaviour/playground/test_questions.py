@@ -1,0 +1,856 @@
+"""Questions that the page puts to a person: approvals, `interrupt()` and calls of its own tools."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import interrupt
+from playwright.sync_api import Locator, expect
+from pydantic import BaseModel, Field
+
+from langgraph_agui import AGUIMiddleware, ApprovalOptions
+from tests.behaviour.playground.sites import ask, shown
+from tests.behaviour.playground.streams import (
+    END,
+    START_EVENT,
+    answer,
+    answer_with,
+    frames,
+    text_events,
+)
+from tests.kit.deep import deep, others_deep
+from tests.kit.expect.front_ends import options_for
+from tests.kit.models.scripted import Scripted, call
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+WAITS = "Waiting for you"
+
+Mode = Literal["batched", "per_call"]
+
+
+class Mail:
+    """An agent that sends e-mails if a person approves; `sent` holds the arguments that its tool
+    got."""
+
+    def __init__(self, *calls: dict[str, Any], guard: Any = True, mode: Mode = "batched") -> None:
+        self.sent: list[dict[str, Any]] = []
+        self.results: list[str] = []
+
+        @tool
+        def send_email(to: str, body: str, copies: int = 1, tags: list[str] | None = None) -> str:
+            """Send an e-mail."""
+            self.sent.append({"to": to, "body": body, "copies": copies, "tags": tags})
+            return "sent"
+
+        def script(messages: list[BaseMessage]) -> list[Any]:
+            results = [
+                str(message.text) for message in messages if isinstance(message, ToolMessage)
+            ]
+            if not results:
+                return [
+                    call("send_email", f"c{number}", number, **args)
+                    for number, args in enumerate(calls)
+                ]
+            self.results = results
+            return ["Well."]
+
+        self.graph = create_agent(
+            Scripted(script=script),
+            [send_email],
+            middleware=[HumanInTheLoopMiddleware({"send_email": guard}, interrupt_mode=mode)],
+            checkpointer=InMemorySaver(),
+        )
+
+
+LETTER: dict[str, Any] = {"to": "ada@example.com", "body": "Dear Ada,\nhow are you?", "copies": 2}
+
+
+def cards(page: Page) -> Locator:
+    return page.locator(".question")
+
+
+def named(text: str) -> re.Pattern[str]:
+    """A label as a tool's own name or as a title."""
+    return re.compile(f"^{re.escape(text)}$", re.IGNORECASE)
+
+
+def press(place: Page | Locator, name: str) -> None:
+    place.get_by_role("button", name=name, exact=True).click()
+
+
+def finished(page: Page, status: str = "Finished") -> None:
+    expect(page.locator("#status")).to_have_text(status)
+
+
+# -- approvals -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", others_deep(["batched", "per_call"], str))
+def test_an_approval_is_edited_field_by_field(browser: Browser, mode: Mode) -> None:
+    mail = Mail({**LETTER, "tags": ["a", "b"]}, mode=mode)
+    with shown(browser, mail.graph) as page:
+        ask(page, status=WAITS)
+        card = cards(page)
+        expect(card.get_by_role("heading")).to_have_text("Tool execution requires approval")
+        expect(card.locator(".question-tool")).to_have_text("send_email")
+        expect(card.locator(".question-facts dd")).to_contain_text(["ada@example.com", "Dear Ada"])
+        press(card, "Edit")
+        expect(card.get_by_label(named("to"))).to_be_focused()
+        expect(card.get_by_label(named("body"))).to_have_value(LETTER["body"])
+        expect(card.get_by_role("button", name="Approve", exact=True)).to_be_visible()
+        card.get_by_label(named("to")).fill("bob@example.com")
+        copies = card.get_by_label(named("copies"))
+        copies.press_sequentially("e")
+        press(card, "Approve with changes")
+        expect(copies).to_be_focused()
+        expect(copies).to_have_attribute("aria-invalid", "true")
+        expect(copies).to_have_accessible_description(
+            named("A whole number. copies must be a whole number.")
+        )
+        copies.fill("3")
+        card.get_by_role("button", name=named("Remove tags 1")).click()
+        card.get_by_label(named("tags 1")).fill("c")
+        card.get_by_role("button", name=named("Add tags")).click()
+        card.get_by_label(named("tags 2")).fill("d")
+        card.get_by_label(named("tags 2")).press("Enter")
+        finished(page)
+        expect(cards(page)).to_be_hidden()
+    assert mail.sent == [
+        {"to": "bob@example.com", "body": LETTER["body"], "copies": 3, "tags": ["c", "d"]}
+    ]
+
+
+FOCUSED = """() => {
+    const one = document.activeElement;
+    const name = one.labels?.[0]?.firstChild.textContent || one.getAttribute("aria-label") || one.textContent;
+    return name.trim().slice(0, 40);
+}"""
+
+
+def tab_to(page: Page, name: str, key: str = "Tab") -> None:
+    """Press `key` until the control of that name has the focus."""
+    seen: list[str] = []
+    while len(seen) < 60:
+        page.keyboard.press(key)
+        seen.append(page.evaluate(FOCUSED))
+        if seen[-1] == name:
+            return
+    raise AssertionError(f"{name!r} is not among {seen}")
+
+
+def test_a_conversation_by_keyboard_alone(browser: Browser) -> None:
+    mail = Mail(LETTER)
+    with shown(browser, mail.graph) as page:
+        expect(page.get_by_label("Message", exact=True)).to_be_focused()
+        page.keyboard.type("write to Ada")
+        page.keyboard.press("Enter")
+        finished(page, WAITS)
+        tab_to(page, "Reject", "Shift+Tab")
+        tab_to(page, "Edit", "Shift+Tab")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Control+a")
+        page.keyboard.type("bob@example.com")
+        tab_to(page, "Approve with changes")
+        page.keyboard.press("Enter")
+        finished(page)
+        expect(page.get_by_label("Message", exact=True)).to_be_focused()
+        tab_to(page, "New thread", "Shift+Tab")
+        page.keyboard.press("Space")
+        expect(page.locator(".item")).to_have_count(0)
+        expect(page.get_by_label("Message", exact=True)).to_be_focused()
+    assert mail.sent == [{**LETTER, "to": "bob@example.com", "tags": None}]
+
+
+@deep
+def test_an_approval_without_changes(browser: Browser) -> None:
+    options = options_for("the playground, of this library")
+    mail = Mail(LETTER)
+    with shown(browser, mail.graph, **options) as page:
+        ask(page, status=WAITS)
+        press(cards(page), "Edit")
+        to = cards(page).get_by_label(named("to"))
+        to.fill("bob@example.com")
+        press(cards(page), "Discard edits")
+        press(cards(page), "Edit")
+        expect(to).to_have_value(LETTER["to"])
+        to.fill("bob@example.com")
+        to.fill(LETTER["to"])
+        with page.expect_request("**/agent") as request:
+            press(page, "Approve")
+        (answer,) = json.loads(request.value.post_data or "")["resume"]
+        assert answer["payload"] == {"approved": True}
+        finished(page)
+    assert mail.sent == [{**LETTER, "tags": None}]
+
+
+def test_a_rejection_with_a_reason(browser: Browser) -> None:
+    mail = Mail(LETTER)
+    with shown(browser, mail.graph) as page:
+        ask(page, status=WAITS)
+        press(cards(page), "More")
+        reason = cards(page).get_by_label("Reason", exact=True)
+        reason.fill("Ada has left.")
+        reason.press("Enter")
+        finished(page)
+    assert mail.sent == []
+    assert "Ada has left." in mail.results[0]
+
+
+@deep
+@pytest.mark.parametrize(
+    ("allowed", "buttons"),
+    [
+        (["approve", "edit", "reject"], ["Approve", "Edit", "Reject", "More"]),
+        (["approve", "reject"], ["Approve", "Reject", "More"]),
+        (["approve", "edit"], ["Approve", "Edit", "More"]),
+        (["edit"], ["Approve with changes", "More"]),
+        pytest.param(["reject"], ["Reject", "More"], marks=deep),
+        pytest.param(["respond"], ["More", "Send", "Cancel"], marks=deep),
+    ],
+)
+def test_only_allowed_decisions_are_offered(
+    browser: Browser, allowed: list[str], buttons: list[str]
+) -> None:
+    with shown(browser, Mail(LETTER, guard={"allowed_decisions": allowed}).graph) as page:
+        ask(page, status=WAITS)
+        expect(cards(page).locator(".question-actions button:visible")).to_have_text(buttons)
+        # Where nothing else is allowed, the person can only edit.
+        fields = cards(page).locator(".question-call input")
+        expect(fields).to_have_count(2 if allowed == ["edit"] else 0)
+        lines = (
+            cards(page)
+            .locator(".question-actions")
+            .first.locator("button")
+            .evaluate_all("all => new Set(all.map((one) => one.getBoundingClientRect().top)).size")
+        )
+        assert lines == 1
+
+
+@deep
+def test_a_response_instead_of_the_call(browser: Browser) -> None:
+    mail = Mail(LETTER)
+    with shown(browser, mail.graph) as page:
+        ask(page, status=WAITS)
+        press(cards(page), "More")
+        cards(page).get_by_label("Respond", exact=True).check()
+        press(cards(page), "Send")
+        expect(cards(page).get_by_role("alert")).to_have_text("Type what to respond.")
+        cards(page).get_by_label("Result to give instead").fill("I called her.")
+        press(cards(page), "Send")
+        finished(page)
+        expect(page.locator(".tool > summary .pill")).to_have_text("done")
+        expect(page.locator(".tool .result")).to_have_text("I called her.")
+    assert mail.results == ["I called her."]
+
+
+@deep
+def test_an_answer_that_comes_too_late(browser: Browser) -> None:
+    mail = Mail(LETTER)
+    with shown(browser, mail.graph) as page:
+        ask(page, status=WAITS)
+        elsewhere = browser.new_context()  # in the same one, the page would follow
+        other = elsewhere.new_page()
+        other.goto(page.url)
+        finished(other, WAITS)
+        press(page, "Approve")
+        finished(page)
+        press(other, "Reject")
+        expect(other.locator(".notice")).to_contain_text("the question was answered elsewhere")
+        finished(other)
+        expect(other.locator(".tool > summary .pill")).to_have_text("done")
+        expect(cards(other)).to_have_count(0)
+        elsewhere.close()
+    assert len(mail.sent) == 1
+
+
+WORDS = "I hope that this letter finds you well, and that the weather is as fine as here. " * 6
+
+
+@pytest.mark.parametrize("width", [390, pytest.param(1280, marks=deep)])
+def test_a_call_is_in_view_when_it_is_approved(browser: Browser, width: int) -> None:
+    size: Any = {"width": width, "height": 700}
+    for count in (1, 2):
+        with shown(browser, Mail(*[{**LETTER, "body": WORDS}] * count).graph) as page:
+            page.set_viewport_size(size)
+            ask(page, status=WAITS)
+            approve = page.get_by_role("button", name="Approve")
+            expect(approve.first).to_be_focused()
+            expect(approve.first).to_be_in_viewport(ratio=1)
+            if count == 1:
+                expect(cards(page).locator("h2")).to_be_in_viewport(ratio=1)
+            else:
+                expect(approve.last).not_to_be_in_viewport()
+            hidden = "one => one.scrollHeight > one.clientHeight && one.tabIndex < 0"
+            boxes = cards(page).locator("dd")
+            assert not boxes.evaluate_all(f"all => all.some({hidden})")
+
+
+@deep
+def test_several_are_answered_together(browser: Browser) -> None:
+    mail = Mail(*({**LETTER, "to": who} for who in ("ann", "bob", "eve")))
+    with shown(browser, mail.graph) as page:
+        ask(page, status=WAITS)
+        note = page.locator(".question-note")
+        expect(note).to_have_text("0 of 3 answered")
+        press(cards(page).nth(0), "Approve")
+        expect(note).to_have_text("1 of 3 answered")
+        answered = 'Answered: Approve · send_email {"to":"ann"'
+        expect(cards(page).nth(0).locator("p:visible")).to_contain_text(answered)
+        expect(cards(page).nth(1).get_by_role("button", name="Approve")).to_be_focused()
+        press(cards(page).nth(2), "More")
+        press(cards(page).nth(2), "Cancel")
+        expect(cards(page).nth(2)).to_contain_text("Answered: Cancel")
+        press(cards(page).nth(0), "Change answer")
+        expect(note).to_have_text("1 of 3 answered")
+        press(cards(page).nth(0), "Reject")
+        press(cards(page).nth(1), "Approve")
+        finished(page)
+    assert [one["to"] for one in mail.sent] == ["bob"]
+
+
+# -- interrupt() ---------------------------------------------------------------------------------
+
+
+class Room(BaseModel):
+    beds: int = Field(ge=1, le=4, description="How many people sleep in it.")
+    view: Literal["sea", "garden"] = "garden"
+
+
+class Booking(BaseModel):
+    """Where you stay."""
+
+    nights: int = Field(ge=1, title="Nights")
+    guest: str = Field(min_length=2, title="Guest")
+    breakfast: bool = False
+    room: Room
+    note: str | None = None
+    extras: list[str] = Field(default=[], max_length=2)
+
+
+class Asker:
+    """A graph that asks `question` by `interrupt()`; `answers` holds what it got."""
+
+    def __init__(self, *questions: Any, schema: Any = None) -> None:
+        self.answers: list[Any] = []
+
+        def node(state: MessagesState) -> dict[str, Any]:
+            options = {"response_schema": schema} if schema is not None else {}
+            self.answers = [interrupt(question, **options) for question in questions]
+            return {"messages": [AIMessage("Thanks.")]}
+
+        builder = StateGraph(MessagesState).add_node("ask", node).add_edge(START, "ask")
+        self.graph = builder.compile(checkpointer=InMemorySaver())
+
+
+def test_a_form_from_a_schema(browser: Browser) -> None:
+    asker = Asker({"message": "Where do you stay?", "budget": {"euros": 90}}, schema=Booking)
+    with shown(browser, asker.graph) as page:
+        ask(page, status=WAITS)
+        card = cards(page)
+        expect(card.get_by_role("heading")).to_have_text("Where do you stay?")
+        expect(card.locator(".question-facts")).to_contain_text('{ "euros": 90 }')
+        expect(card).to_contain_text("A whole number of at least 1.")
+        press(card, "Send")
+        expect(card.get_by_label("Nights")).to_be_focused()
+        expect(card).to_contain_text("Guest is required: text of at least 2 characters.")
+        card.get_by_label("Nights").fill("0.5")
+        card.get_by_label("Guest").fill("A")
+        card.get_by_label("Beds").fill("9")
+        press(card, "Send")
+        expect(card.locator(".field-problem:visible")).to_have_text(
+            [
+                "Nights must be a whole number of at least 1.",
+                "Guest must be text of at least 2 characters.",
+                "Beds must be a whole number from 1 to 4.",
+            ]
+        )
+        card.get_by_label("Nights").fill("3")
+        card.get_by_label("Guest").fill("Ada")
+        card.get_by_label("Breakfast").check()
+        card.get_by_label("Beds").fill("2")
+        card.get_by_label("View").select_option("sea")
+        press(card, "Add Extras")
+        card.get_by_label("Extras 1", exact=True).fill("bike")
+        card.get_by_label("Guest").press("Enter")
+        finished(page)
+    room = Room(beds=2, view="sea")
+    assert asker.answers == [
+        Booking(nights=3, guest="Ada", breakfast=True, room=room, extras=["bike"])
+    ]
+
+
+class Visit(BaseModel):
+    day: date
+    at: time | None = None
+    call: datetime
+    people: int = Field(ge=1, le=8)
+    price: float = 2.5
+    quiet: bool = False
+
+
+def test_dates_numbers_and_yes_or_no_have_native_inputs(browser: Browser) -> None:
+    asker = Asker({"message": "When?"}, schema=Visit)
+    context = browser.new_context(timezone_id="Europe/Rome")
+    with shown(browser, asker.graph, context=context) as page:
+        ask(page, status=WAITS)
+        card = cards(page)
+        kinds = card.locator("input:visible").evaluate_all("all => all.map((one) => one.type)")
+        assert kinds == ["date", "time", "datetime-local", "number", "number", "checkbox"]
+        card.get_by_label("Day").fill("2026-07-31")
+        card.get_by_label("At").fill("09:30")
+        card.get_by_label("Call").fill("2026-07-30T08:15")
+        card.get_by_label("People").fill("9")
+        press(card, "Send")
+        expect(card.locator(".field-problem:visible")).to_have_text(
+            ["People must be a whole number from 1 to 8."]
+        )
+        card.get_by_label("People").fill("3")
+        card.get_by_label("Quiet").check()
+        press(card, "Send")
+        finished(page)
+    call_at = datetime(2026, 7, 30, 6, 15, tzinfo=UTC)
+    assert asker.answers == [
+        Visit(day=date(2026, 7, 31), at=time(9, 30), call=call_at, people=3, quiet=True)
+    ]
+
+
+@deep
+@pytest.mark.parametrize(
+    ("given", "kind", "shown_as"),
+    [
+        ("2026-01-31T12:00:00Z", "datetime-local", "2026-01-31T13:00"),
+        ("2026-01-31T12:00:00.250+05:30", "datetime-local", "2026-01-31T07:30:00.25"),
+        ("2026-01-31T12:00", "datetime-local", "2026-01-31T12:00"),
+        ("tomorrow at noon", "text", "tomorrow at noon"),
+    ],
+)
+def test_a_time_that_is_not_changed_is_sent_as_it_came(
+    browser: Browser, given: str, kind: str, shown_as: str
+) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "at": {"type": "string", "format": "date-time", "default": given},
+            "note": {"type": "string"},
+        },
+    }
+    with shown(
+        browser, Asker("?").graph, context=browser.new_context(timezone_id="Europe/Rome")
+    ) as page:
+        inputs = answer_with(page, {"id": "one", "reason": "x:y", "responseSchema": schema})
+        ask(page, status=WAITS)
+        field = cards(page).get_by_label("at", exact=True)
+        expect(field).to_have_attribute("type", kind)
+        expect(field).to_have_value(shown_as)
+        if kind == "text":
+            return
+        with page.expect_response("**/agent"):
+            press(cards(page), "Send")
+        assert inputs[-1]["resume"][0]["payload"] == {"at": given}
+
+
+class Colour(BaseModel):
+    colour: Literal["red", "blue"]
+
+
+BUTTONS: list[tuple[Any, str, Any]] = [
+    ({"enum": ["red", "blue"]}, "blue", "blue"),
+    (
+        {
+            "oneOf": [
+                {"const": 1, "title": "One"},
+                {"const": None, "title": "Nothing"},
+                {"const": 2},
+            ]
+        },
+        "2",
+        2,
+    ),
+    ({"type": "boolean"}, "No", False),
+    (Colour, "red", Colour(colour="red")),
+]
+
+
+@deep
+@pytest.mark.parametrize("case", others_deep(BUTTONS, lambda case: case[1] == "red"))
+def test_fixed_answers_are_buttons(browser: Browser, case: tuple[Any, str, Any]) -> None:
+    schema, button, answer = case
+    question = {
+        "message": "Which?",
+        **({"responseSchema": schema} if isinstance(schema, dict) else {}),
+    }
+    asker = Asker(question, schema=None if isinstance(schema, dict) else schema)
+    with shown(browser, asker.graph) as page:
+        ask(page, status=WAITS)
+        press(cards(page), button)
+        finished(page)
+    assert asker.answers == [answer]
+
+
+@deep
+@pytest.mark.parametrize(
+    ("button", "answer"), [("No", False), ("Send", "not before May"), ("JSON", {"days": 3})]
+)
+def test_a_question_without_a_schema(browser: Browser, button: str, answer: Any) -> None:
+    asker = Asker("Really?")
+    with shown(browser, asker.graph) as page:
+        ask(page, status=WAITS)
+        card = cards(page)
+        place = card
+        if button == "Send":
+            press(card, button)
+            expect(card.get_by_role("alert")).to_have_text("Type an answer.")
+            card.get_by_label("Another answer").fill(answer)
+        if button == "JSON":
+            press(card, "More")
+            place, button = card.locator(".question-panel"), "Send"
+            card.get_by_label("JSON answer").fill("{nonsense")
+            press(place, button)
+            expect(card.get_by_role("alert")).to_have_text("That is not JSON.")
+            card.get_by_label("JSON answer").fill(json.dumps(answer))
+        press(place, button)
+        finished(page)
+    assert asker.answers == [answer]
+
+
+@deep
+def test_an_expired_question_is_only_cancelled(browser: Browser) -> None:
+    asker = Asker({"message": "Quick?", "expiresAt": "2020-01-01T00:00:00"})
+    with shown(browser, asker.graph) as page:
+        ask(page, status=WAITS)
+        expect(cards(page)).to_contain_text("It is too late to answer.")
+        expect(cards(page).locator("button:visible")).to_have_text(["Cancel"])
+        press(cards(page), "Cancel")
+        finished(page, "Stopped")
+
+
+@deep
+@pytest.mark.parametrize("early_ms", [0, 300])
+def test_a_question_expires_while_it_is_shown(browser: Browser, early_ms: int) -> None:
+    end = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
+    with shown(browser, Asker({"message": "Quick?", "expiresAt": end}).graph) as page:
+        # Timers and the wall clock are two clocks: a timer may end before the time that it was
+        # set for.
+        page.evaluate(
+            """(early) => {
+                const wait = window.setTimeout;
+                window.setTimeout = (done, time) => wait(done, time - early);
+            }""",
+            early_ms,
+        )
+        ask(page, status=WAITS)
+        expect(cards(page)).to_contain_text("It is too late to answer.")
+        expect(cards(page).locator("button:visible")).to_have_text(["Cancel"])
+
+
+def test_a_question_of_an_agent_that_shows_no_threads_outlives_a_reload(
+    browser: Browser, site: str
+) -> None:
+    context = browser.new_context()  # the browser logs the refusals
+    page = context.new_page()
+    for path in ("connect", "capabilities"):
+        page.route(f"**/agent/{path}", lambda route: route.fulfill(status=404))
+    answer_with(page, {"id": "i", "reason": "confirmation", "message": "Really?"})
+    page.goto(site)
+    ask(page, status=WAITS)
+    page.reload()
+    finished(page, WAITS)
+    expect(cards(page).locator("h2")).to_have_text("Really?")
+    inputs = answer(page, frames(START_EVENT, *text_events("m", "As you wish."), END))
+    press(cards(page), "Cancel")
+    finished(page)
+    assert inputs[0]["resume"] == [{"interruptId": "i", "status": "cancelled"}]
+    page.reload()
+    finished(page)
+    expect(cards(page)).to_have_count(0)
+    context.close()
+
+
+@deep
+def test_a_refused_answer_opens_again(browser: Browser) -> None:
+    refused: list[object] = []
+
+    def refuse_once(approval: object) -> None:
+        refused.append(approval)
+        if len(refused) == 1:
+            raise PermissionError
+
+    mail = Mail(LETTER)
+    with shown(browser, mail.graph, approvals=ApprovalOptions(on_answer=refuse_once)) as page:
+        ask(page, status=WAITS)
+        press(cards(page), "Edit")
+        cards(page).get_by_label(named("to")).fill("bob@example.com")
+        press(page, "Approve with changes")
+        expect(page.locator(".question-refused:visible")).to_have_text(
+            "The answer was not accepted."
+        )
+        finished(page, WAITS)
+        expect(cards(page).get_by_label(named("to"))).to_have_value("bob@example.com")
+        press(page, "Approve with changes")
+        finished(page)
+    assert [one["to"] for one in mail.sent] == ["bob@example.com"]
+
+
+def test_a_message_has_to_wait(browser: Browser) -> None:
+    mail = Mail(LETTER)
+    with shown(browser, mail.graph) as page:
+        ask(page, status=WAITS)
+        message = page.get_by_label("Message", exact=True)
+        message.fill("And hurry")
+        page.clock.install(time=0)
+        page.clock.pause_at(1)  # no time passes until the second key
+        message.press("Enter")
+        expect(page.locator(".question-note")).to_have_text("Answer the question first.")
+        approve = cards(page).get_by_role("button", name="Approve")
+        expect(approve).to_be_focused()
+        approve.press("Enter")  # nobody can have seen the question by now
+        page.clock.resume()
+        expect(page.locator("#status")).to_have_text(WAITS)
+        expect(message).to_have_value("And hurry")
+        press(page, "Approve")
+        finished(page)
+
+
+# -- what other agents may send ------------------------------------------------------------------
+
+
+@pytest.fixture
+def served(browser: Browser) -> Iterator[Page]:
+    """A page whose agent is replaced by `answer_with`."""
+    with shown(browser, Asker("?").graph) as page:
+        yield page
+
+
+NODE = {
+    "type": "object",
+    "properties": {"next": {"$ref": "#/$defs/Node"}, "n": {"type": "integer"}},
+    "required": ["next"],
+}
+HOSTILE: dict[str, Any] = {
+    "a required reference to itself": {"$ref": "#/$defs/Node", "$defs": {"Node": NODE}},
+    "references in a circle": {
+        "$ref": "#/$defs/A",
+        "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}},
+    },
+    "alternatives of itself": {
+        "$ref": "#/$defs/A",
+        "$defs": {"A": {"anyOf": [{"$ref": "#/$defs/A"}] * 3}},
+    },
+    "all of itself": {"$ref": "#/$defs/A", "$defs": {"A": {"allOf": [{"$ref": "#/$defs/A"}] * 3}}},
+    "properties that multiply": {
+        "$ref": "#/$defs/A",
+        "$defs": {
+            "A": {
+                "type": "object",
+                "properties": {f"p{n}": {"$ref": "#/$defs/A"} for n in range(20)},
+                "required": [f"p{n}" for n in range(20)],
+            }
+        },
+    },
+    "wrong types": {
+        "type": "object",
+        "title": 5,
+        "description": [],
+        "required": "x",
+        "properties": {
+            "a": 5,
+            "b": {"enum": {}},
+            "c": {"type": "nothing"},
+            "d": {"anyOf": "x"},
+            "e": None,
+        },
+    },
+    "no references": {"$ref": "https://example.com/schema", "properties": []},
+    "a pattern of another dialect": {
+        "type": "object",
+        "properties": {"a": {"type": "string", "pattern": "(?P<x>a"}},
+    },
+    "names of prototypes": {
+        "type": "object",
+        "properties": {
+            name: {"type": "string"}
+            for name in ("__proto__", "constructor", "toString", "hasOwnProperty")
+        },
+    },
+}
+
+
+PLAIN = ("wrong types", "properties that multiply")
+
+
+@deep
+@pytest.mark.parametrize("name", others_deep(HOSTILE, lambda name: name if name in PLAIN else ""))
+def test_hostile_schemas_leave_a_way_to_answer(served: Page, name: str) -> None:
+    asked = {
+        "id": "one",
+        "reason": "x:y",
+        "message": "<b>Which?</b>",
+        "responseSchema": HOSTILE[name],
+    }
+    inputs = answer_with(served, asked)
+    ask(served, status=WAITS)
+    expect(cards(served).get_by_role("heading")).to_have_text("<b>Which?</b>")
+    press(cards(served), "More")
+    expect(cards(served).get_by_label("JSON answer")).to_be_visible()
+    with served.expect_response("**/agent"):
+        press(cards(served), "Cancel")
+    assert inputs[-1]["resume"] == [{"interruptId": "one", "status": "cancelled"}]
+
+
+@deep
+def test_many_properties_with_hostile_names(served: Page) -> None:
+    properties = {
+        **{f"p{n}": {"type": "string"} for n in range(200)},
+        "__proto__": {"type": "string"},
+    }
+    schema = json.loads(json.dumps({"type": "object", "properties": properties}))
+    inputs = answer_with(served, {"id": "one", "reason": "x:y", "responseSchema": schema})
+    ask(served, status=WAITS)
+    expect(cards(served).locator(".field")).to_have_count(201)
+    cards(served).get_by_label("p199").fill("last")
+    cards(served).get_by_label("__proto__").fill("first")
+    with served.expect_response("**/agent"):
+        press(cards(served), "Send")
+    assert inputs[-1]["resume"][0]["payload"] == {"p199": "last", "__proto__": "first"}
+    assert served.evaluate("({}).polluted === undefined")
+
+
+APPROVE, REJECT = (
+    {"type": "object", "properties": {"type": {"const": kind}}, "required": ["type"]}
+    for kind in ("approve", "reject")
+)
+INTERRUPTS: list[dict[str, Any]] = [
+    {"id": "one", "reason": "confirmation", "message": "First?"},
+    {
+        "id": "two",
+        "reason": "input_required",
+        "message": "Second?",
+        "responseSchema": {"enum": ["red", "blue"]},
+    },
+    {
+        "id": "three",
+        "reason": "tool_call",
+        "message": "Third?",
+        "responseSchema": {"oneOf": [APPROVE, REJECT]},
+    },
+    {"id": "four", "reason": "tool_call", "message": "Fourth?"},
+]
+
+
+@deep
+def test_questions_of_other_agents(served: Page) -> None:
+    inputs = answer_with(served, *INTERRUPTS)
+    ask(served, status=WAITS)
+    press(cards(served).nth(2), "Reject")
+    press(cards(served).nth(1), "blue")
+    press(cards(served).nth(3), "Approve")
+    assert len(inputs) == 1
+    with served.expect_response("**/agent"):
+        press(cards(served).nth(0), "Cancel")
+    expect(cards(served)).to_have_count(4)
+    assert inputs[1]["resume"] == [
+        {"interruptId": "one", "status": "cancelled"},
+        {"interruptId": "two", "status": "resolved", "payload": "blue"},
+        {"interruptId": "three", "status": "resolved", "payload": {"type": "reject"}},
+        {"interruptId": "four", "status": "resolved", "payload": {"approved": True}},
+    ]
+
+
+CAT = {
+    "title": "Cat",
+    "type": "object",
+    "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}},
+}
+DOG = {
+    "title": "Dog",
+    "type": "object",
+    "properties": {"kind": {"const": "dog"}, "name": {"type": "string"}},
+}
+
+
+@deep
+def test_variants_and_parts_that_may_be_left_out(served: Page) -> None:
+    dog = {**DOG, "required": ["kind", "name"]}
+    schema = {
+        "type": "object",
+        "properties": {"pet": {"oneOf": [CAT, dog]}, "more": {"$ref": "#"}, "any": {}},
+        "required": ["pet"],
+    }
+    inputs = answer_with(served, {"id": "one", "reason": "x:y", "responseSchema": schema})
+    ask(served, status=WAITS)
+    card = cards(served)
+    card.get_by_label("pet").select_option("Dog")
+    press(card, "Send")
+    expect(card.get_by_label("name")).to_be_focused()
+    card.get_by_label("name").fill("Rex")
+    press(card, "Add more")
+    press(card, "Remove more")
+    card.get_by_label("any").fill("[1, ")
+    press(card, "Send")
+    expect(card.locator(".field-problem:visible")).to_contain_text("any must be JSON: ")
+    card.get_by_label("any").fill("[1, 2]")
+    with served.expect_response("**/agent"):
+        card.get_by_label("any").press("Control+Enter")
+    assert inputs[-1]["resume"][0]["payload"] == {
+        "pet": {"kind": "dog", "name": "Rex"},
+        "any": [1, 2],
+    }
+
+
+# -- calls of the page's own tools ---------------------------------------------------------------
+
+
+def add_tool(page: Page, name: str) -> None:
+    press(page, "Tools")
+    page.get_by_label("Name", exact=True).fill(name)
+    press(page, "Add tool")
+    press(page, "Close")
+
+
+@pytest.mark.parametrize("button", ["Send result", "Report an error"])
+def test_a_frontend_call_is_answered(browser: Browser, button: str) -> None:
+    def script(messages: list[BaseMessage]) -> list[Any]:
+        last = messages[-1]
+        return (
+            [f"I got {last.text}."]
+            if isinstance(last, ToolMessage)
+            else [call("pick_colour", "c1", room="hall")]
+        )
+
+    graph = create_agent(
+        Scripted(script=script), middleware=[AGUIMiddleware()], checkpointer=InMemorySaver()
+    )
+    with shown(browser, graph) as page:
+        add_tool(page, "pick_colour")
+        ask(page, status=WAITS)
+        card = cards(page)
+        expect(card.get_by_role("heading")).to_have_text(
+            "The agent calls pick_colour. What is the result?"
+        )
+        expect(card.locator(".question-facts")).to_have_text("roomhall")
+        press(card, button)
+        expect(card.get_by_role("alert")).to_contain_text("Type ")
+        card.get_by_label("Result").fill("blue")
+        with page.expect_request("**/agent") as request:
+            press(card, button)
+        result = json.loads(request.value.post_data or "")["messages"][-1]
+        assert (result["toolCallId"], result["content"]) == ("c1", "blue")
+        assert ("error" in result) == (button == "Report an error")
+        expect(page.locator(".text[data-role=assistant]")).to_contain_text("I got")
+        finished(page)
+        expect(page.locator(".text[data-role=assistant]")).to_contain_text("blue")
+        expect(cards(page)).to_have_count(0)

@@ -1,0 +1,94 @@
+"""What many clients leave in a server: nothing. `make soak` is the long form, for the picture in
+the docs."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks.soak.chart import NAMES, chart
+from benchmarks.soak.soak import Soaked, judge, soak
+from tests.kit.deep import deep
+
+
+@pytest.mark.parametrize("runs", [40, pytest.param(1000, marks=[deep, pytest.mark.timeout(800)])])
+async def test_nothing_is_left_of_clients_of_every_kind(runs: int) -> None:
+    """Memory says something in the long form only: a short one ends before the allocator has all it
+    wants."""
+    result = await soak(runs)
+    assert judge(result, memory=runs > 500) == []
+    assert result.rows[-1]["run"] >= runs
+    kinds = {name.partition(":")[0] for name in result.tally}
+    assert kinds >= {
+        "finish",
+        "leave",
+        "stall",
+        "join",
+        "cancel",
+        "answer_twice",
+        "talk_nonsense",
+        "interfere",
+        "show",
+    }
+
+
+def rows(**changes: Any) -> list[dict[str, float]]:
+    """Rows of a soak in which nothing grows, but for what is given: the first and the last value of
+    a line."""
+    flat = {
+        "memory MB": 120,
+        "objects": 150_000,
+        "cache entries": 280,
+        "tasks": 3,
+        "descriptors": 12,
+        "threads": 4,
+    }
+    still = dict.fromkeys(("runs", "thread locks", "kept tasks", "repeated transfers"), 0)
+    values = {name: (value, value) for name, value in {**flat, **still}.items()} | changes
+    return [
+        {
+            "run": 250 * number,
+            **{
+                name: first + (last - first) * number / 40 for name, (first, last) in values.items()
+            },
+        }
+        for number in range(1, 41)
+    ]
+
+
+def test_what_is_flat_is_no_complaint() -> None:
+    assert judge(Soaked(rows())) == []
+    assert judge(Soaked(rows(objects=(150_000, 151_000), threads=(4, 20)))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "last"),
+    [
+        ("memory MB", 120, 140),
+        ("objects", 150_000, 160_000),  # one of 10,000 runs
+        ("cache entries", 280, 310),
+        ("tasks", 3, 6),
+        ("descriptors", 12, 14),
+        ("threads", 4, 104),
+        ("runs", 0, 1),
+        ("thread locks", 0, 1),
+        ("kept tasks", 0, 1),
+        ("repeated transfers", 0, 1),
+    ],
+)
+def test_what_grows_is_named(name: str, first: int, last: int) -> None:
+    [complaint] = judge(Soaked(rows(**{name: (first, last)})))
+    assert name in complaint
+
+
+def test_what_went_wrong_is_a_complaint() -> None:
+    assert judge(Soaked(rows(), complaints=["join: 500"])) == ["join: 500"]
+
+
+def test_the_picture_shows_every_curve() -> None:
+    picture = ElementTree.fromstring(chart(rows(), "runs & what is left"))
+    labels = [text.text or "" for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert [label.partition(":")[0] for label in labels] == ["runs & what is left", *NAMES]
+    assert len(list(picture.iter("{http://www.w3.org/2000/svg}polyline"))) == len(NAMES)

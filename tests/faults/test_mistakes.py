@@ -1,0 +1,424 @@
+"""Mistakes that users make: each is made, and the whole text of what it gets is compared."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext, redirect_stdout
+from functools import partial, wraps
+from io import StringIO
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import httpx
+import httpx2
+import langgraph.types
+import pytest
+from ag_ui.core import RunAgentInput
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from langchain.agents import AgentState, create_agent
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
+from langchain_core.messages import AnyMessage
+from langgraph import types
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.types import interrupt
+from typing_extensions import TypedDict
+
+import langgraph_agui
+from langgraph_agui import compat
+from langgraph_agui.client import AGUIClient, AGUISession, RemoteAgent
+from langgraph_agui.devtools import playground_router
+from langgraph_agui.workers import RedisRunStore
+from tests.contracts.optional_packages.test_missing_extras import run_without
+from tests.faults.mistakes import (
+    CHECKPOINTERS,
+    EXTRAS,
+    GRAPHS,
+    INPUTS,
+    OPTIONS,
+    PAGE,
+    Mistake,
+    page,
+)
+from tests.kit.models.scripted import Scripted
+from tests.kit.run.agents import run_input
+
+
+class Notes(AgentState[Any]):
+    notes: str
+
+
+def pay(euros: int) -> None:
+    """Pay."""
+
+
+def confirm(question: str) -> str:
+    """Ask the user."""
+    return str(interrupt(question))
+
+
+def current_user() -> str:
+    return "Ada"
+
+
+def ask(state: MessagesState) -> None:
+    interrupt("Really?")
+
+
+def make_graph() -> Any:
+    return StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask").compile()
+
+
+async def make_graph_later() -> Any:
+    return make_graph()
+
+
+def names() -> dict[str, Any]:
+    """What the programs use."""
+    builder = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask")
+
+    class WithNotes(MessagesState):
+        notes: str
+
+    app = FastAPI()
+    used = (
+        AgentState,
+        AGUIClient,
+        AGUISession,
+        HumanInTheLoopMiddleware,
+        InMemorySaver,
+        MessagesState,
+        Notes,
+        PostgresSaver,
+        RemoteAgent,
+        RunAgentInput,
+        SqliteSaver,
+    )
+    return {
+        **{
+            one.__name__: one
+            for one in (
+                *used,
+                confirm,
+                create_agent,
+                current_user,
+                make_graph,
+                make_graph_later,
+                pay,
+                playground_router,
+            )
+        },
+        **{name: getattr(langgraph_agui, name) for name in dir(langgraph_agui)},
+        "app": app,
+        "builder": builder,
+        "client": httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://agent"),
+        "connection": None,
+        "graph": builder.compile(),
+        "httpx": httpx,
+        "model": Scripted(["Hello"]),
+        "notes": StateGraph(WithNotes).add_node("ask", ask).add_edge(START, "ask").compile(),
+        "run_input": run_input("Hello"),
+        "store": RedisRunStore("redis://localhost"),
+    }
+
+
+@pytest.mark.filterwarnings("ignore:coroutine 'make_graph_later' was never awaited")
+@pytest.mark.parametrize(
+    "mistake", [*GRAPHS, *CHECKPOINTERS, *OPTIONS, *INPUTS], ids=lambda one: one.title
+)
+async def test_a_mistake_says_what_to_do(
+    mistake: Mistake,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = ""
+    with redirect_stdout(StringIO()) as printed:
+        try:
+            result = eval(
+                compile(mistake.program, "mistake", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names()
+            )
+            if inspect.iscoroutine(result):
+                await result
+        except Exception as error:
+            found = f"{type(error).__name__}: {error}"
+    assert (found or printed.getvalue().strip()) == mistake.answer
+
+
+BLOCKED = [
+    "fastapi",
+    "starlette",
+    "uvicorn",
+    "httpx2",
+    "typer",
+    "rich",
+    "langchain",
+    "cryptography",
+    "jsonschema",
+]
+
+
+STARS = """
+from langgraph_agui import *
+from langgraph_agui.client import *
+"""
+NEEDED = [("fastapi", "fastapi"), ("fastapi", "fastapi"), ("langchain", "middleware")]
+EXTRA_NAMES = ("AGUIClient", "AGUIMiddleware", "agui_router")
+
+
+def test_without_extras_they_are_named_and_stars_leave_them_out() -> None:
+    code = f"""
+from langgraph_agui.devtools.cli import main
+from langgraph_agui.protocol.response_schema import check_schema
+{STARS}
+found = []
+for program in {[mistake.program for mistake in EXTRAS]!r}:
+    try:
+        exec(program)
+        found.append("nothing")
+    except BaseException as error:
+        found.append(f"{{type(error).__name__}}: {{error}}")
+texts = []
+for module in ("fastapi", "fastapi.router", "middleware"):
+    try:
+        __import__(f"langgraph_agui.{{module}}")
+    except ModuleNotFoundError as error:
+        texts.append(str(error))
+print(json.dumps([found, [*globals()], texts]))
+"""
+    found, imported, texts = cast(
+        "list[list[str]]", run_without([*BLOCKED, "ag_ui_a2ui_toolkit"], code)
+    )
+    assert found == [mistake.answer for mistake in EXTRAS]
+    remedies = [
+        f'{package} is missing: pip install "langgraph-agui[{extra}]"' for package, extra in NEEDED
+    ]
+    assert texts == remedies  # also where the module itself is imported
+    assert {"LangGraphAgent", "MessageChunks", "ReasoningSeal"} <= set(imported)
+    assert not set(imported).intersection(EXTRA_NAMES)
+
+
+def test_with_extras_stars_import_them() -> None:
+    imported: dict[str, object] = {}
+    exec(STARS, imported)
+    assert {"LangGraphAgent", "MessageChunks", *EXTRA_NAMES} <= imported.keys()
+
+
+def test_names_for_migration_are_imported_by_name_only() -> None:
+    names = set(dir(compat))
+    assert not names & {*dir(langgraph_agui), *langgraph_agui.__all__}
+    assert all(getattr(langgraph_agui, name) is getattr(compat, name) for name in names)
+
+
+def test_a_graph_that_cannot_pause_needs_no_checkpointer() -> None:
+    used = names()
+
+    class DecidesItself(HumanInTheLoopMiddleware):
+        def after_model(self, state: Any, runtime: Any) -> None:
+            """Approve."""
+
+    guards = [
+        HumanInTheLoopMiddleware({"pay": False}),
+        HumanInTheLoopMiddleware({}),
+        DecidesItself({"pay": True}),
+    ]
+    for guard in guards:
+        graph = create_agent(used["model"], [pay], middleware=[guard])
+        assert problem_of(graph) is None
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_approvals_need_their_checkpointer_when_the_application_starts(late: bool) -> None:
+    graph = create_agent(
+        names()["model"], [pay], middleware=[HumanInTheLoopMiddleware({"pay": True})]
+    )
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        graph.checkpointer = InMemorySaver() if late else None
+        yield
+
+    app = FastAPI(lifespan=lifespan)
+    langgraph_agui.add_langgraph_fastapi_endpoint(
+        app, langgraph_agui.LangGraphAgent(graph), "/agent"
+    )
+    with (
+        nullcontext() if late else pytest.raises(ValueError, match="compile it with one"),
+        TestClient(app) as client,
+    ):
+        assert client.get("/agent/ready").status_code == 200
+
+
+def test_approvals_inside_of_tools_are_not_judged() -> None:
+    inner = create_agent(
+        names()["model"], [pay], middleware=[HumanInTheLoopMiddleware({"pay": True})]
+    )
+
+    def delegate(task: str) -> str:
+        """Delegate."""
+        return str(inner.invoke({"messages": [("user", task)]}))
+
+    assert problem_of(create_agent(names()["model"], [delegate])) is None
+
+
+def local_import(question: str) -> str:
+    """Ask."""
+    from langgraph.types import interrupt as asked
+
+    return str(asked(question))
+
+
+def module_name(question: str) -> str:
+    """Ask."""
+    return str(langgraph.types.interrupt(question))
+
+
+async def awaited(question: str) -> str:
+    """Ask."""
+
+    def inner() -> str:
+        return str(types.interrupt(question))
+
+    return inner()
+
+
+def closure(ask: Any) -> Any:
+    def closed(question: str) -> str:
+        """Ask."""
+        return str(ask(question))
+
+    return closed
+
+
+def wrapped(function: Any) -> Any:
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return call
+
+
+ASKING = [confirm, local_import, module_name, awaited, closure(interrupt), wrapped(confirm)]
+
+
+class Signal:
+    def interrupt(self, question: str) -> str:
+        return question
+
+
+SIGNAL = Signal()
+
+
+def own_method(question: str) -> str:
+    """Answer."""
+    from langgraph.types import Command
+
+    return SIGNAL.interrupt(str(Command[Any](resume=question)))
+
+
+def problem_of(graph: Any) -> str | None:
+    return langgraph_agui.LangGraphAgent(graph)._context.graph.checkpointer_problem()
+
+
+@pytest.mark.parametrize("function", ASKING, ids=lambda function: function.__name__)
+def test_each_way_to_write_interrupt_is_found(function: Any) -> None:
+    model = names()["model"]
+    found = problem_of(create_agent(model, [function]))
+    assert f"interrupt() in the tool '{function.__name__}'" in str(found)
+    node = StateGraph(MessagesState).add_node("step", function).add_edge(START, "step")
+    assert "interrupt() in the node 'step'" in str(problem_of(node.compile()))
+    around = StateGraph(MessagesState).add_node("team", create_agent(model, [function]))
+    around.add_edge(START, "team")
+    assert f"interrupt() in the tool '{function.__name__}'" in str(problem_of(around.compile()))
+    assert problem_of(around.compile(checkpointer=InMemorySaver())) is None
+
+
+class MayAsk(AgentMiddleware[Any, Any, Any]):
+    def after_model(self, state: Any, runtime: Any) -> None:
+        if state.get("risky"):
+            interrupt("Really?")
+
+
+def own_words(question: str) -> str:
+    """Answer."""
+    interrupt = str
+    return interrupt(question)
+
+
+def test_a_node_with_some_of_its_arguments() -> None:
+    def node(state: MessagesState, question: str) -> None:
+        interrupt(question)
+
+    graph = StateGraph(MessagesState).add_node("step", partial(node, question="Sure?"))
+    found = problem_of(graph.add_edge(START, "step").compile())
+    assert "interrupt() in the node 'step'" in str(found)
+
+
+def test_what_may_never_ask_needs_no_checkpointer() -> None:
+    model = names()["model"]
+    inner = create_agent(model, [confirm], checkpointer=InMemorySaver())
+    node = StateGraph(MessagesState).add_node("inner", inner).add_edge(START, "inner")
+    for graph in (
+        create_agent(model, [pay], middleware=[MayAsk()]),
+        create_agent(model, [own_words, own_method, closure(str)]),
+        node.compile(),
+    ):
+        assert problem_of(graph) is None
+
+
+def test_a_key_of_messages_is_named_if_it_was_probably_meant(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Talk(TypedDict):
+        talk: Annotated[list[AnyMessage], add_messages]
+
+    graph = StateGraph(Talk).add_node("ask", ask).add_edge(START, "ask").compile()
+    langgraph_agui.LangGraphAgent(graph)
+    assert caplog.messages[0].endswith(
+        "If they belong in 'talk', write LangGraphAgent(graph, messages_key='talk')."
+    )
+    caplog.clear()
+    langgraph_agui.LangGraphAgent(graph, messages_key="talk")
+    assert caplog.messages == []
+
+
+def test_a_saver_of_ones_own_is_judged_by_its_methods() -> None:
+    class Own(SqliteSaver):
+        async def aget_tuple(self, config: Any) -> Any:
+            return self.get_tuple(config)
+
+    class Wrapper(BaseCheckpointSaver[str]):
+        def __getattribute__(self, name: str) -> Any:
+            return getattr(saver, name) if name != "__class__" else Wrapper
+
+    class Poor(InMemorySaver):
+        async def aget_tuple(self, config: Any) -> Any:
+            raise NotImplementedError
+
+    builder, saver = names()["builder"], InMemorySaver()
+    langgraph_agui.LangGraphAgent(builder.compile(checkpointer=Own(sqlite3.connect(":memory:"))))
+    langgraph_agui.LangGraphAgent(builder.compile(checkpointer=Wrapper()))
+    with pytest.raises(
+        TypeError, match="Poor is synchronous, and runs are not: use an asynchronous one"
+    ):
+        langgraph_agui.LangGraphAgent(builder.compile(checkpointer=Poor()))
+
+
+def test_the_page_is_that_of_today() -> None:
+    """If not: `make results`."""
+    assert page() == PAGE.read_text("utf-8")
+
+
+def test_json() -> None:
+    sent = [{"id": "1", "role": "user", "content": "Hello"}]
+    for text in (json.dumps(sent), json.dumps(sent).encode(), json.dumps({"messages": sent})):
+        assert [one.content for one in langgraph_agui.agui_messages_to_langchain(text)] == ["Hello"]

@@ -1,0 +1,128 @@
+"""Whether the provider gets the request that LangChain's own messages would have made, byte for
+byte."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import pytest
+
+from tests.kit.deep import covering, deep
+from tests.kit.models.cases import CASES, SENT_CASES, Case
+from tests.kit.models.loops import loop
+from tests.kit.models.provider_models import PROVIDERS, VARIANTS
+from tests.kit.run.rig import MORE, Conversation, Rig
+
+Column = Literal["streamed", "whole", "turns"]
+
+STREAMED = (*CASES, *SENT_CASES)
+WHOLE = tuple(
+    case for case in STREAMED if not case.id.endswith(("eager-start", "on-finish", "apart"))
+)
+TURNS = (*PROVIDERS, *VARIANTS)
+
+EXPECTED_DIFFERENCES: dict[tuple[str, Column], str] = {}
+"""Why a request is another one: by the case's id, or by the provider for the five turns. Nothing
+else may differ."""
+
+
+def grouped(*given: Case | str) -> list[Any]:
+    """Parameters of tests, so that one process of several meets all of a provider's package.
+
+    `make test` has each provider and each kind of case; where providers are all there is, each
+    package.
+    """
+    rows = [
+        [package(case)] if isinstance(case, str) else [case.provider, case.kind] for case in given
+    ]
+    shallow = covering(rows)
+    return [
+        pytest.param(
+            case,
+            id=str(case),
+            marks=[pytest.mark.xdist_group(package(case)), *([] if at in shallow else [deep])],
+        )
+        for at, case in enumerate(given)
+    ]
+
+
+def package(given: Case | str) -> str:
+    """The package of a provider, or of a case of it."""
+    name = given if isinstance(given, str) else given.provider
+    return name.partition("-")[0]
+
+
+def check(name: str, column: Column, found: list[str]) -> None:
+    """Take only the differences that are expected, and those in any case."""
+    if (name, column) in EXPECTED_DIFFERENCES:
+        assert found, "it is identical: take it out of EXPECTED_DIFFERENCES"
+    else:
+        assert not found, "\n" + "\n".join(found)
+
+
+def compare_case(rig: Rig, case: Case, *, whole: bool) -> list[str]:
+    """Play a case, ask one question more, and tell how the request differs; nothing if it is
+    identical."""
+    assert not case.overrides, "agents are made once for each provider"
+    conversation = Conversation(rig, case.provider, whole=whole)
+    conversation.ask(case.prompt, *case.turns)
+    [candidate], [history] = conversation.ask("Anything else?", MORE)
+    return list(differences(candidate, conversation.reference(history)))
+
+
+def compare_turns(rig: Rig, provider: str, count: int = 5) -> list[str]:
+    """Play `count` turns with a tool loop each, and tell how any request differs."""
+    conversation = Conversation(rig, provider)
+    found: list[str] = []
+    for number in range(count):
+        found += compare_turn(conversation, provider, number)
+    return found
+
+
+def compare_turn(conversation: Conversation, provider: str, number: int) -> list[str]:
+    """Play one more turn with a tool loop, and tell how its requests differ."""
+    candidates, histories = conversation.ask(f"Question {number}?", *loop(provider, number))
+    assert len(candidates) == len(histories)
+    return [
+        f"turn {number}, request {place}: {difference}"
+        for place, (candidate, history) in enumerate(zip(candidates, histories, strict=True))
+        for difference in differences(candidate, conversation.reference(history))
+    ]
+
+
+def differences(candidate: Any, reference: Any, path: str = "") -> Iterator[str]:
+    """Where two JSON values differ, one line each: the path, what is sent, what should be."""
+    if isinstance(candidate, dict) and isinstance(reference, dict):
+        for key in sorted(candidate.keys() | reference.keys()):
+            place = f"{path}.{key}" if path else key
+            if key not in candidate:
+                yield f"{place}: missing, should be {short(reference[key])}"
+            elif key not in reference:
+                yield f"{place}: {short(candidate[key])}, should not be there"
+            else:
+                yield from differences(candidate[key], reference[key], place)
+    elif isinstance(candidate, list) and isinstance(reference, list):
+        yield from _list_differences(candidate, reference, path)
+    elif type(candidate) is not type(reference) or candidate != reference:
+        yield f"{path}: {short(candidate)}, should be {short(reference)}"
+
+
+def _list_differences(candidate: list[Any], reference: list[Any], path: str) -> Iterator[str]:
+    if len(candidate) != len(reference):
+        yield f"{path}: {len(candidate)} entries, should be {len(reference)}"
+        yield f"{path}: kinds {kinds(candidate)}, should be {kinds(reference)}"
+    for place, (one, other) in enumerate(zip(candidate, reference, strict=False)):
+        yield from differences(one, other, f"{path}[{place}]")
+
+
+def kinds(entries: list[Any]) -> list[str]:
+    """What the entries of a list are, in short."""
+    return [str(entry.get("type") or entry.get("role") or [*entry]) if isinstance(entry, dict) else short(entry)
+            for entry in entries]  # fmt: skip
+
+
+def short(value: Any, limit: int = 300) -> str:
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return text if len(text) <= limit else f"{text[:limit]}…"

@@ -1,0 +1,183 @@
+"""The kinds of pause: graphs in which something happens only if it was approved.
+
+What happens is a line in a file, whose path is the user's message: so it is seen from any process.
+The models follow from what they are given, so a graph goes on in another process as it would have
+in its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.messages import (
+    AIMessageChunk,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+)
+from langchain_core.tools import tool
+from langgraph.graph import START, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.types import interrupt
+from pydantic import BaseModel, ConfigDict, StrictBool
+from typing_extensions import TypedDict
+
+from tests.kit.models.scripted import Scripted, call
+
+Mode = Literal["batched", "per_call"]
+
+
+class State(TypedDict):
+    messages: Annotated[list[AnyMessage], add_messages]
+
+
+def happened(file: Path | str) -> list[int]:
+    """What has happened, in no order."""
+    path = Path(file)
+    return (
+        sorted(json.loads(line) for line in path.read_text().splitlines()) if path.exists() else []
+    )
+
+
+def happen(file: str, amount: int) -> None:
+    with Path(file).open("a") as lines:
+        lines.write(f"{amount}\n")
+
+
+@tool
+def spend(file: str, amount: int) -> str:
+    """Spend money."""
+    happen(file, amount)
+    return f"spent {amount}"
+
+
+def last_user_text(messages: list[BaseMessage]) -> str:
+    """The last thing that a user said: the file."""
+    return next(message.text for message in reversed(messages) if isinstance(message, HumanMessage))
+
+
+def turn_of(messages: list[BaseMessage]) -> str:
+    """What tells the calls of this turn from those of others: the file's suffix, else a count."""
+    return Path(last_user_text(messages)).suffix or str(
+        sum(isinstance(message, HumanMessage) for message in messages)
+    )
+
+
+# -- HumanInTheLoopMiddleware --------------------------------------------------------------------
+
+
+def spending(messages: list[BaseMessage]) -> list[str | AIMessageChunk]:
+    """Two calls, and a word when they have their results."""
+    if isinstance(messages[-1], ToolMessage):
+        return ["All ", "done."]
+    turn = turn_of(messages)
+    return [
+        call("spend", f"s{turn}-{amount}", amount - 1, file=last_user_text(messages), amount=amount)
+        for amount in (1, 2)
+    ]
+
+
+def guard(mode: Mode, *decisions: str) -> Any:
+    allowed: Any = {"allowed_decisions": list(decisions or ("approve", "edit", "reject"))}
+    return HumanInTheLoopMiddleware({"spend": allowed}, interrupt_mode=mode)
+
+
+def spender(mode: Mode, saver: Any = None, *decisions: str, model: Any = None) -> Any:
+    model = model or Scripted(script=spending)
+    return create_agent(model, [spend], middleware=[guard(mode, *decisions)], checkpointer=saver)
+
+
+def delegating(level: int) -> Callable[[list[BaseMessage]], list[str | AIMessageChunk]]:
+    def script(messages: list[BaseMessage]) -> list[str | AIMessageChunk]:
+        if isinstance(messages[-1], ToolMessage):
+            return ["Delegated."]
+        return [call("delegate", f"d{level}-{turn_of(messages)}", 0, file=last_user_text(messages))]
+
+    return script
+
+
+def as_tool(inner: Any, level: int, saver: Any = None) -> Any:
+    """An agent that has another one as its tool."""
+
+    @tool
+    async def delegate(file: str) -> str:
+        """Let somebody else do it."""
+        result = await inner.ainvoke({"messages": [HumanMessage(file)]})
+        return str(result["messages"][-1].text)
+
+    return create_agent(Scripted(script=delegating(level)), [delegate], checkpointer=saver)
+
+
+def around(inner: Any, saver: Any = None) -> Any:
+    """A graph that has another one as its node."""
+    builder = StateGraph(State)
+    builder.add_node("inner", inner)
+    builder.add_edge(START, "inner")
+    return builder.compile(checkpointer=saver)
+
+
+# -- interrupt(), breakpoints --------------------------------------------------------------------
+
+
+class Answer(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    approved: StrictBool
+    amount: int | None = None
+
+
+def asking(saver: Any = None) -> Any:
+    """Two nodes that ask at once, each for leave to spend its amount."""
+    builder = StateGraph(State)
+    for amount in (1, 2):
+
+        def node(state: State, amount: int = amount) -> dict[str, Any]:
+            answer: Any = interrupt(
+                {"question": f"Spend {amount}?", "amount": amount}, response_schema=Answer
+            )
+            answer = Answer.model_validate(answer)
+            if answer.approved:
+                happen(last_user_text(state["messages"]), answer.amount or amount)
+            return {}
+
+        builder.add_node(f"ask{amount}", node)
+        builder.add_edge(START, f"ask{amount}")
+    return builder.compile(checkpointer=saver)
+
+
+def stopping(saver: Any = None) -> Any:
+    """A graph with a static breakpoint before the node that spends."""
+
+    def guarded(state: State) -> dict[str, Any]:
+        happen(last_user_text(state["messages"]), 1)
+        return {}
+
+    builder = StateGraph(State)
+    builder.add_node("first", lambda state: {})
+    builder.add_node("guarded", guarded)
+    builder.add_edge(START, "first")
+    builder.add_edge("first", "guarded")
+    return builder.compile(checkpointer=saver, interrupt_before=["guarded"])
+
+
+KINDS: dict[str, Callable[[Any], Any]] = {
+    "interrupt": asking,
+    "breakpoint": stopping,
+    "batched": lambda saver: spender("batched", saver),
+    "per_call": lambda saver: spender("per_call", saver),
+    "tool_batched": lambda saver: as_tool(spender("batched"), 1, saver),
+    "tool_per_call": lambda saver: as_tool(spender("per_call"), 1, saver),
+    "tool_tool_batched": lambda saver: as_tool(as_tool(spender("batched"), 2), 1, saver),
+    "tool_tool_per_call": lambda saver: as_tool(as_tool(spender("per_call"), 2), 1, saver),
+    "subgraph_batched": lambda saver: around(spender("batched"), saver),
+    "subgraph_per_call": lambda saver: around(spender("per_call"), saver),
+    "subgraph_subgraph_batched": lambda saver: around(around(spender("batched")), saver),
+    "subgraph_subgraph_per_call": lambda saver: around(around(spender("per_call")), saver),
+}
+"""Graphs by the kind of their pause; each takes a checkpointer."""

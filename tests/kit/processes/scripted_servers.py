@@ -1,0 +1,293 @@
+"""Servers that a test scripts byte by byte, and the two ways to read what an agent says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import select
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ag_ui.core import Event
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from langgraph_agui.client.event_stream import EventStream
+from tests.kit.run.wire_events import STARTED, Wire, text
+from tests.kit.waiting import PATIENCE
+
+SSE = "text/event-stream"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request as it came."""
+
+    method: str
+    path: str
+    headers: list[tuple[str, str]]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    def header(self, name: str) -> str:
+        """Its one value; "" if there is none."""
+        values = [value for key, value in self.headers if key == name]
+        assert len(values) <= 1, values
+        return values[0] if values else ""
+
+
+class Peer:
+    """The server's side of one connection, after its request was read."""
+
+    def __init__(self, connection: socket.socket, asked: Asked) -> None:
+        self.asked = asked
+        self._connection = connection
+
+    def write(self, data: bytes) -> None:
+        self._connection.sendall(data)
+
+    def head(self, status: int = 200, content_type: str = SSE, **headers: str) -> None:
+        """Write status and headers of an answer that ends with the connection."""
+        lines = {
+            "content-type": content_type,
+            **{key.replace("_", "-"): value for key, value in headers.items()},
+        }
+        recorded = "".join(f"{key}: {value}\r\n" for key, value in lines.items() if value)
+        self.write(f"HTTP/1.1 {status} Told\r\n{recorded}connection: close\r\n\r\n".encode())
+
+    def reset(self) -> None:
+        """Break the connection. What was written may be lost with it: write, then wait for the
+        reader, then reset."""
+        self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._connection.close()
+
+    def left(self) -> bool:
+        """Wait until the client has gone; False if it has not within ten seconds."""
+        return self.gone(PATIENCE)
+
+    def gone(self, seconds: float) -> bool:
+        """Wait for so long; return whether the client has gone."""
+        ready, _, _ = select.select([self._connection], [], [], seconds)
+        try:
+            return bool(ready) and self._connection.recv(1) == b""
+        except ConnectionError:
+            return True
+
+
+Script = Callable[[Peer], object]
+"""What is done with one connection, which is closed afterwards."""
+
+
+class Server:
+    """Answers one request after the other, each as the next of its scripts says; one too many is
+    reset."""
+
+    def __init__(self, *scripts: Script) -> None:
+        self.asked: list[Asked] = []
+        self.faults: list[BaseException] = []
+        self._scripts = list(scripts)
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._threads = [threading.Thread(target=self._serve, daemon=True)]
+        self.port = self._socket.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/agent"
+        self._threads[0].start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            thread = threading.Thread(target=self._answer, args=(connection,), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        try:
+            with connection:
+                connection.settimeout(PATIENCE)
+                peer = Peer(connection, _read(connection))
+                self.asked.append(peer.asked)
+                if len(self.asked) > len(self._scripts):
+                    peer.reset()
+                else:
+                    self._scripts[len(self.asked) - 1](peer)
+        except ConnectionError:
+            pass  # the client was faster
+        except BaseException as error:
+            self.faults.append(error)
+
+    def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        for thread in self._threads:
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+        assert not self.faults, self.faults
+
+
+@contextmanager
+def server(*scripts: Script) -> Iterator[Server]:
+    running = Server(*scripts)
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+def _read(connection: socket.socket) -> Asked:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += _some(connection)
+    head, _, body = data.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    method, path, _ = first.split(" ")
+    headers = [(key.lower(), value) for key, _, value in (line.partition(": ") for line in lines)]
+    length = int(dict(headers).get("content-length", 0))
+    while len(body) < length:
+        body += _some(connection)
+    return Asked(method, path, headers, body)
+
+
+def _some(connection: socket.socket) -> bytes:
+    data = connection.recv(65536)
+    if not data:
+        raise ConnectionError("the client has gone")
+    return data
+
+
+def frames(events: Iterable[Wire]) -> bytes:
+    return "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
+
+
+def recording(*events: Wire) -> Script:
+    """Answers with these events, and ends."""
+
+    def script(peer: Peer) -> None:
+        peer.head()
+        peer.write(frames(events))
+
+    return script
+
+
+def answering(
+    status: int, body: str = "", content_type: str = "text/plain", **headers: str
+) -> Script:
+    """Answers with something else than events."""
+
+    def script(peer: Peer) -> None:
+        peer.head(status, content_type, content_length=str(len(body.encode())), **headers)
+        peer.write(body.encode())
+
+    return script
+
+
+class Blocking:
+    """Reads with `for`."""
+
+    def __repr__(self) -> str:
+        return "for"
+
+    def read(
+        self, stream: EventStream, take: Callable[[Event], object] = lambda event: None
+    ) -> list[Event]:
+        """Read to the end; `take` is given each event when it comes."""
+        events = []
+        for event in stream:
+            take(event)
+            events.append(event)
+        return events
+
+    def leave(self, stream: EventStream, count: int) -> list[Event]:
+        """Read the first events, and leave."""
+        events = []
+        with stream:
+            for event in stream:
+                events.append(event)
+                if len(events) == count:
+                    break
+        return events
+
+
+class Awaiting(Blocking):
+    """Reads with `async for`."""
+
+    def __repr__(self) -> str:
+        return "async for"
+
+    def read(
+        self, stream: EventStream, take: Callable[[Event], object] = lambda event: None
+    ) -> list[Event]:
+        events = []
+
+        async def read() -> None:
+            async for event in stream:
+                take(event)
+                events.append(event)
+
+        asyncio.run(read())
+        return events
+
+    def leave(self, stream: EventStream, count: int) -> list[Event]:
+        events = []
+
+        async def leave() -> None:
+            async with stream:
+                async for event in stream:
+                    events.append(event)
+                    if len(events) == count:
+                        break
+
+        asyncio.run(leave())
+        return events
+
+
+class Recorder:
+    """ASGI middleware that keeps what was asked, and the bytes of its answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self.exchanges: list[tuple[Any, bytearray]] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        asked, answer = bytearray(), bytearray()
+
+        async def received() -> Message:
+            message = await receive()
+            asked.extend(message.get("body", b""))
+            if message["type"] == "http.request" and not message.get("more_body"):
+                self.exchanges.append((json.loads(asked), answer))
+            return message
+
+        async def sent(message: Message) -> None:
+            answer.extend(message.get("body", b""))
+            await send(message)
+
+        is_http = scope["type"] == "http"
+        await self._app(scope, received if is_http else receive, sent if is_http else send)
+
+
+class Endless:
+    """Begins a run and waits for its reader to leave."""
+
+    def __init__(self) -> None:
+        self.left = threading.Event()
+
+    def __call__(self, peer: Peer) -> None:
+        peer.head()
+        peer.write(frames([STARTED, *text("m", "a")[:2]]))
+        if peer.left():
+            self.left.set()
+
+    async def cleaned_up(self) -> None:
+        """Wait until the connection is closed, and all that comes after it is done."""
+        assert await asyncio.to_thread(self.left.wait, PATIENCE)
+        late = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*late)

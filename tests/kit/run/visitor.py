@@ -1,0 +1,103 @@
+"""A client over a real socket that goes on with its thread after what happened to its run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ag_ui.core import Interrupt, Message, ResumeEntry, RunAgentInput
+
+from langgraph_agui.protocol import decode
+from tests.kit.processes.raw_http import Connection, body_of
+from tests.kit.processes.serving import Served
+from tests.kit.run.agents import RecordedRun, run_input, user
+
+
+def ending(recorded: RecordedRun) -> str:
+    """How a run has ended: the type of its outcome, or the code of its error."""
+    if recorded.last.type.value == "RUN_ERROR":
+        return str(recorded.last.code)
+    return str(recorded.last.outcome.type) if recorded.last.outcome is not None else "success"
+
+
+def asked(recorded: RecordedRun) -> list[Interrupt]:
+    """The open interrupts at the end of a run."""
+    assert ending(recorded) == "interrupt", recorded.last
+    return list(recorded.last.outcome.interrupts)
+
+
+def approved(questions: Sequence[Interrupt]) -> list[ResumeEntry]:
+    return [
+        ResumeEntry(interrupt_id=one.id, status="resolved", payload={"approved": True})
+        for one in questions
+    ]
+
+
+class Stream:
+    """A run that was begun, and is read when its client likes."""
+
+    def __init__(self, served: Served, path: str, given: RunAgentInput) -> None:
+        self.input = given
+        self.connection = Connection(served.port)
+        self.connection.send("POST", path, body_of(given))
+        self.status, _ = self.connection.head()
+        self.pieces = self.connection.pieces()
+        self.received = b""
+
+    def read_until(self, mark: bytes) -> None:
+        while mark not in self.received:
+            self.received += next(self.pieces)
+
+    def rest(self) -> RecordedRun:
+        """Read to the end; exactly one terminal event is there, and it is the last."""
+        self.received += b"".join(self.pieces)
+        self.connection.leave()
+        return RecordedRun(list(decode([self.received])), self.input)
+
+
+@dataclass
+class Visitor:
+    """What a client holds of its thread."""
+
+    served: Served
+    path: str = "/agent"
+    thread: str = "t"
+    held: list[Message] = field(default_factory=list)
+    state: Any = field(default_factory=dict)
+
+    def input(self, *new: Message | str, resume: Sequence[ResumeEntry] = ()) -> RunAgentInput:
+        new = tuple(user(one) if isinstance(one, str) else one for one in new)
+        return run_input(
+            *self.held, *new, thread=self.thread, state=self.state, resume=list(resume) or None
+        )
+
+    def begin(self, *new: Message | str, resume: Sequence[ResumeEntry] = ()) -> Stream:
+        """Begin a run."""
+        stream = Stream(self.served, self.path, self.input(*new, resume=resume))
+        assert stream.status == 200, stream.status
+        return stream
+
+    def join(self) -> Stream:
+        """Connect to the thread, as a client that holds nothing."""
+        return Stream(self.served, f"{self.path}/connect", run_input(thread=self.thread))
+
+    def keep(self, recorded: RecordedRun) -> RecordedRun:
+        """Hold what was heard."""
+        self.held, self.state = recorded.messages, recorded.state
+        return recorded
+
+    def send(self, *new: Message | str, resume: Sequence[ResumeEntry] = ()) -> RecordedRun:
+        """Run to the end."""
+        return self.keep(self.begin(*new, resume=resume).rest())
+
+    def check_usable(self, *, idle: bool = True) -> None:
+        """The thread takes the next message, after what it still asks was cancelled; then the
+        server is idle."""
+        shown = self.join().rest()
+        questions = asked(shown) if ending(shown) == "interrupt" else []
+        cancelled = [ResumeEntry(interrupt_id=one.id, status="cancelled") for one in questions]
+        recorded = self.send("hello", resume=cancelled)
+        assert ending(recorded) == "success", recorded.last
+        if idle:
+            self.served.wait_idle()

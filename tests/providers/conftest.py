@@ -1,5 +1,0 @@
-"""Fixtures of the provider tests."""
-
-from tests.providers.fixtures import provider_server
-
-__all__ = ["provider_server"]

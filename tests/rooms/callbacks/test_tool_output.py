@@ -1,0 +1,195 @@
+"""What tools tell of their output: to all who listen, also when it comes late or the tool runs
+again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from ag_ui.core import Event
+from langchain.agents import create_agent
+from langchain.agents.middleware import ToolRetryMiddleware
+from langchain.tools import ToolRuntime
+from langchain_core.tools import BaseTool, tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import interrupt
+
+from langgraph_agui import LangGraphAgent
+from langgraph_agui.protocol import fold
+from tests.kit.models.scripted import Scripted, call
+from tests.kit.run.agents import record_run, run_input
+from tests.kit.run.dialogues import resolved
+from tests.kit.run.handlers import ReceivedEvents, call_by
+from tests.kit.run.thread_client import Client, asked
+
+GIVEN = {"messages": [("user", "hi")]}
+
+
+@tool
+async def work(runtime: ToolRuntime) -> str:
+    """Work."""
+    for part in ("a", "b"):
+        runtime.emit_output_delta(part)
+    return "worked"
+
+
+@tool("work")
+def sync_work(runtime: ToolRuntime) -> str:
+    """Work."""
+    for part in ("a", "b"):
+        runtime.emit_output_delta(part)
+    return "worked"
+
+
+def graph_of(*tools: BaseTool, **fields: Any) -> Any:
+    """An agent that calls its tools one after the other."""
+    turns: Any = [[call(one.name, f"c{number}")] for number, one in enumerate(tools)]
+    return create_agent(Scripted(*turns, ["done"]), tools, **fields)
+
+
+def output(events: Sequence[Event], call_id: str = "c0") -> Any:
+    """What a client that holds nothing yet has of the output of a call."""
+    (activity,) = [
+        one for one in fold(list(events), [], {}).messages if one.id == f"{call_id}:output"
+    ]
+    return activity.content
+
+
+WORKED = {"toolCallId": "c0", "toolName": "work", "status": "done", "output": ["a", "b"]}
+
+
+@pytest.mark.parametrize("tool_", [work, sync_work])
+@pytest.mark.parametrize("count", [2, 3])
+async def test_all_handlers_of_a_run_hear_it(tool_: BaseTool, count: int) -> None:
+    received = [ReceivedEvents() for _ in range(count)]
+    await graph_of(tool_).ainvoke(GIVEN, {"callbacks": [one.handler for one in received]})
+    for one in received:
+        one.check()
+        assert output(one.events) == WORKED
+        assert len(one.of("ACTIVITY_SNAPSHOT")) == 1
+
+
+@pytest.mark.parametrize("tool_", [work, sync_work])
+async def test_a_handler_in_the_config_of_an_agent_hears_it_too(tool_: BaseTool) -> None:
+    received = ReceivedEvents()
+    recorded = await record_run(
+        LangGraphAgent(graph=graph_of(tool_), config=received.config), run_input("hi")
+    )
+    received.check()
+    assert (output(received.events), output(recorded.events)) == (WORKED, WORKED)
+
+
+async def late_by(source: str) -> list[Event]:
+    """A tool leaves something running, which has output when the tool is over and another one
+    runs."""
+    over, left = asyncio.Event(), list[asyncio.Task[None]]()
+
+    @tool
+    async def begin(runtime: ToolRuntime) -> str:
+        """Begin."""
+
+        async def go_on() -> None:
+            await over.wait()
+            runtime.emit_output_delta("late")
+
+        runtime.emit_output_delta("in time")
+        left.append(asyncio.create_task(go_on()))
+        return "begun"
+
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        over.set()
+        await left[0]
+        return "waited"
+
+    if source == "agent":
+        return (
+            await record_run(LangGraphAgent(graph=graph_of(begin, wait)), run_input("hi"))
+        ).events
+    received = ReceivedEvents()
+    await graph_of(begin, wait).ainvoke(GIVEN, received.config)
+    received.check()
+    return received.events
+
+
+@pytest.mark.parametrize("source", ["agent", "handler"])
+async def test_late_output_is_added_to_what_is_done(source: str) -> None:
+    events = await late_by(source)
+    recorded: list[Any] = [event for event in events if event.type.value.startswith("ACTIVITY_")]
+    assert [event.type.value for event in recorded] == [
+        "ACTIVITY_SNAPSHOT",
+        "ACTIVITY_DELTA",
+        "ACTIVITY_DELTA",
+    ]
+    late = next(
+        number for number, event in enumerate(events) if '"late"' in event.model_dump_json()
+    )
+    ended = next(
+        number for number, event in enumerate(events) if event.type.value == "TOOL_CALL_RESULT"
+    )
+    assert late > ended
+    assert (output(events)["status"], output(events)["output"]) == ("done", ["in time", "late"])
+
+
+@tool
+async def ask(runtime: ToolRuntime) -> str:
+    """Ask."""
+    runtime.emit_output_delta("asks")
+    answer = interrupt({"question": "Go on?"})
+    runtime.emit_output_delta("goes on")
+    return str(answer)
+
+
+@pytest.mark.parametrize("sends", [False, True], ids=["keeps_it", "sends_it_back"])
+async def test_a_tool_that_runs_again_after_a_pause_begins_anew(sends: bool) -> None:
+    """Also for a client that sends activities back, which the reference client does not."""
+    client = Client(LangGraphAgent(graph=graph_of(ask, checkpointer=InMemorySaver())))
+    recorded = await client.send("hi")
+    (question,) = asked(recorded)
+    assert (output(recorded.events)["status"], output(recorded.events)["output"]) == (
+        "stopped",
+        ["asks"],
+    )
+    shown = client.held
+    if not sends:
+        client.held = [message for message in shown if message.role != "activity"]
+    recorded = await client.send(resume=resolved((question.id, "yes")))
+    assert not [message for message in recorded.snapshot if message.role == "activity"]
+    held: Any
+    (held,) = [
+        message
+        for message in fold(recorded.events, shown, {}).messages
+        if message.id == "c0:output"
+    ]
+    assert (held.content["status"], held.content["output"]) == ("done", ["asks", "goes on"])
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+async def test_a_tool_that_is_tried_again_begins_anew(way: str) -> None:
+    tries: list[int] = []
+
+    @tool
+    def fail_first(runtime: ToolRuntime) -> str:
+        """Fail at first."""
+        tries.append(len(tries))
+        runtime.emit_output_delta(f"try {tries[-1]}")
+        if not tries[-1]:
+            raise ConnectionError("CANARY")
+        runtime.emit_output_delta("worked")
+        return "worked"
+
+    received = ReceivedEvents()
+    again = ToolRetryMiddleware(max_retries=1, initial_delay=0.0, jitter=False)
+    await call_by(way, graph_of(fail_first, middleware=[again]), GIVEN, received.config)
+    received.check()
+    assert (output(received.events)["status"], output(received.events)["output"]) == (
+        "done",
+        ["try 1", "worked"],
+    )
+    assert [event.content["output"] for event in received.of("ACTIVITY_SNAPSHOT")] == [
+        ["try 0"],
+        ["try 1"],
+    ]

@@ -1,0 +1,129 @@
+"""Custom events by which nodes written for `ag-ui-langgraph` and CopilotKit show messages, calls
+and state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import adispatch_custom_event
+from langchain_core.messages import AIMessage
+from typing_extensions import TypedDict
+
+from langgraph_agui import LangGraphAgent, StateOptions
+from tests.kit.graphs.small import Chat, chain_of
+from tests.kit.run.agents import RecordedRun, record_run, run_input
+
+prefixed = pytest.mark.parametrize("prefix", ["", "copilotkit_"])
+
+
+def shown(recorded: RecordedRun) -> list[Any]:
+    calls = [
+        [call.id for call in getattr(one, "tool_calls", None) or ()] for one in recorded.messages
+    ]
+    return [
+        (one.role, one.content or "", ids)
+        for one, ids in zip(recorded.messages, calls, strict=True)
+    ]
+
+
+def told(recorded: RecordedRun) -> list[Any]:
+    return [(event.name, event.value) for event in recorded.of("CUSTOM")]
+
+
+@prefixed
+@pytest.mark.parametrize("returned", ["same words", "nothing", "other words"])
+async def test_a_message(prefix: str, returned: str) -> None:
+    value = {"message_id": "m1", "message": "Step 1 of 2", "role": "assistant"}
+
+    async def node(state: Chat) -> dict[str, Any]:
+        await adispatch_custom_event(f"{prefix}manually_emit_message", value)
+        words = {"same words": ["Step 1 of 2"], "nothing": [], "other words": ["Done."]}[returned]
+        return {"messages": [AIMessage(text) for text in words]}
+
+    recorded = await record_run(LangGraphAgent(chain_of(node)), run_input("hi"))
+    recorded.check_snapshot()
+    others = [("assistant", "Done.", [])] if returned == "other words" else []
+    assert shown(recorded)[1:] == [("assistant", "Step 1 of 2", []), *others]
+    assert recorded.messages[1].id == "m1"
+    assert told(recorded) == [(f"{prefix}manually_emit_message", value)]
+
+
+@prefixed
+@pytest.mark.parametrize("args", [{"q": "x"}, '{"q": "x"}'])
+@pytest.mark.parametrize("returned", [True, False])
+async def test_a_call(prefix: str, args: Any, returned: bool) -> None:
+    async def node(state: Chat) -> dict[str, Any]:
+        await adispatch_custom_event(
+            f"{prefix}manually_emit_tool_call", {"id": "c1", "name": "search", "args": args}
+        )
+        call = {"id": "c1", "name": "search", "args": {"q": "x"}}
+        return {"messages": [AIMessage("", tool_calls=[call])] if returned else []}
+
+    recorded = await record_run(LangGraphAgent(chain_of(node)), run_input("hi"))
+    recorded.check_snapshot()
+    assert shown(recorded)[1:] == [("assistant", "", ["c1"])]
+    assert recorded.types.count("TOOL_CALL_START") == 1
+    assert "".join(event.delta for event in recorded.of("TOOL_CALL_ARGS")) == '{"q": "x"}'
+
+
+class Steps(TypedDict, total=False):
+    steps: list[str]
+
+
+@pytest.mark.parametrize(
+    "name", ["manually_emit_state", "copilotkit_manually_emit_intermediate_state"]
+)
+async def test_state(name: str) -> None:
+    async def node(state: Steps) -> dict[str, Any]:
+        await adispatch_custom_event(name, {"steps": ["one"]})
+        await adispatch_custom_event(name, {"steps": ["one", "two"]})
+        return {"steps": ["done"]}
+
+    recorded = await record_run(LangGraphAgent(chain_of(node, state=Steps)), run_input("hi"))
+    assert recorded.state == {"steps": ["done"]}
+    assert "two" in str(recorded.of("STATE_DELTA", "STATE_SNAPSHOT"))
+    assert [event_name for event_name, _ in told(recorded)] == [name, name]
+
+
+@pytest.mark.parametrize("name", ["exit", "copilotkit_exit"])
+async def test_exit(name: str) -> None:
+    async def node(state: Chat) -> dict[str, Any]:
+        await adispatch_custom_event(name, {})
+        return {"messages": [("ai", "done")]}
+
+    recorded = await record_run(LangGraphAgent(chain_of(node)), run_input("hi"))
+    assert told(recorded) == [("Exit", True)]
+
+
+@pytest.mark.parametrize("value", [None, "words", {}, {"message": 1}, {"id": "c", "name": 1}])
+@pytest.mark.parametrize(
+    "name", ["manually_emit_message", "manually_emit_tool_call", "manually_emit_state"]
+)
+async def test_values_of_another_shape_are_custom_events(name: str, value: Any) -> None:
+    async def node(state: Chat) -> dict[str, Any]:
+        await adispatch_custom_event(name, value)
+        return {"messages": [("ai", "done")]}
+
+    recorded = await record_run(LangGraphAgent(chain_of(node)), run_input("hi"))
+    assert shown(recorded)[1:] == [("assistant", "done", [])]
+    assert told(recorded) == [(name, value)]
+
+
+async def test_state_that_clients_do_not_see_is_not_in_the_event_either() -> None:
+    """Nodes emit their whole state."""
+
+    class State(Chat):
+        steps: list[str]
+        secret: str
+
+    async def node(state: State) -> dict[str, Any]:
+        await adispatch_custom_event(
+            "manually_emit_state", {**state, "steps": ["one"], "secret": "CANARY"}
+        )
+        return {"steps": ["one"], "secret": "CANARY"}
+
+    agent = LangGraphAgent(chain_of(node, state=State), state=StateOptions(exclude={"secret"}))
+    recorded = await record_run(agent, run_input("hi"))
+    assert told(recorded) == [("manually_emit_state", {"steps": ["one"]})]
+    assert not any("CANARY" in event.model_dump_json() for event in recorded.events)

@@ -1,0 +1,227 @@
+"""Model calls that a graph's author has silenced by metadata."""
+
+from __future__ import annotations
+
+import re
+from functools import reduce
+from operator import add
+from typing import Any
+
+import pytest
+from langchain_core.caches import InMemoryCache
+from langchain_core.messages import BaseMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from langgraph_agui import LangGraphAgent, ReasoningOptions, ReasoningSeal
+from tests.kit.graphs.small import Chat, chain_of, talker
+from tests.kit.models.scripted import Scripted, call, calling, part, text_chunk, thinking
+from tests.kit.run.agents import RecordedRun, record_run, run_input, user
+
+SECRET = "SECRET"
+
+WAYS: dict[str, tuple[dict[str, Any], bool, list[str]]] = {
+    # metadata, whether the text is shown, and the calls that are
+    "nothing": ({}, True, ["look", "draw"]),
+    "true": ({"emit-messages": True, "emit-tool-calls": True}, True, ["look", "draw"]),
+    "text": ({"emit-messages": False}, False, ["look", "draw"]),
+    "calls": ({"emit-tool-calls": False}, True, []),
+    "one tool": ({"copilotkit:emit-tool-calls": "draw"}, True, ["draw"]),
+    "tools": ({"copilotkit:emit-tool-calls": ["look"]}, True, ["look"]),
+    "copilotkit's text": ({"copilotkit:emit-messages": False}, False, ["look", "draw"]),
+    "all": ({"copilotkit:emit-messages": False, "copilotkit:emit-tool-calls": False}, False, []),
+}
+TURN = [
+    thinking("hm", 0),
+    thinking(index=0, signature="S"),
+    text_chunk(SECRET[:3], 1),
+    text_chunk(SECRET[3:], 1),
+    call("look", "c1", 2, q="x"),
+    call("draw", "c2", 3, q="y"),
+]
+
+
+def graph_of(metadata: dict[str, Any], saver: Any, whole: bool = False) -> tuple[Any, Scripted]:
+    model = Scripted(TURN, ["Done."], ["Bye."], disable_streaming=whole)
+
+    async def ask(state: Chat) -> dict[str, Any]:
+        if len(state["messages"]) > 1:
+            return {}
+        return {"messages": [await model.ainvoke(state["messages"], {"metadata": metadata})]}
+
+    async def work(state: Chat) -> dict[str, Any]:
+        if len(state["messages"]) > 2:
+            return {}
+        return {
+            "messages": [ToolMessage(one, tool_call_id=one, id=f"r-{one}") for one in ("c1", "c2")]
+        }
+
+    async def answer(state: Chat) -> dict[str, Any]:
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    return chain_of(ask, work, answer, checkpointer=saver), model
+
+
+def check(recorded: RecordedRun, name: str) -> None:
+    _, text, tools = WAYS[name]
+    answers = [one for one in recorded.messages if one.role == "assistant"]
+    assert any(one.content == SECRET for one in answers) == text
+    calls = [call for one in answers for call in one.tool_calls or ()]
+    assert [one.function.name for one in calls] == tools
+    results = [one.content for one in recorded.messages if one.role == "tool"]
+    assert results == [one.id for one in calls]
+    seen = "".join(
+        event.model_dump_json()
+        for event in recorded.events
+        if event.type != "REASONING_ENCRYPTED_VALUE"
+    )
+    assert text or SECRET[:3] not in re.sub(r'"encrypted_value":"[^"]*"', "", seen)
+    assert not recorded.last.outcome.pending_tool_call_ids
+
+
+def comparable(messages: list[BaseMessage]) -> list[Any]:
+    return [
+        (message.type, message.content, getattr(message, "tool_calls", None))
+        for message in messages
+    ]
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
+@pytest.mark.parametrize("name", WAYS)
+async def test_in_this_run_and_the_next(name: str, whole: bool) -> None:
+    alone, model = graph_of(WAYS[name][0], InMemorySaver(), whole)
+    config: Any = {"configurable": {"thread_id": "t"}}
+    for text in ("hi", "more"):
+        await alone.ainvoke({"messages": [("user", text)]}, config)
+    graph, ours = graph_of(WAYS[name][0], InMemorySaver(), whole)
+    first = await record_run(LangGraphAgent(graph), run_input(user("hi"), thread="t"))
+    first.check_snapshot()
+    check(first, name)
+    second = await record_run(
+        LangGraphAgent(graph), run_input(*first.messages, user("more"), thread="t")
+    )
+    second.check_snapshot()
+    check(second, name)
+    assert comparable(ours.seen[-1]) == comparable(model.seen[-1])
+    late = await record_run(LangGraphAgent(graph), run_input(user("late", "late"), thread="t"))
+    check(late, name)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in WAYS if name not in ("all", "calls", "one tool", "tools")]
+)
+async def test_without_a_checkpointer_the_model_gets_it_back(name: str) -> None:
+    """Where only text is silenced; hidden calls have hidden results, which no client holds."""
+    graph, model = graph_of(WAYS[name][0], None)
+    agent = LangGraphAgent(graph, reasoning=ReasoningOptions(seal=ReasoningSeal([bytes(32)])))
+    first = await record_run(agent, run_input(user("hi"), thread="t"))
+    first.check_snapshot()
+    check(first, name)
+    await record_run(agent, run_input(*first.messages, user("more"), thread="t"))
+    answer = model.seen[-1][1]
+    assert SECRET in str(answer.content)
+    assert [one["id"] for one in answer.tool_calls] == ["c1", "c2"]
+
+
+@pytest.mark.parametrize("name", ["text", "copilotkit's text"])
+async def test_without_a_seal_what_is_silenced_is_not_sent(name: str) -> None:
+    """Anybody could read it, and nobody could tell it from what a client has made up."""
+    graph, model = graph_of(WAYS[name][0], None)
+    first = await record_run(LangGraphAgent(graph), run_input(user("hi"), thread="t"))
+    check(first, name)
+    sent = [one.encrypted_value for one in first.messages if one.role in ("assistant", "reasoning")]
+    assert sent == [None] * len(sent)
+    await record_run(LangGraphAgent(graph), run_input(*first.messages, user("more"), thread="t"))
+    assert [one["id"] for one in model.seen[-1][1].tool_calls] == ["c1", "c2"]
+
+
+STREAMED = [name for name in WAYS if name not in ("nothing", "true")]
+
+
+@pytest.mark.parametrize("name", STREAMED)
+async def test_a_node_that_streams_its_model(name: str) -> None:
+    """It returns a message of its own: the sum of the chunks."""
+    model = Scripted(TURN, ["Done."], ["Bye."])
+
+    async def ask(state: Chat) -> dict[str, Any]:
+        if len(state["messages"]) > 1:
+            return {}
+        chunks = [
+            chunk async for chunk in model.astream(state["messages"], {"metadata": WAYS[name][0]})
+        ]
+        return {"messages": [reduce(add, chunks)]}
+
+    def work(state: Chat) -> dict[str, Any]:
+        if len(state["messages"]) > 2:
+            return {}
+        return {
+            "messages": [ToolMessage(one, tool_call_id=one, id=f"r-{one}") for one in ("c1", "c2")]
+        }
+
+    agent = LangGraphAgent(chain_of(ask, work, talker(model), checkpointer=InMemorySaver()))
+    first = await record_run(agent, run_input(user("hi"), thread="t"))
+    check(first, name)
+    second = await record_run(agent, run_input(*first.messages, user("more"), thread="t"))
+    check(second, name)
+    check(await record_run(agent, run_input(user("late", "late"), thread="t")), name)
+
+
+@pytest.mark.parametrize(
+    "silence", [{"emit-messages": False}, {"emit-messages": False, "emit-tool-calls": False}]
+)
+async def test_text_alone_leaves_no_empty_message(silence: dict[str, Any]) -> None:
+    model = Scripted(["SECRET"], ["Hello."])
+
+    async def think(state: Chat) -> dict[str, Any]:
+        return {"messages": [await model.ainvoke(state["messages"], {"metadata": silence})]}
+
+    recorded = await record_run(
+        LangGraphAgent(chain_of(think, talker(model))), run_input(user("hi"))
+    )
+    assert [one.content for one in recorded.messages] == ["hi", "Hello."]
+    recorded.check_snapshot()
+
+
+async def test_calls_alone_leave_no_empty_message() -> None:
+    model = Scripted([call("look", "c1", q="x")], ["Hello."])
+
+    async def ask(state: Chat) -> dict[str, Any]:
+        answer = await model.ainvoke(state["messages"], {"metadata": {"emit-tool-calls": False}})
+        return {"messages": [answer, ToolMessage("seen", tool_call_id="c1")]}
+
+    recorded = await record_run(LangGraphAgent(chain_of(ask, talker(model))), run_input(user("hi")))
+    assert [one.content for one in recorded.messages] == ["hi", "Hello."]
+    recorded.check_snapshot()
+
+
+async def test_a_cache_is_not_silenced() -> None:
+    """Its answers belong to all graphs of the process."""
+    model = Scripted(["Hello."], cache=InMemoryCache())
+
+    def graph(metadata: dict[str, Any]) -> Any:
+        async def answer(state: Chat) -> dict[str, Any]:
+            return {
+                "messages": [await model.ainvoke([("user", "the same")], {"metadata": metadata})]
+            }
+
+        return chain_of(answer)
+
+    shown = []
+    for metadata in ({"emit-messages": False}, {}, {"emit-messages": False}, {}):
+        recorded = await record_run(LangGraphAgent(graph(metadata)), run_input(user("hi")))
+        shown.append([one.content for one in recorded.messages[1:]])
+    assert shown == [[], ["Hello."], [], ["Hello."]]
+    assert len(model.seen) == 1
+
+
+async def test_a_call_that_never_gets_a_name_is_hidden_too() -> None:
+    model = Scripted([calling(part(None, '{"q": "SECRET"}', None, None))], ["Hello."])
+
+    async def ask(state: Chat) -> dict[str, Any]:
+        return {
+            "messages": [
+                await model.ainvoke(state["messages"], {"metadata": {"emit-tool-calls": False}})
+            ]
+        }
+
+    recorded = await record_run(LangGraphAgent(chain_of(ask, talker(model))), run_input(user("hi")))
+    assert not any("SECRET" in event.model_dump_json() for event in recorded.events)
