@@ -1,4 +1,5 @@
-# `make demo` shows the product, `make test` proves it, `make test-deep` searches further. Each sets up all it needs in .venv.
+# `make demo` shows the product, `make test` proves it, `make test-deep` searches further, `make check` takes a minute.
+# Each sets up all it needs in .venv.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -17,10 +18,14 @@ DEPTH ?= 0
 # Workers and the programs that tests start share compiled code, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-deep test-frontends test-docs docs interop package vendor lint format audit bench soak results chromium nginx redis clean
+.PHONY: demo check test test-deep test-frontends test-docs docs interop package vendor lint format audit bench soak results chromium nginx redis clean
 
 demo: .venv/.demo
 	$(BIN)/langgraph-agui demo --port $(PORT) --ask "What is the weather in Rome and Paris?" $(ARGS)
+
+# While you edit: the checks of the code, and the tests that need no process and no socket.
+check: lint
+	$(BIN)/python -m pytest -n 2 -p no:tests.kit.expect.agreement tests/rooms $(ARGS)
 
 test: .venv/.dev chromium redis
 	$(BIN)/python -c 'from tests.kit.processes.node_client import install; install()'

@@ -124,6 +124,7 @@ class TypedState(Generic[StateT]):
                         mended |= {key: old[key] for key in unfit if key in old}
                 if not same_for_clients(mended, old):
                     self._load(mended)
+                self._received = mended
         if isinstance(self._base, dict):
             self._base = {key: value for key, value in self._base.items() if key not in unfit}
         self._reported = errors

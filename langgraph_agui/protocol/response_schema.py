@@ -32,6 +32,7 @@ def check_schema(payload: object, schema: Mapping[str, object] | None, subject: 
     Raises:
         InvalidAnswer: It does not fit; the text names the place and the rule, never the value. If
             the schema has a branch for each kind of answer, they are those of the payload's kind.
+            Of a malformed schema, the rules that can be applied count, and the log says so.
         ImportError: There is a schema, and the package that reads it is missing.
     """
     if schema is None:
@@ -43,9 +44,18 @@ def check_schema(payload: object, schema: Mapping[str, object] | None, subject: 
         raise ImportError(
             'jsonschema is missing: pip install "langgraph-agui[interrupts]"'
         ) from error
-    # An empty registry fetches nothing.
-    validator = Draft202012Validator(dict(schema), registry=Registry())
-    if (broken := next(validator.iter_errors(payload), None)) is not None:
+
+    def find_error(rules: Mapping[str, object]) -> "ValidationError | None":
+        # An empty registry fetches nothing.
+        validator = Draft202012Validator(dict(rules), registry=Registry())
+        return next(validator.iter_errors(payload), None)
+
+    try:
+        broken = find_error(schema)
+    except Exception as error:  # each malformed rule raises in its own way
+        logger.warning("The response schema of %r has a malformed rule: %r", subject, error)
+        broken = find_error(relax_schema(schema))
+    if broken is not None:
         raise InvalidAnswer(f"The answer to {subject!r} breaks {_rule(broken)}.") from broken
 
 
