@@ -18,7 +18,7 @@ DEPTH ?= 0
 # Workers and the programs that tests start share compiled code, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test test-deep test-frontends test-docs docs interop package vendor lint format audit bench soak results chromium nginx redis clean
+.PHONY: demo check test test-deep test-frontends test-docs docs interop package vendor lint format audit mutants bench soak results chromium nginx redis clean
 
 demo: .venv/.demo
 	$(BIN)/langgraph-agui demo --port $(PORT) --ask "What is the weather in Rome and Paris?" $(ARGS)
@@ -88,6 +88,15 @@ audit: .venv/.dev
 	$(BIN)/python -m pip freeze --exclude-editable > .venv-audit/installed.txt
 	.venv-audit/bin/pip-audit --strict --no-deps --disable-pip -r .venv-audit/installed.txt $(ARGS)
 
+# 400 changes of the package, drawn with a fixed seed: tests must notice them. Two hours.
+mutants: .venv/.dev chromium redis
+	$(PYTHON) -m venv .venv-mutants
+	.venv-mutants/bin/python -m pip install -q cosmic-ray
+	$(BIN)/python -m pip install -q coverage
+	.venv-mutants/bin/python tests/kit/mutants.py draw 400 20261127
+	$(BIN)/python tests/kit/mutants.py cover
+	$(BIN)/python tests/kit/mutants.py run
+
 bench: .venv/.dev redis
 	$(BIN)/python -m benchmarks --rounds $(ROUNDS) $(ARGS)
 
@@ -128,4 +137,4 @@ redis:
 	@touch $@ .venv/.demo
 
 clean:
-	rm -rf .venv .venv-interop .venv-audit site .zensical.toml .venv-release dist tests/kit/processes/node/node_modules vendor/node_modules examples/frontends/*/node_modules examples/frontends/*/dist tests/contracts/frontends/new_client .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-interop .venv-audit .venv-mutants .mutants site .zensical.toml .venv-release dist tests/kit/processes/node/node_modules vendor/node_modules examples/frontends/*/node_modules examples/frontends/*/dist tests/contracts/frontends/new_client .mypy_cache .ruff_cache .pytest_cache .hypothesis
