@@ -1,12 +1,13 @@
 """Answers to questions that were answered before a run failed or was stopped: an old approval lets
-nothing run."""
+nothing run, whatever the client sends."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,26 +15,27 @@ from typing import Any
 import pytest
 from ag_ui.core import Interrupt
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent
-from tests.kit.deep import each_value
 from tests.kit.expect.histories import assert_valid
-from tests.kit.graphs import pauses as kinds
+from tests.kit.graphs import pauses
 from tests.kit.graphs.dying_checkpointer import Dying
-from tests.kit.graphs.pauses import KINDS, guard, happen, happened
+from tests.kit.graphs.pauses import KINDS, Mode, guard, happen, happened
 from tests.kit.graphs.small import Chat, chain_of
 from tests.kit.models.scripted import Piece, Scripted, call
-from tests.kit.run.agents import run_input, user
-from tests.kit.run.dialogues import cancelled, resolved
+from tests.kit.run.agents import collect, run_input, user
+from tests.kit.run.approval_matrix import amount_of
+from tests.kit.run.dialogues import answering, approvals, cancelled, resolved
 from tests.kit.run.thread_client import Client, asked, ending
 from tests.kit.waiting import wait_for
 
 
 class Work:
-    """A step that takes an approval, and breaks or hangs until it is mended; `done` is what it has
+    """A step that takes an approval, and fails or hangs until it is mended; `done` is what it has
     done."""
 
     def __init__(self) -> None:
@@ -46,82 +48,95 @@ class Work:
         self.begun.set()
         if self.how == "fails":
             raise ConnectionError("the bank is closed")
-        if self.how in ("is stopped", "is killed"):
+        if self.how:
             await asyncio.sleep(30)
         self.done.append(what)
 
 
-def tooled(mode: kinds.Mode) -> Callable[[Work], Any]:
-    def graph(work: Work) -> Any:
-        @tool
-        async def spend(amount: int) -> str:
-            """Spend money."""
-            await work.do(amount)
-            return "spent"
+def tooled(mode: Mode, work: Work) -> Any:
+    @tool
+    async def spend(amount: int) -> str:
+        """Spend money."""
+        await work.do(amount)
+        return "spent"
 
-        def script(messages: list[BaseMessage]) -> list[Piece]:
-            assert_valid(messages)
-            last = messages[-1]
-            if isinstance(last, ToolMessage) or last.text != "spend":
-                return ["re ", last.text]
-            return [call("spend", f"s{len(messages)}", amount=1)]
+    def script(messages: list[BaseMessage]) -> list[Piece]:
+        assert_valid(messages)
+        last = messages[-1]
+        if isinstance(last, ToolMessage) or last.text != "spend":
+            return ["re ", last.text]
+        return [call("spend", f"s{len(messages)}", amount=1)]
 
-        return create_agent(
-            Scripted(script=script), [spend], middleware=[guard(mode)], checkpointer=work.saver
-        )
-
-    return graph
+    model, saver = Scripted(script=script), work.saver
+    return create_agent(model, [spend], middleware=[guard(mode)], checkpointer=saver)
 
 
-def plain(work: Work) -> Any:
+def interrupting(work: Work) -> Any:
     async def node(state: Chat) -> Any:
-        last = state["messages"][-1].text
-        if last == "spend":
+        if (last := state["messages"][-1].text) == "spend":
             await work.do(interrupt("Spend?"))
         return {"messages": [AIMessage(f"re {last}")]}
 
     return chain_of(node, checkpointer=work.saver)
 
 
-GRAPHS: dict[str, Callable[[Work], Any]] = {
-    "batched": tooled("batched"),
-    "per_call": tooled("per_call"),
-    "interrupt": plain,
+GRAPHS: dict[str, Any] = {
+    "batched": partial(tooled, "batched"),
+    "per_call": partial(tooled, "per_call"),
+    "interrupt": interrupting,
 }
-HOW = ["fails", "is stopped"]
+kinds = pytest.mark.parametrize("kind", GRAPHS)
 
 
-async def broken(kind: str, how: str) -> tuple[Client, Work, str]:
-    """A thread whose approved work has failed or was stopped; now it would work. And the id of its
-    question."""
+async def broken(kind: str, how: str = "fails") -> tuple[Client, Work, str]:
+    """A thread whose approved work has not come to its end; now it would. And its question's id."""
     work = Work()
     client = Client(LangGraphAgent(GRAPHS[kind](work)))
-    (one,) = await client.ask(user("spend", "u1"))
+    [one] = await client.ask(user("spend", "u1"))
     work.how = how
     given = run_input(*client.held, thread="t", run="r", resume=resolved((one.id, True)))
-    running = asyncio.create_task(_last(client.agent, given))
+    running = asyncio.create_task(collect(client.agent.run(given)))
     await work.begun.wait()
     work.saver.alive = how != "is killed"
-    if how != "fails":
+    if how in ("is stopped", "is killed"):
         assert await client.agent.cancel("t", "r")
-    assert (await running).type.value == ("RUN_ERROR" if how == "fails" else "RUN_FINISHED")
+    if how == "is left":
+        running.cancel()
+    with suppress(asyncio.CancelledError):
+        last = (await running)[-1].type.value
+        assert last == ("RUN_ERROR" if how == "fails" else "RUN_FINISHED")
     work.how, work.saver.alive = None, True
     return client, work, one.id
 
 
-async def _last(agent: LangGraphAgent, given: Any) -> Any:
-    return [event async for event in agent.run(given)][-1]
-
-
-@pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("kind", GRAPHS)
-@each_value()
-async def test_nothing_is_open_any_more(kind: str, how: str) -> None:
-    client, _, _ = await broken(kind, how)
+@pytest.mark.parametrize("how", ["fails", "is stopped", "is left"])
+@kinds
+async def test_an_old_approval_lets_nothing_run(
+    kind: str, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Other answers came too late: to run the work all the same, or to say that all is well, would
+    be a lie. The same answer has had its effect. To cancel is all that a client can do whose run
+    has failed: it still shows the question."""
+    client, work, one = await broken(kind, how)
     assert ending(await client.connect()) == "success"
+    for other in (False, {"approved": True, "editedArgs": {"amount": 2}}, "other"):
+        for beside in ((), ("hello",)):
+            late = await client.send(*beside, resume=resolved((one, other)))
+            told = ["RUN_STARTED", "RUN_ERROR"], "interrupt_unknown"
+            assert (late.types, ending(late)) == told
+    for _ in range(2):
+        assert ending(await client.send(resume=resolved((one, True)))) == "success"
+    caplog.clear()
+    assert ending(await client.send(resume=cancelled(one))) == "success"
+    assert [each.levelname for each in caplog.records if one in each.getMessage()] == ["WARNING"]
+    assert await client.texts("human") == ["spend"]
+    recorded = await client.send("hello", resume=cancelled(one))
+    assert (ending(recorded), recorded.messages[-1].content) == ("success", "re hello")
+    assert await client.texts("human") == ["spend", "hello"]
+    assert work.done == []
 
 
-@pytest.mark.parametrize("kind", GRAPHS)
+@kinds
 async def test_a_process_that_dies_takes_the_answers_with_it_that_no_step_has_used_up(
     kind: str,
 ) -> None:
@@ -132,10 +147,9 @@ async def test_a_process_that_dies_takes_the_answers_with_it_that_no_step_has_us
     assert ending(shown) == ("success" if kind == "batched" else "interrupt")
     assert ending(await client.send(resume=resolved((one, False)))) == "interrupt_unknown"
     again = await client.send(resume=resolved((one, True)))
-    assert ending(again) == ending(shown)
-    assert work.done == []
+    assert (ending(again), work.done) == (ending(shown), [])
     if kind != "batched":
-        (asked_again,) = asked(again)
+        [asked_again] = asked(again)
         assert re.fullmatch(rf"{one}~[0-9a-f]{{8}}", asked_again.id)
         assert [question.id for question in asked(await client.connect())] == [asked_again.id]
         recorded = await client.send(resume=resolved((asked_again.id, False)))
@@ -143,127 +157,72 @@ async def test_a_process_that_dies_takes_the_answers_with_it_that_no_step_has_us
         assert work.done == ([False] if kind == "interrupt" else [])
 
 
-@pytest.mark.parametrize(
-    "answer", [False, {"approved": True, "editedArgs": {"amount": 2}}, "other"], ids=str
-)
-@pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("kind", GRAPHS)
-@each_value()
-async def test_another_answer_is_refused(kind: str, how: str, answer: object) -> None:
-    """It came too late. To run the work all the same, or to say that all is well, would be a
-    lie."""
-    client, work, one = await broken(kind, how)
-    recorded = await client.send(resume=resolved((one, answer)))
-    assert (recorded.types, ending(recorded)) == (["RUN_STARTED", "RUN_ERROR"], "interrupt_unknown")
-    beside = await client.send("hello", resume=resolved((one, answer)))
-    assert ending(beside) == "interrupt_unknown"
-    assert work.done == []
-    recorded = await client.send("hello")
-    assert ending(recorded) == "success"
-    assert recorded.messages[-1].content == "re hello"
-    assert work.done == []
-
-
-@pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("kind", GRAPHS)
-@each_value()
-async def test_the_same_answer_has_had_its_effect(kind: str, how: str) -> None:
-    client, work, one = await broken(kind, how)
-    for _ in range(2):
-        recorded = await client.send(resume=resolved((one, True)))
-        assert ending(recorded) == "success"
-        assert work.done == []
-
-
-@pytest.mark.parametrize("says", [True, False])
-@pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("kind", GRAPHS)
-@each_value()
-async def test_cancelling_what_is_closed_is_ignored(
-    kind: str, how: str, says: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A client whose run has failed still shows the question: all that it can do is to close it."""
-    client, work, one = await broken(kind, how)
-    recorded = await client.send(*(["hello"] if says else []), resume=cancelled(one))
-    assert ending(recorded) == "success"
-    assert work.done == []
-    about = [record for record in caplog.records if one in record.getMessage()]
-    assert [record.levelname for record in about] == ["WARNING"]
-    texts = [message.text for message in await client.stored() if isinstance(message, HumanMessage)]
-    assert texts == (["spend", "hello"] if says else ["spend"])
-    if says:
-        assert recorded.messages[-1].content == "re hello"
-
-
-@pytest.mark.parametrize("kind", GRAPHS)
+@kinds
 async def test_an_edit_beside_a_cancel_of_what_is_closed(kind: str) -> None:
-    client, work, one = await broken(kind, "fails")
+    client, work, one = await broken(kind)
     client.held = []
     recorded = await client.send(user("hello", "u1"), resume=cancelled(one))
     assert ending(recorded) == "success"
-    assert [message.text for message in await client.stored()] == ["hello", "re hello"]
-    assert work.done == []
+    assert (await client.texts(), work.done) == (["hello", "re hello"], [])
 
 
 async def test_cancelling_an_old_question_beside_a_new_one() -> None:
-    """The new one is open, and takes an answer of its own."""
-    client, work, one = await broken("per_call", "fails")
-    (two,) = await client.ask("spend", resume=cancelled(one))
+    client, work, one = await broken("per_call")
+    [two] = await client.ask("spend", resume=cancelled(one))
     recorded = await client.send(resume=[*cancelled(one), *resolved((two.id, True))])
     assert (ending(recorded), work.done) == ("success", [1])
 
 
-def amount_of(question: Interrupt) -> int:
-    metadata: Any = question.metadata
-    return int(metadata.get("args", metadata.get("value"))["amount"])
+async def failed(
+    kind: str, file: Path, after: Sequence[int], answers: Any, patching: pytest.MonkeyPatch
+) -> tuple[Client, list[Interrupt]]:
+    """A thread whose first amount has failed once all of `after` had happened."""
 
-
-def fail_for_one(file: str, amount: int, after: Sequence[int] = ()) -> None:
-    """Fail for the first amount, once all of `after` have happened."""
-    if amount == 1:
+    def fail_for_one(_: str, amount: int) -> None:
+        if amount > 1:
+            return happen(str(file), amount)
         wait_for(lambda: happened(file) == [*after], "the other one has happened")
-        # and is done by then: LangGraph forgets what was done by those that are still at it
-        time.sleep(0.1)
+        time.sleep(0.1)  # LangGraph forgets what was done by those that are still at it
         raise ConnectionError("the bank is closed")
-    happen(file, amount)
+
+    client = Client(LangGraphAgent(KINDS[kind](InMemorySaver())))
+    questions = sorted(await client.ask(str(file)), key=amount_of)
+    with patching.context() as patch:
+        patch.setattr(pauses, "happen", fail_for_one)
+        run = await client.send(resume=answers(questions))
+    assert run.last.type.value == "RUN_ERROR"
+    return client, questions
 
 
-@pytest.mark.parametrize("answer", [True, False, ...], ids=["approved", "rejected", "cancelled"])
 @pytest.mark.parametrize("kind", KINDS)
-@each_value()
 async def test_no_kind_of_pause_runs_with_an_old_approval(
-    kind: str, answer: Any, saver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, file = Client(LangGraphAgent(KINDS[kind](saver))), tmp_path / "happened"
-    questions = await client.ask(str(file))
-    answers = resolved(*((one.id, {"approved": True}) for one in questions))
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            kinds, "happen", partial(fail_for_one, after=[] if kind == "breakpoint" else [2])
-        )
-        failed = await client.send(resume=answers)
-    assert failed.last.type.value == "RUN_ERROR"
+    file, after = tmp_path / "happened", [] if kind == "breakpoint" else [2]
+    client, questions = await failed(kind, file, after, approvals, monkeypatch)
     assert ending(await client.connect()) == "success"
-    late = resolved(*((one.id, {"approved": answer}) for one in questions))
-    recorded = await client.send(
-        resume=cancelled(*(one.id for one in questions)) if answer is ... else late
-    )
-    assert ending(recorded) == ("interrupt_unknown" if answer is False else "success")
-    assert happened(file) == ([] if kind == "breakpoint" else [2])
+    rejected = answering(questions, {"approved": False})
+    assert ending(await client.send(resume=rejected)) == "interrupt_unknown"
+    for again in ({"approved": True}, ...):
+        assert ending(await client.send(resume=answering(questions, again))) == "success"
+    assert happened(file) == after
+    assert ending(await client.send(str(tmp_path / "next"))) == "interrupt"
+    if kind in ("batched", "per_call"):  # and the model hears of what was done
+        assert "spent 2" in await client.texts("tool")
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "breakpoint"])
-@each_value()
+@pytest.mark.parametrize("kind", ["interrupt", "batched", "tool_per_call", "subgraph_batched"])
 async def test_answers_that_have_changed_places_are_others(
-    kind: str, saver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, file = Client(LangGraphAgent(KINDS[kind](saver))), tmp_path / "happened"
-    one, two = (question.id for question in sorted(await client.ask(str(file)), key=amount_of))
-    yes, no = {"approved": True}, {"approved": False}
-    with monkeypatch.context() as patch:
-        patch.setattr(kinds, "happen", fail_for_one)
-        failed = await client.send(resume=resolved((one, yes), (two, no)))
-    assert failed.last.type.value == "RUN_ERROR"
-    assert ending(await client.send(resume=resolved((one, no), (two, yes)))) == "interrupt_unknown"
-    assert ending(await client.send(resume=resolved((one, yes), (two, no)))) == "success"
+    yes, no, file = {"approved": True}, {"approved": False}, tmp_path / "happened"
+
+    def answers(questions: Any, *payloads: Any) -> Any:
+        ids = [one.id for one in questions]
+        return resolved(*zip(ids, payloads or (yes, no), strict=True))
+
+    client, questions = await failed(kind, file, [], answers, monkeypatch)
+    swapped = await client.send(resume=answers(questions, no, yes))
+    assert ending(swapped) == "interrupt_unknown"
+    assert ending(await client.send(resume=answers(questions))) == "success"
     assert happened(file) == []

@@ -20,10 +20,7 @@ from tests.kit.run.dialogues import Dialogue
 from tests.kit.run.thread_client import ending
 from tests.rooms.interrupts.test_decisions import PAYLOADS, is_approval
 
-CODES = {code.value for code in ErrorCode if code.value.startswith("interrupt_")} | {
-    "success",
-    "interrupt",
-}
+CODES = {"success", "interrupt", *(one for one in ErrorCode if one.startswith("interrupt_"))}
 
 
 def nested(depth: int) -> Any:
@@ -54,20 +51,16 @@ async def test_any_answers(mode: Mode, drawn: list[tuple[str, str, Any]]) -> Non
         for _, _, payload in drawn:
             if isinstance(payload, dict) and isinstance(args := payload.get("editedArgs"), dict):
                 args["file"] = str(dialogue.file)
+        make = ResumeEntry.model_construct
         answers = [
-            ResumeEntry.model_construct(
-                interrupt_id=_named(one, names), status=status, payload=payload
-            )
+            make(interrupt_id=_named(one, names), status=status, payload=payload)
             for one, status, payload in drawn
         ]
-        recorded = await dialogue.send(resume=answers)
-        assert ending(recorded) in CODES, recorded.last
-        approved = [
-            one for one, status, payload in drawn if one in "01" and _lets_run(status, payload)
-        ]
-        assert len(dialogue.happened) <= len(set(approved))
-        assert ending(await dialogue.send(resume=answers)) in CODES
-        assert len(dialogue.happened) <= len(set(approved))
+        approved = {one for one, *said in drawn if one in "01" and _lets_run(*said)}
+        for _ in range(2):
+            recorded = await dialogue.send(resume=answers)
+            assert ending(recorded) in CODES, recorded.last
+            assert len(dialogue.happened) <= len(approved)
 
 
 def _named(drawn: str, names: dict[str, str]) -> str:

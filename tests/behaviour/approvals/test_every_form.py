@@ -1,7 +1,5 @@
-"""How a client is asked does not decide how it may answer.
-
-Clients of before AG-UI 1.0 are asked as by `ag-ui-langgraph`: by events with the graph's own value,
-and a run that ends without an outcome.
+"""How a client is asked does not decide how it may answer. Clients of before AG-UI 1.0 are asked as
+by `ag-ui-langgraph`: by events with the graph's own value, and a run that ends without an outcome.
 """
 
 from __future__ import annotations
@@ -9,41 +7,42 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ag_ui.core import Message, ResumeEntry, ToolMessage
+from ag_ui.core import Message, ResumeEntry
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import interrupt
 
 from langgraph_agui import ApprovalOptions, LangGraphAgent
 from langgraph_agui.options import AskBy
 from tests.contracts.migrated.test_commands import Commanded
+from tests.kit.graphs.forms import node_asking
 from tests.kit.graphs.pauses import KINDS, around, asking, happened
-from tests.kit.graphs.small import chain_of
-from tests.kit.run.agents import RecordedRun, collect, record_run, run_input, user
+from tests.kit.run.agents import RecordedRun, record_run, run_input, user
 from tests.kit.run.approval_matrix import Paused, amount_of, right
+from tests.kit.run.dialogues import result
+from tests.kit.run.thread_client import Client, asked
 
 GRAPHS: dict[str, Callable[[Any], Any]] = {
-    **{kind: KINDS[kind] for kind in ("interrupt", "breakpoint", "batched", "per_call")},
     **{
-        kind: KINDS[kind]
-        for kind in ("tool_batched", "tool_per_call", "subgraph_batched", "subgraph_per_call")
+        kind: make
+        for kind, make in KINDS.items()
+        if not kind.startswith(("tool_tool", "subgraph_subgraph"))
     },
     "subgraph_interrupt": lambda saver: around(asking(), saver),
 }
-
 OLD, NEW = None, "1.0"
-ASKED: dict[str, tuple[str | None, AskBy]] = {
-    "a client of 1.0": (NEW, "auto"),
-    "a client of 1.0 by both": (NEW, "both"),
-    "a client of 1.0 by calls": (NEW, "tool_call"),
-    "an old client": (OLD, "auto"),
-    "an old client by the outcome": (OLD, "outcome"),
-    "an old client by both": (OLD, "both"),
-    "an old client by calls": (OLD, "tool_call"),
-}
+ASKED: list[tuple[str | None, AskBy]] = [
+    (NEW, "auto"),
+    (NEW, "both"),
+    (NEW, "tool_call"),
+    (OLD, "auto"),
+    (OLD, "outcome"),
+    (OLD, "both"),
+    (OLD, "tool_call"),
+]
 
 
 @dataclass
@@ -55,37 +54,22 @@ class Resuming(Paused):
     async def resume(
         self, agent: LangGraphAgent, entries: Sequence[ResumeEntry], *new: Message
     ) -> RecordedRun:
-        fields = {"protocol_version": self.protocol, "resume": list(entries)}
-        return await record_run(
-            agent, run_input(*self.messages, *new, thread=self.thread, **fields)
-        )
+        fields = {"protocol_version": self.protocol, "resume": list(entries) or None}
+        given = run_input(*self.messages, *new, thread=self.thread, **fields)
+        return await record_run(agent, given)
 
 
-@dataclass
-class Resulting(Paused):
-    """A thread whose approvals are answered by results of `request_approval`, and its other
-    questions by `resume`."""
-
-    protocol: str | None = NEW
+class Resulting(Resuming):
+    """A thread whose approvals are answered by results of `request_approval`, others by `resume`."""
 
     async def resume(
         self, agent: LangGraphAgent, entries: Sequence[ResumeEntry], *new: Message
     ) -> RecordedRun:
         questions = {one.id for one in self.asked if "value" in (one.metadata or {})}
-        results = [
-            ToolMessage(
-                id=f"answer-{one.interrupt_id}",
-                tool_call_id=f"approval:{one.interrupt_id}",
-                content=json.dumps(one.payload),
-            )
-            for one in entries
-            if one.interrupt_id not in questions
-        ]
-        resume = [one for one in entries if one.interrupt_id in questions]
-        fields = {"protocol_version": self.protocol, "resume": resume or None}
-        return await record_run(
-            agent, run_input(*self.messages, *results, *new, thread=self.thread, **fields)
-        )
+        ids = [one for one in entries if one.interrupt_id not in questions]
+        results = [result(f"approval:{one.interrupt_id}", one.payload) for one in ids]
+        rest = [one for one in entries if one.interrupt_id in questions]
+        return await super().resume(agent, rest, *results, *new)
 
 
 ANSWERED: dict[str, Callable[..., Paused]] = {
@@ -94,50 +78,38 @@ ANSWERED: dict[str, Callable[..., Paused]] = {
     "command with event": lambda *given, **more: Commanded(*given, way="with event", **more),
     "result": Resulting,
 }
+# each graph with each way of answering, and each way of asking with each way of answering
+ROWS = [(*row, *way) for row, way in zip(product(GRAPHS, ANSWERED), cycle(ASKED))]
 
 
-async def connected(agent: LangGraphAgent, protocol: str | None) -> RecordedRun:
-    """What a client is told that comes back."""
-    given = run_input(thread="t", protocol_version=protocol)
-    return RecordedRun(await collect(agent.connect(given)), given)
-
-
-@pytest.mark.parametrize("answered", ANSWERED)
-@pytest.mark.parametrize("asked", ASKED)
-@pytest.mark.parametrize("kind", GRAPHS)
+@pytest.mark.parametrize(("kind", "answered", "protocol", "ask_by"), ROWS)
 async def test_an_answer_counts_in_each_form(
-    kind: str, asked: str, answered: str, tmp_path: Path
+    kind: str, answered: str, protocol: str | None, ask_by: AskBy, tmp_path: Path
 ) -> None:
-    protocol, ask_by = ASKED[asked]
     agent = LangGraphAgent(GRAPHS[kind](InMemorySaver()), approvals=ApprovalOptions(ask_by=ask_by))
     file = tmp_path / "happened"
-    first = await record_run(
-        agent, run_input(user(str(file)), thread="t", protocol_version=protocol)
-    )
+    given = run_input(user(str(file)), thread="t", protocol_version=protocol)
+    first = await record_run(agent, given)
     assert first.last.type == "RUN_FINISHED", first.last
-    shown = await connected(LangGraphAgent(agent.graph), NEW)
-    questions = sorted(shown.last.outcome.interrupts, key=amount_of)
+    questions = asked(await Client(LangGraphAgent(agent.graph)).connect(protocol_version=NEW))
+    questions.sort(key=amount_of)
     paused = ANSWERED[answered](kind, "t", file, first.messages, questions, protocol=protocol)
-    entries, expected = right(
-        Paused(kind.removeprefix("subgraph_"), "t", file, (), questions), "approve"
-    )
+    plain = Paused(kind.removeprefix("subgraph_"), "t", file, (), questions)
+    entries, expected = right(plain, "approve")
     assert happened(file) == []
     for _ in range(2):  # the second time as a client whose connection broke
         done = await paused.resume(agent, entries)
         assert done.last.type == "RUN_FINISHED", done.last
-        assert (done.last.outcome.type if done.last.outcome else None) == (
-            "success" if protocol == NEW else None
-        )
+        outcome = done.last.outcome and done.last.outcome.type
+        assert outcome == ("success" if protocol == NEW else None)
         assert happened(file) == expected
 
 
 def questions_in(events: Sequence[Any]) -> list[str]:
     """What a client is asked by events. Nodes that run at once ask in no order."""
-    asked = [
-        event.value for event in events if event.type == "CUSTOM" and event.name == "on_interrupt"
-    ]
-    assert all(isinstance(value, str) for value in asked)
-    return sorted(map(in_one_form, asked))
+    values = [event.value for event in events if event.type == "CUSTOM"]
+    assert all(isinstance(value, str) for value in values)
+    return sorted(map(in_one_form, values))
 
 
 def in_one_form(text: str) -> str:
@@ -148,58 +120,34 @@ def in_one_form(text: str) -> str:
         return text
 
 
+SPEND = {"name": "spend", "args": {"amount": 1}, "description": "Spend"}
+REVIEW = {"action_name": "spend", "allowed_decisions": ["approve"]}
+UNDESCRIBED = [{**SPEND, "description": ""}, {"name": "spend", "args": {}}]
 VALUES: dict[str, Any] = {
     "a text": "Which?",
     "a text that looks like JSON": '{"a": 1',
-    "an object": {
-        "question": "Which?",
-        "options": ["ä", {"b": None}],
-        "metadata": {"value": 1},
-        "reason": "confirmation",
-    },
+    "an object": {"question": "Which?", "options": ["ä", {"b": None}], "metadata": {"value": 1}},
     "a list": [{"action_request": {"action": "mail", "args": {}}, "description": "A mail"}],
     "more than a batched approval": {
-        "action_requests": [{"name": "spend", "args": {"amount": 1}, "description": "Spend"}],
-        "review_configs": [
-            {
-                "action_name": "spend",
-                "allowed_decisions": ["approve"],
-                "args_schema": {"type": "object"},
-            }
-        ],
+        "action_requests": [SPEND],
+        "review_configs": [{**REVIEW, "args_schema": {"type": "object"}}],
         "title": "Please decide",
     },
-    "a batched approval without descriptions": {
-        "action_requests": [
-            {"name": "spend", "args": {}, "description": ""},
-            {"name": "spend", "args": {}},
-        ],
-        "review_configs": [{"action_name": "spend", "allowed_decisions": ["approve", "reject"]}]
-        * 2,
-    },
-    "more than an approval of one call": {
+    "a batch undescribed": {"action_requests": UNDESCRIBED, "review_configs": [REVIEW] * 2},
+    "more than an approval": {
         "type": "tool_approval",
         "tool_call_id": "c1",
-        "name": "spend",
-        "args": {"amount": 1},
-        "description": "Spend",
-        "currency": "EUR",
+        **SPEND,
+        "more": "EUR",
     },
     "a number": 7,
     "nothing": None,
 }
-
-
-def asker(value: Any) -> Callable[[Any], Any]:
-    async def ask(state: Any) -> dict[str, Any]:
-        interrupt(value)
-        return {}
-
-    return lambda saver: chain_of(ask, checkpointer=saver)
-
-
-SAME = {**{kind: make for kind, make in GRAPHS.items() if kind != "breakpoint"}} | {
-    name: asker(value) for name, value in VALUES.items()
+SAME: dict[str, Callable[[Any], Any]] = {
+    **{kind: make for kind, make in GRAPHS.items() if kind != "breakpoint"},
+    **{
+        name: lambda saver, value=value: node_asking(value, saver) for name, value in VALUES.items()
+    },
 }
 
 
@@ -210,27 +158,24 @@ async def test_an_old_client_is_asked_as_by_ag_ui_langgraph(kind: str, tmp_path:
     given = run_input(user(str(tmp_path / "happened")), thread="t", protocol_version=OLD)
     theirs = ag_ui_langgraph.LangGraphAgent(name="theirs", graph=SAME[kind](InMemorySaver()))
     told = [event async for event in theirs.run(given)]
-    agent = LangGraphAgent(SAME[kind](InMemorySaver()))
+    client = Client(LangGraphAgent(SAME[kind](InMemorySaver())))
     for ours in (
-        await record_run(agent, given),
-        await connected(agent, OLD),
-        await record_run(agent, given),
+        await record_run(client.agent, given),
+        await client.connect(protocol_version=OLD),
+        await record_run(client.agent, given),
     ):
-        assert questions_in(ours.events) == questions_in(told) != []
-        assert (
-            (ours.last.type, ours.last.outcome)
-            == (told[-1].type, told[-1].outcome)
-            == ("RUN_FINISHED", None)
-        )
-        state = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})
+        assert questions_in(ours.of("CUSTOM")) == questions_in(told) != []
+        for last in (ours.last, told[-1]):
+            assert (last.type, last.outcome) == ("RUN_FINISHED", None)
         ids = [event.raw_event["id"].partition(":")[0] for event in ours.of("CUSTOM")]
-        assert ids == [one.id for one in state.interrupts]
+        assert ids == [one.id for one in (await client.snapshot()).interrupts]
 
 
 async def test_the_ids_of_the_events_answer_several_questions(tmp_path: Path) -> None:
     file = tmp_path / "happened"
     agent = LangGraphAgent(asking(InMemorySaver()))
-    first = await record_run(agent, run_input(user(str(file)), thread="t", protocol_version=OLD))
+    given = run_input(user(str(file)), thread="t", protocol_version=OLD)
+    first = await record_run(agent, given)
     amounts = {
         event.raw_event["id"]: json.loads(event.value)["amount"] for event in first.of("CUSTOM")
     }

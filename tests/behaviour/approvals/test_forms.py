@@ -4,65 +4,59 @@ form is refused before anything runs, and the question stays open."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from ag_ui.core import Interrupt
-from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 from pydantic import BaseModel
 
 from langgraph_agui import Approval, ApprovalOptions, LangGraphAgent, Question, ReasoningOptions
+from langgraph_agui.interrupts.decisions import ALL_DECISIONS
 from tests.kit.graphs.forms import FORM, FORMS, URL, elicitation, human_interrupt, node_asking
 from tests.kit.graphs.pauses import State
+from tests.kit.graphs.small import chain_of
 from tests.kit.run.agents import RecordedRun
-from tests.kit.run.dialogues import cancelled, resolved, result
+from tests.kit.run.dialogues import answering, cancelled, resolved, result
 from tests.kit.run.thread_client import Client, asked, ending
 
 ADA: dict[str, Any] = {"to": "Ada"}
-ACTION = {"action": "send_email", "args": ADA}
 BOB: dict[str, Any] = {"to": "Bob"}
+ACTION = {"action": "send_email", "args": ADA}
 ACCEPTED = {"type": "accept", "args": ACTION}
 EDITED = {"type": "edit", "args": {"action": "send_email", "args": BOB}}
 SHORTER = {"type": "response", "args": "Shorter."}
 IGNORED = {"type": "ignore", "args": None}
 DATED: dict[str, Any] = {"action": "accept", "content": {"date": "Monday"}}
+LATER = {"type": "edit", "edited_action": {"name": "send_email", "args": BOB}}
+NO: dict[str, Any] = {"approved": False}
 
-# What a client may answer, and the value that the graph gets.
-HUMAN: list[tuple[Any, Any]] = [
-    (True, [ACCEPTED]),
-    ({"approved": True}, [ACCEPTED]),
-    ({"type": "approve"}, [ACCEPTED]),
-    ({"type": "accept"}, [ACCEPTED]),
-    ({"type": "accept", "args": None}, [ACCEPTED]),
-    ([ACCEPTED], [ACCEPTED]),
-    ({"approved": True, "editedArgs": ADA}, [ACCEPTED]),
-    ({"approved": True, "editedArgs": BOB}, [EDITED]),
-    ({"type": "edit", "edited_action": {"name": "send_email", "args": BOB}}, [EDITED]),
-    ([EDITED], [EDITED]),
-    ({"approved": False}, [IGNORED]),
-    ({"type": "reject"}, [IGNORED]),
-    ([IGNORED], [IGNORED]),
-    ([{"type": "ignore"}], [IGNORED]),
-    ({"approved": False, "message": "Shorter."}, [SHORTER]),
-    ({"approved": False, "reason": "Shorter."}, [SHORTER]),
-    ({"type": "respond", "message": "Shorter."}, [SHORTER]),
-    ([SHORTER], [SHORTER]),
-    (..., [IGNORED]),
-]
-MCP: list[tuple[Any, Any]] = [
-    (DATED, {"responses": {"date": DATED}}),
-    ({"responses": {"date": DATED}}, {"responses": {"date": DATED}}),
-    ({"action": "decline"}, {"responses": {"date": {"action": "decline"}}}),
-    ({"action": "decline", "content": None}, {"responses": {"date": {"action": "decline"}}}),
-    ({"action": "cancel", "content": {}}, {"responses": {"date": {"action": "cancel"}}}),
-    (..., {"responses": {"date": {"action": "cancel"}}}),
-]
-RIGHT = [("human", *case) for case in HUMAN] + [("mcp", *case) for case in MCP]
 
+def yes(args: Any = None) -> dict[str, Any]:
+    return {"approved": True, **({"editedArgs": args} if args else {})}
+
+
+def dated(answer: Any) -> dict[str, Any]:
+    return {"responses": {"date": answer}}
+
+
+# The value that the graph gets, the decision that `on_answer` is told, and what a client may answer.
+RIGHT: list[tuple[str, Any, str, list[Any]]] = [
+    ("human", [ACCEPTED], "approve", [True, yes(), [ACCEPTED], yes(ADA)]),
+    ("human", [ACCEPTED], "approve", [{"type": "approve"}, {"type": "accept"}]),
+    ("human", [ACCEPTED], "approve", [{"type": "accept", "args": None}]),
+    ("human", [EDITED], "edit", [yes(BOB), LATER, [EDITED]]),
+    ("human", [IGNORED], "reject", [NO, {"type": "reject"}, [IGNORED], [{"type": "ignore"}], ...]),
+    ("human", [SHORTER], "respond", [{"type": "respond", "message": "Shorter."}, [SHORTER]]),
+    ("human", [SHORTER], "reject", [{**NO, key: "Shorter."} for key in ("message", "reason")]),
+    ("mcp", dated(DATED), "answer", [DATED, dated(DATED)]),
+    ("mcp", dated({"action": "decline"}), "answer", [{"action": "decline"}]),
+    ("mcp", dated({"action": "decline"}), "answer", [{"action": "decline", "content": None}]),
+    ("mcp", dated({"action": "cancel"}), "answer", [{"action": "cancel", "content": {}}]),
+    ("mcp", dated({"action": "cancel"}), "reject", [...]),
+]
 NONE_OF_ANY: list[Any] = [None, {}, [], "yes", "true", 1, [True], {"approved": "true"}, {"a": 1}]
 WRONG: dict[str, list[Any]] = {
     "human": [
@@ -80,58 +74,31 @@ WRONG: dict[str, list[Any]] = {
     ],
     "mcp": [
         *NONE_OF_ANY,
-        True,
-        {"approved": True},
-        {"action": "approve"},
-        {"action": "accept"},
-        {"action": "accept", "content": None},
-        {"action": "accept", "content": {}},
-        {"action": "accept", "content": "Monday"},
+        *(True, yes(), {"action": "approve"}, {"action": "accept"}, {"action": ["accept"]}),
+        *({"action": "accept", "content": content} for content in (None, {}, "Monday")),
         {"action": "accept", "content": {"date": "Mo"}},
         {"action": "accept", "content": {"date": "Monday", "at": {"hour": 8}}},
         {"action": "accept", "content": {"date": "Monday", "at": [8]}},
-        {"action": ["accept"]},
-        {**DATED, "force": True},
-        DATED["content"],
-        {"responses": {}},
-        {"responses": {"login": DATED}},
+        *({**DATED, "force": True}, DATED["content"]),
+        *({"responses": given} for given in ({}, {"login": DATED}, [DATED])),
         {"responses": {"date": DATED, "login": DATED}},
-        {"responses": [DATED]},
     ],
 }
-
-Route = Callable[[Client, Sequence[Interrupt], Any], Any]
-
-
-async def by_resume(client: Client, questions: Sequence[Interrupt], payload: Any) -> RecordedRun:
-    entries = (
-        cancelled(*(one.id for one in questions))
-        if payload is ...
-        else resolved(*((one.id, payload) for one in questions))
-    )
-    return await client.send(resume=entries)
+ROUTES = ("resume", "command", "text", "result")
 
 
-async def by_command(client: Client, questions: Sequence[Interrupt], payload: Any) -> RecordedRun:
-    answers = {one.id.partition(":")[0]: payload for one in questions}
-    answer = answers if len(answers) > 1 else payload
-    return await client.send(forwarded_props={"command": {"resume": answer}})
-
-
-async def by_text(client: Client, questions: Sequence[Interrupt], payload: Any) -> RecordedRun:
-    return await by_command(client, questions, json.dumps(payload))
-
-
-async def by_result(client: Client, questions: Sequence[Interrupt], payload: Any) -> RecordedRun:
-    return await client.send(*(result(f"approval:{one.id}", payload) for one in questions))
-
-
-ROUTES: dict[str, Route] = {
-    "resume": by_resume,
-    "command": by_command,
-    "text": by_text,
-    "result": by_result,
-}
+async def answer(
+    client: Client, questions: Sequence[Interrupt], payload: Any, route: str = "resume"
+) -> RecordedRun:
+    """Give the same answer to all of them."""
+    if route == "resume":
+        return await client.send(resume=answering(questions, payload))
+    if route == "result":
+        return await client.send(*(result(f"approval:{one.id}", payload) for one in questions))
+    given = json.dumps(payload) if route == "text" else payload
+    answers = {one.id.partition(":")[0]: given for one in questions}
+    command = {"resume": answers if len(answers) > 1 else given}
+    return await client.send(forwarded_props={"command": command})
 
 
 def can_go(route: str, kind: str, payload: Any) -> bool:
@@ -145,17 +112,17 @@ def can_go(route: str, kind: str, payload: Any) -> bool:
     return payload is not None or route == "resume"  # a command without an answer is none
 
 
-def client_of(kind: str, **options: Any) -> Client:
-    return Client(LangGraphAgent(FORMS[kind](InMemorySaver()), **options))
+def client_of(graph: Any, **approvals: Any) -> Client:
+    return Client(LangGraphAgent(graph, approvals=ApprovalOptions(**approvals)))
 
 
-async def got(client: Client) -> list[Any]:
-    """The answers that the graph got: results of its tool."""
-    return [
-        json.loads(message.text)
-        for message in await client.stored()
-        if isinstance(message, ToolMessage)
-    ]
+def asking(value: Any, **approvals: Any) -> Client:
+    return client_of(node_asking(value, InMemorySaver()), **approvals)
+
+
+async def got(client: Client) -> Any:
+    """The answer that the graph got."""
+    return json.loads((await client.texts())[-1])
 
 
 async def opened(client: Client) -> list[Interrupt]:
@@ -168,19 +135,38 @@ async def opened(client: Client) -> list[Interrupt]:
     return questions
 
 
+async def refused(client: Client, questions: Sequence[Interrupt], *wrong: Any) -> None:
+    for payload in wrong:
+        assert ending(await answer(client, questions, payload)) == "interrupt_invalid", payload
+
+
 @pytest.mark.parametrize(
-    ("route", "kind", "payload", "value"),
-    [(route, *case) for case in RIGHT for route in ROUTES if can_go(route, *case[:2])],
+    ("route", "kind", "payload", "value", "decision"),
+    [
+        (route, kind, payload, value, decision)
+        for kind, value, decision, payloads in RIGHT
+        for payload in payloads
+        for route in ROUTES
+        if can_go(route, kind, payload)
+    ],
 )
 async def test_a_right_answer_reaches_the_graph_in_its_form(
-    route: str, kind: str, payload: Any, value: Any
+    route: str, kind: str, payload: Any, value: Any, decision: str
 ) -> None:
-    client = client_of(kind)
+    told: list[Approval] = []
+    client = client_of(FORMS[kind](InMemorySaver()), on_answer=told.append)
     questions = await opened(client)
-    done = await ROUTES[route](client, questions, payload)
+    await refused(client, questions, {"of": "another form"})
+    assert told == []
+    done = await answer(client, questions, payload, route)
     assert ending(done) == "success", done.last
     done.check_snapshot()
-    assert await got(client) == [value]
+    assert [json.loads(text) for text in await client.texts("tool")] == [value]
+    [approval] = told
+    assert (approval.decision, approval.tool_call_id) == (decision, "c-Ada")
+    if kind == "human":
+        assert (approval.name, approval.args) == ("send_email", ADA)
+        assert approval.edited_args == (BOB if decision == "edit" else None)
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -188,214 +174,261 @@ async def test_a_right_answer_reaches_the_graph_in_its_form(
 async def test_an_answer_of_another_form_is_refused_and_the_question_stays_open(
     kind: str, route: str
 ) -> None:
-    client = client_of(kind)
+    client = client_of(FORMS[kind](InMemorySaver()))
     questions = await opened(client)
     for payload in WRONG[kind]:
-        if not can_go(route, kind, payload):
-            continue
-        refused = await ROUTES[route](client, questions, payload)
-        assert ending(refused) == "interrupt_invalid", payload
-        assert asked(await client.connect()) == questions
-    assert await got(client) == []
-    payload, value = HUMAN[1] if kind == "human" else MCP[0]
-    assert ending(await ROUTES["resume"](client, questions, payload)) == "success"
-    assert await got(client) == [value]
+        if can_go(route, kind, payload):
+            run = await answer(client, questions, payload, route)
+            assert ending(run) == "interrupt_invalid", payload
+            assert asked(await client.connect()) == questions
+    assert await client.texts("tool") == []
+    right = yes() if kind == "human" else DATED
+    assert ending(await answer(client, questions, right)) == "success"
+
+
+@pytest.mark.parametrize("kind", FORMS)
+async def test_the_place_of_a_question_changes_nothing(kind: str) -> None:
+    client = client_of(FORMS[kind](InMemorySaver()))
+    questions = await opened(client)
+    assert [one.tool_call_id for one in questions] == ["c-Ada", "c-Bob"][: len(questions)]
+    await refused(client, questions, {"decisions": "none"})
+    payload = yes() if kind.startswith("human") else DATED
+    done = await answer(client, questions, payload)
+    assert ending(done) == "success"
+    done.check_snapshot()
+    assert ending(await answer(client, questions, payload)) == "success"  # sent again
+    if kind.startswith("human"):  # it is asked by a tool call where approvals are
+        client = client_of(FORMS[kind](InMemorySaver()), ask_by="tool_call")
+        starts = (await client.send("Please.")).of("TOOL_CALL_START")
+        calls = [one.tool_call_id for one in starts if one.tool_call_name == "request_approval"]
+        assert len(calls) == len(questions)
+        done = await client.send(*(result(one, yes()) for one in calls))
+        assert ending(done) == "success"
+        done.check_snapshot()
 
 
 async def test_a_human_interrupt_is_an_approval_of_its_call() -> None:
-    [question] = await opened(client_of("human"))
-    assert (question.reason, question.message, question.tool_call_id) == (
-        "tool_call",
-        "Send it?",
-        "c-Ada",
-    )
-    schema, metadata = question.response_schema or {}, question.metadata or {}
+    [one] = await opened(client_of(FORMS["human"](InMemorySaver())))
+    assert (one.reason, one.message, one.tool_call_id) == ("tool_call", "Send it?", "c-Ada")
+    schema: Any = one.response_schema
+    kinds = ["approve", "edit", "reject", "respond"]
     assert schema["required"] == ["approved"]
-    assert schema["properties"]["type"]["enum"] == ["approve", "edit", "reject", "respond"]
+    assert schema["properties"]["type"]["enum"] == kinds
     value = [human_interrupt(ADA)]
-    assert metadata == {
-        "name": "send_email",
-        "args": ADA,
-        "allowedDecisions": ["approve", "edit", "reject", "respond"],
-        "value": value,
-        "langgraph": {"raw": value},
-    }
-
-
-@pytest.mark.parametrize("kind", [kind for kind in FORMS if kind.startswith("human")])
-async def test_it_is_asked_by_a_tool_call_where_approvals_are(kind: str) -> None:
-    client = client_of(kind, approvals=ApprovalOptions(ask_by="tool_call"))
-    first = await client.send("Please.")
-    assert ending(first) == "success"
-    calls = [
-        event.tool_call_id
-        for event in first.of("TOOL_CALL_START")
-        if event.tool_call_name == "request_approval"
-    ]
-    assert len(calls) == (2 if kind == "human_parallel" else 1)
-    done = await client.send(*(result(one, {"approved": True}) for one in calls))
-    assert ending(done) == "success"
-    done.check_snapshot()
+    shown = {"name": "send_email", "args": ADA, "allowedDecisions": kinds}
+    assert one.metadata == {**shown, "value": value, "langgraph": {"raw": value}}
 
 
 @pytest.mark.parametrize(
     ("allowed", "right", "wrong"),
     [
         (["accept"], [True, ACCEPTED], [False, EDITED, IGNORED, SHORTER]),
-        (["edit"], [EDITED, {"approved": True, "editedArgs": ADA}], [True, ACCEPTED, False]),
+        (["edit"], [EDITED, yes(ADA)], [True, ACCEPTED, False]),
         (["respond"], [SHORTER], [True, False, IGNORED, EDITED]),
         (["ignore"], [False, IGNORED], [True, ACCEPTED, SHORTER]),
-        (
-            ["respond", "ignore"],
-            [SHORTER, False, {"approved": False, "message": "Shorter."}],
-            [True, ACCEPTED, EDITED],
-        ),
+        (["respond", "ignore"], [{**NO, "message": "Shorter."}, False], [True, ACCEPTED, EDITED]),
     ],
 )
 async def test_an_answer_that_is_not_allowed_is_refused(
     allowed: list[str], right: list[Any], wrong: list[Any]
 ) -> None:
     for good in right:
-        graph = node_asking([human_interrupt(ADA, *allowed)], InMemorySaver())
-        client = Client(LangGraphAgent(graph))
-        [question] = await opened(client)
-        for payload in wrong:
-            refused = await client.send(resume=resolved((question.id, payload)))
-            assert ending(refused) == "interrupt_invalid", payload
-        assert ending(await client.send(resume=resolved((question.id, good)))) == "success"
+        client = asking([human_interrupt(ADA, *allowed)])
+        questions = await opened(client)
+        await refused(client, questions, *wrong)
+        assert ending(await answer(client, questions, good)) == "success"
 
 
 async def test_a_request_that_may_not_be_ignored_is_abandoned_if_it_is_cancelled() -> None:
-    graph = node_asking([human_interrupt(ADA, "accept")], InMemorySaver())
-    client = Client(LangGraphAgent(graph))
-    [question] = await opened(client)
-    assert ending(await client.send(resume=cancelled(question.id))) == "cancelled"
+    client = asking([human_interrupt(ADA, "accept")])
+    assert ending(await answer(client, await opened(client), ...)) == "cancelled"
 
 
 @pytest.mark.parametrize("description", [None, "Look at this."])
 async def test_a_human_interrupt_may_stand_without_a_list(description: str | None) -> None:
-    graph = node_asking(human_interrupt(ADA, description=description), InMemorySaver())
-    client = Client(LangGraphAgent(graph))
-    [question] = await opened(client)
-    assert question.message == (description or "May send_email run?")
-    assert ending(await client.send(resume=resolved((question.id, True)))) == "success"
-    assert json.loads((await client.stored())[-1].text) == [ACCEPTED]
+    client = asking(human_interrupt(ADA, description=description))
+    questions = await opened(client)
+    assert questions[0].message == (description or "May send_email run?")
+    assert ending(await answer(client, questions, True)) == "success"
+    assert await got(client) == [ACCEPTED]
 
 
 async def test_several_human_interrupts_in_one_list_are_several_questions() -> None:
-    graph = node_asking([human_interrupt(ADA), human_interrupt(BOB)], InMemorySaver())
-    client = Client(LangGraphAgent(graph))
+    client = asking([human_interrupt(ADA), human_interrupt(BOB)])
     one, two = await opened(client)
-    lone = await client.send(resume=resolved((one.id, True)))
-    assert ending(lone) == "interrupt_unanswered"
+    assert ending(await answer(client, [one], True)) == "interrupt_unanswered"
     short = await client.send(forwarded_props={"command": {"resume": [ACCEPTED]}})
     assert ending(short) == "interrupt_invalid"
     done = await client.send(resume=resolved((two.id, False), (one.id, True)))
     assert ending(done) == "success"
-    assert json.loads((await client.stored())[-1].text) == [ACCEPTED, IGNORED]
+    assert await got(client) == [ACCEPTED, IGNORED]
 
 
-LOOKALIKES: list[Any] = [
-    [],
-    [human_interrupt(ADA), "and more"],
-    [{"action_request": {"action": "send_email"}, "config": {"allow_accept": True}}],
-    [{"action_request": ACTION, "config": {}}],
-    [{"action_request": ACTION, "config": {"allow_accept": "yes"}}],
-    [{"action_request": ACTION}],
-    {"type": "mcp_elicitation", "tool_name": "book", "requests": []},
-    {"type": "mcp_elicitation", "requests": [FORM]},
-    elicitation({**FORM, "mode": "voice"}),
-    elicitation({**URL, "url": None}),
-]
+PAY, REVIEW = {"name": "pay", "args": {}}, {"allowed_decisions": ["approve", "reject"]}
 
 
-@pytest.mark.parametrize("value", LOOKALIKES)
+def batch(requests: list[Any], reviews: list[Any]) -> dict[str, Any]:
+    return {"action_requests": requests, "review_configs": reviews}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [],
+        [human_interrupt(ADA), "and more"],
+        [{"action_request": {"action": "send_email"}, "config": {"allow_accept": True}}],
+        [{"action_request": ACTION, "config": {}}],
+        [{"action_request": ACTION, "config": {"allow_accept": "yes"}}],
+        [{"action_request": ACTION}],
+        {"type": "mcp_elicitation", "tool_name": "book", "requests": []},
+        {"type": "mcp_elicitation", "requests": [FORM]},
+        elicitation({**FORM, "mode": "voice"}),
+        elicitation({**URL, "url": None}),
+        batch([{"action": "pay", "args": {}}], [REVIEW]),
+        batch([{"name": "pay"}], [REVIEW]),
+        batch([{"name": "pay", "arguments": {}}], [REVIEW]),
+        batch([{"name": "pay", "args": "all"}], [REVIEW]),
+        batch([{"name": 1, "args": {}}], [REVIEW]),
+        batch(["pay"], ["pay"]),
+        batch([PAY, PAY], [REVIEW]),
+        batch([PAY], [REVIEW, REVIEW]),
+        batch([PAY], []),
+        batch([], []),
+        batch([PAY, {"name": "pay"}], [REVIEW, REVIEW]),
+    ],
+    ids=str,
+)
 async def test_a_value_of_nearly_a_known_form_is_a_question_of_the_graphs_own(value: Any) -> None:
-    client = Client(LangGraphAgent(node_asking(value, InMemorySaver())))
-    [question] = await opened(client)
-    assert question.metadata == {"value": value, "langgraph": {"raw": value}}
-    assert ending(await client.send(resume=resolved((question.id, {"any": 1})))) == "success"
-    assert json.loads((await client.stored())[-1].text) == {"any": 1}
+    client = asking(value)
+    questions = await opened(client)
+    assert [(one.reason, one.tool_call_id) for one in questions] == [("input_required", None)]
+    assert questions[0].metadata == {"value": value, "langgraph": {"raw": value}}
+    assert ending(await answer(client, questions, ...)) == "cancelled"
+    again = await client.ask("Again.")
+    assert ending(await answer(client, again, {"decisions": 1})) == "success"
+    assert await got(client) == {"decisions": 1}
+    # where approvals are calls it is an interrupt too
+    client = asking(value, ask_by="tool_call")
+    first = await client.send("Please.")
+    assert (len(asked(first)), first.of("TOOL_CALL_START")) == (1, [])
 
 
-# -- MCP elicitation -----------------------------------------------------------------------------
+APPROVAL = {"type": "tool_approval", **PAY}
+APPROVE_OR_REJECT = {
+    "oneOf": [{"properties": {"type": {"const": kind}}} for kind in ("approve", "reject")]
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "allowed"),
+    [
+        ({**APPROVAL, "responseSchema": APPROVE_OR_REJECT}, ["approve", "reject"]),
+        ({**APPROVAL, "response_schema": APPROVE_OR_REJECT}, ["approve", "reject"]),
+        ({**APPROVAL, "tool_call_id": 7}, list(ALL_DECISIONS)),
+        (batch([PAY], [{"allowed_decisions": None}]), list(ALL_DECISIONS)),
+        (batch([PAY], [{"allowed_decisions": "approve"}]), list(ALL_DECISIONS)),
+        (batch([PAY], [{"allowed_decisions": []}]), []),
+    ],
+)
+async def test_an_approval_that_is_not_quite_the_middlewares_is_an_approval(
+    value: dict[str, Any], allowed: list[str]
+) -> None:
+    client = asking(value)
+    questions = await opened(client)
+    assert (questions[0].reason, questions[0].tool_call_id) == ("tool_call", None)
+    assert (questions[0].metadata or {})["allowedDecisions"] == allowed
+    await refused(client, questions, "yes", None, {"type": "unknown"})
+    edit = {"type": "edit", "edited_action": {"name": "pay", "args": {"a": 1}}}
+    if "edit" not in allowed:
+        await refused(client, questions, edit)
+    if not allowed:
+        await refused(client, questions, True, {"decisions": [{"type": "approve"}]})
+    end = "success" if allowed else "cancelled"
+    given = edit if "edit" in allowed else True if allowed else ...
+    assert ending(await answer(client, questions, given)) == end
+
+
+@pytest.mark.parametrize("lacks", ["name", "args"])
+async def test_an_approval_of_one_call_in_another_shape_can_be_answered(lacks: str) -> None:
+    client = asking({key: value for key, value in APPROVAL.items() if key != lacks})
+    assert ending(await answer(client, await opened(client), yes())) == "success"
+
+
+def branch(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"properties": {"type": {"const": kind}, **fields}, "required": ["type"]}
+
+
+async def test_malformed_branches_of_a_schema_are_no_decisions() -> None:
+    odd = [True, {"properties": True}, {"properties": {"type": True}}]
+    branches = [branch("approve"), *odd, branch("edit", edited_action=5)]
+    [question] = await opened(asking({**APPROVAL, "responseSchema": {"oneOf": branches}}))
+    assert (question.metadata or {})["allowedDecisions"] == ["approve", "edit"]
+
+
+async def test_a_schema_in_a_value_holds_for_edited_arguments() -> None:
+    args = {"type": "object", "properties": {"amount": {"maximum": 10}}}
+    edit = branch("edit", edited_action={"type": "object", "properties": {"args": args}})
+    client = asking({**APPROVAL, "responseSchema": {"oneOf": [branch("approve"), edit]}})
+    questions = await opened(client)
+    await refused(client, questions, yes({"amount": 99}))
+    assert ending(await answer(client, questions, yes({"amount": 9}))) == "success"
+
+
+# MCP elicitation
 
 
 async def test_an_elicitation_has_its_message_schema_and_call() -> None:
-    client = client_of("mcp")
-    [question] = await opened(client)
-    assert (question.reason, question.message, question.tool_call_id) == (
-        "input_required",
-        "When?",
-        "c-Ada",
-    )
-    assert question.response_schema == {
+    [one] = await opened(client_of(FORMS["mcp"](InMemorySaver())))
+    assert (one.reason, one.message, one.tool_call_id) == ("input_required", "When?", "c-Ada")
+    actions = {"type": "string", "enum": ["accept", "decline", "cancel"]}
+    assert one.response_schema == {
         "type": "object",
-        "properties": {
-            "action": {"type": "string", "enum": ["accept", "decline", "cancel"]},
-            "content": FORM["requested_schema"],
-        },
+        "properties": {"action": actions, "content": FORM["requested_schema"]},
         "required": ["action"],
         "additionalProperties": False,
     }
     value = elicitation(FORM)
-    assert question.metadata == {
-        "mode": "form",
-        "value": value,
-        "langgraph": {"raw": value},
-    }
+    assert one.metadata == {"mode": "form", "value": value, "langgraph": {"raw": value}}
 
 
 async def test_an_elicitation_by_an_address_names_it() -> None:
-    client = Client(LangGraphAgent(node_asking(elicitation(URL), InMemorySaver())))
-    [question] = await opened(client)
-    assert question.message == "Please log in.\nhttps://example.com/in"
-    assert (question.metadata or {})["url"] == URL["url"]
-    with_content = {"action": "accept", "content": {"code": 1}}
-    refused = await client.send(resume=resolved((question.id, with_content)))
-    assert ending(refused) == "interrupt_invalid"
+    client = asking(elicitation(URL))
+    questions = await opened(client)
+    assert questions[0].message == "Please log in.\nhttps://example.com/in"
+    assert (questions[0].metadata or {})["url"] == URL["url"]
+    await refused(client, questions, {"action": "accept", "content": {"code": 1}})
     accepted = {"action": "accept", "content": None}
-    assert ending(await client.send(resume=resolved((question.id, accepted)))) == "success"
-    given = {"responses": {"login": {"action": "accept"}}}
-    assert json.loads((await client.stored())[-1].text) == given
+    assert ending(await answer(client, questions, accepted)) == "success"
+    assert await got(client) == {"responses": {"login": {"action": "accept"}}}
 
 
-async def test_the_requests_of_one_round_are_questions_of_their_own() -> None:
-    client = Client(LangGraphAgent(node_asking(elicitation(FORM, URL), InMemorySaver())))
+@pytest.mark.parametrize("route", ["resume", "command"])
+async def test_the_requests_of_one_round_are_questions_of_their_own(route: str) -> None:
+    """Or are answered all at once, as the graph takes them."""
+    client = asking(elicitation(FORM, URL))
     form, url = await opened(client)
-    done = await client.send(resume=[*cancelled(url.id), *resolved((form.id, DATED))])
-    assert ending(done) == "success"
     given = {"responses": {"date": DATED, "login": {"action": "cancel"}}}
-    assert json.loads((await client.stored())[-1].text) == given
-
-
-async def test_the_answers_to_one_round_may_come_as_the_graph_takes_them() -> None:
-    client = Client(LangGraphAgent(node_asking(elicitation(FORM, URL), InMemorySaver())))
-    await opened(client)
-    given = {"responses": {"login": {"action": "accept"}, "date": DATED}}
-    for lacking in ({"responses": {"date": DATED}}, DATED):
-        refused = await client.send(forwarded_props={"command": {"resume": lacking}})
-        assert ending(refused) == "interrupt_invalid"
-    done = await client.send(forwarded_props={"command": {"resume": given}})
+    if route == "command":
+        for lacking in (dated(DATED), DATED):
+            run = await client.send(forwarded_props={"command": {"resume": lacking}})
+            assert ending(run) == "interrupt_invalid"
+        done = await client.send(forwarded_props={"command": {"resume": given}})
+    else:
+        done = await client.send(resume=[*cancelled(url.id), *resolved((form.id, DATED))])
     assert ending(done) == "success"
-    assert json.loads((await client.stored())[-1].text) == given
+    assert await got(client) == given
 
 
 async def test_a_schema_with_references_is_shown_and_applied() -> None:
-    schema = {
-        "type": "object",
-        "properties": {"size": {"$ref": "#/$defs/size"}},
-        "required": ["size"],
-        "$defs": {"size": {"enum": ["S", "L"]}},
-    }
-    value = elicitation({**FORM, "requested_schema": schema})
-    client = Client(LangGraphAgent(node_asking(value, InMemorySaver())))
-    [question] = await opened(client)
-    shown = (question.response_schema or {})["properties"]["content"]
-    assert shown["properties"]["size"] == {"enum": ["S", "L"]}
-    for size, end in (("M", "interrupt_invalid"), ("L", "success")):
-        payload = {"action": "accept", "content": {"size": size}}
-        assert ending(await client.send(resume=resolved((question.id, payload)))) == end
+    size, sizes = {"enum": ["S", "L"]}, {"size": {"$ref": "#/$defs/size"}}
+    schema = {"type": "object", "properties": sizes, "$defs": {"size": size}}
+    client = asking(elicitation({**FORM, "requested_schema": schema}))
+    questions = await opened(client)
+    shown: Any = questions[0].response_schema
+    assert shown["properties"]["content"]["properties"]["size"] == size
+    await refused(client, questions, {"action": "accept", "content": {"size": "M"}})
+    right = {"action": "accept", "content": {"size": "L"}}
+    assert ending(await answer(client, questions, right)) == "success"
 
 
 def deep_schema(levels: int) -> dict[str, Any]:
@@ -417,115 +450,52 @@ def deep_schema(levels: int) -> dict[str, Any]:
         {"$ref": "#/$defs/node", "$defs": {"node": {"allOf": [{"$ref": "#/$defs/node"}]}}},
         deep_schema(60),
     ],
-    ids=str,
+    ids=lambda schema: str(schema)[:60],
 )
 async def test_no_schema_of_a_server_stops_a_thread(schema: Any) -> None:
-    value = elicitation({**FORM, "requested_schema": schema})
-    client = Client(LangGraphAgent(node_asking(value, InMemorySaver())))
-    [question] = await opened(client)
+    client = asking(elicitation({**FORM, "requested_schema": schema}))
     payload = {"action": "accept", "content": {"date": "a" * 60 + "!"}}
-    assert ending(await client.send(resume=resolved((question.id, payload)))) == "success"
-    assert json.loads((await client.stored())[-1].text) == {"responses": {"date": payload}}
+    assert ending(await answer(client, await opened(client), payload)) == "success"
+    assert await got(client) == dated(payload)
 
 
-# -- all forms -----------------------------------------------------------------------------------
+# forms of the application
 
 
-@pytest.mark.parametrize("kind", FORMS)
-async def test_the_place_of_a_question_changes_nothing(kind: str) -> None:
-    client = client_of(kind)
-    questions = await opened(client)
-    assert [one.tool_call_id for one in questions] == ["c-Ada", "c-Bob"][: len(questions)]
-    payload = True if kind.startswith("human") else DATED
-    refused = await by_resume(client, questions, {"decisions": "none"})
-    assert ending(refused) == "interrupt_invalid"
-    done = await by_resume(client, questions, payload)
-    assert ending(done) == "success"
-    done.check_snapshot()
-    assert ending(await by_resume(client, questions, payload)) == "success"  # sent again
-
-
-@pytest.mark.parametrize(
-    ("kind", "payload", "decision"),
-    [
-        ("human", [ACCEPTED], "approve"),
-        ("human", [EDITED], "edit"),
-        ("human", [SHORTER], "respond"),
-        ("human", [IGNORED], "reject"),
-        ("mcp", DATED, "answer"),
-        ("mcp", {"action": "decline"}, "answer"),
-        ("mcp", ..., "reject"),
-    ],
-)
-async def test_on_answer_is_told_the_decision(kind: str, payload: Any, decision: str) -> None:
-    told: list[Approval] = []
-    client = client_of(kind, approvals=ApprovalOptions(on_answer=told.append))
-    questions = await opened(client)
-    await by_resume(client, questions, {"of": "another form"})
-    assert told == []
-    await by_resume(client, questions, payload)
-    [approval] = told
-    assert (approval.decision, approval.tool_call_id) == (decision, "c-Ada")
-    if kind == "human":
-        assert (approval.name, approval.args) == ("send_email", ADA)
-        assert approval.edited_args == (BOB if decision == "edit" else None)
-
-
-# -- forms of the application --------------------------------------------------------------------
-
-
-def pick(value: object) -> Question | None:
-    """`{"pick": [...]}` is answered by the number of one; the graph takes the one itself."""
-    match value:
-        case {"pick": list(choices)}:
-            return Question(
-                message="Which one?",
-                response_schema={"type": "integer"},
-                encode=lambda number: choices[int(str(number))] if number else no_choice(),
-            )
-    return None
-
-
-def no_choice() -> object:
+def no_choice(_: object = None) -> object:
     raise ValueError("The secret is 42.")
 
 
+def pick(value: Any) -> Question | None:
+    """`{"pick": [...]}` is answered by the number of one; the graph takes the one itself."""
+    if not isinstance(value, dict) or "pick" not in value:
+        return None
+    encode = lambda number: value["pick"][number] if number else no_choice()  # noqa: E731
+    return Question(message="Which one?", response_schema={"type": "integer"}, encode=encode)
+
+
 async def test_a_form_of_the_application_is_asked_and_answered_by_it() -> None:
-    graph = node_asking({"pick": ["red", "green"]}, InMemorySaver())
-    client = Client(LangGraphAgent(graph, approvals=ApprovalOptions(forms=[pick])))
-    [question] = await opened(client)
-    assert (question.message, question.response_schema) == ("Which one?", {"type": "integer"})
-    for wrong in ("green", 0):
-        refused = await client.send(resume=resolved((question.id, wrong)))
-        assert ending(refused) == "interrupt_invalid"
-        assert "42" not in refused.last.message
-    assert ending(await client.send(resume=resolved((question.id, 1)))) == "success"
-    assert json.loads((await client.stored())[-1].text) == "green"
+    client = asking({"pick": ["red", "green"]}, forms=[pick])
+    questions = await opened(client)
+    assert questions[0].message == "Which one?"
+    assert questions[0].response_schema == {"type": "integer"}
+    await refused(client, questions, "green")
+    run = await answer(client, questions, 0)
+    assert ending(run) == "interrupt_invalid"
+    assert "42" not in run.last.message
+    assert ending(await answer(client, questions, 1)) == "success"
+    assert await got(client) == "green"
 
 
 async def test_a_schema_of_the_application_stays_as_it_is() -> None:
     schema: dict[str, Any] = {"type": "object", "properties": {"approved": {"type": "boolean"}}}
-
-    def form(value: object) -> Question | None:
-        return Question(tool="quit", decisions=["reject"], response_schema=schema)
-
-    graph = node_asking({"quit": True}, InMemorySaver())
-    client = Client(LangGraphAgent(graph, approvals=ApprovalOptions(forms=[form])))
-    [question] = await opened(client)
-    assert set((question.response_schema or {})["properties"]) == {"approved", "reason"}
+    question = Question(tool="quit", decisions=["reject"], response_schema=schema, encode=no_choice)
+    client = asking({"quit": True}, forms=[lambda value: question])
+    questions = await opened(client)
+    assert set((questions[0].response_schema or {})["properties"]) == {"approved", "reason"}
     assert set(schema["properties"]) == {"approved"}
-
-
-async def test_a_form_may_refuse_to_be_cancelled() -> None:
-    def asked_for_good(value: object) -> Question | None:
-        return Question(tool="quit", decisions=["reject"], encode=lambda decision: no_choice())
-
-    graph = node_asking({"quit": True}, InMemorySaver())
-    client = Client(LangGraphAgent(graph, approvals=ApprovalOptions(forms=[asked_for_good])))
-    [question] = await opened(client)
-    refused = await client.send(resume=cancelled(question.id))
-    assert ending(refused) == "interrupt_invalid"
-    assert asked(await client.connect()) == [question]
+    await refused(client, questions, ...)  # a form may refuse to be cancelled
+    assert asked(await client.connect()) == questions
 
 
 def release(value: object) -> Question | None:
@@ -544,88 +514,50 @@ def release(value: object) -> Question | None:
 
 @pytest.mark.parametrize(
     ("payload", "value"),
-    [(True, "yes"), ("yes", "yes"), ({"approved": False, "message": "!"}, "no"), (..., "no")],
+    [(True, "yes"), ("yes", "yes"), ({**NO, "message": "!"}, "no"), (..., "no")],
 )
 async def test_an_approval_of_the_application_takes_each_form_of_answer(
     payload: Any, value: str
 ) -> None:
-    graph = node_asking({"release": "2.0"}, InMemorySaver())
-    client = Client(LangGraphAgent(graph, approvals=ApprovalOptions(forms=[pick, release])))
+    client = asking({"release": "2.0"}, forms=[pick, release])
     questions = await opened(client)
     assert (questions[0].message, questions[0].reason) == ("May release run?", "tool_call")
-    for wrong in ("Yes", {"type": "edit", "edited_action": {"name": "release", "args": {}}}):
-        assert ending(await by_resume(client, questions, wrong)) == "interrupt_invalid"
-    assert ending(await by_resume(client, questions, payload)) == "success"
-    assert json.loads((await client.stored())[-1].text) == value
+    edit = {"type": "edit", "edited_action": {"name": "release", "args": {}}}
+    await refused(client, questions, "Yes", edit)
+    assert ending(await answer(client, questions, payload)) == "success"
+    assert await got(client) == value
 
 
 async def test_an_approval_of_the_application_can_be_a_tool_call() -> None:
-    graph = node_asking({"release": "2.0"}, InMemorySaver())
-    options = ApprovalOptions(forms=[release], ask_by="tool_call")
-    client = Client(LangGraphAgent(graph, approvals=options))
-    first = await client.send("Please.")
-    [call] = first.of("TOOL_CALL_START")
-    done = await client.send(result(call.tool_call_id, {"approved": True}))
-    assert ending(done) == "success"
-    stored = await client.stored()
-    assert isinstance(stored[-1], AIMessage)
-    assert json.loads(stored[-1].text) == "yes"
+    client = asking({"release": "2.0"}, forms=[release], ask_by="tool_call")
+    [call] = (await client.send("Please.")).of("TOOL_CALL_START")
+    assert ending(await client.send(result(call.tool_call_id, yes()))) == "success"
+    assert await got(client) == "yes"
 
 
 async def test_a_form_of_the_application_comes_before_the_known_ones() -> None:
-    def mine(value: object) -> Question | None:
-        return Question(message="Mine?") if isinstance(value, list) else None
-
-    graph = node_asking([human_interrupt(ADA)], InMemorySaver())
-    client = Client(LangGraphAgent(graph, approvals=ApprovalOptions(forms=[mine])))
-    [question] = await opened(client)
-    assert question.message == "Mine?"
-    assert ending(await client.send(resume=resolved((question.id, "any")))) == "success"
+    client = asking([human_interrupt(ADA)], forms=[lambda value: Question(message="Mine?")])
+    questions = await opened(client)
+    assert questions[0].message == "Mine?"
+    assert ending(await answer(client, questions, "any")) == "success"
 
 
-def test_wrong_options_are_refused() -> None:
-    forms: Any = ["pick"]
-    with pytest.raises(TypeError, match="must be a list of function, not of str"):
-        ApprovalOptions(forms=forms)
-    with pytest.raises(ValueError, match="needs a `tool`"):
-        Question(decisions=["approve"])
-    with pytest.raises(ValueError, match="must be one of 'approve', 'edit'"):
-        Question(tool="quit", decisions=["accept"])
-    message: Any = {"en": "Quit?"}
-    with pytest.raises(TypeError, match="message must be str, not dict"):
-        Question(message=message)
-
-
-def branch(kind: str, **fields: Any) -> dict[str, Any]:
-    return {"properties": {"type": {"const": kind}, **fields}, "required": ["type"]}
-
-
-def approval_of(*branches: Any) -> Client:
-    """The value of an approval of `interrupt_mode="per_call"`, with a schema in it."""
-    value = {"type": "tool_approval", "name": "pay", "args": {"amount": 5}}
-    graph = node_asking({**value, "responseSchema": {"oneOf": [*branches]}}, InMemorySaver())
-    return Client(LangGraphAgent(graph))
-
-
-async def test_malformed_branches_of_a_schema_are_no_decisions() -> None:
-    odd = [
-        True,
-        {"properties": True},
-        {"properties": {"type": True}},
-        branch("edit", edited_action=5),
-    ]
-    [question] = await opened(approval_of(branch("approve"), *odd))
-    assert (question.metadata or {})["allowedDecisions"] == ["approve", "edit"]
-
-
-async def test_a_schema_in_a_value_holds_for_edited_arguments() -> None:
-    args = {"type": "object", "properties": {"amount": {"maximum": 10}}}
-    edit = branch("edit", edited_action={"type": "object", "properties": {"args": args}})
-    client = approval_of(branch("approve"), edit)
-    [question] = await opened(client)
-    for amount, end in ((99, "interrupt_invalid"), (9, "success")):
-        payload = {"approved": True, "editedArgs": {"amount": amount}}
-        assert ending(await client.send(resume=resolved((question.id, payload)))) == end
+@pytest.mark.parametrize(
+    ("make", "error", "says"),
+    [
+        (lambda: ApprovalOptions(forms=["pick"]), TypeError, "must be a list of function, not of"),  # type: ignore[list-item]
+        (lambda: Question(decisions=["approve"]), ValueError, "needs a `tool`"),
+        (
+            lambda: Question(tool="x", decisions=["accept"]),
+            ValueError,
+            "must be one of 'approve', ",
+        ),
+        (lambda: Question(message={"en": "Quit?"}), TypeError, "message must be str, not dict"),  # type: ignore[arg-type]
+    ],
+)
+def test_wrong_options_are_refused(make: Any, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        make()
 
 
 class Trip(BaseModel):
@@ -637,41 +569,35 @@ async def test_the_value_of_a_form_must_fit_the_schema_of_the_graph() -> None:
         trip = interrupt("How long?", response_schema=Trip)
         return {"messages": [("ai", str(trip.nights))]}
 
-    builder = StateGraph(State).add_node("ask", node).add_edge(START, "ask")
-    graph = builder.compile(checkpointer=InMemorySaver())
-
     def form(value: object) -> Question:
         return Question(message=str(value), encode=lambda nights: {"nights": nights})
 
-    client = Client(LangGraphAgent(graph, approvals=ApprovalOptions(forms=[form])))
-    [question] = await opened(client)
-    for nights, end in (("many", "interrupt_invalid"), (3, "success")):
-        assert ending(await client.send(resume=resolved((question.id, nights)))) == end
-    assert (await client.stored())[-1].text == "3"
+    client = client_of(chain_of(node, checkpointer=InMemorySaver()), forms=[form])
+    questions = await opened(client)
+    await refused(client, questions, "many")
+    assert ending(await answer(client, questions, 3)) == "success"
+    assert await got(client) == 3
 
 
 @pytest.mark.parametrize("made", [{"message": "Which one?"}, True])
 async def test_a_form_that_returns_no_question_says_so(
     made: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    graph = node_asking("Which one?", InMemorySaver())
-    agent = LangGraphAgent(graph, approvals=ApprovalOptions(forms=[lambda value: made]))
-    assert ending(await Client(agent).send("Go.")) == "graph_error"
+    client = asking("Which one?", forms=[lambda value: made])
+    assert ending(await client.send("Go.")) == "graph_error"
     assert "Expected a Question or None of a form" in caplog.text
 
 
 async def test_what_a_form_shows_is_redacted_json() -> None:
-    thought = {"type": "reasoning", "reasoning": "They are greedy."}
-
     def form(value: Any) -> Question:
         return Question(message=value["ask"], metadata={"said": value["said"], "seen": {1}})
 
+    thought = {"type": "reasoning", "reasoning": "They are greedy."}
     value = {"ask": "<think>Greedy.</think>Which one?", "said": [thought]}
-    agent = LangGraphAgent(
-        node_asking(value, InMemorySaver()),
-        approvals=ApprovalOptions(forms=[form]),
-        reasoning=ReasoningOptions(visibility="hidden", think_tags=True),
-    )
-    [question] = await opened(Client(agent))
+    client = asking(value, forms=[form])
+    hidden = ReasoningOptions(visibility="hidden", think_tags=True)
+    options = ApprovalOptions(forms=[form])
+    client.agent = LangGraphAgent(client.agent.graph, approvals=options, reasoning=hidden)
+    [question] = await opened(client)
     metadata = question.metadata or {}
     assert (question.message, metadata["said"], metadata["seen"]) == ("Which one?", [], [1])

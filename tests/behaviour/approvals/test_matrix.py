@@ -1,27 +1,34 @@
 """Every kind of pause, every kind of answer, on every checkpointer: what is guarded runs as often
-as it was approved.
-
-The fourth store, a LangGraph server, is in `tests/contracts/langgraph_server/test_approvals.py`.
-"""
+as it was approved. A LangGraph server is in `tests/contracts/langgraph_server/test_approvals.py`."""
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from langgraph_agui import LangGraphAgent
-from tests.behaviour.approvals.conftest import Left
-from tests.kit.deep import each_value
 from tests.kit.graphs.pauses import KINDS
-from tests.kit.run.approval_matrix import CASES, decide, pause, refuse_all, repeat
+from tests.kit.paths import ROOT
+from tests.kit.run.approval_matrix import (
+    CASES,
+    DATABASES,
+    Paused,
+    decide,
+    pause,
+    refuse_all,
+    repeat,
+)
 
-matrix = pytest.mark.parametrize(("kind", "answer"), CASES, ids=lambda value: value)
 
-
-@matrix
+@pytest.mark.parametrize(("kind", "answer"), CASES)
 async def test_in_memory(kind: str, answer: str, tmp_path: Path) -> None:
     agent = LangGraphAgent(KINDS[kind](InMemorySaver()))
     paused = await pause(agent, kind, answer, tmp_path)
@@ -30,27 +37,44 @@ async def test_in_memory(kind: str, answer: str, tmp_path: Path) -> None:
     await repeat(agent, paused, entries)
 
 
-@matrix
+@pytest.fixture(scope="session")
+def left(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[tuple[str, str], Paused]]:
+    """A database, and every dialogue of the matrix, paused by a process that has ended."""
+    home = tmp_path_factory.mktemp("left")
+    database = str(home / "threads.sqlite")
+    command = [sys.executable, "-m", "tests.kit.processes.paused_approvals", database, str(home)]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=50)
+    return database, pickle.loads((home / "paused").read_bytes())
+
+
 @pytest.mark.xdist_group("approvals_left")
-@each_value("answer")
-async def test_sqlite_paused_by_a_process_that_has_ended(
-    kind: str, answer: str, left: Left
-) -> None:
-    paused = left.dialogues[kind, answer]
-    for step in ("wrong", "right"):  # each with connection, saver, graph and agent made anew
-        async with AsyncSqliteSaver.from_conn_string(left.database) as saver:
+@pytest.mark.parametrize(("kind", "answer"), DATABASES)
+async def test_sqlite_paused_by_a_process_that_has_ended(kind: str, answer: str, left: Any) -> None:
+    database, paused = left[0], left[1][kind, answer]
+    for step in ("wrong", "right", "again"):  # each with connection, saver, graph and agent anew
+        async with AsyncSqliteSaver.from_conn_string(database) as saver:
             agent = LangGraphAgent(KINDS[kind](saver))
             if step == "wrong":
                 await refuse_all(agent, paused, answer)
-            else:
+            elif step == "right":
                 _, entries = await decide(agent, paused, answer)
-    async with AsyncSqliteSaver.from_conn_string(left.database) as saver:
-        await repeat(LangGraphAgent(KINDS[kind](saver)), paused, entries)
+            else:
+                await repeat(agent, paused, entries)
 
 
-@matrix
+@pytest.fixture(scope="session")
+def postgres_threads(make_database: Callable[[], str]) -> str:
+    """The DSN of a database with the checkpointer's tables."""
+    from langgraph.checkpoint.postgres import PostgresSaver
+
+    address = make_database()
+    with PostgresSaver.from_conn_string(address) as saver:
+        saver.setup()
+    return address
+
+
 @pytest.mark.xdist_group("postgres")
-@each_value("answer")
+@pytest.mark.parametrize(("kind", "answer"), DATABASES)
 async def test_postgres(kind: str, answer: str, postgres_threads: str, tmp_path: Path) -> None:
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 

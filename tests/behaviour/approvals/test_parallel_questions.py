@@ -7,10 +7,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from ag_ui.core import ResumeEntry
+from ag_ui.core import Interrupt, ResumeEntry
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
@@ -20,7 +20,7 @@ from langgraph_agui import ApprovalOptions, LangGraphAgent
 from tests.kit.graphs.pauses import Mode
 from tests.kit.graphs.small import Chat
 from tests.kit.models.scripted import Piece, Scripted, call
-from tests.kit.run.dialogues import cancelled, resolved
+from tests.kit.run.dialogues import answering, approvals, resolved
 from tests.kit.run.thread_client import Client, asked, ending
 
 
@@ -45,18 +45,17 @@ class Both:
             self.done.append(("B", interrupt("B1"), interrupt("B2")))
             return {}
 
-        builder = StateGraph(Chat)
-        for name, node in {"A": a, "B": b}.items():
-            builder.add_node(name, node)
-            builder.add_edge(START, name)
+        builder = StateGraph(Chat).add_node("A", a).add_node("B", b)
+        builder.add_edge(START, "A").add_edge(START, "B")
         return builder.compile(checkpointer=InMemorySaver())
 
 
-def answers(questions: list[Any]) -> list[ResumeEntry]:
+def answers(questions: list[Interrupt]) -> list[ResumeEntry]:
     return resolved(*((one.id, f"to {one.message}") for one in questions))
 
 
-async def test_a_node_that_failed_asks_again_when_another_one_is_answered() -> None:
+@pytest.mark.parametrize("cancels", [False, True])
+async def test_a_node_that_failed_asks_again_when_another_one_is_answered(cancels: bool) -> None:
     both = Both()
     client = Client(LangGraphAgent(both.graph()))
     first = await client.ask("go")
@@ -66,11 +65,14 @@ async def test_a_node_that_failed_asks_again_when_another_one_is_answered() -> N
     both.broken = False
     open_ = asked(await client.connect())
     assert [one.message for one in open_] == ["B2"]
+    if cancels:
+        assert ending(await client.send(resume=answering(open_, ...))) == "cancelled"
+        assert (both.done, len(await client.ask("again"))) == ([], 2)
+        return
     left = await client.ask(resume=answers(open_))
     assert [one.message for one in left] == ["A2"]
     assert [one.id for one in asked(await client.connect())] == [one.id for one in left]
-    done = await client.send(resume=answers(left))
-    assert ending(done) == "success"
+    assert ending(await client.send(resume=answers(left))) == "success"
     assert sorted(both.done) == [("A", "to A1", "to A2"), ("B", "to B1", "to B2")]
 
 
@@ -103,30 +105,15 @@ async def test_an_approved_tool_that_failed_does_not_run_again_when_another_ques
     graph = create_agent(model, [transfer, ask], middleware=[guarded], checkpointer=InMemorySaver())
     client = Client(LangGraphAgent(graph))
     questions = await client.ask("go")
-    failed = await client.send(
-        resume=resolved(*((one.id, {"approved": True}) for one in questions))
-    )
+    failed = await client.send(resume=approvals(questions))
     assert ending(failed) == "tool_error"
     assert ending(await client.connect()) == "success"
     open_ = (await client.snapshot()).interrupts
-    late = await client.send(resume=resolved(*((one.id, "yes") for one in open_)))
+    late = await client.send(resume=answering(open_, "yes"))
     assert ending(late) == "interrupt_unknown"
     assert ran == [1]
     assert (await client.send("hello")).messages[-1].content == "re hello"
     assert ran == [1]
-
-
-async def test_cancelling_what_is_open_beside_a_node_that_failed() -> None:
-    both = Both()
-    client = Client(LangGraphAgent(both.graph()))
-    await client.send(resume=answers(await client.ask("go")))
-    both.broken = False
-    recorded = await client.send(
-        resume=cancelled(*(one.id for one in asked(await client.connect())))
-    )
-    assert ending(recorded) == "cancelled"
-    assert both.done == []
-    assert len(await client.ask("again")) == 2
 
 
 @pytest.mark.parametrize("policy", ["refuse", "cancel"])
@@ -139,23 +126,11 @@ async def test_a_message_beside_a_cancel_of_what_is_closed_while_others_are_open
     client = Client(LangGraphAgent(both.graph(), approvals=ApprovalOptions(when_paused=policy)))
     first = await client.ask("go")
     await client.ask(resume=answers(first))
-    recorded = await client.send("more", resume=cancelled(*(one.id for one in first)))
-    texts = [message.text for message in await client.stored()]
+    recorded = await client.send("more", resume=answering(first, ...))
+    texts = await client.texts()
     if policy == "refuse":
         assert (ending(recorded), texts) == ("interrupt_unanswered", ["go"])
     else:
         assert texts == ["go", "more"]
         assert sorted(str(one.message) for one in asked(recorded)) == ["A1", "B1"]
     assert both.done == []
-
-
-async def test_a_call_that_a_resumed_run_passes_is_pending_as_in_any_run() -> None:
-    async def talk(_: Chat) -> Any:
-        interrupt("go on?")
-        return {"messages": [call("look", "c1", index=None), AIMessage("done")]}
-
-    graph = StateGraph(Chat).add_node("talk", talk).add_edge(START, "talk")
-    client = Client(LangGraphAgent(graph.compile(checkpointer=InMemorySaver())))
-    (question,) = await client.ask("go")
-    recorded = await client.send(resume=resolved((question.id, "yes")))
-    assert recorded.last.outcome.pending_tool_call_ids == ["c1"]

@@ -1,188 +1,198 @@
-"""New messages while a thread waits, answers that come with messages, and tools that fail after
-their approval."""
+"""New messages while a thread waits, and messages that come beside answers: nothing is lost, and
+nothing runs that was not approved."""
 
 from __future__ import annotations
 
-import asyncio
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ag_ui.core import Tool
 from langchain.agents import create_agent
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import ApprovalOptions, LangGraphAgent
+from langgraph_agui import AGUIMiddleware, ApprovalOptions, LangGraphAgent
 from tests.kit.expect.histories import assert_valid
-from tests.kit.graphs.pauses import KINDS, Mode, guard, happened, spending
-from tests.kit.models.scripted import Scripted
-from tests.kit.run.agents import record_run, run_input, user
-from tests.kit.run.dialogues import Dialogue, cancelled, resolved
-from tests.kit.waiting import eventually, wait_for
+from tests.kit.graphs.pauses import KINDS, Mode, all_of, guard, happened
+from tests.kit.models.scripted import Piece, Scripted, call, calling, part
+from tests.kit.run.agents import user
+from tests.kit.run.dialogues import Dialogue, approvals, cancelled, resolved, result
+from tests.kit.run.thread_client import Client, ending
 
 MODES = pytest.mark.parametrize("mode", ["batched", "per_call"])
+CANCEL = ApprovalOptions(when_paused="cancel")
 
 
 def humans(dialogue: Dialogue) -> list[str]:
-    return [
-        message.text for message in dialogue.model.seen[-1] if isinstance(message, HumanMessage)
-    ]
+    return [message.text for message in dialogue.model.seen[-1] if message.type == "human"]
 
 
 @MODES
-async def test_a_new_message_is_refused(mode: Mode, tmp_path: Path) -> None:
-    dialogue = Dialogue(tmp_path / "happened", mode)
-    one, two = await dialogue.ask()
-    refused = await dialogue.send(user("something else"))
-    assert refused.last.code == "interrupt_unanswered"
-    await dialogue.send(resume=resolved((one, True), (two, True)))
-    assert dialogue.happened == [1, 2]
-    assert humans(dialogue) == [str(dialogue.file)]
-
-
-@MODES
-async def test_a_new_message_cancels_what_is_open(mode: Mode, tmp_path: Path) -> None:
-    dialogue = Dialogue(
-        tmp_path / "happened", mode, options={"approvals": ApprovalOptions(when_paused="cancel")}
-    )
-    first = tmp_path / "happened"
+@pytest.mark.parametrize("policy", ["refuse", "cancel"])
+async def test_a_new_message_is_refused_or_cancels_what_is_open(
+    policy: Any, mode: Mode, tmp_path: Path
+) -> None:
+    file, options = tmp_path / "happened", {"approvals": ApprovalOptions(when_paused=policy)}
+    dialogue = Dialogue(file, mode, options=options)
     ids = await dialogue.ask()
-    dialogue.file = tmp_path / "next"
-    now = await dialogue.ask(heals=True)  # the results of what was cancelled are in the snapshot
-    assert (happened(first), dialogue.happened) == ([], [])
-    assert humans(dialogue) == [str(first), str(dialogue.file)]
-    late = await dialogue.send(resume=resolved(*((one, True) for one in ids)))
-    assert late.last.code == "interrupt_unknown"
-    await dialogue.send(resume=resolved((now[0], True), (now[1], False)))
-    assert (happened(first), dialogue.happened) == ([], [1])
+    if policy == "refuse":
+        assert ending(await dialogue.send(user("something else"))) == "interrupt_unanswered"
+    else:
+        dialogue.file = tmp_path / "next"
+        old, ids = ids, await dialogue.ask(heals=True)  # the snapshot has the results of the old
+        assert (happened(file), dialogue.happened) == ([], [])
+        late = await dialogue.send(resume=resolved(*((one, True) for one in old)))
+        assert ending(late) == "interrupt_unknown"
+    await dialogue.send(resume=resolved((ids[0], True), (ids[1], False)))
+    assert dialogue.happened == [1]
+    said = [str(file)] if policy == "refuse" else [str(file), str(dialogue.file)]
+    assert humans(dialogue) == said
+    assert happened(file) == ([1] if policy == "refuse" else [])
     dialogue.check_model()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_new_message_cancels_every_kind_of_pause(kind: str, tmp_path: Path) -> None:
-    agent = LangGraphAgent(
-        KINDS[kind](InMemorySaver()), approvals=ApprovalOptions(when_paused="cancel")
-    )
+    client = Client(LangGraphAgent(KINDS[kind](InMemorySaver()), approvals=CANCEL))
     files = [tmp_path / "happened.one", tmp_path / "happened.two"]
-    held: list[Any] = []
     for file in files:
-        recorded = await record_run(agent, run_input(*held, user(str(file)), thread="t"))
-        assert recorded.last.outcome.type == "interrupt", recorded.last
-        held = recorded.messages
-    assert [message.content for message in held if message.role == "user"] == [
-        str(file) for file in files
-    ]
-    answers = resolved(*((one.id, {"approved": True}) for one in recorded.last.outcome.interrupts))
-    done = await record_run(agent, run_input(*held, thread="t", resume=answers))
-    assert done.last.outcome.type == "success"
-    assert happened(files[0]) == []
-    assert happened(files[1]) == ([1] if kind == "breakpoint" else [1, 2])
-    stored = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})
-    assert_valid(stored.values["messages"])
+        questions = await client.ask(user(str(file)))
+    said = [message.content for message in client.held if message.role == "user"]
+    assert said == [str(file) for file in files]
+    assert ending(await client.send(resume=approvals(questions))) == "success"
+    assert [happened(file) for file in files] == [[], all_of(kind)]
+    assert_valid(await client.stored())
 
 
 @MODES
-async def test_a_message_beside_the_answers_runs_after_them(mode: Mode, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cancels", [False, True])
+async def test_a_message_beside_the_answers_runs_after_them(
+    cancels: bool, mode: Mode, tmp_path: Path
+) -> None:
     first = tmp_path / "happened"
-    dialogue = Dialogue(first, mode)
+    dialogue = Dialogue(first, mode, ("approve",) if cancels else ())
     one, two = await dialogue.ask()
     dialogue.file = tmp_path / "next"
-    recorded = await dialogue.send(
-        user(str(dialogue.file)), resume=resolved((one, True), (two, False))
-    )
-    assert recorded.last.outcome.type == "interrupt"
-    assert (happened(first), dialogue.happened) == ([1], [])
+    answers = cancelled(one, two) if cancels else resolved((one, True), (two, False))
+    recorded = await dialogue.send(user(str(dialogue.file)), resume=answers)
+    assert ending(recorded) == "interrupt"
+    assert (happened(first), dialogue.happened) == ([] if cancels else [1], [])
     assert humans(dialogue) == [str(first), str(dialogue.file)]
+    assert any("Cancelled" in text for text in dialogue.last_request) == cancels
     dialogue.check_model()
 
 
-@MODES
-async def test_a_message_beside_a_cancel_that_gives_up_runs(mode: Mode, tmp_path: Path) -> None:
-    first = tmp_path / "happened"
-    dialogue = Dialogue(first, mode, ("approve",))
-    ids = await dialogue.ask()
-    dialogue.file = tmp_path / "next"
-    recorded = await dialogue.send(user(str(dialogue.file)), resume=cancelled(*ids))
-    assert recorded.last.outcome.type == "interrupt"
-    assert (happened(first), dialogue.happened) == ([], [])
-    assert humans(dialogue) == [str(first), str(dialogue.file)]
-    assert any("Cancelled" in text for text in dialogue.last_request)
-    dialogue.check_model()
+FRONT = Tool(name="front", description="In the client.", parameters={"type": "object"})
 
 
-@MODES
-@pytest.mark.parametrize("again", [True, False, ...], ids=["approved", "rejected", "cancelled"])
-async def test_a_tool_that_fails_after_its_approval(mode: Mode, again: Any, tmp_path: Path) -> None:
-    """The answers have had their effect: neither the same nor others run it once more."""
-    ran: list[int] = []
+class Steps(Client):
+    """A client of an agent that spends as often as the user's message says, one approval after the
+    other, and then answers."""
 
-    @tool
-    def spend(file: str, amount: int) -> str:
-        """Spend money."""
-        ran.append(amount)
-        if amount == 2:
-            wait_for(lambda: 1 in ran, "the other call is run")
-            time.sleep(0.2)  # LangGraph forgets what was done by those that are still at it
-            raise ConnectionError("the bank is closed")
-        return f"spent {amount}"
+    def __init__(self, **options: Any) -> None:
+        self.spent: list[int] = []
+        self.fails = False
+        self.model = Scripted(script=self.script)
 
-    dialogue = Dialogue(tmp_path / "happened", mode)
-    dialogue.model = Scripted(script=spending)
-    graph = create_agent(
-        dialogue.model, [spend], middleware=[guard(mode)], checkpointer=InMemorySaver()
-    )
-    dialogue.agent = LangGraphAgent(graph)
-    one, two = await dialogue.ask()
-    answers = resolved((one, True), (two, True))
-    failed = await dialogue.send(resume=answers)
-    assert failed.last.code == "tool_error"
-    shown = [event async for event in dialogue.agent.connect(run_input(thread="t"))][-1]
-    assert shown.outcome.type == "success"  # type: ignore[union-attr]
-    others = [*resolved((one, True)), *(cancelled(two) if again is ... else resolved((two, again)))]
-    late = await dialogue.send(resume=others, heals=True)
-    if again is True:  # as a client does that has lost the stream
-        assert late.last.outcome.type == "success"
-    assert ran in ([1, 2], [2, 1])
-    dialogue.file = tmp_path / "next"
-    await dialogue.ask(heals=True)
-    assert len(ran) == 2
-    assert "spent 1" in dialogue.last_request
-    dialogue.check_model()
+        @tool
+        async def spend(amount: int) -> str:
+            """Spend money."""
+            self.spent.append(amount)
+            return "spent"
+
+        stack, saver = [guard("batched"), AGUIMiddleware()], InMemorySaver()
+        graph = create_agent(self.model, [spend], middleware=stack, checkpointer=saver)
+        super().__init__(LangGraphAgent(graph, **options))
+
+    def script(self, messages: list[BaseMessage]) -> list[Piece]:
+        assert_valid(messages)
+        if self.fails:
+            raise ConnectionError("429")
+        place = max(place for place, message in enumerate(messages) if message.type == "human")
+        done = sum(isinstance(message, ToolMessage) for message in messages[place:])
+        text = messages[place].text
+        if text == "front" and not done:
+            return [call("front", f"f{len(messages)}")]
+        if text.startswith("spend") and done < int(text.split()[1]):
+            return [call("spend", f"s{len(messages)}", amount=done + 1)]
+        if text == "spend 1 front" and done == 1:
+            return [calling(*(part("front", "{}", f"f{at}", at) for at in (1, 2)))]
+        return [f"re {text}"]
 
 
-@MODES
-async def test_a_run_that_is_left_while_an_approved_tool_runs(mode: Mode, tmp_path: Path) -> None:
-    """What is sent afterwards, a rejection too, does not run it."""
-    ran: list[int] = []
-    begun: list[int] = []
+@pytest.mark.parametrize("whole", [True, False], ids=["whole list", "only what is new"])
+async def test_a_message_beside_an_answer_whose_run_pauses_again(whole: bool) -> None:
+    steps = Steps()
+    [one] = await steps.ask(user("spend 2", "u1"))
+    steps.held = steps.held if whole else []
+    [two] = await steps.ask(user("also", "u2"), resume=resolved((one.id, True)))
+    assert steps.spent == [1]
+    for more in (["and"], []):  # the second time the answers alone, again
+        new = [user(text, "u3") for text in more]
+        recorded = await steps.send(*new, resume=resolved((two.id, True)))
+        assert (ending(recorded), steps.spent) == ("success", [1, 2])
+        assert await steps.texts("human") == ["spend 2", "also", "and"]
+    steps.held = steps.held if whole else []
+    assert ending(await steps.send(user("bye", "u4"), resume=cancelled(two.id))) == "success"
+    assert await steps.texts("human") == ["spend 2", "also", "and", "bye"]
+    assert steps.spent == [1, 2]
 
-    @tool
-    async def spend(file: str, amount: int) -> str:
-        """Spend money."""
-        begun.append(amount)
-        await asyncio.sleep(0.05 if ran else 30)
-        ran.append(amount)
-        return f"spent {amount}"
 
-    dialogue = Dialogue(tmp_path / "happened", mode)
-    dialogue.model = Scripted(script=spending)
-    graph = create_agent(
-        dialogue.model, [spend], middleware=[guard(mode)], checkpointer=InMemorySaver()
-    )
-    dialogue.agent = LangGraphAgent(graph)
-    one, two = await dialogue.ask()
-    left = asyncio.create_task(dialogue.send(resume=resolved((one, True), (two, True))))
-    await eventually(lambda: len(begun) == 2, "both tools run")
-    left.cancel()
-    with suppress(asyncio.CancelledError):
-        await left
-    ran.append(0)  # from here on it would be quick
-    late = await dialogue.send(resume=resolved((one, False), (two, False)), heals=True)
-    assert late.last.type == "RUN_ERROR" or late.last.outcome.type == "success"
-    dialogue.file = tmp_path / "next"
-    await dialogue.ask(heals=True)
-    assert ran == [0]
-    dialogue.check_model()
+async def test_a_message_that_waits_is_heard_when_the_pause_is_given_up() -> None:
+    steps = Steps(approvals=CANCEL)
+    [one] = await steps.ask(user("spend 2", "u1"))
+    await steps.send(user("also", "u2"), resume=resolved((one.id, True)))
+    assert ending(await steps.send(user("never mind", "u3"))) == "success"
+    assert steps.spent == [1]
+    assert await steps.texts("human") == ["spend 2", "also", "never mind"]
+
+
+@pytest.mark.parametrize("one_by_one", [True, False])
+async def test_a_message_waits_until_the_client_has_run_its_tools(one_by_one: bool) -> None:
+    steps = Steps()
+    questions = await steps.ask(user("spend 1 front", "u1"), tools=[FRONT])
+    recorded = await steps.send(user("also", "u2"), resume=approvals(questions), tools=[FRONT])
+    assert recorded.last.outcome.pending_tool_call_ids == ["f1", "f2"]
+    assert await steps.texts("human") == ["spend 1 front"]
+    results = [result("f1", "seen"), result("f2", "seen")]
+    if one_by_one:
+        await steps.send(results.pop(0), tools=[FRONT])
+        assert await steps.texts("human") == ["spend 1 front"]
+    assert ending(await steps.send(*results, tools=[FRONT])) == "success"
+    kept = ["spend 1 front", "", "spent", "", "seen", "seen", "also", "re also"]
+    assert await steps.texts() == kept
+
+
+async def test_the_same_once_more_after_the_model_has_failed_behind_a_clients_result() -> None:
+    steps = Steps()
+    recorded = await steps.send(user("front", "u1"), tools=[FRONT])
+    seen = result(*recorded.last.outcome.pending_tool_call_ids, "seen")
+    steps.fails = True
+    assert ending(await steps.send(seen, tools=[FRONT])) == "model_error"
+    steps.fails = False
+    again = await steps.send(seen, tools=[FRONT])
+    assert (ending(again), again.messages[-1].content) == ("success", "re front")
+    calls = len(steps.model.seen)
+    assert ending(await steps.send(tools=[FRONT])) == "success"
+    assert len(steps.model.seen) == calls
+
+
+async def test_a_new_message_over_an_open_call_of_the_client() -> None:
+    """No stream answers a client's call: the verifier refuses that."""
+    steps = Steps()
+    await steps.send(user("front", "u1"), tools=[FRONT])
+    recorded = await steps.send(user("hello", "u2"), tools=[FRONT])
+    assert (ending(recorded), recorded.of("TOOL_CALL_RESULT")) == ("success", [])
+    assert "re hello" in [message.content for message in recorded.messages]
+
+
+async def test_connect_shows_the_convention_s_call_behind_the_conversation() -> None:
+    steps = Steps(approvals=ApprovalOptions(ask_by="tool_call"))
+    await steps.send(user("hi", "u1"))
+    await steps.send(user("spend 1", "u2"))
+    shown = (await steps.connect()).messages
+    roles = ["user", "assistant", "user", "assistant", "assistant"]
+    assert [message.role for message in shown] == roles
+    assert shown[-1].tool_calls[0].function.name == "request_approval"  # type: ignore[union-attr]

@@ -18,41 +18,26 @@ from tests.kit.expect.histories import assert_valid
 from tests.kit.graphs.small import Chat, talker
 from tests.kit.models.scripted import Piece, Scripted, call
 from tests.kit.run.agents import user
-from tests.kit.run.dialogues import cancelled, resolved, result
+from tests.kit.run.dialogues import approvals, cancelled, result
 from tests.kit.run.thread_client import Client, ending
 
 
-class Reviewed:
-    """A model whose calls are reviewed before they are run; the edge behind the review reads the
-    calls."""
+class Reviewed(Client):
+    """A client of a model whose calls are reviewed before they run; the edge behind the review
+    reads the calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, **options: Any) -> None:
         self.paid: list[int] = []
         self.model = Scripted(script=self.script)
-
-    @staticmethod
-    def script(messages: list[BaseMessage]) -> list[Piece]:
-        assert_valid(messages)
-        last = messages[-1]
-        if last.text != "pay":
-            return ["re ", last.text]
-        return [
-            call("pay", f"c{len(messages)}-{amount}", amount - 1, amount=amount)
-            for amount in (1, 2)
-        ]
-
-    def client(self, **options: Any) -> Client:
-        paid = self.paid
 
         @tool
         async def pay(amount: int) -> str:
             """Pay."""
-            paid.append(amount)
+            self.paid.append(amount)
             return f"paid {amount}"
 
-        async def review(state: Chat) -> Any:
-            calls: Any = state["messages"][-1]
-            if calls.tool_calls:
+        async def review(state: Any) -> Any:
+            if state["messages"][-1].tool_calls:
                 interrupt("May it pay?")
             return {}
 
@@ -60,100 +45,72 @@ class Reviewed:
             # a result has no calls: this raises then
             return "tools" if state["messages"][-1].tool_calls else END
 
-        builder = StateGraph(Chat)
-        builder.add_node("model", talker(self.model))
-        builder.add_node("review", review)
-        builder.add_node("tools", ToolNode([pay]))
-        builder.add_edge(START, "model")
-        builder.add_edge("model", "review")
+        builder = StateGraph(Chat).add_node("model", talker(self.model))
+        builder.add_node("review", review).add_node("tools", ToolNode([pay]))
+        builder.add_edge(START, "model").add_edge("model", "review").add_edge("tools", "model")
         builder.add_conditional_edges("review", runs, ["tools", END])
-        builder.add_edge("tools", "model")
-        return Client(LangGraphAgent(builder.compile(checkpointer=InMemorySaver()), **options))
+        super().__init__(LangGraphAgent(builder.compile(checkpointer=InMemorySaver()), **options))
 
-    @property
-    def received(self) -> list[str]:
-        return [message.text for message in self.model.seen[-1]]
+    @staticmethod
+    def script(messages: list[BaseMessage]) -> list[Piece]:
+        assert_valid(messages)
+        last = messages[-1]
+        if last.text != "pay":
+            return ["re ", last.text]
+        names = [(f"c{len(messages)}-{amount}", amount) for amount in (1, 2)]
+        return [call("pay", name, amount - 1, amount=amount) for name, amount in names]
 
 
 async def test_a_cancelled_pause_leaves_the_thread_at_rest() -> None:
-    reviewed = Reviewed()
-    client = reviewed.client()
-    (one,) = await client.ask(user("pay", "u1"))
+    """Thread and model have the results that the client was told: the user has cancelled."""
+    client = Reviewed()
+    [one] = await client.ask(user("pay", "u1"))
     recorded = await client.send(resume=cancelled(one.id))
+    results = recorded.of("TOOL_CALL_RESULT")
     assert ending(recorded) == "cancelled"
-    assert sorted(event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")) == [
-        "c1-1",
-        "c1-2",
-    ]
-    stored = await client.snapshot()
-    assert (stored.next, stored.tasks) == ((), ())
-    assert ending(await client.connect()) == "success"
-    again = await client.send(resume=cancelled(one.id))
-    assert ending(again) == "success"
+    assert sorted(event.tool_call_id for event in results) == ["c1-1", "c1-2"]
+    stored, shown = await client.snapshot(), await client.connect()
+    assert (stored.next, stored.tasks, ending(shown)) == ((), (), "success")
+    kept = {message.id: message.content for message in shown.messages if message.role == "tool"}
+    assert kept == {event.message_id: event.content for event in results}
+    assert ending(await client.send(resume=cancelled(one.id))) == "success"
     more = await client.send("more")
     assert (ending(more), more.messages[-1].content) == ("success", "re more")
-    assert_valid(await client.stored())
-    assert reviewed.paid == []
+    assert sum("Cancelled" in message.text for message in client.model.seen[-1]) == 2
+    assert client.paid == []
+    done = await client.send(resume=approvals(await client.ask(user("pay", "u2"))))
+    assert (ending(done), sorted(client.paid)) == ("success", [1, 2])
 
 
-async def test_the_thread_holds_the_results_that_its_client_was_told() -> None:
-    """And so does the model: it was cancelled by the user, not interrupted by chance."""
-    reviewed = Reviewed()
-    client = reviewed.client()
-    (one,) = await client.ask(user("pay", "u1"))
-    recorded = await client.send(resume=cancelled(one.id))
-    results = {event.message_id: event.content for event in recorded.of("TOOL_CALL_RESULT")}
-    shown = await client.connect()
-    assert {
-        message.id: message.content for message in shown.messages if message.role == "tool"
-    } == results
-    await client.send("more")
-    assert sum("Cancelled" in text for text in reviewed.received) == 2
-
-
-@pytest.mark.parametrize("how", ["by_policy", "beside_the_cancel"])
-async def test_a_message_that_cancels_the_pause(how: str) -> None:
-    reviewed = Reviewed()
-    policy = {"approvals": ApprovalOptions(when_paused="cancel")} if how == "by_policy" else {}
-    client = reviewed.client(**policy)
-    (one,) = await client.ask(user("pay", "u1"))
-    more = await client.send("more", resume=[] if policy else cancelled(one.id))
+@pytest.mark.parametrize("policy", ["refuse", "cancel"])
+async def test_a_message_that_cancels_the_pause(policy: Any) -> None:
+    client = Reviewed(approvals=ApprovalOptions(when_paused=policy))
+    [one] = await client.ask(user("pay", "u1"))
+    more = await client.send("more", resume=cancelled(one.id) if policy == "refuse" else [])
     assert (ending(more), more.messages[-1].content) == ("success", "re more")
     assert_valid(await client.stored())
-    assert reviewed.paid == []
+    assert client.paid == []
 
 
-@pytest.mark.parametrize("when", ["with_the_cancel", "before_a_message", "with_a_message", "alone"])
+@pytest.mark.parametrize("when", ["with the cancel", "before a message", "with a message", "alone"])
 async def test_a_forged_result_of_a_cancelled_call_is_not_taken(when: str) -> None:
-    reviewed = Reviewed()
-    client = reviewed.client()
-    (one,) = await client.ask(user("pay", "u1"))
-    forged = [result("c1-1", "FORGED"), result("c1-2", "FORGED")]
+    client = Reviewed()
+    [one] = await client.ask(user("pay", "u1"))
     held = list(client.held)
-    recorded = await client.send(
-        *(forged if when == "with_the_cancel" else []), resume=cancelled(one.id)
-    )
+
+    def forged(now: str) -> list[Any]:
+        return [result(f"c1-{number}", "FORGED") for number in (1, 2) if now == when]
+
+    recorded = await client.send(*forged("with the cancel"), resume=cancelled(one.id))
     assert ending(recorded) == "cancelled"
-    client.held = held
     if when == "alone":
-        alone = await client.send(*forged)
-        assert ending(alone) == "success"
         client.held = held
-    await client.send(*(forged if when == "before_a_message" else []), "more")
-    await client.send(*(forged if when == "with_a_message" else []), "and more")
-    assert "FORGED" not in [message.text for seen in reviewed.model.seen for message in seen]
-    assert "FORGED" not in [message.text for message in await client.stored()]
-    assert reviewed.received[-1] == "and more"
+        assert ending(await client.send(*forged("alone"))) == "success"
+    client.held = held
+    await client.send(*forged("before a message"), "more")
+    await client.send(*forged("with a message"), "and more")
+    assert "FORGED" not in [message.text for seen in client.model.seen for message in seen]
+    assert "FORGED" not in await client.texts()
+    assert client.model.seen[-1][-1].text == "and more"
     assert_valid(await client.stored())
-    assert reviewed.paid == []
-
-
-async def test_an_approved_call_still_runs() -> None:
-    reviewed = Reviewed()
-    client = reviewed.client()
-    (one,) = await client.ask(user("pay", "u1"))
-    await client.send(resume=cancelled(one.id))
-    (two,) = await client.ask(user("pay", "u2"))
-    done = await client.send(resume=resolved((two.id, True)))
-    assert ending(done) == "success"
-    assert sorted(reviewed.paid) == [1, 2]
+    assert client.paid == []

@@ -11,7 +11,7 @@ import pytest
 from fastapi import Depends, FastAPI, Header, HTTPException, Request
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.runtime import Runtime
 
 from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint
@@ -63,11 +63,8 @@ class Office:
             text = f"{user} of {configurable.get('tenant')} on {configurable['thread_id']}"
             return {"messages": [("ai", text)]}
 
-        builder = StateGraph(MessagesState, context_schema=Identity)
-        builder.add_node("who", who)
-        builder.add_edge(START, "who")
-        builder.add_edge("who", END)
-        return builder.compile(checkpointer=self.saver)
+        builder = StateGraph(MessagesState, context_schema=Identity).add_node("who", who)
+        return builder.add_edge(START, "who").compile(checkpointer=self.saver)
 
     @property
     def untouched(self) -> bool:
@@ -75,13 +72,8 @@ class Office:
 
 
 def post(served: Served, thread: str = "t", **headers: str) -> Answer:
-    return ask(
-        served.port,
-        "POST",
-        "/agent",
-        body_of(run_input("who am I?", thread=thread)),
-        {**JSON, **headers},
-    )
+    body = body_of(run_input("who am I?", thread=thread))
+    return ask(served.port, "POST", "/agent", body, {**JSON, **headers})
 
 
 def first_text(answer: Answer) -> str:
@@ -97,158 +89,129 @@ def signed_in(authorization: str = Header("")) -> str:
     return "good"
 
 
-class TestDependencies:
-    def test_come_before_everything(self) -> None:
-        office = Office(
-            dependencies=[Depends(signed_in)],
-            authorize_thread=lambda request, thread: pytest.fail("too far"),
-        )
-        with serving(office.app) as served:
-            answer = post(served)
-            assert (answer.status, answer.json) == (401, {"detail": "Sign in first."})
-            assert answer.headers["www-authenticate"] == "Bearer"
-            for path in ("/agent/capabilities", "/agent/health"):
-                assert ask(served.port, "GET", path).status == 401
-            # Not even the body is looked at.
-            assert ask(served.port, "POST", "/agent", b"no json").status == 401
-        assert office.untouched
-
-    def test_let_through(self) -> None:
-        office = Office(dependencies=[Depends(signed_in)])
-        with serving(office.app) as served:
-            assert first_text(post(served, authorization="Bearer good")) == "nobody of None on t"
-            good = {"authorization": "Bearer good"}
-            assert ask(served.port, "GET", "/agent/health", headers=good).status == 200
+def test_dependencies_come_before_everything() -> None:
+    office = Office(dependencies=[Depends(signed_in)], authorize_thread=too_far)
+    with serving(office.app) as served:
+        answer = post(served)
+        assert (answer.status, answer.json) == (401, {"detail": "Sign in first."})
+        assert answer.headers["www-authenticate"] == "Bearer"
+        for path in ("/agent/capabilities", "/agent/health"):
+            assert ask(served.port, "GET", path).status == 401
+        # Not even the body is looked at.
+        assert ask(served.port, "POST", "/agent", b"no json").status == 401
+    assert office.untouched
+    office = Office(dependencies=[Depends(signed_in)])
+    with serving(office.app) as served:
+        assert first_text(post(served, authorization="Bearer good")) == "nobody of None on t"
+        good = {"authorization": "Bearer good"}
+        assert ask(served.port, "GET", "/agent/health", headers=good).status == 200
 
 
-class TestThreads:
-    @staticmethod
-    def owns(request: Request, thread_id: str) -> bool:
-        return request.headers.get("user") == thread_id.partition("/")[0]
+def too_far(*args: Any) -> Any:
+    pytest.fail("too far")
 
-    @staticmethod
-    async def owns_later(request: Request, thread_id: str) -> bool:
-        return TestThreads.owns(request, thread_id)
 
-    @staticmethod
-    def hides(request: Request, thread_id: str) -> bool:
-        if not TestThreads.owns(request, thread_id):
-            raise HTTPException(404, "No such thread.")
-        return True
+def owns(request: Request, thread_id: str) -> bool:
+    return request.headers.get("user") == thread_id.partition("/")[0]
 
-    @staticmethod
-    async def hides_later(request: Request, thread_id: str) -> bool:
-        return TestThreads.hides(request, thread_id)
 
-    @pytest.mark.parametrize("answer", [None, 0, "", 1, "yes", False])
-    def test_only_true_lets_in(self, answer: Any) -> None:
-        office = Office(authorize_thread=lambda request, thread_id: answer)
-        with serving(office.app) as served:
-            assert post(served, "ann/1", user="ann").status == 403
-            assert office.untouched
+def hides(request: Request, thread_id: str) -> bool:
+    if not owns(request, thread_id):
+        raise HTTPException(404, "No such thread.")
+    return True
 
-    @pytest.mark.parametrize(
-        ("hook", "status", "detail"),
-        [
-            ("owns", 403, "This thread is not yours."),
-            ("owns_later", 403, "This thread is not yours."),
-            ("hides", 404, "No such thread."),
-            ("hides_later", 404, "No such thread."),
-        ],
-        ids=["owns", "owns_later", "hides", "hides_later"],
-    )
-    def test_of_others_are_not_even_read(self, hook: str, status: int, detail: str) -> None:
-        office = Office(authorize_thread=getattr(self, hook))
-        with serving(office.app) as served:
-            answer = post(served, "ann/1", user="bob")
-            assert (answer.status, answer.json) == (status, {"detail": detail})
-            assert office.untouched
-            assert first_text(post(served, "ann/1", user="ann")) == "nobody of None on ann/1"
-            assert office.saver.reads > 0
 
-    def test_are_authorized_before_factories_run(self) -> None:
-        def too_far(request: Request) -> Any:
-            pytest.fail("too far")
+def later(hook: Any) -> Any:
+    async def hook_later(*args: Any) -> Any:
+        return hook(*args)
 
-        office = Office(authorize_thread=self.owns, config_factory=too_far, context_factory=too_far)
-        with serving(office.app) as served:
-            assert post(served, "ann/1", user="bob").status == 403
+    return hook_later
 
-    def test_of_malformed_requests_are_not_asked_for(self) -> None:
-        office = Office(authorize_thread=lambda request, thread: pytest.fail("too far"))
-        with serving(office.app) as served:
-            assert ask(served.port, "POST", "/agent", b'{"threadId": 1}').status == 422
 
-    def test_a_hook_that_fails_closes_the_door(self) -> None:
-        def broken(request: Request, thread_id: str) -> bool:
-            raise RuntimeError("the secret database is down")
-
-        office = Office(authorize_thread=broken)
-        with serving(office.app) as served:
-            answer = post(served)
-        assert answer.status == 500
-        assert b"secret" not in answer.body
+@pytest.mark.parametrize("answer", [None, 0, "", 1, "yes", False])
+def test_only_true_lets_in(answer: Any) -> None:
+    office = Office(authorize_thread=lambda request, thread_id: answer)
+    with serving(office.app) as served:
+        assert post(served, "ann/1", user="ann").status == 403
         assert office.untouched
 
 
-class TestFactories:
-    def test_identity_reaches_the_runtime_context(self) -> None:
-        async def identify(request: Request) -> Identity:
-            return Identity(request.headers["user"])
-
-        office = Office(
-            context_factory=identify,
-            config_factory=lambda request: {"configurable": {"tenant": request.headers["tenant"]}},
-        )
-        with serving(office.app) as served:
-            answer = post(served, user="ann", tenant="acme")
-            assert first_text(answer) == "ann of acme on t"
-            assert first_text(post(served, "u", user="bob", tenant="else")) == "bob of else on u"
-        assert b"ann" not in answer.body.replace(b"ann of acme", b"")
-
-    def test_runs_at_once_keep_their_identities(self) -> None:
-        office = Office(context_factory=lambda request: Identity(request.headers["user"]))
-        with serving(office.app) as served:
-            names = [f"user-{number}" for number in range(12)]
-            with ThreadPoolExecutor(12) as pool:
-                answers = list(
-                    pool.map(lambda name: first_text(post(served, name, user=name)), names)
-                )
-        assert answers == [f"{name} of None on {name}" for name in names]
-
-    def test_the_thread_is_always_the_authorized_one(self) -> None:
-        office = Office(config_factory=lambda request: {"configurable": {"thread_id": "elsewhere"}})
-        with serving(office.app) as served:
-            assert first_text(post(served, "mine")) == "nobody of None on mine"
-
-    def test_a_factory_may_have_nothing_to_say(self) -> None:
-        office = Office(config_factory=lambda request: None, context_factory=lambda request: None)
-        with serving(office.app) as served:
-            assert first_text(post(served)) == "nobody of None on t"
-
-    def test_a_factory_may_refuse(self) -> None:
-        def refuse(request: Request) -> RunnableConfig:
-            raise HTTPException(402, "Out of credit.")
-
-        office = Office(config_factory=refuse)
-        with serving(office.app) as served:
-            answer = post(served)
-        assert (answer.status, answer.json) == (402, {"detail": "Out of credit."})
+@pytest.mark.parametrize(
+    ("hook", "refusal"),
+    [
+        (owns, (403, "This thread is not yours.")),
+        (later(owns), (403, "This thread is not yours.")),
+        (hides, (404, "No such thread.")),
+        (later(hides), (404, "No such thread.")),
+    ],
+)
+def test_of_others_are_not_even_read(hook: Any, refusal: Any) -> None:
+    office = Office(authorize_thread=hook)
+    with serving(office.app) as served:
+        answer = post(served, "ann/1", user="bob")
+        assert (answer.status, answer.json["detail"]) == refusal
         assert office.untouched
+        assert first_text(post(served, "ann/1", user="ann")) == "nobody of None on ann/1"
+        assert office.saver.reads > 0
 
-    @pytest.mark.parametrize("hook", ["config_factory", "context_factory"])
-    @pytest.mark.parametrize("later", [False, True], ids=["sync", "async"])
-    def test_one_that_fails_is_a_500_without_its_text(self, hook: str, later: bool) -> None:
-        def broken(request: Request) -> Any:
-            raise RuntimeError("postgres://user:secret@db")
 
-        async def broken_later(request: Request) -> Any:
-            broken(request)
+def test_threads_are_authorized_before_factories_run() -> None:
+    office = Office(authorize_thread=owns, config_factory=too_far, context_factory=too_far)
+    with serving(office.app) as served:
+        assert post(served, "ann/1", user="bob").status == 403
 
-        office = Office(**{hook: broken_later if later else broken})
-        with serving(office.app) as served:
-            answer = post(served)
-        assert answer.status == 500
-        assert "event-stream" not in answer.headers["content-type"]
-        assert b"secret" not in answer.body
-        assert office.untouched
+
+def test_threads_of_malformed_requests_are_not_asked_for() -> None:
+    office = Office(authorize_thread=too_far)
+    with serving(office.app) as served:
+        assert ask(served.port, "POST", "/agent", b'{"threadId": 1}').status == 422
+
+
+def test_identity_reaches_the_runtime_context() -> None:
+    """Also of runs at once; and the thread is always the authorized one."""
+
+    async def identify(request: Request) -> Identity:
+        return Identity(request.headers["user"])
+
+    def config(request: Request) -> RunnableConfig:
+        return {"configurable": {"tenant": request.headers["tenant"], "thread_id": "elsewhere"}}
+
+    office = Office(context_factory=identify, config_factory=config)
+    names = [f"user-{number}" for number in range(12)]
+    with serving(office.app) as served, ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda name: post(served, name, user=name, tenant="acme"), names))
+    assert [*map(first_text, answers)] == [f"{name} of acme on {name}" for name in names]
+    assert all(b"acme" not in one.body.replace(b" of acme on", b"") for one in answers)
+
+
+def test_a_factory_may_have_nothing_to_say() -> None:
+    office = Office(config_factory=lambda request: None, context_factory=lambda request: None)
+    with serving(office.app) as served:
+        assert first_text(post(served)) == "nobody of None on t"
+
+
+def test_a_factory_may_refuse() -> None:
+    def refuse(request: Request) -> RunnableConfig:
+        raise HTTPException(402, "Out of credit.")
+
+    office = Office(config_factory=refuse)
+    with serving(office.app) as served:
+        answer = post(served)
+    assert (answer.status, answer.json) == (402, {"detail": "Out of credit."})
+    assert office.untouched
+
+
+def broken(*args: Any) -> Any:
+    raise RuntimeError("postgres://user:secret@db")
+
+
+@pytest.mark.parametrize("hook", ["authorize_thread", "config_factory", "context_factory"])
+@pytest.mark.parametrize("fails", [broken, later(broken)], ids=["sync", "async"])
+def test_one_that_fails_is_a_500_without_its_text(hook: str, fails: Any) -> None:
+    office = Office(**{hook: fails})
+    with serving(office.app) as served:
+        answer = post(served)
+    assert answer.status == 500
+    assert "event-stream" not in answer.headers["content-type"]
+    assert b"secret" not in answer.body
+    assert office.untouched

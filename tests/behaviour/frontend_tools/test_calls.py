@@ -51,9 +51,6 @@ def result_of(recorded: Any, call_id: str) -> Any:
     )
 
 
-# -- what the graph gets -------------------------------------------------------------------------
-
-
 async def test_tools_are_bound_next_to_the_servers() -> None:
     model = Offered(["ok"])
     ended(await go(agent_of(model, lookup), "hi"))
@@ -155,9 +152,6 @@ async def test_a_developers_config_stays() -> None:
     assert read == [("mine", "u", 7)]
 
 
-# -- the context ---------------------------------------------------------------------------------
-
-
 class Metadata(BaseCallbackHandler):
     """All metadata that traces would hold."""
 
@@ -222,9 +216,6 @@ async def test_no_context(options: Any) -> None:
     given = {"context": [PLACE]} if options else {}
     ended(await go(agent_of(model, **options), "hi", **given))
     assert [message.type for message in model.seen[0]] == ["human"]
-
-
-# -- turns ---------------------------------------------------------------------------------------
 
 
 @SAVERS
@@ -385,9 +376,6 @@ async def test_a_subagent_goes_on_with_its_parents_calls_open() -> None:
     ended(recorded := await go(agent, "hi", context=[PLACE]))
     assert result_of(recorded, "d1") == "inner done"
     assert "canary-4711" in inner.seen[0][0].text
-
-
-# -- graphs of one's own -------------------------------------------------------------------------
 
 
 def by_hand(model: Any, saver: Any) -> LangGraphAgent:

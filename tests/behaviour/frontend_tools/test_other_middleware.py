@@ -73,32 +73,25 @@ async def test_a_rejected_server_call_beside_the_clients(mode: str) -> None:
     agent = asking(model, mode, "lookup")
     rejected = await decide(agent, await go(agent, "hi"), type="reject", message="no way")
     ended(rejected)
-    (result,) = rejected.of("TOOL_CALL_RESULT")
-    assert result.tool_call_id == "s1"
-    assert "no way" in result.content
+    [result] = rejected.of("TOOL_CALL_RESULT")
+    assert (result.tool_call_id, "no way" in result.content) == ("s1", True)
     ended(await go(agent, *answered(rejected, c1="painted")))
     model.check()
 
 
 @MODES
-async def test_an_approved_call_of_the_clients(mode: str) -> None:
-    model = Offered(MIXED, ["done"])
+async def test_a_call_of_the_clients_is_approved_or_rejected(mode: str) -> None:
+    model = Offered(MIXED, ["done"], [call("paint", "c2", color="red")], ["a pity"])
     agent = asking(model, mode, "paint")
     approved = await decide(agent, await go(agent, "hi"), type="approve")
     ended(approved)
     assert len(model.seen) == 1
     ended(finished := await go(agent, *answered(approved, c1="painted")))
     assert finished.messages[-1].content == "done"
-    model.check()
-
-
-@MODES
-async def test_a_rejected_call_of_the_clients(mode: str) -> None:
-    model = Offered([call("paint", "c1", color="red")], ["a pity"])
-    agent = asking(model, mode, "paint")
-    ended(rejected := await decide(agent, await go(agent, "hi"), type="reject", message="not red"))
+    asked = await go(agent, *finished.messages, "more")
+    ended(rejected := await decide(agent, asked, type="reject", message="not red"))
     assert rejected.messages[-1].content == "a pity"
-    assert "not red" in model.seen[1][-1].text
+    assert "not red" in model.seen[-1][-1].text
     model.check()
 
 
@@ -129,25 +122,13 @@ class Answer(BaseModel):
 
 
 @SAVERS
-async def test_structured_output_after_a_call_of_the_clients(saver: Any) -> None:
-    model = Offered(MIXED, [call("Answer", "a1", text="red")])
-    agent = agent_of(model, lookup, saver=saver and saver(), response_format=ToolStrategy(Answer))
-    first = await go(agent, "hi", tools=[client_tool("paint"), client_tool("Answer")])
-    ended(first, "c1")
-    assert model.names == [["lookup", "paint", "Answer"]]
-    second = await go(agent, *answered(first, c1="painted"))
-    ended(second)
-    assert second.state["structured_response"] == {"text": "red"}
-    model.check()
-
-
-@SAVERS
-async def test_structured_output_beside_a_call_of_the_clients(saver: Any) -> None:
+async def test_structured_output_beside_and_after_a_call_of_the_clients(saver: Any) -> None:
     both = [call("paint", "c1", 0, color="red"), call("Answer", "a1", 1, text="red")]
     model = Offered(both, [call("Answer", "a2", text="blue")])
     agent = agent_of(model, lookup, saver=saver and saver(), response_format=ToolStrategy(Answer))
-    first = await go(agent, "hi")
+    first = await go(agent, "hi", tools=[client_tool("paint"), client_tool("Answer")], meets=True)
     ended(first, "c1")
+    assert model.names == [["lookup", "paint", "Answer"]]
     assert first.state["structured_response"] == {"text": "red"}
     ended(second := await go(agent, *answered(first, c1="painted")))
     assert second.state["structured_response"] == {"text": "blue"}

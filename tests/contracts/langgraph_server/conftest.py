@@ -16,14 +16,10 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.contracts.langgraph_server.approval_graphs import GRAPHS as APPROVALS
-from tests.contracts.langgraph_server.channel_graphs import GRAPHS as CHANNELS
 from tests.contracts.langgraph_server.graphs import GRAPHS
-from tests.contracts.langgraph_server.guarded_graphs import GRAPHS as GUARDED
 from tests.contracts.langgraph_server.inner_graphs import GRAPHS as INNER
+from tests.contracts.langgraph_server.kit_graphs import GRAPHS as KIT
 from tests.contracts.langgraph_server.sibling_graphs import GRAPHS as SIBLINGS
-from tests.contracts.langgraph_server.subagent_graphs import GRAPHS as SUBAGENTS
-from tests.contracts.langgraph_server.team_graphs import GRAPHS as TEAMS
 from tests.kit.paths import ROOT
 from tests.kit.waiting import PATIENCE
 
@@ -33,41 +29,24 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server that serves the graphs of these tests, the matrix of
-    `tests.approvals` among them."""
+    """The address of a server that serves the graphs of these tests."""
     home = tmp_path_factory.mktemp("server")
-    modules = {
-        "tests.contracts.langgraph_server.channel_graphs": CHANNELS,
-        "tests.contracts.langgraph_server.graphs": GRAPHS,
-        "tests.contracts.langgraph_server.guarded_graphs": GUARDED,
-        "tests.contracts.langgraph_server.inner_graphs": INNER,
-        "tests.contracts.langgraph_server.sibling_graphs": SIBLINGS,
-        "tests.contracts.langgraph_server.subagent_graphs": SUBAGENTS,
-        "tests.contracts.langgraph_server.team_graphs": TEAMS,
-        "tests.contracts.langgraph_server.approval_graphs": APPROVALS,
+    here = "tests.contracts.langgraph_server"
+    modules = {"graphs": GRAPHS, "inner_graphs": INNER, "sibling_graphs": SIBLINGS}
+    graphs = {
+        **{name: f"{here}.{module}:{name}" for module, names in modules.items() for name in names},
+        **{name: f"{here}.kit_graphs:graph_{name}" for name in KIT},
     }
-    graphs = {name: f"{module}:{name}" for module, names in modules.items() for name in names}
     (home / "langgraph.json").write_text(json.dumps({"dependencies": ["."], "graphs": graphs}))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     # One worker runs one graph at a time unless it is told otherwise.
-    options = [
-        "--no-browser",
-        "--no-reload",
-        "--n-jobs-per-worker",
-        "8",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-    ]
+    options = f"--no-browser --no-reload --n-jobs-per-worker 8 --host 127.0.0.1 --port {port}"
+    foreign = ("LANGSMITH_", "LANGCHAIN_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     environment = {
-        **{
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("LANGSMITH_", "LANGCHAIN_"))
-        },
+        **kept,
         "PYTHONPATH": str(ROOT),
         "LANGSMITH_TRACING": "false",
         "LANGGRAPH_CLI_NO_ANALYTICS": "1",
@@ -75,7 +54,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     }
     with (home / "log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "langgraph_cli", "dev", *options],
+            [sys.executable, "-m", "langgraph_cli", "dev", *options.split()],
             cwd=home,
             env=environment,
             stdout=log,

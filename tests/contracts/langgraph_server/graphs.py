@@ -41,9 +41,6 @@ def _graph(*nodes: Any, **options: Any) -> Any:
     return chain_of(*nodes, state=State, **options)
 
 
-# -- what the model was given --------------------------------------------------------------------
-
-
 def _echo(messages: list[Any]) -> list[Any]:
     received = " / ".join(f"{message.type}:{message.text}" for message in messages)
     return ["I heard", f" {received}", used(3, 5)]
@@ -70,9 +67,6 @@ def _signed(messages: list[Any]) -> list[Any]:
 
 
 reasoning = _graph(talker(Scripted(script=_signed)))
-
-
-# -- tools ---------------------------------------------------------------------------------------
 
 
 async def tools(state: State) -> dict[str, Any]:
@@ -111,9 +105,6 @@ def _asking_the_client(messages: list[Any]) -> list[Any]:
 
 
 client_tool = _graph(talker(Scripted(script=_asking_the_client)))
-
-
-# -- several at once, hidden ones, whole messages, subgraphs -------------------------------------
 
 
 def _many() -> Any:
@@ -238,9 +229,6 @@ def _contextual() -> Any:
 contextual = _contextual()
 
 
-# -- pausing -------------------------------------------------------------------------------------
-
-
 def ask(state: State) -> dict[str, Any]:
     """Wait for an answer, and say it."""
     answer = interrupt({"question": "Which one?"})
@@ -257,9 +245,6 @@ stops = _graph(
 
 inner = _graph(talker(Scripted(["From inside."]), "deep"), ask)
 nested = _graph(inner, whole)
-
-
-# -- failing and being left ----------------------------------------------------------------------
 
 
 def fail(state: State) -> dict[str, Any]:
@@ -285,8 +270,6 @@ async def slow(state: State) -> dict[str, Any]:
 
 
 slowly = _graph(talker(Scripted(["Starting."]), "before"), slow)
-
-# -- removing -------------------------------------------------------------------------------------
 
 
 async def guard(state: State) -> dict[str, Any]:

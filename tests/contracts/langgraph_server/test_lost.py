@@ -114,18 +114,6 @@ async def test_a_call_that_the_client_answers(echo: bool, server: str) -> None:
         assert await stored(server, "client_tool", thread) == before
 
 
-@deep
-async def test_an_open_call_is_answered_as_interrupted(server: str) -> None:
-    first = await recorded(agent_of(server, "client_tool"), user("go", "u1"), thread=str(uuid4()))
-    second = await recorded(
-        agent_of(server, "text"), *first.messages, user("well?", "u2"), thread=str(uuid4())
-    )
-    assert "tool:Interrupted" in str(second.messages[-1].content)
-    assert ("tool", "p1") in [
-        (one.role, getattr(one, "tool_call_id", None)) for one in second.messages
-    ]
-
-
 @lost
 async def test_an_answer_to_what_it_waited_for_is_refused(lost: Lost, server: str) -> None:
     agent, thread = agent_of(server, "asking"), await lost(server)

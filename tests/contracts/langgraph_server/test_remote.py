@@ -69,9 +69,6 @@ def answer(stream: RecordedRun, payload: object) -> list[ResumeEntry]:
     ]
 
 
-# -- models --------------------------------------------------------------------------------------
-
-
 async def test_text_is_streamed(agent: Agents) -> None:
     stream = await recorded(agent("text"), user("hi", "u1"))
     assert "".join(deltas(stream)) == "I heard human:hi"
@@ -136,9 +133,6 @@ async def test_an_id_that_comes_late(agent: Agents) -> None:
     assert deltas(stream)[0] == "flip"  # which has not waited for the rest
     assert "".join(deltas(stream)) == "flip flop!"
     assert stream.messages[-1].id == "resp_1"
-
-
-# -- threads -------------------------------------------------------------------------------------
 
 
 async def test_the_server_owns_the_history(agent: Agents) -> None:
@@ -297,11 +291,6 @@ async def test_context_and_client_tools_reach_the_graph(agent: Agents) -> None:
 
 
 @deep
-async def test_what_is_not_in_the_output_is_not_shown(agent: Agents) -> None:
-    assert (await recorded(agent("narrow"), "go")).state == {"notes": ["n"]}
-
-
-@deep
 async def test_a_message_is_edited(agent: Agents) -> None:
     thread = str(uuid4())
     first = await recorded(agent("text"), user("one", "u1"), thread=thread)
@@ -315,9 +304,6 @@ async def test_a_message_is_edited(agent: Agents) -> None:
     assert "".join(deltas(again)).endswith(
         "human:two! / ai:" + texts(edited)[-1] + " / human:three"
     )
-
-
-# -- pausing -------------------------------------------------------------------------------------
 
 
 async def test_interrupt_and_answer(agent: Agents) -> None:
@@ -346,9 +332,6 @@ async def test_a_breakpoint(agent: Agents) -> None:
         agent("stops"), *first.messages, thread=thread, resume=answer(first, {"type": "approve"})
     )
     assert texts(second) == ["First.", "Second."]
-
-
-# -- failing and leaving -------------------------------------------------------------------------
 
 
 async def test_a_failure_has_a_code_and_no_text(agent: Agents) -> None:

@@ -9,16 +9,14 @@ from uuid import uuid4
 
 import pytest
 from ag_ui.core import ResumeEntry
-from fastapi import FastAPI
 from langgraph.pregel.remote import RemoteGraph
 
-from langgraph_agui import LangGraphAgent, agui_router
+from langgraph_agui import LangGraphAgent
 from langgraph_agui.graphs import RemoteGraphAdapter
 from langgraph_agui.translate.server.stream import RemoteGraphRunner
 from tests.contracts.langgraph_server.sibling_graphs import ASKING, BOTH, BUILT
 from tests.kit.deep import deep
 from tests.kit.expect.owners import check_lifecycle, check_tags, check_words, ends, starts, tag
-from tests.kit.processes.serving import serving
 from tests.kit.run.agents import RecordedRun, record_run, run_input
 
 if TYPE_CHECKING:
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
     from langchain_core.runnables import RunnableConfig
     from langgraph.types import StateSnapshot
-
-    from tests.kit.processes.node_client import NodeClient
 
     Agents = Callable[..., LangGraphAgent]
 
@@ -107,9 +103,6 @@ def left_by(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return left
 
 
-# -- who asks ------------------------------------------------------------------------------------
-
-
 @deep
 @pytest.mark.parametrize(
     "name", [name if name in FIRST else pytest.param(name, marks=deep) for name in ASKING]
@@ -179,9 +172,6 @@ async def test_two_ask_at_once(agent: Agents, mode: str) -> None:
         assert results[f"{who}.0"] == (f"deployed {who}0", owners[who])
 
 
-# -- one asks, another one goes on ---------------------------------------------------------------
-
-
 async def test_one_speaks_on_while_another_one_waits(agent: Agents) -> None:
     recorded = await begin(agent("slowly"))
     owners = check_words(recorded, BUILT["slowly"])
@@ -232,9 +222,6 @@ async def test_steps_of_one_node_end_though_nobody_says_which(
     assert done.state["notes"] == ["0", "1", "the last"]
     assert Counter(steps(done)).most_common(1)[0][1] == 1
     assert [kind for kind, *_ in steps(done)] == ["STEP_STARTED"] * 3 + ["STEP_FINISHED"] * 3
-
-
-# -- one fails -----------------------------------------------------------------------------------
 
 
 @deep
@@ -290,62 +277,3 @@ async def test_one_fails_while_another_one_waits(agent: Agents) -> None:
         ("bob", "SUBAGENT_ERROR", "model_error"),
         ("ann", "SUBAGENT_ERROR", "cancelled"),
     ]
-
-
-# -- the reference client ------------------------------------------------------------------------
-
-
-@deep
-@modes
-def test_the_reference_client_has_nothing_to_complain_of(
-    agent: Agents, mode: str, node_client: NodeClient
-) -> None:
-    app, thread = FastAPI(), str(uuid4())
-    app.include_router(agui_router(agent(f"both_{mode}"), "/agent"))
-    with serving(app) as served:
-
-        def run(**request: Any) -> Any:
-            ran = node_client.run(
-                url=served.url("/agent"), agent=thread, threadId=thread, **request
-            )
-            assert (ran.warnings, ran.error, ran.runError) == ([], None, None)
-            return ran
-
-        first = run(add=[{"id": "u1", "role": "user", "content": "hi"}])
-        assert first.outcome == "interrupt"
-        owners = {
-            message["subagentRunId"] for message in first.messages if message.get("subagentRunId")
-        }
-        assert len(owners) == len(BOTH[mode].subagent_ids)
-        assert {question["subagentRunId"] for question in first.openInterrupts} < owners
-        for_all = {"status": "resolved", "payload": {"approved": True}}
-        last = run(
-            resume=[{"interruptId": question["id"], **for_all} for question in first.openInterrupts]
-        )
-        assert (last.outcome, last.openInterrupts) == ("success", [])
-        again = run(add=[{"id": "u2", "role": "user", "content": "more"}])
-        assert (again.outcome, again.messages[-1]["content"]) == ("success", "boss: ends 2")
-
-
-@deep
-@pytest.mark.parametrize("name", ["failing", "pausing_and_failing"])
-async def test_the_reference_client_takes_a_failure(
-    agent: Agents, name: str, node_client: NodeClient
-) -> None:
-    recorded = await begin(agent(name))
-    events = [
-        event.model_dump(by_alias=True, exclude_none=True, mode="json") for event in recorded.events
-    ]
-    messages = [
-        message.model_dump(by_alias=True, exclude_none=True, mode="json")
-        for message in recorded.input.messages
-    ]
-    ran = await node_client.arun(
-        events=events, threadId=recorded.input.thread_id, messages=messages
-    )
-    assert (ran.warnings, ran.error) == ([], None)
-    assert {message.get("subagentRunId") for message in ran.messages} == {
-        None,
-        *starts(recorded.events),
-    }
-    assert len(starts(recorded.events)) == len(BUILT[name].subagent_ids)

@@ -10,7 +10,7 @@ from ag_ui.core import ResumeEntry
 from langgraph.pregel.remote import RemoteGraph
 
 from langgraph_agui import ClientOptions, LangGraphAgent
-from tests.contracts.langgraph_server.subagent_graphs import ENDING, FAILING, PAUSING
+from tests.contracts.langgraph_server.kit_graphs import ENDING, FAILING, PAUSING
 from tests.kit.deep import deep, each_value
 from tests.kit.expect.owners import (
     check_all,
@@ -76,9 +76,6 @@ def speakers(recorded: RecordedRun) -> list[str]:
     return sorted(speaker for speaker, _ in sayings(recorded.events))
 
 
-# -- the modes -----------------------------------------------------------------------------------
-
-
 @graphs
 async def test_whose_everything_is(agent: Agents, name: str) -> None:
     recorded, built = await received(agent(name)), ENDING[name]
@@ -118,9 +115,6 @@ async def test_hidden_tells_nothing_of_subagents(agent: Agents, name: str) -> No
     assert sum(usage.input_tokens or 0 for usage in recorded.last.usage) >= 10 * (
         1 + len(built.subagent_ids)
     )
-
-
-# -- approvals in the innermost ------------------------------------------------------------------
 
 
 async def paused(agent: LangGraphAgent) -> RecordedRun:
@@ -190,9 +184,6 @@ async def test_an_approval_without_subagents(agent: Agents, how: str, mode: Mode
     check_no_subagents(recorded)
     said = set(speakers(before)) | set(speakers(recorded))
     assert said == ({BOSS} if mode == "hidden" else {BOSS, *PAUSING[how].subagent_ids})
-
-
-# -- failures ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("handled", FAILING)

@@ -18,7 +18,7 @@ from tests.behaviour.subagents.test_teams import (
     spoken_words,
     without_emptied,
 )
-from tests.contracts.langgraph_server.team_graphs import MODES
+from tests.contracts.langgraph_server.kit_graphs import MODES
 from tests.kit.expect.owners import check_no_subagents, starts
 from tests.kit.graphs.teams import TEAMS
 from tests.kit.run.agents import dumped

@@ -93,8 +93,7 @@ NEED_PROVIDERS = [
 # They blame nothing on a version: starting and killing processes, reading a clone, rules of our own
 # that no dependency has a part in, what `make test` sees often enough.
 SLOW = [
-    "behaviour/approvals/test_email_desk.py",
-    "behaviour/approvals/test_example.py",
+    "behaviour/approvals/test_examples.py",
     "faults/killed/test_approvals.py",
     "behaviour/approvals/test_matrix.py::test_postgres",
     "behaviour/approvals/test_matrix.py::test_sqlite_paused_by_a_process_that_has_ended",

@@ -14,6 +14,8 @@ class Full(InMemorySaver):
     """Can be read; can be written while it is not `full`. `written` counts what it was to keep."""
 
     full = False
+    full_soon = False
+    """Whether it is full once it has kept the next writes of a task."""
     written = 0
 
     def put(self, *args: Any, **kwargs: Any) -> Any:
@@ -23,6 +25,7 @@ class Full(InMemorySaver):
     def put_writes(self, *args: Any, **kwargs: Any) -> None:
         self._check()
         super().put_writes(*args, **kwargs)
+        self.full |= self.full_soon
 
     def _check(self) -> None:
         self.written += 1

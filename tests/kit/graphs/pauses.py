@@ -1,26 +1,18 @@
 """The kinds of pause: graphs in which something happens only if it was approved.
 
-What happens is a line in a file, whose path is the user's message: so it is seen from any process.
-The models follow from what they are given, so a graph goes on in another process as it would have
-in its own.
+What happens is a line in a file, whose path is the user's message. What the models say follows from
+what they are given, so a graph goes on in another process too.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.messages import (
-    AIMessageChunk,
-    AnyMessage,
-    BaseMessage,
-    HumanMessage,
-    ToolMessage,
-)
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
@@ -28,7 +20,8 @@ from langgraph.types import interrupt
 from pydantic import BaseModel, ConfigDict, StrictBool
 from typing_extensions import TypedDict
 
-from tests.kit.models.scripted import Scripted, call
+from tests.kit.graphs.small import chain_of
+from tests.kit.models.scripted import Piece, Scripted, call
 
 Mode = Literal["batched", "per_call"]
 
@@ -39,10 +32,8 @@ class State(TypedDict):
 
 def happened(file: Path | str) -> list[int]:
     """What has happened, in no order."""
-    path = Path(file)
-    return (
-        sorted(json.loads(line) for line in path.read_text().splitlines()) if path.exists() else []
-    )
+    lines = Path(file).read_text().split() if Path(file).exists() else []
+    return sorted(map(int, lines))
 
 
 def happen(file: str, amount: int) -> None:
@@ -64,21 +55,17 @@ def last_user_text(messages: list[BaseMessage]) -> str:
 
 def turn_of(messages: list[BaseMessage]) -> str:
     """What tells the calls of this turn from those of others: the file's suffix, else a count."""
-    return Path(last_user_text(messages)).suffix or str(
-        sum(isinstance(message, HumanMessage) for message in messages)
-    )
+    users = sum(isinstance(message, HumanMessage) for message in messages)
+    return Path(last_user_text(messages)).suffix or str(users)
 
 
-# -- HumanInTheLoopMiddleware --------------------------------------------------------------------
-
-
-def spending(messages: list[BaseMessage]) -> list[str | AIMessageChunk]:
+def spending(messages: list[BaseMessage]) -> list[Piece]:
     """Two calls, and a word when they have their results."""
     if isinstance(messages[-1], ToolMessage):
         return ["All ", "done."]
-    turn = turn_of(messages)
+    turn, file = turn_of(messages), last_user_text(messages)
     return [
-        call("spend", f"s{turn}-{amount}", amount - 1, file=last_user_text(messages), amount=amount)
+        call("spend", f"s{turn}-{amount}", amount - 1, file=file, amount=amount)
         for amount in (1, 2)
     ]
 
@@ -93,8 +80,8 @@ def spender(mode: Mode, saver: Any = None, *decisions: str, model: Any = None) -
     return create_agent(model, [spend], middleware=[guard(mode, *decisions)], checkpointer=saver)
 
 
-def delegating(level: int) -> Callable[[list[BaseMessage]], list[str | AIMessageChunk]]:
-    def script(messages: list[BaseMessage]) -> list[str | AIMessageChunk]:
+def delegating(level: int) -> Callable[[list[BaseMessage]], list[Piece]]:
+    def script(messages: list[BaseMessage]) -> list[Piece]:
         if isinstance(messages[-1], ToolMessage):
             return ["Delegated."]
         return [call("delegate", f"d{level}-{turn_of(messages)}", 0, file=last_user_text(messages))]
@@ -116,13 +103,8 @@ def as_tool(inner: Any, level: int, saver: Any = None) -> Any:
 
 def around(inner: Any, saver: Any = None) -> Any:
     """A graph that has another one as its node."""
-    builder = StateGraph(State)
-    builder.add_node("inner", inner)
-    builder.add_edge(START, "inner")
+    builder = StateGraph(State).add_node("inner", inner).add_edge(START, "inner")
     return builder.compile(checkpointer=saver)
-
-
-# -- interrupt(), breakpoints --------------------------------------------------------------------
 
 
 class Answer(BaseModel):
@@ -158,12 +140,10 @@ def stopping(saver: Any = None) -> Any:
         happen(last_user_text(state["messages"]), 1)
         return {}
 
-    builder = StateGraph(State)
-    builder.add_node("first", lambda state: {})
-    builder.add_node("guarded", guarded)
-    builder.add_edge(START, "first")
-    builder.add_edge("first", "guarded")
-    return builder.compile(checkpointer=saver, interrupt_before=["guarded"])
+    def first(state: State) -> dict[str, Any]:
+        return {}
+
+    return chain_of(first, guarded, checkpointer=saver, interrupt_before=["guarded"])
 
 
 KINDS: dict[str, Callable[[Any], Any]] = {
@@ -181,3 +161,8 @@ KINDS: dict[str, Callable[[Any], Any]] = {
     "subgraph_subgraph_per_call": lambda saver: around(around(spender("per_call")), saver),
 }
 """Graphs by the kind of their pause; each takes a checkpointer."""
+
+
+def all_of(kind: str) -> list[int]:
+    """What happens if everything is approved."""
+    return [1] if kind == "breakpoint" else [1, 2]

@@ -1,13 +1,12 @@
-"""Pauses every dialogue of the matrix in a SQLite file, as a process of its own: `python -m ...
-<database> <home>`.
+"""Pauses dialogues of the matrix in a SQLite file, as a process of its own.
 
-Prints what the clients hold, one JSON object per line.
+`python -m tests.kit.processes.paused_approvals <database> <home>` pickles what the clients hold.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
+import pickle
 import sys
 from pathlib import Path
 
@@ -15,23 +14,17 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from langgraph_agui import LangGraphAgent
 from tests.kit.graphs.pauses import KINDS
-from tests.kit.run.approval_matrix import CASES, pause
+from tests.kit.run.approval_matrix import DATABASES, pause
 
 
-async def main(database: str, home: str) -> None:
+async def main(database: str, home: Path) -> None:
     async with AsyncSqliteSaver.from_conn_string(database) as saver:
-        agents = {kind: LangGraphAgent(make(saver)) for kind, make in KINDS.items()}
-        for kind, answer in CASES:
-            paused = await pause(agents[kind], kind, answer, Path(home))
-            recorded = {
-                "case": (kind, answer),
-                "messages": [
-                    message.model_dump(by_alias=True, mode="json") for message in paused.messages
-                ],
-                "asked": [one.model_dump(by_alias=True, mode="json") for one in paused.asked],
-            }
-            print(json.dumps(recorded))  # noqa: T201
+        paused = {
+            (kind, answer): await pause(LangGraphAgent(KINDS[kind](saver)), kind, answer, home)
+            for kind, answer in DATABASES
+        }
+    (home / "paused").write_bytes(pickle.dumps(paused))
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    asyncio.run(main(sys.argv[1], Path(sys.argv[2])))

@@ -1,7 +1,6 @@
 """One dialogue of the matrix: a pause, every wrong answer, the right one, and that sent again.
 
-After each step what has happened is compared with what was approved; every stream is checked by the
-verifier.
+After each step what has happened is compared with what was approved.
 """
 
 from __future__ import annotations
@@ -17,14 +16,20 @@ from ag_ui.core import Interrupt, Message, ResumeEntry
 from langgraph_agui import ApprovalOptions, LangGraphAgent
 from tests.kit.graphs.pauses import KINDS, happened
 from tests.kit.run.agents import RecordedRun, record_run, run_input, user
+from tests.kit.run.dialogues import cancelled, resolved
 
 ANSWERS = ("approve", "edit", "reject", "cancel")
-CASES = [
-    (kind, answer)
-    for kind in KINDS
-    for answer in ANSWERS
-    if (kind, answer) != ("breakpoint", "edit")
+CASES = [(kind, answer) for kind in KINDS for answer in ANSWERS]
+CASES.remove(("breakpoint", "edit"))
+DATABASES = [
+    ("interrupt", "edit"),
+    ("breakpoint", "cancel"),
+    ("batched", "approve"),
+    ("tool_per_call", "approve"),
+    ("subgraph_batched", "reject"),
+    ("per_call", "cancel"),
 ]
+"""Those of them that a database is tested with."""
 
 BAD: dict[str, Any] = {
     "the text true": "true",
@@ -61,27 +66,20 @@ class Paused:
     asked: Sequence[Interrupt]
 
     def known_calls(self) -> set[str]:
-        return {
-            call.id
-            for message in self.messages
-            for call in getattr(message, "tool_calls", None) or ()
-        }
+        return {call.id for one in self.messages for call in getattr(one, "tool_calls", None) or ()}
 
     def entries(self, *payloads: Any) -> list[ResumeEntry]:
         """Answers in the order of the amounts; `...` cancels."""
+        pairs = zip([one.id for one in self.asked], payloads, strict=True)
         return [
-            ResumeEntry(interrupt_id=one.id, status="cancelled")
-            if payload is ...
-            else ResumeEntry(interrupt_id=one.id, status="resolved", payload=payload)
-            for one, payload in zip(self.asked, payloads, strict=True)
+            *(cancelled(one)[0] if said is ... else resolved((one, said))[0] for one, said in pairs)
         ]
 
     async def resume(
         self, agent: LangGraphAgent, entries: Sequence[ResumeEntry], *new: Message
     ) -> RecordedRun:
-        return await record_run(
-            agent, run_input(*self.messages, *new, thread=self.thread, resume=list(entries))
-        )
+        given = run_input(*self.messages, *new, thread=self.thread, resume=list(entries))
+        return await record_run(agent, given)
 
 
 def amount_of(interrupt: Interrupt) -> int:
@@ -94,17 +92,16 @@ async def pause(
     agent: LangGraphAgent, kind: str, answer: str, home: Path, thread: str | None = None
 ) -> Paused:
     """Begin a dialogue, and check what is asked."""
-    file = home / f"{kind}-{answer}"
-    recorded = await record_run(
-        agent, run_input(user(str(file)), thread=thread or f"{kind}-{answer}")
-    )
+    name = f"{kind}-{answer}"
+    given = run_input(user(str(home / name)), thread=thread or name)
+    recorded = await record_run(agent, given)
     assert recorded.last.outcome.type == "interrupt"
     assert recorded.types[-2:] == ["MESSAGES_SNAPSHOT", "RUN_FINISHED"]
     recorded.check_snapshot()
     asked = sorted(recorded.last.outcome.interrupts, key=amount_of)
-    paused = Paused(kind, recorded.input.thread_id, file, recorded.messages, asked)
+    paused = Paused(kind, given.thread_id, home / name, recorded.messages, asked)
     check_questions(paused)
-    assert happened(file) == []
+    assert happened(paused.file) == []
     return paused
 
 
@@ -115,10 +112,9 @@ def check_questions(paused: Paused) -> None:
     elif paused.kind == "interrupt":
         reason = "input_required"
     else:
-        reason = "tool_call"
+        calls, reason = ["s1-1", "s1-2"], "tool_call"
         assert {"s1-1", "s1-2"} <= paused.known_calls()
-        calls = ["s1-1", "s1-2"]
-        assert [one.metadata["args"]["amount"] for one in paused.asked] == [1, 2]  # type: ignore[index]
+    assert [amount_of(one) for one in paused.asked] == [1, 2][: len(calls)]
     assert [one.tool_call_id for one in paused.asked] == calls
     assert {one.reason for one in paused.asked} == {reason}
     assert len({one.id for one in paused.asked}) == len(calls)
@@ -127,57 +123,44 @@ def check_questions(paused: Paused) -> None:
 
 def right(paused: Paused, answer: str) -> tuple[list[ResumeEntry], list[int]]:
     """The right answers, and what then happens."""
+    yes, no = {"approved": True}, {"approved": False}
     if paused.kind == "breakpoint":
-        payload: Any = {
-            "approve": {"approved": True},
-            "reject": {"approved": False},
-            "cancel": ...,
-        }[answer]
-        return paused.entries(payload), [1] if answer == "approve" else []
+        single = {"approve": yes, "reject": no, "cancel": ...}[answer]
+        return paused.entries(single), [1] if answer == "approve" else []
     args = {"file": str(paused.file), "amount": 5}
     edit: Any = {"approved": True, "editedArgs": args}
     if paused.kind == "interrupt":
         edit = {"approved": True, "amount": 5}
     elif paused.kind.endswith("per_call"):  # the same, as LangChain says it
         edit = {"type": "edit", "edited_action": {"name": "spend", "args": args}}
-    payloads: tuple[Any, Any] = {
-        "approve": ({"approved": True}, {"approved": False}),
-        "edit": (edit, {"approved": True}),
-        "reject": ({"approved": False}, {"approved": False}),
-        "cancel": (..., ...),
-    }[answer]
-    return paused.entries(*payloads), {"approve": [1], "edit": [2, 5]}.get(answer, [])
-
-
-async def refuse(
-    agent: LangGraphAgent, paused: Paused, entries: Sequence[ResumeEntry], code: str
-) -> None:
-    recorded = await paused.resume(agent, entries)
-    assert (recorded.types, recorded.last.code) == (["RUN_STARTED", "RUN_ERROR"], code)
-    assert happened(paused.file) == []
+    answers = {"approve": (yes, no), "edit": (edit, yes), "reject": (no, no), "cancel": (..., ...)}
+    return paused.entries(*answers[answer]), {"approve": [1], "edit": [2, 5]}.get(answer, [])
 
 
 async def refuse_all(agent: LangGraphAgent, paused: Paused, answer: str) -> None:
     """Give every wrong answer there is."""
+
+    async def refuse(
+        code: str, *entries: ResumeEntry, new: Sequence[Message] = (), by: LangGraphAgent = agent
+    ) -> None:
+        recorded = await paused.resume(by, entries, *new)
+        assert (recorded.types, recorded.last.code) == (["RUN_STARTED", "RUN_ERROR"], code)
+        assert happened(paused.file) == []
+
     good, _ = right(paused, "approve")
-    unknown = ResumeEntry(
-        interrupt_id=f"{good[0].interrupt_id[:-1]}x", status="resolved", payload={"approved": True}
-    )
-    await refuse(agent, paused, [], "interrupt_unanswered")
-    await refuse(agent, paused, [unknown], "interrupt_unknown")
-    await refuse(agent, paused, [*good, unknown], "interrupt_unknown")
-    await refuse(agent, paused, [*good, good[0]], "interrupt_duplicate")
+    [unknown] = resolved((f"{good[0].interrupt_id[:-1]}x", {"approved": True}))
+    await refuse("interrupt_unanswered")
+    await refuse("interrupt_unanswered", new=[user("never mind")])
+    await refuse("interrupt_unknown", unknown)
+    await refuse("interrupt_unknown", *good, unknown)
+    await refuse("interrupt_duplicate", *good, good[0])
     for one in good[:-1]:
-        await refuse(agent, paused, [one], "interrupt_unanswered")
+        await refuse("interrupt_unanswered", one)
     late = LangGraphAgent(agent.graph, approvals=ApprovalOptions(timeout=timedelta(0)))
-    await refuse(late, paused, good, "interrupt_expired")
-    recorded = await paused.resume(agent, [], user("never mind"))
-    assert recorded.last.code == "interrupt_unanswered"
+    await refuse("interrupt_expired", *good, by=late)
     # all of them once per kind and store are enough
-    bad = BAD if answer == "approve" else {"the text true": "true"}
-    for payload in bad.values():
-        wrong = ResumeEntry(interrupt_id=good[0].interrupt_id, status="resolved", payload=payload)
-        await refuse(agent, paused, [*good[1:], wrong], "interrupt_invalid")
+    for payload in BAD.values() if answer == "approve" else ["true"]:
+        await refuse("interrupt_invalid", *good[1:], *resolved((good[0].interrupt_id, payload)))
 
 
 async def decide(
@@ -190,33 +173,22 @@ async def decide(
     given_up = given_up or (paused.kind, answer) == ("breakpoint", "reject")
     assert recorded.last.type == "RUN_FINISHED", recorded.last
     assert recorded.last.outcome.type == ("cancelled" if given_up else "success")
+    assert given_up or recorded.last.outcome.pending_tool_call_ids is None
     assert happened(paused.file) == expected
     recorded.check_snapshot()
-    again = {
-        event.tool_call_id
-        for event in recorded.of("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END")
-    }
-    assert not again & paused.known_calls()
+    told = recorded.of("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END")
+    assert not {event.tool_call_id for event in told} & paused.known_calls()
     results = [event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")]
     assert sorted(results) == sorted(paused.known_calls())
-    assert (
-        recorded.last.outcome.type == "cancelled"
-        or recorded.last.outcome.pending_tool_call_ids is None
-    )
     return recorded, entries
 
 
 async def repeat(agent: LangGraphAgent, paused: Paused, entries: Sequence[ResumeEntry]) -> None:
-    """Send the same answers again, as a client whose connection broke; and others, which come too
-    late."""
+    """Send the same answers again, as a client whose connection broke; and others, too late."""
     before = happened(paused.file)
     again = await paused.resume(agent, entries)
     assert again.last.outcome.type == "success"
     assert not again.of("STEP_STARTED")
-    other = [
-        ResumeEntry(interrupt_id=one.interrupt_id, status="resolved", payload=True)
-        for one in entries
-    ]
-    late = await paused.resume(agent, other)
-    assert late.last.code == "interrupt_unknown"
+    other = resolved(*((one.interrupt_id, True) for one in entries))
+    assert (await paused.resume(agent, other)).last.code == "interrupt_unknown"
     assert happened(paused.file) == before

@@ -26,11 +26,10 @@ class Client:
         self, *new: Message | str, resume: Sequence[ResumeEntry] = (), **fields: Any
     ) -> RecordedRun:
         """Run with what is held and what is new."""
-        fields = {"state": self.state, **fields}
-        given = run_input(
-            *self.held, *new, thread=self.thread, resume=list(resume) or None, **fields
+        fields = {"state": self.state, "resume": list(resume) or None, **fields}
+        recorded = await record_run(
+            self.agent, run_input(*self.held, *new, thread=self.thread, **fields)
         )
-        recorded = await record_run(self.agent, given)
         if recorded.last.type.value == "RUN_FINISHED":
             self.held, self.state = recorded.messages, recorded.state
         return recorded
@@ -39,9 +38,9 @@ class Client:
         """Say something, and return what is asked then."""
         return asked(await self.send(*new, **fields))
 
-    async def connect(self) -> RecordedRun:
-        """What a client is told that comes back, and holds nothing yet."""
-        given = run_input(thread=self.thread)
+    async def connect(self, *held: Message, **fields: Any) -> RecordedRun:
+        """What a client is told that comes back, and holds nothing else."""
+        given = run_input(*held, thread=self.thread, **fields)
         return RecordedRun(await collect(self.agent.connect(given)), given)
 
     async def snapshot(self) -> Any:
@@ -51,14 +50,15 @@ class Client:
         """The messages of the thread."""
         return list((await self.snapshot()).values.get(key, ()))
 
+    async def texts(self, role: str | None = None) -> list[str]:
+        """The texts of the thread's messages, or of those of one type."""
+        return [one.text for one in await self.stored() if role in (None, one.type)]
+
 
 def ending(recorded: RecordedRun) -> str:
     """How a run has ended: the type of its outcome, or the code of its error."""
-    return str(
-        recorded.last.outcome.type
-        if recorded.last.type.value == "RUN_FINISHED"
-        else recorded.last.code
-    )
+    last = recorded.last
+    return str(last.outcome.type if last.type.value == "RUN_FINISHED" else last.code)
 
 
 def asked(recorded: RecordedRun) -> list[Interrupt]:
