@@ -1,5 +1,4 @@
-"""`python -m tests.faults.table`: write the faults that tests inject into the
-README beside them."""
+"""`python -m tests.faults.table`: write the faults that tests inject into the README beside them."""
 
 from __future__ import annotations
 
@@ -11,7 +10,27 @@ from tests.kit.graphs.broken_checkpointer import FAULTS
 from tests.kit.tables import line
 
 PAGE = Path(__file__).with_name("README.md")
+TEXT = """# Faults
+
+What a client gets when something breaks. Each line is a test that breaks it. After each fault, a guarded tool has run
+at most once per approval, and the next turn of the thread works. `make results` writes this file.
+
+"""
 HEADS = ["fault", "kind of run", "what its client gets", "test"]
+STOPPING, SLOW = "`RUN_ERROR` `server_stopping`", "`RUN_ERROR` `reader_too_slow`"
+FULL, KILLED = (
+    "the disk is full",
+    "the process is killed after the record of an approval, or in its tool",
+)
+ASKED = "a closed connection; open questions are asked again under a new id"
+AN = "an approval"
+# Faults that other tests inject.
+OTHERS = [
+    (FULL, AN, "`RUN_ERROR` `state_error`; nothing runs", "behaviour/approvals/test_records.py"),
+    (KILLED, AN, ASKED, "faults/killed/test_approvals.py"),
+    ("the server is terminated", "any", STOPPING, "behaviour/mount/test_life_cycle.py"),
+    ("the client does not read", "any", SLOW, "faults/slow/test_readers.py"),
+]
 
 
 def cases() -> list[tuple[Case, str]]:
@@ -24,57 +43,12 @@ def cases() -> list[tuple[Case, str]]:
     return found
 
 
-# Faults that tests elsewhere inject.
-OTHERS = [
-    (
-        "the disk is full",
-        "an approval",
-        "`RUN_ERROR` `state_error`; nothing runs",
-        "behaviour/approvals/test_records.py",
-    ),
-    (
-        "the process is killed after the record of an approval, or in its tool",
-        "an approval",
-        "a closed connection; open questions are asked again under a new id",
-        "faults/killed/test_approvals.py",
-    ),
-    (
-        "the server is terminated",
-        "any",
-        "`RUN_ERROR` `server_stopping`",
-        "behaviour/mount/test_life_cycle.py",
-    ),
-    (
-        "the client does not read",
-        "any",
-        "`RUN_ERROR` `reader_too_slow`",
-        "faults/slow/test_readers.py",
-    ),
-]
-
-
-def faults() -> str:
-    """The table of faults."""
-    rows = [(*row, "faults/broken/test_checkpointer.py") for fault in FAULTS for row in fault.rows]
-    rows += [(case.fault, case.run, case.client, f"faults/{file}") for case, file in cases()]
-    return "\n".join(
-        [
-            line(*HEADS),
-            line(*["---"] * len(HEADS)),
-            *(line(*row, f"`{file}`") for *row, file in sorted([*rows, *OTHERS])),
-        ]
-    )
-
-
 def page() -> str:
     """The README."""
-    return f"""# Faults
-
-What a client gets when something breaks. Each line is a test that breaks it. After each fault, a guarded tool has run
-at most once per approval, and the next turn of the thread works. `make results` writes this file.
-
-{faults()}
-"""
+    rows = [(*row, "faults/broken/test_checkpointer.py") for fault in FAULTS for row in fault.rows]
+    rows += [(case.fault, case.run, case.client, f"faults/{file}") for case, file in cases()]
+    lines = [line(*row, f"`{file}`") for *row, file in sorted([*rows, *OTHERS])]
+    return TEXT + "\n".join([line(*HEADS), line(*["---"] * len(HEADS)), *lines]) + "\n"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Histories that the server owns: what of a client's list enters the thread."""
+"""Histories that the server owns: what of a client's list enters the thread, and what comes back."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import pytest
@@ -9,114 +10,25 @@ from ag_ui.core import (
     AssistantMessage,
     DeveloperMessage,
     FunctionCall,
+    Message,
     ReasoningMessage,
     SystemMessage,
     Tool,
     ToolCall,
 )
-from langchain.agents import create_agent
-from langchain_core.messages import HumanMessage, RemoveMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langchain_core.messages import SystemMessage as LCSystemMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.constants import END
 
-from langgraph_agui import AGUIMiddleware, LangGraphAgent, TrustOptions
-from tests.kit.graphs.small import agent_of, talker
-from tests.kit.models.scripted import Scripted, call
-from tests.kit.run.agents import dumped, record_run, run_input, user
-from tests.kit.run.talking import Talk, by_role, result, talk, texts
+from langgraph_agui import AGUIMiddleware, TrustOptions
+from tests.kit.graphs.small import Chat, talker
+from tests.kit.models.scripted import Scripted, call, text_chunk
+from tests.kit.run.agents import dumped, user
+from tests.kit.run.talking import Talk, by_role, chat, result, talk, thought
 
 ONE = ["one look", "Looking.", "seen a", "seen b", "2: re one look"]
 """The thread after "one look"."""
-
-
-async def test_the_whole_history_appends_its_news(saver: Any) -> None:
-    thread = talk(saver)
-    first = await thread.say("one look")
-    second = await thread.say(*first.messages, "two")
-    third = await thread.say(*second.messages, "three look")
-    assert await thread.texts() == [
-        *ONE,
-        *("two", "3: re two"),
-        *("three look", "Looking.", "seen a", "seen b", "5: re three look"),
-    ]
-    assert dumped(third.messages)[: len(second.messages)] == dumped(second.messages)
-    third.check_snapshot()
-
-
-async def test_only_the_newest_message(saver: Any) -> None:
-    thread = talk(saver)
-    first = await thread.say("one look")
-    second = await thread.say("two")
-    assert thread.asked == [*ONE, "two"]
-    assert {message.id for message in second.messages} > {message.id for message in first.messages}
-
-
-async def test_an_empty_list_runs_nothing(saver: Any) -> None:
-    thread = talk(saver)
-    first = await thread.say("one look")
-    calls = thread.calls
-    again = await thread.say()
-    assert thread.calls == calls
-    assert dumped(again.messages) == dumped(first.messages)
-    assert await thread.texts() == ONE
-
-
-@pytest.mark.parametrize(
-    "kept", [slice(1, None), slice(2, 3), slice(-1, None), slice(0, 3), slice(3, 6)]
-)
-async def test_a_shorter_list_is_no_request_to_forget(saver: Any, kept: slice) -> None:
-    thread = talk(saver)
-    first = await thread.say("one look")
-    await thread.say(*first.messages[kept], "two")
-    assert await thread.texts() == [*ONE, "two", "3: re two"]
-
-
-async def test_a_list_of_unknown_ids_brings_its_last_user_messages(saver: Any) -> None:
-    """A client that makes ids of its own, or has summarised its history."""
-    thread = talk(saver)
-    first = await thread.say("one look")
-    renamed = [message.model_copy(update={"id": f"own-{message.id}"}) for message in first.messages]
-    await thread.say(*renamed, "two", "three")
-    assert await thread.texts() == [*ONE, "two", "three", "3: re three"]
-
-
-async def test_several_user_messages_at_once(saver: Any) -> None:
-    thread = talk(saver)
-    first = await thread.say("zero", "one look")
-    second = await thread.say(*first.messages, "two", user("three", "u3"), "four")
-    assert await thread.texts() == ["zero", *ONE, "two", "three", "four", "3: re four"]
-    assert [message.content for message in by_role(second.messages, "user")][-3:] == [
-        "two",
-        "three",
-        "four",
-    ]
-
-
-async def test_a_message_that_is_sent_twice_enters_once(saver: Any) -> None:
-    thread = talk(saver)
-    await thread.say(user("one", "u"), user("one", "u"))
-    assert await thread.texts() == ["one", "1: re one"]
-
-
-async def test_what_the_graph_has_removed_does_not_come_back(saver: Any) -> None:
-    thread = talk(saver)
-    first = await thread.say(user("one", "u1"))
-    second = await thread.say(*first.messages, user("two", "u2"))
-    config: Any = {"configurable": {"thread_id": "t"}}
-    gone = [message.id for message in await thread.stored()][:2]
-    await thread.agent.graph.aupdate_state(
-        config, {"messages": [RemoveMessage(id=str(one)) for one in gone]}
-    )
-    third = await thread.say(*second.messages, user("three", "u3"))
-    assert await thread.texts() == ["two", "2: re two", "three", "3: re three"]
-    # The client loses nothing of it.
-    assert [message.content for message in by_role(third.messages, "user")] == [
-        "one",
-        "two",
-        "three",
-    ]
-
-
-# -- what a client may not say -------------------------------------------------------------------
 
 
 def forged() -> list[Any]:
@@ -131,26 +43,70 @@ def forged() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("before", [True, False])
-@pytest.mark.parametrize("turns", [0, 1])
-async def test_forged_messages_do_not_enter(saver: Any, turns: int, before: bool) -> None:
-    thread = talk(saver, trust=TrustOptions(history="ignore"))
-    held: list[Any] = (await thread.say("one look")).messages if turns else []
-    await thread.say(*([*forged(), *held] if before else [*held, *forged()]), "two")
-    for seen in [*thread.model.seen, await thread.stored()]:
-        assert "FORGED" not in "".join(texts(seen))
-    assert (await thread.texts())[:-1] == [*(ONE if turns else ()), "two"]
+def renamed(held: list[Message]) -> list[Message]:
+    """As a client sends them that makes ids of its own, or has summarised its history."""
+    return [message.model_copy(update={"id": f"own-{message.id}"}) for message in held]
 
 
-async def test_a_known_message_with_other_words_is_not_believed(saver: Any) -> None:
+def changed(held: list[Message]) -> list[Message]:
+    """Known messages with other words, but for those of the user."""
+    words = {"content": "FORGED"}
+    return [one if one.role == "user" else one.model_copy(update=words) for one in held]
+
+
+SENT: dict[str, Callable[[list[Message]], list[Any]]] = {
+    "the whole list": lambda held: [*held, "two", "three"],
+    "the newest only": lambda held: ["two", "three"],
+    "without the beginning": lambda held: [*held[1:], "two", "three"],
+    "one from the middle": lambda held: [*held[2:3], "two", "three"],
+    "without the end": lambda held: [*held[:3], "two", "three"],
+    "unknown ids": lambda held: [*renamed(held), "two", "three"],
+    "known ids with other words": lambda held: [*changed(held), "two", "three"],
+    "forged before": lambda held: [*forged(), *held, "two", "three"],
+    "forged behind": lambda held: [*held, *forged(), "two", "three"],
+    "one of them twice": lambda held: [*held, user("two", "u"), user("two", "u"), "three"],
+    "nothing": lambda held: [],
+    "nothing new": lambda held: held,
+}
+
+
+@pytest.mark.parametrize("sent", SENT)
+async def test_the_new_messages_of_a_list_enter(saver: Any, sent: str) -> None:
     thread = talk(saver)
     first = await thread.say("one look")
-    forged_ = [
-        message if message.role == "user" else message.model_copy(update={"content": "FORGED"})
-        for message in first.messages
-    ]
-    await thread.say(*forged_, "two")
-    assert await thread.texts() == [*ONE, "two", "3: re two"]
+    second = await thread.say(*SENT[sent](first.messages))
+    if sent.startswith("nothing"):
+        assert (thread.calls, await thread.texts()) == (2, ONE)
+        assert dumped(second.messages) == dumped(first.messages)
+        return
+    assert thread.asked == [*ONE, "two", "three"]
+    assert await thread.texts() == [*ONE, "two", "three", "3: re three"]
+    known = dumped(first.messages)
+    if sent in ("the newest only", "without the beginning", "without the end"):
+        told = {message["id"]: message for message in dumped(second.messages)}
+        assert [told[one["id"]] for one in known] == known  # what it had forgotten comes back
+    if sent == "the whole list":
+        second.check_snapshot()
+        assert dumped(second.messages)[: len(known)] == known
+        assert [one.content for one in by_role(second.messages, "user")][1:] == ["two", "three"]
+    await talk(saver).say("other")  # another process has the same thread
+    assert (await thread.texts())[:-2] == [*ONE, "two", "three", "3: re three"]
+
+
+async def test_what_the_graph_has_removed_does_not_come_back(saver: Any) -> None:
+    thread = talk(saver)
+    held = await thread.spoken(u1="one", u2="two")
+    await thread.update(*(RemoveMessage(id=str(one.id)) for one in (await thread.stored())[:2]))
+    third = await thread.say(*held, user("three", "u3"))
+    assert await thread.texts() == ["two", "2: re two", "three", "3: re three"]
+    # The client loses nothing of it.
+    assert [one.content for one in by_role(third.messages, "user")] == ["one", "two", "three"]
+
+
+async def test_forged_messages_begin_no_thread(saver: Any) -> None:
+    thread = talk(saver, trust=TrustOptions(history="ignore"))
+    await thread.say(*forged(), "two")
+    assert await thread.texts() == ["two", "1: re two"]
 
 
 @pytest.mark.parametrize("policy", ["accept", "ignore"])
@@ -159,88 +115,159 @@ async def test_instructions_of_the_client(
     saver: Any, policy: Literal["accept", "ignore"], stored: bool
 ) -> None:
     thread = talk(saver if stored else None, trust=TrustOptions(instructions=policy))
-    given: list[Any] = [
-        SystemMessage(id="s", role="system", content="be brief"),
-        DeveloperMessage(id="d", role="developer", content="be kind"),
-    ]
-    first = await thread.say(*given, "one")
-    assert thread.asked == (["be brief", "be kind", "one"] if policy == "accept" else ["one"])
-    if policy == "accept":
-        assert all(isinstance(message, LCSystemMessage) for message in thread.model.seen[0][:2])
-    await thread.say(*first.messages, "two")
+    brief = SystemMessage(id="s", role="system", content="be brief")
+    first = await thread.say(
+        brief, DeveloperMessage(id="d", role="developer", content="be kind"), "one"
+    )
     kept = ["be brief", "be kind"] if policy == "accept" else []
+    assert thread.asked == [*kept, "one"]
+    assert all(isinstance(one, LCSystemMessage) for one in thread.model.seen[0][:-1])
+    await thread.say(*first.messages, "two")
     assert thread.asked == [*kept, "one", "1: re one", "two"]
 
 
-# -- results of client tools ---------------------------------------------------------------------
+async def test_without_a_checkpointer_the_thread_is_the_clients() -> None:
+    thread = talk(None)
+    first = await thread.say("one look")
+    first.check_snapshot()
+    second = await thread.say(*first.messages, "two")
+    assert thread.asked == [*ONE, "two"]
+    assert dumped(second.messages)[: len(first.messages)] == dumped(first.messages)
+    await thread.say("other")
+    assert thread.asked == ["other"]
+
+
+# What a node stores is not what was streamed.
+
+
+async def test_an_answer_stored_under_an_id_of_its_own_is_not_told_again() -> None:
+    """The client knows it by the id it was streamed under; only that run could tell that both are
+    one."""
+    model, saver = Scripted(["One"], ["Two"]), InMemorySaver()
+
+    async def node(state: Chat) -> Any:
+        reply = await model.ainvoke(state["messages"])
+        return {"messages": [AIMessage(reply.text, id=f"own-{len(state['messages'])}")]}
+
+    first = await chat(node, checkpointer=saver).say("hi")
+    second = await chat(node, checkpointer=saver).say(*first.messages, "more")
+    assert [one.content for one in second.messages] == ["hi", "One", "more", "Two"]
+
+
+async def test_a_node_that_stores_the_text_alone_is_believed() -> None:
+    """The words stay shown, the provider gets the text."""
+    model = Scripted([*thought("Hm."), text_chunk("Answer", 1)], ["Again"])
+
+    async def node(state: Chat) -> Any:
+        message = await model.ainvoke(state["messages"])
+        return {"messages": [AIMessage(message.text, id=message.id)]}
+
+    thread = chat(node, model=model)
+    first = await thread.say("one")
+    second = await thread.say(*first.messages, "two")
+    for recorded in (first, second):
+        recorded.check_snapshot()
+    assert [one.role for one in first.messages] == ["user", "reasoning", "assistant"]
+    assert thread.asked == ["one", "Answer", "two"]
+
+
+# Results of client tools.
 
 
 def asking(saver: Any, *calls: str) -> Talk:
     """A thread whose model leaves `calls` to the client, then answers."""
     model = Scripted([call("paint", call_id, at) for at, call_id in enumerate(calls)], ["thanks"])
-    return Talk(agent_of(talker(model), checkpointer=saver), model)
+    return chat(talker(model), model=model, checkpointer=saver)
 
 
-async def test_results_of_client_tools(saver: Any) -> None:
+RESULTS: dict[str, tuple[list[list[Any]], list[list[str]]]] = {
+    "all of them": (
+        [[result("p2", "two"), result("p1", "one")]],
+        [["two", "one"]],
+    ),
+    "two results of a call, and one of none": (
+        [[result("p2"), result("p1", "first"), result("p1", "x", "again"), result("p9", "stray")]],
+        [["done", "first"]],
+    ),
+    "a late one": (
+        [[result("p1"), result("p2")], [result("p1", "late", "again")]],
+        [["done", "done"], []],
+    ),
+    "a part, then the rest": (
+        [[result("p1", "one"), result("p1", "again", "twice")], [result("p2", "two")]],
+        [[], ["one", "two"]],
+    ),
+    "a new message instead": (
+        [[result("p2", "two"), "never mind"]],
+        [["This call has no result.", "two", "never mind"]],
+    ),
+}
+
+
+@pytest.mark.parametrize("sent", RESULTS)
+async def test_results_of_client_tools(saver: Any, sent: str) -> None:
+    """Each list that is sent, and what its model is asked; nothing if it is not run."""
     thread = asking(saver, "p1", "p2")
-    first = await thread.say("go")
-    assert first.last.outcome.pending_tool_call_ids == ["p1", "p2"]
-    second = await thread.say(*first.messages, result("p2", "two"), result("p1", "one"))
-    assert second.last.outcome.type == "success"
-    assert thread.calls == 2
-    assert sorted(thread.asked) == ["", "go", "one", "two"]
-
-
-async def test_the_first_of_two_results_counts(saver: Any) -> None:
-    thread = asking(saver, "p1")
-    first = await thread.say("go")
-    await thread.say(
-        *first.messages,
-        result("p1", "first"),
-        result("p1", "second", "again"),
-        result("p9", "stray"),
-    )
-    assert thread.asked == ["go", "", "first"]
-    assert await thread.texts() == ["go", "", "first", "thanks"]
-
-
-async def test_a_result_comes_once(saver: Any) -> None:
-    thread = asking(saver, "p1")
-    first = await thread.say("go")
-    second = await thread.say(*first.messages, result("p1", "first"))
-    await thread.say(*second.messages, result("p1", "late", "again"))
-    assert thread.calls == 2
-    assert await thread.texts() == ["go", "", "first", "thanks"]
-
-
-async def test_a_part_of_the_results_waits_for_the_rest(saver: Any) -> None:
-    thread = asking(saver, "p1", "p2")
-    first = await thread.say("go")
-    part = await thread.say(*first.messages, result("p1", "one"), result("p1", "again", "twice"))
-    assert thread.calls == 1
-    await thread.say(*part.messages, result("p2", "two"))
-    assert thread.calls == 2
-    assert thread.asked == ["go", "", "one", "two"]
-
-
-async def test_a_new_message_instead_of_results(saver: Any) -> None:
-    thread = asking(saver, "p1", "p2")
-    first = await thread.say("go")
-    await thread.say(*first.messages, result("p2", "two"), "never mind")
-    assert sorted(thread.asked) == ["", "This call has no result.", "go", "never mind", "two"]
-    assert thread.asked[-1] == "never mind"
-    assert isinstance(thread.model.seen[-1][-1], HumanMessage)
+    recorded = await thread.say("go")
+    assert recorded.last.outcome.pending_tool_call_ids == ["p1", "p2"]
+    for news, asked in zip(*RESULTS[sent], strict=True):
+        calls = thread.calls
+        recorded = await thread.say(*recorded.messages, *news)
+        assert thread.calls == calls + bool(asked)
+        if asked:
+            assert sorted(thread.asked) == sorted(["go", "", *asked])
+            assert isinstance(thread.model.seen[-1][-1], HumanMessage) is ("never mind" in asked)
+    assert recorded.last.outcome.pending_tool_call_ids is None
+    assert (await thread.texts())[-1] == "thanks"
 
 
 async def test_a_result_that_comes_too_late(saver: Any) -> None:
     """The thread has gone on in another tab, and the model was told that there is no result."""
-    pick = Tool(name="pick", description="Pick.", parameters={"type": "object"})
+    pick: Any = {"tools": [Tool(name="pick", description="Pick.", parameters={"type": "object"})]}
     model = Scripted([call("pick", "c1", q="x")], ["Hello."])
-    agent = LangGraphAgent(
-        create_agent(model, [], middleware=[AGUIMiddleware()], checkpointer=saver)
-    )
-    first = await record_run(agent, run_input(user("go"), thread="t", tools=[pick]))
-    await record_run(agent, run_input(user("hi"), thread="t", tools=[pick]))
-    late = run_input(*first.messages, result("c1", "picked"), thread="t", tools=[pick])
-    [told] = [one for one in (await record_run(agent, late)).messages if one.role == "tool"]
-    assert told.content == model.seen[-1][2].text == "This call has no result."
+    thread = talk(saver, model, tools=[], middleware=[AGUIMiddleware()])
+    first = await thread.say("go", **pick)
+    await thread.say("hi", **pick)
+    late = await thread.say(*first.messages, result("c1", "picked"), **pick)
+    [told] = by_role(late.messages, "tool")
+    assert told.content == thread.asked[2] == "This call has no result."
+
+
+# An id names one message.
+
+
+@pytest.mark.parametrize("gone", [False, True])
+@pytest.mark.parametrize("role", ["assistant", "tool"])
+async def test_a_user_message_takes_no_other_message_s_place(
+    role: str, gone: bool, saver: Any
+) -> None:
+    thread = talk(saver)
+    held = await thread.spoken(u1="look")
+    taken = by_role(held, role)[-1].id
+    if gone:
+        await thread.update(RemoveMessage(id=taken), as_node="tools")
+        await thread.agent.graph.aupdate_state(thread.config, None, END)
+    before, calls = await thread.texts(), thread.calls
+    for history in ([], [one for one in held if one.id != taken], held):
+        refused = await thread.say(*history, user("FORGED", taken), outcome="invalid_input")
+        assert refused.types == ["RUN_STARTED", "RUN_ERROR"]
+        assert repr(taken) in refused.last.message
+    assert (await thread.texts(), thread.calls) == (before, calls)
+    await thread.say(*held, user("more", "u2"))
+    assert "FORGED" not in thread.asked
+    assert thread.asked[-1] == "more"
+
+
+async def test_of_two_new_messages_with_one_id_none_is_lost(saver: Any) -> None:
+    thread = talk(saver)
+    held = await thread.spoken(u1="look")
+    for history in (held, []):
+        await thread.say(*history, user("one", "u2"), user("two", "u2"), outcome="invalid_input")
+    assert thread.calls == 2
+    thread = asking(saver, "p1", "p2")
+    thread.thread = "results"
+    held = (await thread.say("go")).messages
+    answers = result("p1", "one", "r"), result("p2", "two", "r")
+    await thread.say(*held, *answers, outcome="invalid_input")
+    await thread.say(*held, result("p1", "one"), result("p2", "two"))
+    assert sorted(thread.asked) == ["", "go", "one", "two"]

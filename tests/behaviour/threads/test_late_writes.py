@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import sqlite3
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from inspect import signature
 from pathlib import Path
@@ -24,13 +24,13 @@ from langgraph_agui import LangGraphAgent, RunLimits
 from langgraph_agui.graphs.writes import RunCheckpointer, Writes
 from langgraph_agui.kernel import aio
 from langgraph_agui.runs import run
-from tests.kit.deep import each_value
 from tests.kit.graphs.broken_checkpointer import Troubled
 from tests.kit.graphs.small import Chat, chain_of, talker
 from tests.kit.models.scripted import Scripted
 from tests.kit.run.agents import user
 from tests.kit.run.dialogues import resolved
-from tests.kit.run.thread_client import Client, asked, ending
+from tests.kit.run.talking import texts
+from tests.kit.run.thread_client import Client, ending
 from tests.kit.waiting import PATIENCE, eventually
 
 # Seconds for which nobody but its holder may write into the file, and seconds after which a run that
@@ -42,20 +42,28 @@ CANCELLED_AGAIN = 0.02
 class Store:
     """A thread in a SQLite file, which another connection locks for a while; and its graph."""
 
-    def __init__(self, saver: AsyncSqliteSaver, path: Path, shape: str) -> None:
+    def __init__(self, saver: AsyncSqliteSaver, path: Path) -> None:
         self.saver = saver
         self.other = sqlite3.connect(path, isolation_level=None, timeout=0)
         self.begun = asyncio.Event()
+        self.unlocks, self.asks = True, False
+
+    def graph(self, shape: str) -> Any:
         self.asks = shape == "answer"
-        self.unlocks = True
         nodes = [self.ask, talker(Scripted(["one"], ["two"])), self.hang]
         nodes = [chain_of(*nodes)] if shape == "subgraph" else nodes
-        self.graph = chain_of(*nodes, checkpointer=saver)
+        return chain_of(*nodes, checkpointer=self.saver)
 
     async def ask(self, state: Chat) -> dict[str, Any]:
+        """Then lock the file for a while, as soon as what is being written is there."""
         if self.asks:
             interrupt("really?")
-        await self.lock()
+        while not self.other.in_transaction:
+            await asyncio.sleep(0)
+            with suppress(sqlite3.OperationalError):
+                self.other.execute("BEGIN EXCLUSIVE")
+        if self.unlocks:
+            asyncio.get_running_loop().call_later(LOCKED, self.unlock)
         return {}
 
     async def hang(self, state: Chat) -> dict[str, Any]:
@@ -63,68 +71,36 @@ class Store:
         await asyncio.sleep(PATIENCE)
         return {}
 
-    async def lock(self) -> None:
-        """Lock the file for a while, as soon as what is being written is there."""
-        while not self.other.in_transaction:
-            await asyncio.sleep(0)
-            with suppress(sqlite3.OperationalError):
-                self.other.execute("BEGIN EXCLUSIVE")
-        if self.unlocks:
-            asyncio.get_running_loop().call_later(LOCKED, self.unlock)
-
     def unlock(self) -> None:
         if self.other.in_transaction:
             self.other.rollback()
 
-    async def written(self) -> list[tuple[str | None, list[str]]]:
-        """Of the graph and those inside it: the last checkpoint, and the messages in it."""
-        states = [await self.graph.aget_state({"configurable": {"thread_id": "t"}}, subgraphs=True)]
-        states += [task.state for task in states[0].tasks if task.state is not None]
-        return [
-            (
-                state.config["configurable"].get("checkpoint_id"),
-                texts(state.values.get("messages", ())),
-            )
-            for state in states
-        ]
 
-
-def texts(messages: Iterable[Any]) -> list[str]:
-    return [message.content for message in messages]
+async def written(graph: Any) -> list[tuple[str | None, list[str]]]:
+    """Of the graph and those inside it: the last checkpoint, and the messages in it."""
+    states = [await graph.aget_state({"configurable": {"thread_id": "t"}}, subgraphs=True)]
+    states += [task.state for task in states[0].tasks if task.state is not None]
+    places = [state.config["configurable"].get("checkpoint_id") for state in states]
+    said = [texts(state.values.get("messages", ())) for state in states]
+    return list(zip(places, said, strict=True))
 
 
 @pytest.fixture
-def shape() -> str:
-    return "message"
-
-
-@pytest.fixture
-async def store(
-    tmp_path: Path, shape: str, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Store]:
+async def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Store]:
     monkeypatch.setattr(aio, "_CANCEL_INTERVAL", CANCELLED_AGAIN)
     monkeypatch.setattr(run, "_WRITE_TIMEOUT", PATIENCE)
     path = tmp_path / "threads.sqlite"
     async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
         await saver.setup()
-        store = Store(saver, path, shape)
+        store = Store(saver, path)
         yield store
         store.unlock()
         store.other.close()
 
 
 async def nothing_goes_on() -> None:
-    await eventually(
-        lambda: asyncio.all_tasks() == {asyncio.current_task()}, "what the run has left has ended"
-    )
-
-
-STOPS = {
-    "cancel": ("cancelled", RunLimits()),
-    "drain": ("server_stopping", RunLimits()),
-    "total": ("run_timeout", RunLimits(total=0.2)),
-    "idle": ("run_timeout", RunLimits(idle=0.2)),
-}
+    current = {asyncio.current_task()}
+    await eventually(lambda: asyncio.all_tasks() == current, "what the run has left has ended")
 
 
 async def stop(client: Client, store: Store, how: str) -> None:
@@ -137,26 +113,35 @@ async def stop(client: Client, store: Store, how: str) -> None:
         await client.agent.drain()
 
 
-@pytest.mark.parametrize("how", STOPS)
-@pytest.mark.parametrize("shape", ["message", "answer", "subgraph"])
-@each_value()
-async def test_what_the_thread_has_at_the_end_is_all(store: Store, how: str, shape: str) -> None:
-    code, limits = STOPS[how]
-    client, given = Client(LangGraphAgent(store.graph, limits=limits)), {"run": "r"}
+@pytest.mark.parametrize(
+    ("shape", "how", "code"),
+    [
+        ("message", "cancel", "cancelled"),
+        ("message", "total", "run_timeout"),
+        ("answer", "drain", "server_stopping"),
+        ("subgraph", "idle", "run_timeout"),
+        ("subgraph", "cancel", "cancelled"),
+    ],
+)
+async def test_what_the_thread_has_at_the_end_is_all(
+    store: Store, shape: str, how: str, code: str
+) -> None:
+    graph, given = store.graph(shape), {"run": "r"}
+    limits = RunLimits(**{how: 0.2}) if how in ("total", "idle") else None
+    client, new = Client(LangGraphAgent(graph, limits=limits)), [user("hi", "u")]
+    resume: Any = ()
     if store.asks:
-        patient = Client(LangGraphAgent(store.graph))
-        (question,) = asked(await patient.send(user("hi", "u")))
-        client.held = patient.held
-        running = asyncio.create_task(client.send(resume=resolved((question.id, True)), **given))
-    else:
-        running = asyncio.create_task(client.send(user("hi", "u"), **given))
+        patient = Client(LangGraphAgent(graph))
+        (question,) = await patient.ask(*new)
+        client.held, new, resume = patient.held, [], resolved((question.id, True))
+    running = asyncio.create_task(client.send(*new, resume=resume, **given))
     await stop(client, store, how)
     assert ending(await running) == code
-    at_end = await store.written()
-    shown = await Client(LangGraphAgent(store.graph)).connect()
+    at_end = await written(graph)
+    shown = await Client(LangGraphAgent(graph)).connect()
     await nothing_goes_on()
-    assert at_end == await store.written()
-    assert texts(shown.messages) == at_end[0][1]
+    assert at_end == await written(graph)
+    assert [message.content for message in shown.messages] == at_end[0][1]
     if store.begun.is_set():
         assert at_end[-1][1] == ["hi", "one"]
 
@@ -174,7 +159,7 @@ async def test_a_store_that_writes_no_more_keeps_no_run(
     monkeypatch.setattr(run, "_WRITE_TIMEOUT", 0.1)
     of_others = kept_of_runs()
     store.unlocks = False
-    client = Client(LangGraphAgent(store.graph))
+    client = Client(LangGraphAgent(store.graph("message")))
     running = asyncio.create_task(client.send(user("hi", "u"), run="r"))
     await stop(client, store, "cancel")
     assert ending(await running) == "cancelled"
@@ -189,12 +174,12 @@ async def test_a_store_that_writes_no_more_keeps_no_run(
 async def test_what_another_event_loop_writes_is_not_waited_for() -> None:
     """A tool in a thread may have a loop of its own, and waits there itself."""
     writes, begun, end = Writes(), asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
 
     async def write() -> None:
         loop.call_soon_threadsafe(begun.set)
         await asyncio.to_thread(asyncio.run_coroutine_threadsafe(end.wait(), loop).result)
 
-    loop = asyncio.get_running_loop()
     working = asyncio.create_task(asyncio.to_thread(asyncio.run, writes.followed(write)()))
     await begun.wait()
     await asyncio.wait_for(writes.wait(PATIENCE), PATIENCE / 2)
@@ -207,10 +192,7 @@ class Old(InMemorySaver):
     """A checkpointer from before `task_path`, with something of its own."""
 
     table = "threads"
-
-    @property
-    def config_specs(self) -> list[Any]:
-        return [self.table]
+    config_specs: Any = property(lambda self: [self.table])
 
     async def aput_writes(self, config: Any, writes: Any, task_id: str) -> None:  # type: ignore[override]
         await super().aput_writes(config, writes, task_id)

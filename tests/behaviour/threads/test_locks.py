@@ -1,5 +1,4 @@
-"""One run per thread at a time, in one process: all kinds of checkpointers give the same
-promises."""
+"""One run per thread at a time, in one process: all kinds of checkpointers give the same promises."""
 
 from __future__ import annotations
 
@@ -18,55 +17,55 @@ from langgraph_agui.runs.locks import ThreadLease, ThreadLocks
 from langgraph_agui.workers import locks_for as locks_for_module
 from langgraph_agui.workers.locks_for import locks_for
 from langgraph_agui.workers.postgres_locks import PostgresLocks
-from tests.kit.waiting import PATIENCE
+from tests.kit.waiting import PATIENCE, eventually
+
+POSTGRES = pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))
 
 
-@pytest.fixture(
-    params=["memory", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))]
-)
+@pytest.fixture(params=["memory", POSTGRES])
 async def locks(request: pytest.FixtureRequest) -> AsyncIterator[ThreadLocks]:
+    """Nothing of them is taken in the end."""
     if request.param == "memory":
-        yield ThreadLocks()
-        return
-    async with AsyncPostgresSaver.from_conn_string(
-        request.getfixturevalue("fresh_database")
-    ) as saver:
-        made = locks_for(saver)
-        assert isinstance(made, PostgresLocks)
+        made = ThreadLocks()
         yield made
-
-
-def taken(locks: ThreadLocks) -> int:
-    """How many threads have a run."""
-    return len(locks._queues)
+    else:
+        dsn = request.getfixturevalue("fresh_database")
+        async with AsyncPostgresSaver.from_conn_string(dsn) as saver:
+            made = locks_for(saver)
+            assert isinstance(made, PostgresLocks)
+            yield made
+    assert made._queues == {}
 
 
 async def refused(locks: ThreadLocks, thread_id: str = "t") -> None:
-    with pytest.raises(RunInputError) as caught:
+    with pytest.raises(RunInputError, match="Another run is active in this thread") as caught:
         await locks.acquire(thread_id)
     assert caught.value.code is ErrorCode.THREAD_BUSY
-    assert str(caught.value) == "Another run is active in this thread."
 
 
 async def queued(locks: ThreadLocks, thread_id: str = "t") -> asyncio.Task[ThreadLease]:
     """A task that waits for a thread that is taken."""
-    waiter = asyncio.create_task(locks.acquire(thread_id, 8))
-    await asyncio.sleep(0.02)
-    assert not waiter.done()
+    waiter = asyncio.create_task(locks.acquire(thread_id, 64))
+    waits = lambda: locks._queues[thread_id][-1].loop is asyncio.get_running_loop()  # noqa: E731
+    await eventually(lambda: len(locks._queues[thread_id]) > 1 and waits(), "it waits")
     return waiter
+
+
+async def check_free(locks: ThreadLocks) -> None:
+    await (await asyncio.wait_for(locks.acquire("t", 8), PATIENCE)).release()
 
 
 async def test_a_second_run_is_refused_until_the_first_has_ended(locks: ThreadLocks) -> None:
     lease = await locks.acquire("t")
-    await refused(locks)
-    await refused(locks)
+    for _ in range(2):
+        await refused(locks)
     other = await locks.acquire("another thread")
     await lease.release()
     again = await locks.acquire("t")
+    await asyncio.gather(*[lease.release() for _ in range(3)])  # a lease is released once
     await refused(locks)
     for held in (again, other):
         await held.release()
-    assert taken(locks) == 0
 
 
 async def test_who_waits_is_served_in_order(locks: ThreadLocks) -> None:
@@ -88,57 +87,38 @@ async def test_who_waits_is_served_in_order(locks: ThreadLocks) -> None:
     await refused(locks)  # nobody comes in between
     await asyncio.gather(*runs)
     assert order == list(range(8))
-    assert taken(locks) == 0
 
 
-async def test_a_lease_is_released_once(locks: ThreadLocks) -> None:
-    first = await locks.acquire("t")
-    await first.release()
-    second = await locks.acquire("t")
-    await asyncio.gather(*[first.release() for _ in range(3)])
-    await refused(locks)
-    await second.release()
-    await second.release()
-    assert taken(locks) == 0
-
-
-async def test_who_is_cancelled_while_waiting_leaves_the_queue(locks: ThreadLocks) -> None:
+@pytest.mark.parametrize("handed", [False, True])
+async def test_a_waiter_who_is_cancelled_passes_its_place_on(
+    locks: ThreadLocks, handed: bool
+) -> None:
+    """`handed`: it has been handed the thread, and does not know yet."""
     lease = await locks.acquire("t")
     gone, stays = await queued(locks), await queued(locks)
-    gone.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await gone
+    releasing = lease.release() if handed else None
+    while releasing is not None and not releasing.done():
+        await asyncio.sleep(0)
+    await cancel(gone)
     await lease.release()
-    await (await stays).release()
-    assert taken(locks) == 0
-
-
-async def test_who_is_cancelled_when_its_turn_has_come_passes_it_on(locks: ThreadLocks) -> None:
-    lease = await locks.acquire("t")
-    gone, stays = await queued(locks), await queued(locks)
-    releasing = asyncio.ensure_future(lease.release())
-    while not releasing.done():
-        await asyncio.sleep(0)
-    gone.cancel()  # it has been handed the thread, and does not know yet
-    await asyncio.gather(gone, return_exceptions=True)
-    if not gone.cancelled():
-        await gone.result().release()
     await (await asyncio.wait_for(stays, PATIENCE)).release()
-    assert taken(locks) == 0
 
 
-@pytest.mark.parametrize("turns", range(6))
-async def test_who_is_cancelled_while_taking_holds_nothing(locks: ThreadLocks, turns: int) -> None:
-    await (await locks.acquire("warm")).release()
-    acquiring = asyncio.create_task(locks.acquire("t"))
-    for _ in range(turns):
-        await asyncio.sleep(0)
+async def cancel(acquiring: asyncio.Task[ThreadLease]) -> None:
     acquiring.cancel()
     await asyncio.gather(acquiring, return_exceptions=True)
     if not acquiring.cancelled():
         await acquiring.result().release()
-    await (await asyncio.wait_for(locks.acquire("t", 8), PATIENCE)).release()
-    assert taken(locks) == 0
+
+
+async def test_who_is_cancelled_while_taking_holds_nothing(locks: ThreadLocks) -> None:
+    await check_free(locks)
+    for turns in range(6):
+        acquiring = asyncio.create_task(locks.acquire("t"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await cancel(acquiring)
+        await check_free(locks)
 
 
 async def test_a_release_that_is_cancelled_still_releases(locks: ThreadLocks) -> None:
@@ -147,18 +127,15 @@ async def test_a_release_that_is_cancelled_still_releases(locks: ThreadLocks) ->
     await asyncio.sleep(0)
     releasing.cancel()
     await asyncio.gather(releasing, return_exceptions=True)
-    await (await asyncio.wait_for(locks.acquire("t", 8), PATIENCE)).release()
-    assert taken(locks) == 0
+    await check_free(locks)
 
 
-def test_a_closed_event_loop_has_no_leases() -> None:
-    """No code would release them."""
-    locks = ThreadLocks()
-    asyncio.run(locks.acquire("t"))
-    asyncio.run(locks.acquire("t"))
+# Several event loops.
 
 
-async def test_a_waiter_of_a_closed_event_loop_is_passed_over() -> None:
+async def test_waiters_of_closed_event_loops_are_passed_over() -> None:
+    """No code would release their leases."""
+
     def wait_and_close() -> None:
         loop = asyncio.new_event_loop()
         waiting.append(loop.create_task(locks.acquire("t", 8)))
@@ -166,53 +143,33 @@ async def test_a_waiter_of_a_closed_event_loop_is_passed_over() -> None:
         loop.close()
 
     locks, waiting = ThreadLocks(), list[asyncio.Task[ThreadLease]]()
+    await asyncio.to_thread(asyncio.run, locks.acquire("t"))
     lease = await locks.acquire("t")
     await asyncio.to_thread(wait_and_close)
     stays = await queued(locks)
     await lease.release()
     await (await asyncio.wait_for(stays, PATIENCE)).release()
     assert not waiting[0].done()
-    assert taken(locks) == 0
+    assert locks._queues == {}
 
 
-def test_who_waits_gets_the_thread_of_a_closed_event_loop() -> None:
+async def test_who_waits_gets_the_thread_of_an_event_loop_that_is_closed() -> None:
     locks, loop = ThreadLocks(), asyncio.new_event_loop()
-    loop.run_until_complete(locks.acquire("t"))
-
-    async def wait() -> None:
-        waiter = await queued(locks)
-        loop.close()
-        await (await asyncio.wait_for(waiter, PATIENCE)).release()
-
-    asyncio.run(wait())
-    assert taken(locks) == 0
-
-
-@dataclass
-class Counter:
-    """Who is in the thread, and the most that ever were."""
-
-    inside: int = 0
-    most: int = 0
-    runs: int = 0
-
-    def enter(self) -> None:
-        self.inside += 1
-        self.most = max(self.most, self.inside)
-        self.runs += 1
-
-    def leave(self) -> None:
-        self.inside -= 1
+    await asyncio.to_thread(loop.run_until_complete, locks.acquire("t"))
+    waiter = await queued(locks)
+    loop.close()
+    await (await asyncio.wait_for(waiter, PATIENCE)).release()
 
 
 async def test_two_event_loops_exclude_each_other() -> None:
-    locks, counter = ThreadLocks(), Counter()
+    locks, inside, most = ThreadLocks(), list[int](), list[int]()
 
     async def run() -> None:
         lease = await locks.acquire("t", 64)
-        counter.enter()
+        inside.append(1)
+        most.append(len(inside))
         await asyncio.sleep(0.001)
-        counter.leave()
+        inside.pop()
         await lease.release()
 
     async def runs() -> None:
@@ -223,27 +180,20 @@ async def test_two_event_loops_exclude_each_other() -> None:
         thread.start()
     await runs()
     for thread in threads:
-        await asyncio.to_thread(thread.join, 20)
-    assert (counter.runs, counter.most) == (60, 1)
-    assert taken(locks) == 0
+        await asyncio.to_thread(thread.join, PATIENCE)
+    assert most == [1] * 60
 
 
 async def test_a_checkpointer_has_one_set_of_locks_for_as_long_as_it_lives() -> None:
-    saver, other = InMemorySaver(), InMemorySaver()
-    locks = locks_for(saver)
-    assert locks_for(saver) is locks
-    assert locks_for(other) is not locks
+    @dataclass
+    class Equal:  # which cannot be hashed
+        name: str = "same"
+
+    for saver, other in ((InMemorySaver(), InMemorySaver()), (Equal(), Equal())):
+        locks = locks_for(saver)
+        assert locks_for(saver) is locks
+        assert locks_for(other) is not locks
     number = id(saver)
     del saver
     gc.collect()
     assert number not in locks_for_module._locks
-
-
-def test_checkpointers_need_not_be_hashable() -> None:
-    @dataclass
-    class Equal:
-        name: str = "same"
-
-    one, two = Equal(), Equal()
-    assert locks_for(one) is locks_for(one)
-    assert locks_for(one) is not locks_for(two)

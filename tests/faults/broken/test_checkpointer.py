@@ -7,94 +7,62 @@ works.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from langgraph_agui.runs import run
-from tests.kit.deep import DEPTH, others_deep
-from tests.kit.graphs.broken_checkpointer import FAULTS, Fault, World, go_on
+from tests.kit.deep import DEPTH
+from tests.kit.graphs.broken_checkpointer import FAULTS, Fault, World
 from tests.kit.graphs.pauses import happened
-from tests.kit.run.agents import RecordedRun
 from tests.kit.waiting import eventually
 
 
 async def calls_of(fault: Fault, home: Path) -> list[int]:
     """The numbers of the calls of a run that has no trouble; if not deep, of the first read, list,
     write and so on."""
-    world = World(home / "well", fault.kind)
-    world.home.mkdir()
-    run = await fault.prepare(world)
-    world.saver.calls.clear()
-    assert (await run()).last.type.value == "RUN_FINISHED"
+    world = World(home / "well", fault)
+    begin = await world.prepare()
+    assert (await begin()).last.type.value == "RUN_FINISHED"
     names = world.saver.calls
-    first = {names.index(name) + 1 for name in names}
-    return [*range(1, len(names) + 1)] if DEPTH else sorted(first)
+    return [at for at, name in enumerate(names, 1) if DEPTH or name not in names[: at - 1]]
 
 
-async def prepared(
-    fault: Fault, home: Path, at: int
-) -> tuple[World, Callable[[], Awaitable[RecordedRun]]]:
-    world = World(home / f"at{at}", fault.kind)
-    world.home.mkdir()
-    run = await fault.prepare(world)
-    world.saver.calls.clear()
-    world.saver.at = at
-    return world, run
-
-
-async def check_after(world: World, fault: Fault) -> None:
+async def check_after(world: World) -> None:
     """What was approved once has happened at most once, and the next turn works."""
     world.saver.well()
-    await eventually(
-        lambda: asyncio.all_tasks() == {asyncio.current_task()}, "what the run has left has ended"
-    )
-    ran = happened(world.file)
+    current = {asyncio.current_task()}
+    await eventually(lambda: asyncio.all_tasks() == current, "what the run has left has ended")
+    ran, file = happened(world.file), world.home / "next.9"
     assert len(ran) == len(set(ran))
-    file = world.home / "next.9"
-    await go_on(world, file)
-    assert happened(file) == ([1] if fault.kind == "breakpoint" else [1, 2])
+    await world.go_on(file)
+    assert happened(file) == ([1] if world.fault.kind == "breakpoint" else [1, 2])
     assert happened(world.file) == ran
 
 
-@pytest.mark.parametrize(
-    "fault", others_deep(FAULTS, lambda fault: fault.kind), ids=lambda fault: fault.run
-)
-async def test_a_call_that_fails(fault: Fault, tmp_path: Path) -> None:
-    for at in await calls_of(fault, tmp_path):
-        world, run = await prepared(fault, tmp_path, at)
-        recorded = await run()
-        assert world.saver.met.is_set()
-        assert recorded.last.code == "state_error", world.saver.calls
-        try:
-            await check_after(world, fault)
-        except BaseException as error:
-            error.add_note(f"after call {at}: {world.saver.calls[at - 1]}")
-            raise
-
-
-@pytest.mark.parametrize(
-    "fault", others_deep(FAULTS, lambda fault: fault.kind), ids=lambda fault: fault.run
-)
-async def test_a_call_that_hangs(
-    fault: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("hangs", [False, True], ids=["fails", "hangs"])
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.run)
+async def test_a_call(
+    fault: Fault, hangs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run, "_WRITE_TIMEOUT", 0.1)
-    for at in (await calls_of(fault, tmp_path))[None if DEPTH else -1 :]:
-        world, begin = await prepared(fault, tmp_path, at)
-        world.saver.hangs = True
-        running = asyncio.create_task(begin())
-        await eventually(world.saver.met.is_set, "the call hangs")
-        assert not running.done()
-        if fault.run == "connect":
-            running.cancel()
-            await asyncio.wait({running})
-        else:
-            assert await world.agent.cancel("t", "r")
-            assert (await running).last.type.value == "RUN_FINISHED"
+    calls = await calls_of(fault, tmp_path)
+    for at in calls[-1:] if hangs and not DEPTH else calls:
+        world = World(tmp_path / f"at{at}", fault)
+        begin = await world.prepare()
+        world.saver.at, world.saver.hangs = at, hangs
         try:
-            await check_after(world, fault)
+            running = asyncio.create_task(begin())
+            await eventually(world.saver.met.is_set, "the call is made")
+            if not hangs:
+                assert (await running).last.code == "state_error"
+            elif fault.run == "connect":
+                running.cancel()
+                await asyncio.wait({running})
+            else:
+                assert await world.agent.cancel("t", "r")
+                assert (await running).last.type.value == "RUN_FINISHED"
+            await check_after(world)
         except BaseException as error:
-            error.add_note(f"after call {at}: {world.saver.calls[at - 1]}")
+            error.add_note(f"call {at}: {world.saver.calls[:at]}")
             raise

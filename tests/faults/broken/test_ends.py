@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
-from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol import decode
-from tests.kit.run.agents import RecordedRun, run_input
+from tests.kit.graphs.small import agent_of
+from tests.kit.run.agents import RecordedRun, record_run, run_input
 
 MEGABYTE = 1024 * 1024
 
@@ -21,13 +20,6 @@ class Large(TypedDict, total=False):
     a: str
     b: str
     c: Any
-
-
-def graph_of(node: Any) -> Any:
-    builder = StateGraph(Large)
-    builder.add_node("node", node)
-    builder.add_edge(START, "node")
-    return builder.compile(checkpointer=InMemorySaver())
 
 
 async def whole_state(state: Large) -> Large:
@@ -40,13 +32,10 @@ async def large_question(state: Large) -> Large:
 
 @pytest.mark.parametrize("node", [whole_state, large_question], ids=["the result", "an interrupt"])
 async def test_an_end_that_no_client_takes_is_an_error(node: Any) -> None:
-    given = run_input("hi", thread="t")
-    agent = LangGraphAgent(graph_of(node))
-
+    given, agent = run_input("hi"), agent_of(node, state=Large, checkpointer=InMemorySaver())
     events = [*decode([chunk async for chunk in agent.stream_sse(given)])]
-
-    recorded = RecordedRun(events, given)
-    assert (recorded.last.type.value, recorded.last.code) == ("RUN_ERROR", "event_too_large")
+    last = RecordedRun(events, given).last
+    assert (last.type.value, last.code) == ("RUN_ERROR", "event_too_large")
 
 
 async def test_the_result_holds_what_a_node_has_changed_in_place() -> None:
@@ -59,14 +48,5 @@ async def test_the_result_holds_what_a_node_has_changed_in_place() -> None:
         kept["x"] = 2
         return {}
 
-    builder = StateGraph(Large)
-    for name, node in (("first", first), ("second", second)):
-        builder.add_node(name, node)
-    builder.add_edge(START, "first")
-    builder.add_edge("first", "second")
-    given = run_input("hi")
-
-    events = [event async for event in LangGraphAgent(builder.compile()).run(given)]
-
-    recorded = RecordedRun(events, given)
-    assert (recorded.last.result, recorded.state) == ({"c": {"x": 2}}, {"c": {"x": 2}})
+    recorded = await record_run(agent_of(first, second, state=Large), run_input("hi"))
+    assert recorded.last.result == recorded.state == {"c": {"x": 2}}

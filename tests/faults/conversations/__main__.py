@@ -1,4 +1,4 @@
-"""Has conversations and counts them: `python -m tests.conversations memory 1000 7`.
+"""Has conversations and counts them: `python -m tests.faults.conversations memory 1000 7`.
 
 The arguments are where threads are kept ("memory", "sqlite" or "postgres"), how many conversations,
 and a number that chooses them. The first broken rule ends it, with the shortest script that was

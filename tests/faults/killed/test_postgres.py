@@ -26,7 +26,7 @@ from langgraph_agui import LangGraphAgent, agui_router
 from tests.kit.expect.faults import Case, each
 from tests.kit.models.scripted import Scripted, call
 from tests.kit.processes.serving import serving
-from tests.kit.run.visitor import Stream, Visitor, approved, asked, ending
+from tests.kit.run.visitor import Visitor, approved, asked, ending
 from tests.kit.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.xdist_group("postgres")
@@ -76,19 +76,14 @@ class Bank:
     def __init__(self) -> None:
         self.gate = asyncio.Event()
         self.waits = self.spent = 0
-        self.pool: AsyncConnectionPool[Any] | None = None
+        self.pool: Any = None
 
     def has_written(self, tasks: list[str]) -> bool:
         """Whether the tool waits, and nothing is on its way to the database or waits for its
         turn."""
-        assert self.pool is not None
         stats = self.pool.get_stats()
         writes = [task for task in tasks if "_checkpointer_put" in task or "aput" in task]
         return self.waits == 1 and not writes and stats["pool_available"] == stats["pool_size"]
-
-    def is_connected(self) -> bool:
-        assert self.pool is not None
-        return self.pool.get_stats()["pool_available"] > 0
 
     async def _wait(self) -> None:
         self.waits += 1
@@ -113,24 +108,20 @@ class Bank:
             await self._wait()
             return "seen"
 
-        guard = HumanInTheLoopMiddleware({"spend": True})
-        return create_agent(
-            Scripted(script=self.script), [spend, look], middleware=[guard], checkpointer=saver
-        )
+        guard: Any = HumanInTheLoopMiddleware({"spend": True})
+        model, tools = Scripted(script=self.script), [spend, look]
+        return create_agent(model, tools, middleware=[guard], checkpointer=saver)
 
     def app(self, dsn: str, patience: float) -> FastAPI:
         """As docs/operations/scaling.md says; the pool waits so many seconds for a connection."""
 
+        kwargs = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+        check = AsyncConnectionPool.check_connection
+        options: Any = {"kwargs": kwargs, "check": check, "open": False, "max_size": 4}
+
         @asynccontextmanager
         async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-            async with AsyncConnectionPool(
-                dsn,
-                kwargs={"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row},
-                max_size=4,
-                timeout=patience,
-                check=AsyncConnectionPool.check_connection,
-                open=False,
-            ) as pool:
+            async with AsyncConnectionPool(dsn, timeout=patience, **options) as pool:
                 saver, self.pool = AsyncPostgresSaver(pool), pool
                 await saver.setup()
                 app.include_router(agui_router(LangGraphAgent(self.graph(saver)), "/agent"))
@@ -139,22 +130,14 @@ class Bank:
         return FastAPI(lifespan=lifespan)
 
 
-GONE, BACK = (
-    "Postgres is gone, and comes back after the run",
-    "Postgres restarts in the middle of a run",
-)
-
+GONE = "Postgres is gone, and comes back after the run"
+BACK = "Postgres restarts in the middle of a run"
+ALL, ERROR, PAYS = "all of its events", "`RUN_ERROR`, `state_error`", "an approval"
 CASES = [
-    Case(BACK, "a message", "all of its events", "success", deep=True),
-    Case(BACK, "an approval", "all of its events", "success", deep=True),
-    Case(GONE, "a message", "`RUN_ERROR`, `state_error`", "state_error", deep=True),
-    Case(
-        GONE,
-        "an approval",
-        "`RUN_ERROR`, `state_error`; the tool does not run again",
-        "state_error",
-        deep=True,
-    ),
+    Case(BACK, "a message", ALL, "success", deep=True),
+    Case(BACK, PAYS, ALL, "success", deep=True),
+    Case(GONE, "a message", ERROR, "state_error", deep=True),
+    Case(GONE, PAYS, f"{ERROR}; the tool does not run again", "state_error", deep=True),
 ]
 
 
@@ -163,7 +146,10 @@ def test_a_run_that_loses_its_database(case: Case, database: Database) -> None:
     bank = Bank()
     with serving(bank.app(database.dsn, PATIENCE if case.fault == BACK else 0.5)) as served:
         visitor = Visitor(served, thread=case.name)
-        stream = begun(visitor, case)
+        if case.run == PAYS:
+            stream = visitor.begin(resume=approved(asked(visitor.send("spend"))))
+        else:
+            stream = visitor.begin("look")
         wait_for(lambda: bank.has_written(served.tasks()), "the tool waits")
         joined = visitor.join()
         joined.read_until(b"RUN_STARTED")
@@ -175,13 +161,7 @@ def test_a_run_that_loses_its_database(case: Case, database: Database) -> None:
         assert ending(recorded) == ending(joined.rest()) == case.ending
         database.start()
         # it waits longer after each failure
-        wait_for(bank.is_connected, "the pool has a connection again")
+        wait_for(lambda: bank.pool.get_stats()["pool_available"], "the pool has a connection again")
         visitor.check_usable(idle=False)  # psycopg's pool has tasks of its own
         wait_for(lambda: not any("agui" in task for task in served.tasks()), "no run is left")
-    assert bank.spent == (case.run == "an approval")
-
-
-def begun(visitor: Visitor, case: Case) -> Stream:
-    if case.run != "an approval":
-        return visitor.begin("look")
-    return visitor.begin(resume=approved(asked(visitor.send("spend"))))
+    assert bank.spent == (case.run == PAYS)

@@ -18,7 +18,6 @@ from langchain_core.outputs import ChatGenerationChunk
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, RunLimits, agui_router
-from langgraph_agui.protocol import Verifier
 from langgraph_agui.protocol.sse import decode
 from langgraph_agui.readers.subscription import Subscription
 from tests.kit.models.endless import Talker, flat
@@ -44,11 +43,12 @@ def loud(length: int = 500) -> Loud:
     return Loud(words=WORDS, pause=0, length=length)
 
 
-def left(events: list[Any]) -> list[tuple[str, str | None]]:
-    return [(event.type.value, getattr(event, "code", None)) for event in events[-1:]]
+def agent_of(model: Loud, unread: int = 100_000, **options: Any) -> LangGraphAgent:
+    return LangGraphAgent(flat(model, InMemorySaver()), limits=RunLimits(unread=unread), **options)
 
 
-LET_GO = [("RUN_ERROR", "reader_too_slow")]
+def end(recorded: RecordedRun) -> str:
+    return str(getattr(recorded.last, "code", recorded.last.type.value))
 
 
 @pytest.mark.parametrize("on_disconnect", ["cancel", "continue"])
@@ -56,82 +56,55 @@ def test_a_client_that_does_not_read_is_let_go(
     on_disconnect: Literal["cancel", "continue"],
 ) -> None:
     # more in the whole than the buffers of kernel and server hold for a reader, by far
-    model = loud(20_000)
-    app, given = FastAPI(), run_input("go", thread="t")
-    agent = LangGraphAgent(
-        flat(model, InMemorySaver()),
-        limits=RunLimits(unread=1_000_000),
-        on_disconnect=on_disconnect,
+    model, app, given = loud(20_000), FastAPI(), run_input("go", thread="t")
+    app.include_router(
+        agui_router(agent_of(model, 1_000_000, on_disconnect=on_disconnect), "/agent")
     )
-    app.include_router(agui_router(agent, "/agent"))
     with serving(app) as served, Connection(served.port, receive_buffer=65_536) as connection:
         connection.send("POST", "/agent", body_of(given))
         assert connection.head()[0] == 200
         assert model.meter.ended.wait(PATIENCE)
         assert (model.meter.produced == WORDS) == (on_disconnect == "continue")
         # Who reads at last gets what was under way, and learns what has happened.
-        verifier, events = Verifier(strict=True, input=given), list(decode(connection.pieces()))
-        for event in events:
-            verifier.feed(event)
-        verifier.finish()
-        assert left(events) == LET_GO
-        assert sum(event.type.value == "TEXT_MESSAGE_CONTENT" for event in events) < WORDS
+        recorded = RecordedRun(list(decode(connection.pieces())), given)
+        assert end(recorded) == "reader_too_slow"
+        assert len(recorded.of("TEXT_MESSAGE_CONTENT")) < WORDS
         served.wait_idle()
 
 
 async def test_who_joins_and_does_not_read_disturbs_nobody() -> None:
-    agent = LangGraphAgent(flat(loud(), InMemorySaver()), limits=RunLimits(unread=100_000))
-    events = agent.run(given := run_input("go", thread="t"))
-    received = [await anext(events)]
-    joined = agent.connect(joiner := run_input(thread="t"))
-    seen = [await anext(joined)]
+    """A reader gets more in the whole than may wait for it."""
+    agent, given, own = agent_of(loud()), run_input("go", thread="t"), run_input(thread="t")
+    events, joined = agent.run(given), agent.connect(own)
+    received, seen = [await anext(events)], [await anext(joined)]
     received += await collect(events)
-    assert left(RecordedRun(received, given).events) == [("RUN_FINISHED", None)]
-    RecordedRun([*seen, *(rest := await collect(joined))], joiner)
-    assert left(rest) == LET_GO
+    assert end(RecordedRun(received, given)) == "RUN_FINISHED"
+    assert end(RecordedRun([*seen, *await collect(joined)], own)) == "reader_too_slow"
 
 
-async def test_a_program_that_does_not_read_is_let_go() -> None:
-    model = loud()
-    events = LangGraphAgent(flat(model), limits=RunLimits(unread=100_000)).run(
-        given := run_input("go")
-    )
-    received = [await anext(events)]
-    await eventually(model.meter.ended.is_set, "the run stops")
-    assert model.meter.produced < WORDS
-    assert left(RecordedRun([*received, *await collect(events)], given).events) == LET_GO
-
-
-async def test_what_is_open_is_closed_before_a_reader_is_let_go() -> None:
-    """In the middle of a text, of which it has got the beginning."""
-    events = LangGraphAgent(flat(model := loud()), limits=RunLimits(unread=100_000)).run(
-        given := run_input("go")
-    )
-    received = [await anext(events)]
-    while received[-1].type.value != "TEXT_MESSAGE_START":
+@pytest.mark.parametrize(
+    ("until", "length", "unread", "most"),
+    [
+        ("RUN_STARTED", 500, 100_000, WORDS - 1),
+        ("TEXT_MESSAGE_START", 500, 100_000, WORDS - 1),
+        ("RUN_STARTED", 200_000, 1_000_000, 20),
+    ],
+    ids=["from the beginning", "in the middle of a text", "large events"],
+)
+async def test_a_program_that_does_not_read_is_let_go(
+    until: str, length: int, unread: int, most: int
+) -> None:
+    """What is open is closed before; large events count at once."""
+    model, given, received = loud(length), run_input("go"), list[Any]()
+    events = agent_of(model, unread).run(given)
+    while not received or received[-1].type.value != until:
         received.append(await anext(events))
     await eventually(model.meter.ended.is_set, "the run stops")
+    assert model.meter.produced <= most
     recorded = RecordedRun([*received, *await collect(events)], given)
-    assert recorded.types[-3:] == ["TEXT_MESSAGE_END", "STEP_FINISHED", "RUN_ERROR"]
-
-
-async def test_large_events_count_at_once() -> None:
-    model = loud(200_000)
-    events = LangGraphAgent(flat(model), limits=RunLimits(unread=1_000_000)).run(run_input("go"))
-    await anext(events)
-    await eventually(model.meter.ended.is_set, "the run stops")
-    assert model.meter.produced < 20
-    await events.aclose()
-
-
-async def test_what_waits_is_counted_anew_for_who_reads() -> None:
-    """A reader gets more in the whole than may wait for it."""
-    given = run_input("go")
-    recorded = RecordedRun(
-        await collect(LangGraphAgent(flat(loud()), limits=RunLimits(unread=100_000)).run(given)),
-        given,
-    )
-    assert left(recorded.events) == [("RUN_FINISHED", None)]
+    assert end(recorded) == "reader_too_slow"
+    if until == "TEXT_MESSAGE_START":
+        assert recorded.types[-3:] == ["TEXT_MESSAGE_END", "STEP_FINISHED", "RUN_ERROR"]
 
 
 async def test_what_was_closed_is_not_closed_again() -> None:
@@ -142,14 +115,8 @@ async def test_what_was_closed_is_not_closed_again() -> None:
     events = await reader.take()
     reader.event(TextMessageEndEvent(message_id="m"))
     events += reader.take_waiting()
-    end = RunFinishedEvent(
-        thread_id="t", run_id="r", outcome=RunFinishedSuccessOutcome(pending_tool_call_ids=[])
-    )
-    reader.event(end)
+    outcome = RunFinishedSuccessOutcome(pending_tool_call_ids=[])
+    reader.event(RunFinishedEvent(thread_id="t", run_id="r", outcome=outcome))
     events += await reader.take()
-    assert [event.type for event in RecordedRun(events, given).events] == [
-        "RUN_STARTED",
-        "TEXT_MESSAGE_START",
-        "TEXT_MESSAGE_END",
-        "RUN_FINISHED",
-    ]
+    kinds = ["RUN_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_END", "RUN_FINISHED"]
+    assert RecordedRun(events, given).types == kinds

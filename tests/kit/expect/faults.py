@@ -14,13 +14,8 @@ from tests.kit.deep import deep
 
 @dataclass(frozen=True)
 class Case:
-    """A fault, the kind of run that it meets, and what the client of that run gets.
-
-    Attributes:
-        ending: How the run ends: the type of its outcome, the code of its error, or "closed".
-        injected: What the test needs to make the fault.
-        deep: Whether `make test` leaves it out.
-    """
+    """A fault, the kind of run that it meets, what the client of that run gets, and how the run ends:
+    the type of its outcome, the code of its error, or "closed"."""
 
     fault: str
     run: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,9 +14,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent
 from tests.kit.graphs.pauses import KINDS
-from tests.kit.run.agents import RecordedRun, collect, record_run, run_input, user
+from tests.kit.run.agents import RecordedRun, record_run, run_input, user
 from tests.kit.run.dialogues import cancelled, resolved
-from tests.kit.run.thread_client import Client, asked, ending
+from tests.kit.run.thread_client import Client
+
+Begin = Callable[[], Coroutine[Any, Any, RecordedRun]]
 
 
 class Troubled(InMemorySaver):
@@ -25,20 +27,16 @@ class Troubled(InMemorySaver):
     def __init__(self) -> None:
         super().__init__()
         self.calls: list[str] = []
-        self.at = 0
-        self.hangs = False
-        self.met = asyncio.Event()
-        self.released = asyncio.Event()
+        self.at, self.hangs = 0, False
+        self.met, self.released = asyncio.Event(), asyncio.Event()
 
     async def trouble(self, name: str) -> None:
         self.calls.append(name)
-        if len(self.calls) != self.at:
-            return
-        self.met.set()
-        if self.hangs:
+        if len(self.calls) == self.at:
+            self.met.set()
+            if not self.hangs:
+                raise sqlite3.OperationalError("disk I/O error")
             await self.released.wait()
-        else:
-            raise sqlite3.OperationalError("disk I/O error")
 
     def well(self) -> None:
         """Have no more trouble."""
@@ -63,140 +61,93 @@ class Troubled(InMemorySaver):
         await super().aput_writes(*args, **kwargs)
 
 
-@dataclass
-class World:
-    """A thread whose agent guards what it does, and the files in which it does it."""
-
-    home: Path
-    kind: str = "per_call"
-    saver: Troubled = field(default_factory=Troubled)
-
-    def __post_init__(self) -> None:
-        self.agent = LangGraphAgent(KINDS[self.kind](self.saver))
-        self.client = Client(self.agent)
-
-    @property
-    def file(self) -> Path:
-        """What has been approved happens here."""
-        return self.home / "happened"
-
-
-# Brings a thread to where a run begins; returns that run.
-Prepare = Callable[[World], Awaitable[Callable[[], Awaitable[RecordedRun]]]]
-
-
-async def _message(world: World) -> Callable[[], Awaitable[RecordedRun]]:
-    questions = await world.client.ask(str(world.home / "earlier.1"))
-    await world.client.send(resume=cancelled(*(one.id for one in questions)))
-    return _once(world, *world.client.held, user(str(world.file), "u2"))
-
-
-async def _resume(world: World) -> Callable[[], Awaitable[RecordedRun]]:
-    questions = await world.client.ask(user(str(world.file), "u1"))
-    return _once(
-        world,
-        *world.client.held,
-        resume=resolved(*((one.id, {"approved": True}) for one in questions)),
-    )
-
-
-async def _abandon(world: World) -> Callable[[], Awaitable[RecordedRun]]:
-    questions = await world.client.ask(user(str(world.file), "u1"))
-    return _once(world, *world.client.held, resume=cancelled(*(one.id for one in questions)))
-
-
-async def _rerun(world: World) -> Callable[[], Awaitable[RecordedRun]]:
-    await _done(world)
-    return _once(world, user(str(world.home / "earlier.1"), "u1"))
-
-
-async def _edit(world: World) -> Callable[[], Awaitable[RecordedRun]]:
-    await _done(world)
-    return _once(world, user(str(world.file), "u1"))
-
-
-async def _done(world: World) -> None:
-    questions = await world.client.ask(user(str(world.home / "earlier.1"), "u1"))
-    await world.client.send(resume=resolved(*((one.id, {"approved": True}) for one in questions)))
-
-
-async def _unknown(world: World) -> Callable[[], Awaitable[RecordedRun]]:
-    said = AssistantMessage(id="a0", role="assistant", content="Hello.")
-    return _once(world, user("hello", "u0"), said, user(str(world.file), "u1"))
-
-
-async def _connect(world: World) -> Callable[[], Awaitable[RecordedRun]]:
-    await world.client.ask(user(str(world.file), "u1"))
-
-    async def connect() -> RecordedRun:
-        given = run_input(thread="t", run="r")
-        return RecordedRun(await collect(world.agent.connect(given)), given)
-
-    return connect
-
-
-def _once(world: World, *messages: Any, **fields: Any) -> Callable[[], Awaitable[RecordedRun]]:
-    given = run_input(*messages, thread="t", run="r", **fields)
-    return lambda: record_run(world.agent, given)
-
-
 class Fault(NamedTuple):
-    """One kind of run, and what its client gets when a call of the checkpointer fails, or hangs.
-
-    Attributes:
-        run: The kind of run.
-        prepare: Brings a thread to where it begins.
-        kind: The kind of pause (`tests.kit.graphs.pauses`).
-        fails: What the client gets if a call fails.
-        hangs: What it gets if a call takes until the client stops the run.
-    """
+    """One kind of run, and what its client gets when a call of the checkpointer fails, or hangs."""
 
     run: str
-    prepare: Prepare
-    kind: str = "per_call"
+    kind: str = "per_call"  # of pause (`tests.kit.graphs.pauses`)
     fails: str = "`RUN_ERROR` `state_error`"
     hangs: str = "`RUN_FINISHED` `cancelled`"
 
     @property
     def rows(self) -> list[tuple[str, str, str]]:
         """The rows of a table: the fault, the kind of run, what the client gets."""
-        fault = "the checkpointer {} at any of its calls".format
-        slow = (
-            "hangs, and the client stops the run,"
-            if self.hangs != "nothing until it leaves"
-            else "hangs"
-        )
-        return [(fault("fails"), self.run, self.fails), (fault(slow), self.run, self.hangs)]
+        slow = "hangs" if self.run == "connect" else "hangs, and the client stops the run,"
+        ends = {"fails": self.fails, slow: self.hangs}
+        return [
+            (f"the checkpointer {one} at any of its calls", self.run, ends[one]) for one in ends
+        ]
 
 
 FAULTS = [
-    Fault("a new message", _message),
-    Fault("a new message, an approval of several calls", _message, "batched"),
+    Fault("a new message"),
+    Fault("a new message, an approval of several calls", "batched"),
     Fault(
         "an answer to an interrupt",
-        _resume,
         fails="`RUN_ERROR` `state_error`; before the record, nothing has run",
     ),
-    Fault("an answer, batched", _resume, "batched"),
-    Fault("an answer for a subagent", _resume, "tool_batched"),
-    Fault("an answer at a breakpoint", _resume, "breakpoint"),
-    Fault("a cancel of what is open", _abandon, "interrupt"),
-    Fault("the same message again", _rerun),
-    Fault("an edited message", _edit),
-    Fault("a thread that the server does not know", _unknown),
-    Fault("connect", _connect, hangs="nothing until it leaves"),
+    Fault("an answer, batched", "batched"),
+    Fault("an answer for a subagent", "tool_batched"),
+    Fault("an answer at a breakpoint", "breakpoint"),
+    Fault("a cancel of what is open", "interrupt"),
+    Fault("the same message again"),
+    Fault("an edited message"),
+    Fault("a thread that the server does not know"),
+    Fault("connect", hangs="nothing until it leaves"),
 ]
 
 
-async def go_on(world: World, file: Path) -> None:
-    """Deny what is open, and have something done in the next turn."""
-    shown = await world.client.connect()
-    world.client.held = shown.messages
-    # a question that could not be stored is asked when the others are answered
-    while ending(shown) == "interrupt":
-        shown = await world.client.send(resume=cancelled(*(one.id for one in asked(shown))))
-    questions = await world.client.ask(str(file))
-    recorded = await world.client.send(
-        resume=resolved(*((one.id, {"approved": True}) for one in questions))
-    )
-    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+@dataclass
+class World:
+    """A thread whose agent guards what it does, and the files in which it does it."""
+
+    home: Path
+    fault: Fault = FAULTS[0]
+    saver: Troubled = field(default_factory=Troubled)
+
+    def __post_init__(self) -> None:
+        self.home.mkdir()
+        self.agent = LangGraphAgent(KINDS[self.fault.kind](self.saver))
+        self.client = Client(self.agent)
+        self.file, self.earlier = self.home / "happened", self.home / "earlier.1"
+
+    async def ask(self, file: Path, yes: bool | None = None) -> Any:
+        """Have something done, and approve it or not; return the answers to the questions."""
+        ids = [one.id for one in await self.client.ask(user(str(file), "u1"))]
+        approved = resolved(*((one, {"approved": True}) for one in ids))
+        if yes is None:
+            return approved, cancelled(*ids)
+        return await self.client.send(resume=approved if yes else cancelled(*ids))
+
+    async def prepare(self) -> Begin:
+        """Bring the thread to where the run begins; return that run."""
+        run, new, fields = self.fault.run, list[Any](), dict[str, Any]()
+        if run.startswith("a new message"):
+            await self.ask(self.earlier, yes=False)
+            new = [*self.client.held, user(str(self.file), "u2")]
+        elif run.startswith(("the same", "an edited")):
+            await self.ask(self.earlier, yes=True)
+            new = [user(str(self.earlier if run.startswith("the same") else self.file), "u1")]
+        elif run.startswith("a thread"):
+            said = AssistantMessage(id="a0", role="assistant", content="Hello.")
+            new = [user("hello", "u0"), said, user(str(self.file), "u1")]
+        else:
+            yes, no = await self.ask(self.file)
+            new, fields = self.client.held, {"resume": no if run.startswith("a cancel") else yes}
+        self.saver.calls.clear()
+        if run == "connect":
+            return self.client.connect
+        given = run_input(*new, thread="t", run="r", **fields)
+        return lambda: record_run(self.agent, given)
+
+    async def go_on(self, file: Path) -> None:
+        """Deny what is open, and have something done in the next turn."""
+        shown = await self.client.connect()
+        self.client.held = shown.messages
+        # a question that could not be stored is asked when the others are answered
+        while (shown.last.outcome and shown.last.outcome.type) == "interrupt":
+            open_ = [one.id for one in shown.last.outcome.interrupts]
+            shown = await self.client.send(resume=cancelled(*open_))
+        questions = await self.client.ask(str(file))
+        approved = resolved(*((one.id, {"approved": True}) for one in questions))
+        assert (await self.client.send(resume=approved)).last.type.value == "RUN_FINISHED"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,18 +25,15 @@ from tests.kit.models.scripted import Scripted, calling, part, text_chunk, think
 from tests.kit.run.agents import run_input, user
 
 
-def turns() -> list[Any]:
-    """Two turns of parallel calls, and an answer."""
-    return [
-        [
-            *(thinking("Hm", 0), thinking(".", 0), thinking(index=0, signature=f"s{turn}")),
-            *(text_chunk("Look", 1), text_chunk("ing.", 1)),
-            calling(part("quick", "", f"q{turn}", 2)),
-            *(calling(part(None, text, None, 2)) for text in ('{"place":', ' "a"}')),
-            calling(part("slow", '{"place": "b"}', f"s{turn}", 3)),
-        ]
-        for turn in (1, 2)
-    ] + [[text_chunk("All ", 0), text_chunk("done.", 0)]]
+def turn(number: int) -> list[Any]:
+    """Two calls at once; the arguments of the first one come in parts."""
+    thought = [thinking("Hm", 0), thinking(".", 0), thinking(index=0, signature=f"s{number}")]
+    quick = [part("quick", "", f"q{number}", 2), part(None, '{"place":', None, 2)]
+    quick += [part(None, ' "a"}', None, 2), part("slow", '{"place": "b"}', f"s{number}", 3)]
+    return [*thought, text_chunk("Look", 1), text_chunk("ing.", 1), *map(calling, quick)]
+
+
+TURNS = [turn(1), turn(2), [text_chunk("All ", 0), text_chunk("done.", 0)]]
 
 
 def agent(
@@ -64,17 +62,15 @@ def agent(
 
 async def run(database: str, done: Path) -> None:
     """Run, and wait after each event; the graph goes on meanwhile."""
-    received: dict[str, asyncio.Event] = {}
+    received: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
     say(str(os.getpid()))
     async with AsyncSqliteSaver.from_conn_string(database) as saver:
-        made = agent(
-            saver, Scripted(*turns()), done, lambda call: received.setdefault(call, asyncio.Event())
-        )
+        made = agent(saver, Scripted(*TURNS), done, received.__getitem__)
         async for event in made.run(run_input(user("go", "u1"), thread="t", run="r1")):
             say(event.model_dump_json(by_alias=True, exclude_none=True))
             await asyncio.to_thread(read)
             if isinstance(event, ToolCallResultEvent):
-                received.setdefault(event.tool_call_id, asyncio.Event()).set()
+                received[event.tool_call_id].set()
 
 
 def say(line: str) -> None:

@@ -38,11 +38,7 @@ def running_postgres() -> Iterator[str]:
     try:
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
             # nobody will want this data again
-            for setting in (
-                "fsync",
-                "full_page_writes",
-                "synchronous_commit",
-            ):
+            for setting in ("fsync", "full_page_writes", "synchronous_commit"):
                 connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
             connection.execute("SELECT pg_reload_conf()")
         yield server.get_uri()

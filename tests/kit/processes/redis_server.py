@@ -35,19 +35,9 @@ def start_redis(port: int, home: Path) -> subprocess.Popen[bytes]:
     """Start a server and wait until it answers."""
     binary = shutil.which("redis-server")
     assert binary is not None, "redis-server is missing: apt-get install redis-server"
-    options = [
-        "--port",
-        str(port),
-        "--bind",
-        "127.0.0.1",
-        "--save",
-        "",
-        "--appendonly",
-        "no",
-        "--dir",
-        str(home),
-    ]
-    process = subprocess.Popen([binary, *options, "--databases", "512"], stdout=subprocess.DEVNULL)
+    options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+    options += ["--dir", str(home), "--databases", "512"]
+    process = subprocess.Popen([binary, *options], stdout=subprocess.DEVNULL)
     wait_for(lambda: answers(port), "Redis answers")
     return process
 

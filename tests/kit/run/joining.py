@@ -44,28 +44,27 @@ def gaps(*pieces: Any) -> list[Any]:
     return [part for piece in pieces for part in (0.0, piece)]
 
 
-def turns() -> list[Any]:
-    return [
-        gaps(
-            *(
-                thinking("Hm", 0),
-                thinking(".", 0),
-                thinking(index=0, signature="s1"),
-                text_chunk("Look", 1),
-                text_chunk("ing.", 1),
-            ),
-            *(calling(part("look", "", "c1", 2)), calling(part(None, '{"place":', None, 2))),
-            calling(part(None, ' "a"}', None, 2)),
-            *(calling(part("feel", "", "c2", 3)), calling(part(None, '{"mood": "fine"}', None, 3))),
-        ),
-        gaps(
-            thinking("So", 0),
-            thinking(".", 0),
-            thinking(index=0, signature="s2"),
-            text_chunk("All ", 1),
-            text_chunk("done.", 1),
-        ),
+def turns(*ids: str) -> list[Any]:
+    """Two turns, with two calls of these ids."""
+    one, two = ids or ("c1", "c2")
+    looking = [
+        part("look", "", one, 2),
+        part(None, '{"place":', None, 2),
+        part(None, ' "a"}', None, 2),
     ]
+    feeling = [part("feel", "", two, 3), part(None, '{"mood": "fine"}', None, 3)]
+    return [
+        gaps(*thoughts("Hm", "s1"), *texts("Look", "ing."), *map(calling, looking + feeling)),
+        gaps(*thoughts("So", "s2"), *texts("All ", "done.")),
+    ]
+
+
+def thoughts(text: str, signature: str) -> list[Any]:
+    return [thinking(text, 0), thinking(".", 0), thinking(index=0, signature=signature)]
+
+
+def texts(*words: str) -> list[Any]:
+    return [text_chunk(word, 1) for word in words]
 
 
 def agent_of(saver: Any, model: Scripted | None = None, **options: Any) -> LangGraphAgent:

@@ -11,39 +11,25 @@ from ag_ui.core import Interrupt, Message, ResumeEntry, RunAgentInput
 from langgraph_agui.protocol import decode
 from tests.kit.processes.raw_http import Connection, body_of
 from tests.kit.processes.serving import Served
-from tests.kit.run.agents import RecordedRun, run_input, user
-
-
-def ending(recorded: RecordedRun) -> str:
-    """How a run has ended: the type of its outcome, or the code of its error."""
-    if recorded.last.type.value == "RUN_ERROR":
-        return str(recorded.last.code)
-    return str(recorded.last.outcome.type) if recorded.last.outcome is not None else "success"
-
-
-def asked(recorded: RecordedRun) -> list[Interrupt]:
-    """The open interrupts at the end of a run."""
-    assert ending(recorded) == "interrupt", recorded.last
-    return list(recorded.last.outcome.interrupts)
+from tests.kit.run.agents import RecordedRun, run_input
+from tests.kit.run.dialogues import cancelled, resolved
+from tests.kit.run.thread_client import asked, ending
 
 
 def approved(questions: Sequence[Interrupt]) -> list[ResumeEntry]:
-    return [
-        ResumeEntry(interrupt_id=one.id, status="resolved", payload={"approved": True})
-        for one in questions
-    ]
+    return resolved(*((one.id, {"approved": True}) for one in questions))
 
 
 class Stream:
     """A run that was begun, and is read when its client likes."""
 
     def __init__(self, served: Served, path: str, given: RunAgentInput) -> None:
-        self.input = given
+        self.input, self.received = given, b""
         self.connection = Connection(served.port)
         self.connection.send("POST", path, body_of(given))
-        self.status, _ = self.connection.head()
+        status, _ = self.connection.head()
+        assert status == 200, status
         self.pieces = self.connection.pieces()
-        self.received = b""
 
     def read_until(self, mark: bytes) -> None:
         while mark not in self.received:
@@ -66,17 +52,10 @@ class Visitor:
     held: list[Message] = field(default_factory=list)
     state: Any = field(default_factory=dict)
 
-    def input(self, *new: Message | str, resume: Sequence[ResumeEntry] = ()) -> RunAgentInput:
-        new = tuple(user(one) if isinstance(one, str) else one for one in new)
-        return run_input(
-            *self.held, *new, thread=self.thread, state=self.state, resume=list(resume) or None
-        )
-
     def begin(self, *new: Message | str, resume: Sequence[ResumeEntry] = ()) -> Stream:
         """Begin a run."""
-        stream = Stream(self.served, self.path, self.input(*new, resume=resume))
-        assert stream.status == 200, stream.status
-        return stream
+        fields = {"thread": self.thread, "state": self.state, "resume": list(resume) or None}
+        return Stream(self.served, self.path, run_input(*self.held, *new, **fields))
 
     def join(self) -> Stream:
         """Connect to the thread, as a client that holds nothing."""
@@ -96,8 +75,7 @@ class Visitor:
         server is idle."""
         shown = self.join().rest()
         questions = asked(shown) if ending(shown) == "interrupt" else []
-        cancelled = [ResumeEntry(interrupt_id=one.id, status="cancelled") for one in questions]
-        recorded = self.send("hello", resume=cancelled)
+        recorded = self.send("hello", resume=cancelled(*(one.id for one in questions)))
         assert ending(recorded) == "success", recorded.last
         if idle:
             self.served.wait_idle()
