@@ -105,6 +105,21 @@ async def test_values_and_patches_are_shown_at_once_and_the_graph_has_the_last_w
     assert "does not fit" in caplog.text
 
 
+async def test_an_emission_ends_with_its_superstep_whether_or_not_it_was_returned() -> None:
+    async def first(state: Any) -> Any:
+        emit_state({"doc": "preview"})
+
+    async def second(state: Any) -> Any:
+        emit_state({"notes": ["preview"]})
+        return {"notes": ["n"]}
+
+    agent = agent_of(first, second, state=Paper)
+    recorded = await record_run(agent, run_input("hi", state={"doc": "old"}))
+    assert history(recorded) == ["old", "preview", "old"]
+    assert history(recorded, "notes") == ["-", [], ["preview"], ["n"]]
+    assert {"doc": "preview", "notes": ["preview"]} not in [state for _, state in states(recorded)]
+
+
 @pytest.mark.parametrize("end", ["fails", "is cancelled", "asks"])
 async def test_nothing_of_an_emission_stays_when_the_node_does_not_end(end: str) -> None:
     hang = asyncio.Event()
@@ -277,6 +292,12 @@ def write_nothing(doc: str) -> str:
     return "not written"
 
 
+@tool("write")
+def fail_to_write(doc: str) -> str:
+    """Write."""
+    raise ValueError("no paper")
+
+
 def writer(*middleware: Any, saver: Any = None, **options: Any) -> LangGraphAgent:
     model = Scripted(streamed("write", "c1", {"doc": "abc"}), ["done"])
     schema: Any = {"state_schema": Writer, "middleware": middleware, "checkpointer": saver}
@@ -321,6 +342,14 @@ async def test_predictions_that_a_model_call_asks_for() -> None:
     recorded = await record_run(agent_of(node, ToolNode([write]), state=Paper), run_input("hi"))
     assert history(recorded, "paper") == ["-", "a", "ab", "abc", "-"]
     assert history(recorded) == ["-", "ABC"]
+
+
+@pytest.mark.parametrize("used", [write_nothing, fail_to_write], ids=["writes nothing", "fails"])
+async def test_a_call_that_comes_to_nothing_leaves_what_was_there(used: Any) -> None:
+    model = Scripted(streamed("write", "c1", {"doc": "ab"}), ["done"])
+    tools = ToolNode([used], handle_tool_errors=True)
+    recorded = await predicting(talker(model), tools, state={"doc": "old"})
+    assert history(recorded) == ["old", "a", "ab", "old"]
 
 
 async def test_two_calls_at_once_end_each_for_itself() -> None:
