@@ -1,22 +1,101 @@
-"""States as large as one event may be, and larger: what the client holds in the end, read from the
-bytes."""
+"""What state costs on the wire, up to states that are larger than one event may be."""
 
 from __future__ import annotations
 
+import json
+from time import process_time
 from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent, StateOptions
-from langgraph_agui.protocol import Fold
+from langgraph_agui.protocol import Fold, decode
 from langgraph_agui.protocol.sse import MAX_FRAME, SSEDecoder, encode
-from tests.kit.deep import each_value
-from tests.kit.graphs.small import chain_of
-from tests.kit.run.agents import record_run, run_input
+from tests.behaviour.state.clients import Client, agent_of
+from tests.kit.graphs.small import scripted_agent
+from tests.kit.run.agents import RecordedRun, record_run, run_input
+
+STEPS, MEGABYTE = 20, 1_000_000
+
+
+class Channels(TypedDict, total=False):
+    messages: Annotated[list[AnyMessage], add_messages]
+    left: dict[str, Any]
+    right: dict[str, Any]
+    progress: dict[str, Any]
+    doc: dict[str, Any]
+
+
+def rows(size: int) -> dict[str, Any]:
+    row = {"title": "a row", "tags": ["alpha", "beta"], "body": "x" * 400, "done": False}
+    count = size // len(json.dumps(row))
+    return {f"row-{number}": {"id": number, **row} for number in range(count)}
+
+
+def progress(step: int) -> dict[str, Any]:
+    return {"step": step, "label": f"step {step}"}
+
+
+async def step_sizes(several: bool, size: int) -> list[int]:
+    """The sizes of the frames that tell state, of which the first tells `size` bytes, and each
+    later one a small change, in one of several channels or in one that has all."""
+
+    def held(step: int) -> dict[str, Any]:
+        parts = {"left": rows(size // 2), "right": rows(size // 2), "progress": progress(step)}
+        return parts if several else {"doc": parts}
+
+    async def load(state: Any) -> Any:
+        return held(0)
+
+    async def work(state: Any) -> Any:
+        whole = state if several else state["doc"]
+        changed = {"progress": progress(whole["progress"]["step"] + 1)}
+        return changed if several else {"doc": {**whole, **changed}}
+
+    def after(state: Any) -> str:
+        return "work" if state.get("doc", state)["progress"]["step"] < STEPS else "__end__"
+
+    builder = StateGraph(Channels).add_node(load).add_node(work)
+    builder.add_edge(START, "load").add_edge("load", "work")
+    builder.add_conditional_edges("work", after)
+    agent = LangGraphAgent(builder.compile(InMemorySaver()), config={"recursion_limit": STEPS + 10})
+    given = run_input("hi")
+    body = b"".join([batch async for batch in agent.stream_sse(given)])
+    recorded = RecordedRun(list(decode([body])), given)
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    assert recorded.state == held(STEPS)
+    assert size < len(body) < 1.5 * size
+    frames = body.split(b"\n\n")
+    return [len(frame) for frame in frames if frame.startswith(b'data: {"type":"STATE_')]
+
+
+@pytest.mark.parametrize("several", [True, False], ids=["channels", "one channel"])
+async def test_a_state_goes_out_once_and_steps_are_as_small_beside_twice_the_state(
+    several: bool,
+) -> None:
+    (_, *small), (_, *large) = [
+        await step_sizes(several, size) for size in (MEGABYTE // 2, MEGABYTE)
+    ]
+    assert len(small) == len(large) == STEPS
+    assert max(large) < 1024
+    assert max(abs(one - other) for one, other in zip(small, large, strict=True)) <= 8
+
+
+async def test_the_cost_of_a_clients_own_keys_grows_with_their_number() -> None:
+    costs: list[float] = []
+    for count in (2_000, 20_000):
+        given = run_input("hi", state={f"key {n}": n for n in range(count)})
+        start = process_time()
+        recorded = await record_run(scripted_agent(["done"]), given)
+        costs.append(process_time() - start)
+        assert recorded.last.outcome.type == "success"
+        assert len(recorded.state) == count
+    assert costs[1] < 40 * costs[0]
 
 
 class Large(TypedDict, total=False):
@@ -27,68 +106,55 @@ class Large(TypedDict, total=False):
     small: str
 
 
-def units(frame: bytes) -> int:
-    """How long a frame is for a client that counts as JavaScript does."""
-    return len(frame.decode().encode("utf-16-le")) // 2
-
-
 def held_after(body: bytes) -> tuple[Any, list[str]]:
     """What a client holds that reads these bytes, and the types of what it was told."""
-    assert all(units(frame) <= MAX_FRAME for frame in body.split(b"\n\n"))
-    decoder, fold, types = SSEDecoder(), Fold(), []
+    frames = [frame.decode() for frame in body.split(b"\n\n")]
+    # A client counts as JavaScript does.
+    assert all(len(frame.encode("utf-16-le")) // 2 <= MAX_FRAME for frame in frames)
+    decoder, fold = SSEDecoder(), Fold()
     events: list[Any] = []
     for begin in range(0, len(body), 1 << 20):  # a frame counts while it is unfinished
         events += decoder.feed(body[begin : begin + (1 << 20)])
-    for event in [*events, *decoder.finish()]:
-        types.append(event["type"])
+    events += decoder.finish()
+    for event in events:
         fold.feed(event)
     assert fold.warnings == []
-    return fold.state, types
+    return fold.state, [event["type"] for event in events]
 
 
-VALUES = {
-    "two bytes each": {"a": "é" * 6_000_000},
-    "three bytes each": {"a": "字" * 3_600_000},
-    "two units each": {"a": "😀" * 3_000_000},
-    "escaped": {"a": "\x01" * 1_500_000},
-    "escaped, too large": {"a": "\x01" * 2_000_000},
-    "two units each, too large": {"a": "😀" * 6_000_000},
-    "several of booleans": dict.fromkeys("abc", [False] * 1_200_000),
-    "several": {"a": "x" * 4_000_000, "b": "y" * 4_000_000, "c": "z" * 4_000_000},
-}
-
-
-@pytest.mark.parametrize("send", ["patches", "snapshots"])
-@pytest.mark.parametrize("name", VALUES)
-@each_value()
+@pytest.mark.parametrize(
+    ("values", "fits", "send"),
+    [
+        pytest.param({"a": "é" * 6_000_000}, True, "patches", id="two bytes each"),
+        pytest.param({"a": "字" * 3_600_000}, True, "snapshots", id="three bytes each"),
+        pytest.param({"a": "😀" * 3_000_000}, True, "patches", id="two units each"),
+        pytest.param({"a": "\x01" * 1_500_000}, True, "snapshots", id="escaped"),
+        pytest.param({"a": "\x01" * 2_000_000}, False, "patches", id="escaped, too large"),
+        pytest.param({"a": "😀" * 6_000_000}, False, "snapshots", id="two units, too large"),
+        pytest.param(dict.fromkeys("abc", [False] * 1_200_000), True, "patches", id="booleans"),
+        pytest.param({k: k * 4_000_000 for k in "abc"}, True, "snapshots", id="several"),
+    ],
+)
 async def test_a_client_holds_what_fits_and_goes_on_with_that(
-    name: str, send: Any, caplog: pytest.LogCaptureFixture
+    values: Any, fits: bool, send: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    values = {key: {"text": text, "n": 1} for key, text in VALUES[name].items()}
-    later = {key: {"text": value["text"], "n": 2} for key, value in values.items()}
+    def numbered(n: int) -> dict[str, Any]:
+        return {key: {"text": text, "n": n} for key, text in values.items()}
 
     async def first(state: Large) -> dict[str, Any]:
-        return values
+        return numbered(1)
 
     async def second(state: Large) -> dict[str, Any]:
-        return {"small": "small", **later}
+        return {"small": "small", **numbered(2)}
 
-    graph = chain_of(first, second, state=Large, checkpointer=InMemorySaver())
-    agent = LangGraphAgent(graph, state=StateOptions(send=send))
-    left_out = {"a"} if name.endswith("too large") else set()
-    shown = {
-        "small": "small",
-        **{key: value for key, value in later.items() if key not in left_out},
-    }
-
-    state, types = held_after(
-        b"".join([piece async for piece in agent.stream_sse(run_input("hi", thread="t"))])
-    )
+    agent = agent_of(first, second, schema=Large, state=StateOptions(send=send))
+    shown = {"small": "small"} | (numbered(2) if fits else {})
+    run = [piece async for piece in agent.stream_sse(run_input("hi", thread="t"))]
+    state, types = held_after(b"".join(run))
     assert types[-1] == "RUN_FINISHED"
-    assert "STATE_DELTA" in types or send == "snapshots" or left_out
+    assert "STATE_DELTA" in types or send == "snapshots" or not fits
     assert state == shown
-    for key in left_out:
-        assert f"The state {key!r} is too large for a client and is not shown" in caplog.text
+    assert fits or "The state 'a' is too large for a client and is not shown" in caplog.text
 
     connected = [encode(event) async for event in agent.connect(run_input(thread="t"))]
     assert held_after(b"".join(connected))[0] == shown
@@ -103,30 +169,23 @@ async def test_what_has_become_too_large_is_not_replaced_by_what_the_client_held
         value = next(values)
         return {"messages": [AIMessage("done")], **({"a": value} if value else {})}
 
-    agent = LangGraphAgent(chain_of(node, state=Large, checkpointer=InMemorySaver()))
-    messages: list[Any] = []
-    state: Any = {}
+    client = Client(agent_of(node, schema=Large))
     for text in ("one", "two", "three"):
-        recorded = await record_run(agent, run_input(*messages, text, thread="t", state=state))
-        messages, state = recorded.messages, recorded.state
+        await client.say(text)
     assert saw == [0, 5, 2_000_000]
 
 
 async def test_one_of_two_large_values_is_sent_as_a_change() -> None:
     """Both sides of "what is smaller" are measured alike, whatever is in the values."""
 
+    def parts(by: int) -> list[float]:
+        return [number / by for number in range(1000)]
+
     async def first(state: Large) -> dict[str, Any]:
-        return {
-            "a": [number / 7 for number in range(1000)],
-            "b": [number / 9 for number in range(1000)],
-        }
+        return {"a": parts(7), "b": parts(9)}
 
     async def second(state: Large) -> dict[str, Any]:
-        return {"b": [number / 11 for number in range(1000)]}
+        return {"b": parts(11)}
 
-    recorded = await record_run(
-        LangGraphAgent(chain_of(first, second, state=Large)), run_input("hi")
-    )
-
-    assert recorded.types.count("STATE_SNAPSHOT") == 1
-    assert recorded.types.count("STATE_DELTA") == 1
+    recorded = await record_run(agent_of(first, second, schema=Large), run_input("hi"))
+    assert [recorded.types.count(f"STATE_{kind}") for kind in ("SNAPSHOT", "DELTA")] == [1, 1]

@@ -14,7 +14,7 @@ from tests.kit.expect.owners import check_all, check_no_subagents, ends, starts
 from tests.kit.graphs.pauses import Mode
 from tests.kit.graphs.subagents import Built, guarded
 from tests.kit.run.agents import RecordedRun
-from tests.kit.run.dialogues import cancelled, resolved
+from tests.kit.run.dialogues import resolved
 from tests.kit.run.thread_client import Client, asked
 
 modes = pytest.mark.parametrize("mode", ["batched", "per_call"])
@@ -131,35 +131,6 @@ async def test_an_answer(mode: Mode, answer: str) -> None:
     # were done.
     asked_again = {name: count - before[name] for name, count in paused.seen.items()}
     assert asked_again == {"boss": 1, "mid_a": 1, "mid_b": 0, "leaf_a": 1, "leaf_b": 0}
-
-
-@modes
-async def test_nothing_is_answered(mode: Mode) -> None:
-    paused = Paused(mode)
-    _, owners, (question,) = await paused.begin()
-    recorded = await paused.client.send(resume=cancelled(question.id))
-    assert recorded.last.type.value == "RUN_FINISHED"
-    assert set(check_all(recorded, paused.built).items()) <= set(owners.items())
-    assert paused.done == []
-
-
-@modes
-async def test_connect_shows_the_same_question(mode: Mode) -> None:
-    paused = Paused(mode, both=True)
-    _, _, questions = await paused.begin()
-    shown = sorted(asked(await paused.client.connect()), key=lambda one: str(one.tool_call_id))
-    assert [one.model_dump() for one in shown] == [one.model_dump() for one in questions]
-
-
-@modes
-async def test_another_agent_of_the_thread_tells_the_same_subagents(mode: Mode) -> None:
-    """As another process would: nothing of the first run is left but the checkpoints."""
-    paused = Paused(mode)
-    _, owners, (question,) = await paused.begin()
-    paused.client.agent = LangGraphAgent(graph=paused.built.graph)
-    recorded = await paused.client.send(resume=resolved((question.id, {"approved": True})))
-    assert check_all(recorded, paused.built) == owners
-    assert paused.done == ["leaf_a0"]
 
 
 @modes

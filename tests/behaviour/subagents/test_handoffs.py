@@ -15,7 +15,6 @@ from langgraph.types import Command
 
 from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.behaviour.subagents.test_next_turn import plain
-from tests.kit.deep import each_value
 from tests.kit.expect.owners import check_no_subagents
 from tests.kit.graphs.small import Chat
 from tests.kit.graphs.subagents import asking
@@ -62,76 +61,47 @@ def build(saver: Any, handing: Any) -> tuple[Any, list[Scripted]]:
 
 
 handings = pytest.mark.parametrize(
-    "handing", [without_result, with_result, with_pair], ids=["none", "all", "pair"]
+    ("handing", "results"),
+    [(without_result, None), (with_result, ["handed over"]), (with_pair, ["handed over"])],
+    ids=["none", "all", "pair"],
 )
-modes = pytest.mark.parametrize("mode", ["attributed", "inline", "hidden"])
-savers = pytest.mark.parametrize("stored", [False, True], ids=["no_checkpointer", "checkpointer"])
 
 
 @handings
-@modes
-@savers
-@each_value()
-async def test_nothing_is_left_pending(handing: Any, mode: Any, stored: bool) -> None:
+@pytest.mark.parametrize(
+    ("mode", "stored"), [("attributed", True), ("inline", False), ("hidden", True)]
+)
+async def test_they_are_a_team_and_nothing_is_left_pending(
+    handing: Any, results: Any, mode: Any, stored: bool
+) -> None:
     graph, models = build(InMemorySaver() if stored else None, handing)
     client = Client(LangGraphAgent(graph=graph, clients=ClientOptions(subagents=mode)))
     alone, expected = build(InMemorySaver(), handing)
     for text in ("hi", "again"):
         recorded = await client.send(text)
         recorded.check_snapshot()
+        check_no_subagents(recorded)
         assert recorded.last.outcome.type == "success"
         assert not recorded.last.outcome.pending_tool_call_ids
+        if text == "hi":
+            assert recorded.messages[-1].content.startswith("bob: ends ")
+            assert [one.tool_call_id for one in recorded.of("TOOL_CALL_START")] == ["ann.0"]
+            if results:
+                told = [one.content for one in recorded.messages if one.role == "tool"]
+                assert told == results
+                assert {one.content for one in recorded.of("TOOL_CALL_RESULT")} == {*results}
         await alone.ainvoke(asking(text), {"configurable": {"thread_id": "t"}})
     for model, other in zip(models, expected, strict=True):
-        assert [plain(messages) for messages in model.seen] == [
-            plain(messages) for messages in other.seen
-        ]
-
-
-@pytest.mark.parametrize("handing", [with_result, with_pair], ids=["all", "pair"])
-@modes
-@each_value()
-async def test_its_own_result_is_told(handing: Any, mode: Any) -> None:
-    graph, _ = build(None, handing)
-    recorded = await Client(
-        LangGraphAgent(graph=graph, clients=ClientOptions(subagents=mode))
-    ).send("hi")
-    assert [message.content for message in recorded.messages if message.role == "tool"] == [
-        "handed over"
-    ]
-    assert {event.content for event in recorded.of("TOOL_CALL_RESULT")} == {"handed over"}
-    assert len(recorded.of("TOOL_CALL_START")) == 1
+        assert [plain(one) for one in model.seen] == [plain(one) for one in other.seen]
 
 
 @handings
-@modes
-@each_value()
-async def test_they_are_a_team(handing: Any, mode: Any) -> None:
-    """They speak in the conversation, in all modes."""
-    graph, _ = build(None, handing)
-    recorded = await Client(
-        LangGraphAgent(graph=graph, clients=ClientOptions(subagents=mode))
-    ).send("hi")
-    check_no_subagents(recorded)
-    (called,) = recorded.of("TOOL_CALL_START")
-    assert called.tool_call_id == "ann.0"
-    assert recorded.messages[-1].content in ("bob: ends 1", "bob: ends 2")
-
-
-@handings
-@each_value()
-async def test_a_handler_leaves_nothing_pending(handing: Any) -> None:
+async def test_a_handler_leaves_nothing_pending(handing: Any, results: Any) -> None:
     received = ReceivedEvents()
     graph, _ = build(None, handing)
     await graph.ainvoke(asking("hi"), received.config)
-    received.check()
+    messages = received.check()
     assert received.last.outcome.type == "success"
     assert not received.last.outcome.pending_tool_call_ids
-
-
-@pytest.mark.parametrize("handing", [with_result, with_pair], ids=["all", "pair"])
-async def test_a_handler_tells_its_own_result(handing: Any) -> None:
-    received = ReceivedEvents()
-    graph, _ = build(None, handing)
-    await graph.ainvoke(asking("hi"), received.config)
-    assert [one.content for one in received.check() if one.role == "tool"] == ["handed over"]
+    if results:
+        assert [one.content for one in messages if one.role == "tool"] == results

@@ -8,11 +8,9 @@ from typing import Any, Literal
 
 import pytest
 from ag_ui.core import Event, Message
-from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import ClientOptions, LangGraphAgent
-from tests.kit.deep import deep
-from tests.kit.expect.owners import check_no_subagents, sayings, starts, tag
+from tests.kit.expect.owners import check_no_subagents, sayings, tag
 from tests.kit.graphs.subagents import GRAPHS, Build, few_graphs
 from tests.kit.run.agents import RecordedRun, plain, record_run, run_input
 
@@ -104,28 +102,21 @@ async def test_inline_says_all_and_nothing_of_subagents(build: Build) -> None:
 
 
 @few_graphs
-async def test_hidden_tells_nothing_of_subagents(build: Build) -> None:
-    recorded, built = await received(build, "hidden"), build(None)
-    recorded.check_snapshot()
-    check_no_subagents(recorded)
-    speakers = {speaker for speaker, _ in sayings(recorded.events)}
-    assert speakers == {"boss"} | built.shared
-
-
-@few_graphs
-async def test_hidden_tells_what_the_parent_says_in_other_modes(build: Build) -> None:
-    hidden, attributed, built = (
-        await received(build, "hidden"),
-        await received(build, "attributed"),
-        build(None),
-    )
+async def test_hidden_tells_what_the_parent_says_and_nothing_of_subagents(build: Build) -> None:
+    hidden, attributed = await received(build, "hidden"), await received(build, "attributed")
+    built = build(None)
+    hidden.check_snapshot()
+    check_no_subagents(hidden)
+    assert {speaker for speaker, _ in sayings(hidden.events)} == {"boss"} | built.shared
     assert hidden.messages[-1].content == attributed.messages[-1].content == "boss: ends 1"
     assert results(hidden) == results(attributed)
     if not built.shared:
         assert sorted(recorded_of(parents(hidden))) == sorted(recorded_of(parents(attributed)))
-        assert comparable(hidden.messages) == comparable(
-            message for message in attributed.messages if tag(message) is None
-        )
+        own = [message for message in attributed.messages if tag(message) is None]
+        assert comparable(hidden.messages) == comparable(own)
+    counts = [usage(hidden), usage(attributed), usage(await received(build, "inline"))]
+    assert counts[0] == counts[1] == counts[2]
+    assert counts[0][0]["input_tokens"] >= 20  # the boss's and a subagent's
 
 
 @pytest.mark.parametrize("name", ["declared_shared", "declared_agent", "copied"])
@@ -135,27 +126,6 @@ async def test_hidden_tells_what_the_state_holds_as_the_parents(name: str) -> No
     for speaker in built.shared:
         texts = [message.content for message in recorded.messages if message.role == "assistant"]
         assert texts.count(f"{speaker}: ends 1") == 1
-
-
-@few_graphs
-async def test_usage_is_the_same(build: Build) -> None:
-    counts = [usage(await received(build, mode)) for mode in ("attributed", "inline", "hidden")]
-    assert counts[0] == counts[1] == counts[2]
-    assert counts[0][0]["input_tokens"] >= 20  # the boss's and a subagent's
-
-
-@deep
-@graphs
-async def test_modes_with_a_checkpointer(build: Build) -> None:
-    for mode in ("inline", "hidden"):
-        recorded = await received(build, mode, InMemorySaver())
-        recorded.check_snapshot()
-        check_no_subagents(recorded)
-
-
-async def test_attributed_is_the_default() -> None:
-    agent = LangGraphAgent(graph=GRAPHS["async_tools"](None).graph)
-    assert starts((await record_run(agent, run_input("hi"))).events)
 
 
 def test_another_mode_is_refused() -> None:

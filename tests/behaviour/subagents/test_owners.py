@@ -9,11 +9,9 @@ import pytest
 from ag_ui.core import Event
 from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from pydantic import TypeAdapter
 
 from langgraph_agui import LangGraphAgent
-from tests.kit.deep import deep
 from tests.kit.expect.owners import check_all, ends, interleaved, sayings, starts
 from tests.kit.graphs.subagents import (
     BOSS,
@@ -24,7 +22,6 @@ from tests.kit.graphs.subagents import (
     ExpectedSubagent,
     agent_of,
     agent_tool,
-    few_graphs,
 )
 from tests.kit.models.voices import voice
 from tests.kit.run.agents import RecordedRun, record_run, run_input
@@ -53,44 +50,25 @@ def check_complete(recorded: RecordedRun, built: Built, owners: dict[str, str]) 
 
 
 @graphs
-async def test_without_a_checkpointer(build: Build) -> None:
-    check_complete(*await received(build))
-
-
-@few_graphs
-async def test_in_memory(build: Build) -> None:
-    check_complete(*await received(build, InMemorySaver()))
-
-
-@deep
-@graphs
-async def test_in_a_database(build: Build, tmp_path: Any) -> None:
-    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads")) as saver:
-        check_complete(*await received(build, saver))
-
-
-@graphs
-async def test_everything_that_was_said_is_told(build: Build) -> None:
+async def test_every_subagent_and_all_that_it_says_is_told(build: Build) -> None:
     """Each speaker thinks, speaks and, if it has tools, calls them and hears results."""
-    recorded, built, _ = await received(build)
+    recorded, built, owners = await received(build)
+    check_complete(recorded, built, owners)
     said = [speaker for speaker, _ in sayings(recorded.events)]
     for speaker in [*built.subagent_ids, *built.team]:
         # Two items for each message of the model; a call, its result and one more message where it
         # calls.
-        calls = [
-            subagent_id
-            for subagent_id in built.subagent_ids.values()
-            if subagent_id.parent == speaker and subagent_id.call
-        ]
+        subagents = built.subagent_ids.values()
+        calls = [one for one in subagents if one.parent == speaker and one.call]
         expected = 4 + 2 * len(calls) if calls else 2
         assert said.count(speaker) == expected * (1 + (speaker in built.copied)), speaker
-
-
-@few_graphs
-async def test_values_of_reasoning_and_messages_are_the_subagents(build: Build) -> None:
-    recorded, _, owners = await received(build)
     tags = {event.subagent_run_id for event in recorded.of("REASONING_ENCRYPTED_VALUE")}
     assert tags >= set(owners.values())
+    for subagent_id, start in starts(recorded.events).items():  # named after their tasks
+        where, _, rest = subagent_id.partition(":")
+        assert where
+        assert rest
+        assert (where == "tools") == (start.parent_tool_call_id is not None)
 
 
 @pytest.mark.parametrize("name", PARALLEL)
@@ -100,16 +78,6 @@ async def test_subagents_at_once(name: str) -> None:
     assert interleaved(recorded.events, owners[one], owners[other])
 
 
-@few_graphs
-async def test_subagents_are_named_after_their_tasks(build: Build) -> None:
-    recorded, _, _ = await received(build)
-    for subagent_id, start in starts(recorded.events).items():
-        where, _, rest = subagent_id.partition(":")
-        assert where
-        assert rest
-        assert (where == "tools") == (start.parent_tool_call_id is not None)
-
-
 async def test_a_second_agent_of_a_task_counts() -> None:
     recorded, _, owners = await received(GRAPHS["two_agents_in_a_tool"])
     assert owners["two"] == f"{owners['one']}:1"
@@ -117,28 +85,6 @@ async def test_a_second_agent_of_a_task_counts() -> None:
         event.subagent_run_id for event in recorded.of("SUBAGENT_STARTED", "SUBAGENT_FINISHED")
     ]
     assert order == [owners["one"], owners["one"], owners["two"], owners["two"]]
-
-
-@few_graphs
-async def test_other_runs_have_other_subagents(build: Build) -> None:
-    built = build(InMemorySaver())
-    agent = LangGraphAgent(graph=built.graph)
-    runs = [await record_run(agent, run_input("hi", thread=thread)) for thread in ("one", "two")]
-    one, two = (set(starts(recorded.events)) for recorded in runs)
-    assert len(one) == len(built.subagent_ids) + len(built.silent)
-    assert not one & two
-
-
-@few_graphs
-async def test_bytes_say_what_events_say(build: Build) -> None:
-    built, given = build(None), run_input("hi", thread="t")
-    agent = LangGraphAgent(graph=built.graph)
-    body = b"".join([piece async for piece in agent.stream_sse(given)]).decode()
-    frames = [
-        frame.removeprefix("data: ") for frame in body.split("\n\n") if frame.startswith("data: ")
-    ]
-    recorded = RecordedRun([_EVENT.validate_json(frame) for frame in frames], given)
-    check_complete(recorded, built, check_all(recorded, built))
 
 
 async def test_many_runs_at_once() -> None:

@@ -95,9 +95,12 @@ def results(recorded: RecordedRun) -> list[str]:
     return [event.content for event in recorded.of("TOOL_CALL_RESULT")]
 
 
-@pytest.mark.parametrize("subagents", ["attributed", "inline"])
-@pytest.mark.parametrize("place", [at_the_root, declared, called])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("form", "place", "subagents"),
+    [(form, called, "attributed") for form in FORMS]
+    + [("a list", called, "inline"), ("an override", at_the_root, "attributed")]
+    + [("a command", declared, "attributed"), ("under a key", declared, "inline")],
+)
 async def test_a_result_in_another_channel(form: str, place: Any, subagents: Any) -> None:
     agent = LangGraphAgent(place(form, InMemorySaver()), clients=ClientOptions(subagents=subagents))
     recorded = await record_run(agent, run_input(user("hi", "u1"), thread="t"))

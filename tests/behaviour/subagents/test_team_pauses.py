@@ -11,7 +11,6 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 from langgraph_supervisor import create_supervisor
@@ -164,12 +163,6 @@ async def check_dialogue(kind: Paused, saver: Any, back: bool) -> None:
 @comes_back
 async def test_a_question(kind: Paused, back: bool) -> None:
     await check_dialogue(kind, InMemorySaver(), back)
-
-
-@pytest.mark.parametrize("kind", [agent_node, supervised], ids=["agent_node", "supervised"])
-async def test_in_a_database(kind: Paused, tmp_path: Any) -> None:
-    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads")) as saver:
-        await check_dialogue(kind, saver, True)
 
 
 async def test_an_approval_names_a_call_that_a_client_has_after_a_reload() -> None:

@@ -91,14 +91,6 @@ async def test_the_conversation_is_what_the_graph_keeps(build: BuildTeam, mode: 
             assert without_emptied(shown.messages) == without_emptied(recorded.messages)
 
 
-@teams
-async def test_without_a_checkpointer(build: BuildTeam) -> None:
-    team = build(None)
-    client = Client(LangGraphAgent(graph=team.graph))
-    recorded = await client.send("hi")
-    check_conversation(recorded, team.answers[0])
-
-
 def with_numbers(messages: Sequence[BaseMessage], seen: dict[str, str]) -> list[Any]:
     """Messages as a provider is sent them; ids of calls that a library makes up are numbered."""
     for message in messages:
