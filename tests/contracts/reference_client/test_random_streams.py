@@ -17,12 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langgraph_agui.protocol import SSEDecoder
+from langgraph_agui.protocol.diff import changes
 from tests.kit.deep import deep, example_count
 from tests.kit.expect.agreement import Outcome, difference
 from tests.kit.expect.differences import DIFFERENCES
 from tests.kit.run.malformed_events import every_harm, examples, harmed_somewhere, in_context
 from tests.kit.run.random_streams import Streams
-from tests.kit.run.wire_events import FINISHED, STARTED, Wire, in_run, message, state_delta
+from tests.kit.run.wire_events import FINISHED, STARTED, Wire, event, in_run, message, state_delta
+from tests.rooms.protocol.test_diff import TYPICAL, Documents, exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -196,6 +198,22 @@ def patches() -> Iterator[list[Wire]]:
 def test_patches_come_out_as_in_the_client(node_client: NodeClient) -> None:
     streams = [in_run(state_delta(*patch)) for patch in patches()]
     assert differences(node_client, [(stream, [], STATE) for stream in streams]) == []
+
+
+def test_changes_lead_clients_to_the_state(node_client: NodeClient) -> None:
+    cases = [(before, after) for before, after, _ in TYPICAL.values() if isinstance(before, dict)]
+    for seed in range(150):
+        draw = Documents(Random(seed))
+        held = draw.document()
+        cases.append((held, draw.edited(held)))
+    streams = [
+        in_run(event("STATE_SNAPSHOT", snapshot=before), state_delta(*changes(before, after)[0]))
+        for before, after in cases
+    ]
+    runs = node_client.runs({"events": stream} for stream in streams)
+    for run, (_, after) in zip(runs, cases, strict=True):
+        assert (run.error, run.warnings) == (None, [])
+        assert exact(run.state) == exact(after)
 
 
 def test_binary_content_that_holds_nothing_or_something_else(node_client: NodeClient) -> None:
