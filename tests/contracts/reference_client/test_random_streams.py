@@ -17,15 +17,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langgraph_agui.protocol import SSEDecoder
+from langgraph_agui.protocol.diff import changes
 from tests.kit.deep import deep, example_count
 from tests.kit.expect.agreement import Outcome, difference
 from tests.kit.expect.differences import DIFFERENCES
 from tests.kit.run.malformed_events import every_harm, examples, harmed_somewhere, in_context
 from tests.kit.run.random_streams import Streams
-from tests.kit.run.wire_events import FINISHED, STARTED, Wire, in_run, message, state_delta
+from tests.kit.run.wire_events import FINISHED, STARTED, Wire, event, in_run, message, state_delta
+from tests.rooms.protocol.test_diff import TYPICAL, Documents, exact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tests.kit.processes.node_client import NodeClient
 
@@ -34,10 +36,7 @@ Case: TypeAlias = tuple[list[Wire], list[Wire], Any]
 
 class Choices(Random):
     """Random choices that are read from bytes, of which Hypothesis knows how to make simpler ones;
-    zeros in the end.
-
-    Far cheaper than a draw for each choice: a stream is hundreds of them.
-    """
+    zeros in the end. Far cheaper than a draw for each: a stream is hundreds of them."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(0)
@@ -63,47 +62,34 @@ def case(random: Random) -> Case:
     return events, streams.history(), streams.record()
 
 
+def differences(client: NodeClient, cases: Iterable[Case]) -> list[tuple[str, Any]]:
+    """What sets us apart from the client, each with the stream."""
+    given = list(cases)
+    keys = ("events", "messages", "state")
+    runs = client.runs({**dict(zip(keys, one, strict=True)), "paced": True} for one in given)
+    found = [(difference(Outcome(*one), run), one) for one, run in zip(given, runs, strict=True)]
+    return [(text, one) for text, one in found if text]
+
+
 @pytest.mark.timeout(600)  # a failure takes a while to shrink
 @settings(max_examples=example_count(10, 25))
 @given(cases=st.lists(choices.map(case), min_size=8, max_size=24))
 def test_random_streams(node_client: NodeClient, cases: list[Case]) -> None:
-    found = [
-        (recorded, one)
-        for recorded, one in zip(differences(node_client, cases), cases, strict=True)
-        if recorded
-    ]
-    assert not found, f"{found[0][0]}\n{json.dumps(found[0][1])}"
-
-
-def differences(client: NodeClient, cases: list[Case]) -> list[str | None]:
-    """What sets us apart from the client, for each case."""
-    runs = client.runs(
-        {"events": events, "messages": history, "state": state, "paced": True}
-        for events, history, state in cases
-    )
-    return [difference(Outcome(*one), run) for one, run in zip(cases, runs, strict=True)]
+    assert differences(node_client, cases) == []
 
 
 def test_the_examples_are_what_the_schema_says(node_client: NodeClient) -> None:
     streams = [in_context(wire, kind) for kind, wires in examples().items() for wire in wires]
-    assert differences(node_client, [(stream, [], {}) for stream in streams]) == [None] * len(
-        streams
-    )
+    assert differences(node_client, [(stream, [], {}) for stream in streams]) == []
     for stream in streams:
         ours = Outcome(stream, [], {})
         assert (ours.error, ours.notes, ours.fold.warnings) == (None, [], []), stream
 
 
 @deep
+@pytest.mark.timeout(600)
 def test_every_field_of_every_event_harmed_in_every_way(node_client: NodeClient) -> None:
-    cases = list(every_harm())
-    runs = node_client.runs({"events": events, "paced": True} for _, events in cases)
-    ours = [Outcome(events, [], {}) for _, events in cases]
-    recorded = [
-        (name, difference(*pair)) for (name, _), *pair in zip(cases, ours, runs, strict=True)
-    ]
-    assert [(name, one) for name, one in recorded if one] == []
-    assert {one.error.code for one in ours if one.error} >= {"malformed-event", "owner-mismatch"}
+    assert differences(node_client, [(events, [], {}) for _, events in every_harm()]) == []
 
 
 FRAMES = [
@@ -160,21 +146,20 @@ def test_random_bodies(node_client: NodeClient, bodies: list[list[bytes]]) -> No
         for chunks in bodies
     ]
     for chunks, run in zip(bodies, node_client.runs(requests), strict=True):
-        recorded = difference(Outcome(_read(chunks), [], {}), run)
-        assert recorded is None, f"{recorded}\n{chunks}"
+        assert difference(Outcome(read(chunks), [], {}), run) is None, chunks
 
 
 @pytest.mark.parametrize("name", DIFFERENCES)
 def test_the_known_differences_are_still_there(name: str, node_client: NodeClient) -> None:
     one = DIFFERENCES[name]
     if isinstance(one.given, bytes):
-        run, ours = node_client.run(sse=one.given.decode()), Outcome(_read([one.given]), [], {})
+        run, ours = node_client.run(sse=one.given.decode()), Outcome(read([one.given]), [], {})
     else:
         run, ours = node_client.run(events=one.given), Outcome(one.given, [], {})
     assert str(difference(ours, run)).startswith(f"{one.kind}: ")
 
 
-def _read(chunks: list[bytes]) -> Iterator[Wire]:
+def read(chunks: list[bytes]) -> Iterator[Wire]:
     decoder = SSEDecoder()
     for chunk in chunks:
         yield from decoder.feed(chunk)
@@ -182,88 +167,62 @@ def _read(chunks: list[bytes]) -> Iterator[Wire]:
     decoder.feed(b"")
 
 
-_STATE = {"l": [[1], [2]], "d": {"": 1, "0": 2}, "t": True, "n": None, "one": 1}
-_PATCHES: list[list[Wire]] = [
-    [{"op": "test", "path": "/one", "value": True}],
-    [{"op": "test", "path": "/t", "value": 1}],
-    [{"op": "test", "path": "/one", "value": 1.0}],
-    [{"op": "test", "path": "/n", "value": None}],
-    [{"op": "test", "path": "/z", "value": None}],
-    [{"op": "test", "path": "/l", "value": [[1], [2]]}],
-    [{"op": "test", "path": "/l", "value": [[1], [3]]}],
-    [{"op": "test", "path": "/l", "value": [[1]]}],
-    [{"op": "test", "path": "/l", "value": [[1], [2], []]}],
-    [{"op": "test", "path": "/l", "value": {"0": [1], "1": [2]}}],
-    [{"op": "test", "path": "/d", "value": {"0": 2, "": 1}}],
-    [{"op": "test", "path": "/d", "value": {"0": 2}}],
-    [{"op": "test", "path": "/d", "value": {"0": 2, "": 1, "z": 1}}],
-    [{"op": "test", "path": "/l/00", "value": [1]}],
-    [{"op": "test", "path": "/l/-", "value": [1]}],
-    [{"op": "test", "path": "/l/01/0", "value": 2}],
-    [{"op": "replace", "path": "/l/00/0", "value": 9}],
-    [{"op": "replace", "path": "/l/1/0", "value": 9}],
-    [{"op": "replace", "path": "/l/2", "value": 9}],
-    [{"op": "replace", "path": "/d/", "value": 9}],
-    [{"op": "replace", "path": "", "value": [1]}, {"op": "add", "path": "/-", "value": 2}],
-    [{"op": "remove", "path": ""}],
-    [{"op": "remove", "path": ""}, {"op": "add", "path": "/a", "value": 1}],
-    [{"op": "remove", "path": "/l/0"}, {"op": "remove", "path": "/l/1"}],
-    [{"op": "remove", "path": "/l/00"}],
-    [{"op": "add", "path": "/l/00", "value": 9}],
-    [{"op": "add", "path": "/l/", "value": 9}],
-    [{"op": "add", "path": "/l/2", "value": 9}],
-    [{"op": "add", "path": "/l/3", "value": 9}],
-    [{"op": "add", "path": "/l/00/0", "value": 9}],
-    [{"op": "add", "path": "/n/a", "value": 9}],
-    [{"op": "add", "path": "/one/a/b", "value": 9}],
-    [{"op": "move", "from": "/l/0", "path": "/l/9"}],
-    [{"op": "move", "from": "/l/1", "path": "/l/0"}],
-    [{"op": "move", "from": "/l/0", "path": "/l/00/0"}],
-    [{"op": "move", "from": "/l", "path": "/l"}],
-    [{"op": "move", "from": "/l", "path": "/l/0"}],
-    [{"op": "move", "from": "/l/-", "path": "/z"}],
-    [{"op": "move", "from": "/l", "path": ""}],
-    [{"op": "move", "from": "/z", "path": "/y"}],
-    [{"op": "copy", "from": "/l/0", "path": "/l/0"}],
-    [{"op": "copy", "from": "/l/00", "path": "/z"}],
-    [{"op": "copy", "from": "/l", "path": "/m"}, {"op": "add", "path": "/m/0/-", "value": 9}],
-    [{"op": "copy", "from": "/l", "path": "/m"}, {"op": "add", "path": "/l/0/-", "value": 9}],
-    [{"op": "copy", "from": "/d", "path": "/d/own"}],
-    [{"op": "add", "path": "/__proto__", "value": 9}],
-    [{"op": "add", "path": "/constructor/prototype", "value": 9}],
-    [{"op": "add", "path": "/prototype", "value": 9}],
+STATE = {"l": [[1], [2]], "d": {"": 1, "0": 2}, "t": True, "n": None, "one": 1}
+PLACES = [
+    *["", "/", "/l", "/l/", "/l/0", "/l/00", "/l/1/0", "/l/01/0", "/l/-", "/l/2", "/l/3", "/l/9"],
+    *["/d", "/d/", "/d/own", "/n", "/n/a", "/one", "/one/a/b", "/t", "/z", "/l/0/-"],
+    *["/__proto__", "/constructor/prototype", "/prototype"],
 ]
+SOURCES = ["/l", "/l/0", "/l/00", "/l/-", "/l/1", "/d", "/z"]
+VALUES = [9, True, 1, 1.0, None, [1], [[1], [2]], [[1], [3]], [[1]], [[1], [2], []], 2]
+OBJECTS = [{"0": [1], "1": [2]}, {"0": 2, "": 1}, {"0": 2}, {"0": 2, "": 1, "z": 1}]
+
+
+def patches() -> Iterator[list[Wire]]:
+    def op(name: str, path: str, **fields: Any) -> Wire:
+        return {"op": name, "path": path, **fields}
+
+    for path in PLACES:
+        yield from ([op("test", path, value=value)] for value in [*VALUES, *OBJECTS])
+        yield from ([op(name, path, value=9)] for name in ("add", "replace"))
+        yield [op("remove", path)]
+        # What becomes the whole document, the client reads with other pointers.
+        for other in SOURCES if path else ["/l", "/d"]:
+            yield from ([op(name, path, **{"from": other})] for name in ("copy", "move"))
+        yield [op("copy", "/m", **{"from": "/l"}), op("add", path, value=[9]), op("remove", "/m/0")]
+    yield [op("copy", "/d/own", **{"from": ""})]
+    yield [op("replace", "", value=[1]), op("add", "/-", value=2)]
+    yield [op("remove", ""), op("add", "/a", value=1)]
 
 
 def test_patches_come_out_as_in_the_client(node_client: NodeClient) -> None:
-    streams = [in_run(state_delta(*patch)) for patch in _PATCHES]
-    recorded = differences(node_client, [(stream, [], _STATE) for stream in streams])
-    assert [(patch, one) for patch, one in zip(_PATCHES, recorded, strict=True) if one] == []
+    streams = [in_run(state_delta(*patch)) for patch in patches()]
+    assert differences(node_client, [(stream, [], STATE) for stream in streams]) == []
 
 
-def test_binary_content_that_holds_nothing(node_client: NodeClient) -> None:
-    """Each such part draws a warning of its own."""
-    parts = [
-        {"type": "binary", "mimeType": "image/png", **fields}
-        for fields in ({"data": None}, {"id": "f"}, {"data": ""})
+def test_changes_lead_clients_to_the_state(node_client: NodeClient) -> None:
+    cases = [(before, after) for before, after, _ in TYPICAL.values() if isinstance(before, dict)]
+    for seed in range(150):
+        draw = Documents(Random(seed))
+        held = draw.document()
+        cases.append((held, draw.edited(held)))
+    streams = [
+        in_run(event("STATE_SNAPSHOT", snapshot=before), state_delta(*changes(before, after)[0]))
+        for before, after in cases
     ]
-    for some in (
-        parts[:1],
-        parts,
-        [*parts, {"type": "binary", "mimeType": "image/png", "url": "u"}],
-    ):
-        echo = {
-            "threadId": "t",
-            "runId": "r",
-            "messages": [message("user", "m", some)],
-            "state": {},
-        }
-        stream = [{**STARTED, "input": echo}, FINISHED]
-        assert differences(node_client, [(stream, [], {})]) == [None]
+    runs = node_client.runs({"events": stream} for stream in streams)
+    for run, (_, after) in zip(runs, cases, strict=True):
+        assert (run.error, run.warnings) == (None, [])
+        assert exact(run.state) == exact(after)
 
 
-@pytest.mark.parametrize("value", [[], {}, False, True, 0, 1, [""]], ids=repr)
-def test_binary_content_that_holds_something_else(node_client: NodeClient, value: object) -> None:
-    part = {"type": "binary", "mimeType": "image/png", "data": value}
-    echo = {"threadId": "t", "runId": "r", "messages": [message("user", "m", [part])], "state": {}}
-    assert differences(node_client, [([{**STARTED, "input": echo}, FINISHED], [], {})]) == [None]
+def test_binary_content_that_holds_nothing_or_something_else(node_client: NodeClient) -> None:
+    """Each such part draws a warning of its own."""
+    odd: list[Any] = [None, "", [], {}, False, True, 0, 1, [""]]
+    png = {"type": "binary", "mimeType": "image/png"}
+    parts = [{**png, "data": None}, {**png, "id": "f"}, {**png, "data": ""}]
+    contents = [*([{**png, "data": value}] for value in odd), parts, [*parts, {**png, "url": "u"}]]
+    given = {"threadId": "t", "runId": "r", "state": {}}
+    echoes = [{**given, "messages": [message("user", "m", content)]} for content in contents]
+    streams = [[{**STARTED, "input": echo}, FINISHED] for echo in echoes]
+    assert differences(node_client, [(stream, [], {}) for stream in streams]) == []

@@ -19,25 +19,9 @@ from tests.behaviour.approvals.test_interrupts import answer
 
 ACTION = Action("spend", {"amount": 1}, "c1")
 
-KEYS = (
-    "approved",
-    "type",
-    "editedArgs",
-    "edited_action",
-    "message",
-    "decisions",
-    "Approved",
-    "name",
-    "args",
-)
-WORDS = ("approve", "edit", "reject", "respond", "true", "yes", "Approve", "spend", "delete")
-SCALARS = (
-    st.none()
-    | st.booleans()
-    | st.sampled_from([0, 1, 1.0])
-    | st.sampled_from(WORDS)
-    | st.text(max_size=3)
-)
+KEYS = [*("approved", "type", "editedArgs", "edited_action", "message"), "Approved", "name", "args"]
+WORDS = ["approve", "edit", "reject", "respond", "true", "yes", "Approve", "spend", "delete"]
+SCALARS = st.none() | st.booleans() | st.sampled_from([0, 1, 1.0, *WORDS]) | st.text(max_size=3)
 PAYLOADS = st.recursive(
     SCALARS,
     lambda inner: (
@@ -115,55 +99,39 @@ def test_front_ends_can_draw_the_schema(allowed: tuple[str, ...]) -> None:
 
 
 EDIT = {"type": "edit", "edited_action": {"name": "spend", "args": {"amount": 5}}}
+YES, NO = {"type": "approve"}, {"type": "reject"}
+DONE = {"type": "respond", "message": "done"}
 
 
 @pytest.mark.parametrize(
     ("payload", "value"),
     [
-        (True, {"type": "approve"}),
-        (False, {"type": "reject"}),
-        ({"approved": True}, {"type": "approve"}),
-        ({"approved": True, "message": "fine"}, {"type": "approve"}),
-        ({"approved": True, "editedArgs": None}, {"type": "approve"}),
-        ({"approved": True, "editedArgs": {"amount": 1}}, {"type": "approve"}),
+        (True, YES),
+        (False, NO),
+        ({"approved": True, "message": "fine"}, YES),
+        ({"approved": True, "editedArgs": None}, YES),
+        ({"approved": True, "editedArgs": {"amount": 1}}, YES),
         ({"approved": True, "editedArgs": {"amount": 5}}, EDIT),
-        ({"approved": False, "editedArgs": {"amount": 5}}, {"type": "reject"}),
-        ({"approved": False, "message": "no"}, {"type": "reject", "message": "no"}),
-        (
-            {"approved": False, "type": "respond", "message": "done"},
-            {"type": "respond", "message": "done"},
-        ),
-        ({"approved": True, "type": "approve"}, {"type": "approve"}),
-        ({"type": "approve"}, {"type": "approve"}),
-        (EDIT, EDIT),
-        ({"type": "reject"}, {"type": "reject"}),
-        ({"type": "reject", "message": "no"}, {"type": "reject", "message": "no"}),
-        ({"type": "respond", "message": "done"}, {"type": "respond", "message": "done"}),
+        ({"approved": False, "editedArgs": {"amount": 5}}, NO),
+        ({"approved": False, "message": "no"}, {**NO, "message": "no"}),
+        ({"approved": False, **DONE}, DONE),
+        ({"approved": True, **YES}, YES),
+        *((own, own) for own in (YES, EDIT, NO, {**NO, "message": "no"}, DONE)),
     ],
 )
 def test_payloads_and_their_decisions(payload: Any, value: dict[str, object]) -> None:
     assert read_decision(payload, ACTION).value == value
 
 
-CONTRADICTIONS = [
-    {"approved": True, "type": "reject"},
-    {"approved": False, "type": "approve"},
-    {"approved": 1, "type": "approve"},
-    {"approved": True, "type": "respond", "message": "done"},
-]
-
-
 @pytest.mark.parametrize(
     "payload",
     [
-        {"type": "respond"},
-        {"type": "edit"},
-        {"type": "edit", "edited_action": {}},
-        {1: 2},
-        *CONTRADICTIONS,
+        *({"type": "respond"}, {"type": "edit"}, {"type": "edit", "edited_action": {}}, {1: 2}),
+        *({"approved": True, **NO}, {"approved": False, **YES}, {"approved": 1, **YES}),
+        {"approved": True, **DONE},
     ],
 )
-def test_half_a_decision_is_none(payload: Any) -> None:
+def test_half_a_decision_or_a_contradiction_is_none(payload: Any) -> None:
     with pytest.raises(InvalidAnswer):
         read_decision(payload, ACTION)
 
@@ -171,32 +139,22 @@ def test_half_a_decision_is_none(payload: Any) -> None:
 def test_a_refusal_says_where_and_never_what() -> None:
     with pytest.raises(InvalidAnswer) as refused:
         read_decision({"approved": "hunter2", "hunter3": "hunter4"}, ACTION)
-    assert "approved" in str(refused.value)
-    assert "hunter2" not in str(refused.value)
-    assert "hunter4" not in str(refused.value)
+    words = ("approved", "hunter2", "hunter4")
+    assert [word for word in words if word in str(refused.value)] == ["approved"]
 
 
 def test_when_an_answer_comes_too_late() -> None:
     now = datetime(2030, 1, 1, tzinfo=UTC)
 
-    def expired(end: str | None) -> bool:
-        return has_expired(Interrupt(id="i", reason="x", expires_at=end), now)
-
-    assert expired("2029-12-31T23:59:59Z")
-    assert expired("2030-01-01T00:00:00")  # without a zone: UTC
-    assert expired("2030-01-01T00:30:00+01:00")
-    assert not expired("2030-01-01T00:00:01Z")
-    assert not expired("tomorrow")
-    assert not expired(None)
+    late = ["2029-12-31T23:59:59Z", "2030-01-01T00:00:00", "2030-01-01T00:30:00+01:00"]
+    for end in [*late, "2030-01-01T00:00:01Z", "tomorrow", None]:
+        asked = Interrupt(id="i", reason="x", expires_at=end)
+        assert has_expired(asked, now) == (end in late), end  # without a zone: UTC
 
 
 def test_a_fingerprint_knows_no_order_but_everything_else() -> None:
     one, two = answer("a", {"x": 1, "y": 2}), answer("b", True)
     assert fingerprint([one, two]) == fingerprint([two, answer("a", {"y": 2, "x": 1})])
-    others = [
-        [one],
-        [one, answer("b", 1)],
-        [one, answer("b", "True")],
-        [one, answer("b", True, "cancelled")],
-    ]
-    assert len({fingerprint(entries) for entries in [[one, two], *others]}) == 5
+    others = [answer("b", 1), answer("b", "True"), answer("b", True, "cancelled")]
+    known = [[one], [one, two], *([one, other] for other in others)]
+    assert len({fingerprint(entries) for entries in known}) == 5

@@ -1,46 +1,29 @@
-"""What the fold promises beside equality with the client, which ``test_against_client`` holds it
-to."""
+"""What the fold promises beside equality with the client, to which `test_random_streams` holds
+it."""
 
 from __future__ import annotations
 
 import copy
-import time
 from random import Random
 
 import jsonpatch
 import pytest
 from ag_ui.core import (
-    TextMessageContentEvent,
-    TextMessageStartEvent,
-    ToolCallArgsEvent,
     UserMessage,
 )
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraph_agui.protocol import Fold, ProtocolError, fold
+from langgraph_agui.protocol import ProtocolError, fold
 from langgraph_agui.protocol.patch import PatchError, apply_patch
 from tests.kit.run.random_streams import Streams
 from tests.kit.run.wire_events import (
-    call,
     event,
-    in_run,
     message,
-    result,
     snapshot,
     state_delta,
     text,
 )
-
-
-def test_wire_objects_and_sdk_events_fold_alike() -> None:
-    wires = in_run(*text("m", "a", "b"), *call("c", '{"x":', "1}", parentMessageId="m"), result())
-    folded = fold(wires)
-    assert [held.role for held in folded.messages] == ["assistant", "tool"]
-    assert folded.messages[0].content == "ab"
-    assert folded.messages[0].tool_calls[0].function.arguments == '{"x":1}'
-    assert folded.warnings == []
-    assert folded.state == {}
 
 
 def test_chunks_are_expanded_and_bad_ones_raise() -> None:
@@ -89,20 +72,6 @@ def test_a_snapshot_in_a_stream_takes_what_follows() -> None:
     opened, grown, closed = text("m", "a")
     folded = fold([opened, grown, snapshot(message("assistant", "m", "A")), grown, closed])
     assert folded.messages[0].content == "Aa"
-
-
-@pytest.mark.parametrize("held", [0, 500])
-def test_deltas_cost_the_same_however_much_there_is(held: int) -> None:
-    folded = Fold([UserMessage(id=f"u{n}", content="x") for n in range(held)])
-    folded.feed(TextMessageStartEvent(message_id="m"))
-    for wire in call("c", parentMessageId="m")[:1]:
-        folded.feed(wire)
-    started = time.process_time()
-    for _ in range(20_000):
-        folded.feed(TextMessageContentEvent.model_construct(message_id="m", delta="text "))
-        folded.feed(ToolCallArgsEvent.model_construct(tool_call_id="c", delta="args "))
-    assert len(folded.messages[-1].content) == 100_000
-    assert time.process_time() - started < 5
 
 
 @given(seed=st.integers(0, 2**32))

@@ -22,7 +22,7 @@ from langgraph_agui.protocol.json import (
     size,
     size_up_to,
 )
-from tests.contracts.reference_client.test_diff import Documents, nested
+from tests.rooms.protocol.test_diff import Documents, nested
 from tests.rooms.protocol.test_jsonable import JSON, Holder
 
 

@@ -8,11 +8,9 @@ import gc
 from typing import Any
 
 import pytest
-from ag_ui.core import RunAgentInput
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
-from langgraph_agui import LangGraphAgent, RunLimits
+from langgraph_agui import RunLimits
 from tests.behaviour.threads.test_busy import begin, held
 from tests.kit.graphs.small import Chat, agent_of, scripted_agent, talker
 from tests.kit.models.scripted import Scripted
@@ -106,23 +104,3 @@ async def test_who_connects_from_another_event_loop_gets_the_thread_as_it_stands
     assert shown.types == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
     gate.set()
     assert (await first).last.outcome.type == "success"
-
-
-@pytest.mark.xdist_group("postgres")
-@pytest.mark.parametrize("on_busy", ["refuse", "wait"])
-async def test_threads_in_postgres_have_one_event_loop(
-    on_busy: Any, postgres_saver: AsyncPostgresSaver
-) -> None:
-    agent = LangGraphAgent(
-        scripted_agent(["One"], ["Two"], checkpointer=postgres_saver).graph, on_busy=on_busy
-    )
-
-    def given(text: str) -> RunAgentInput:
-        return run_input(text, thread="t")
-
-    await record_run(agent, given("one"))
-    refused = await elsewhere(collect(agent.run(given("two"))))
-    assert [event.type.value for event in refused] == ["RUN_STARTED", "RUN_ERROR"]
-    assert refused[-1].code == "wrong_event_loop"
-    assert "Make all of them in the event loop that uses them" in refused[-1].message
-    assert (await record_run(agent, given("two"))).last.outcome.type == "success"

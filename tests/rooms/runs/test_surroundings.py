@@ -11,7 +11,6 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
 
 from langgraph_agui import LangGraphAgent
@@ -19,35 +18,12 @@ from langgraph_agui.messages.content import warn_left_out
 from langgraph_agui.protocol import SSEDecoder
 from tests.kit.graphs.small import Chat, agent_of, chain_of, talker
 from tests.kit.models.scripted import Scripted, call
-from tests.kit.run.agents import RecordedRun, collect, record_run, run_input
+from tests.kit.run.agents import record_run, run_input
 from tests.kit.waiting import PATIENCE
 
 
 class Count(TypedDict):
     n: int
-
-
-def endless() -> Any:
-    builder = StateGraph(Count)
-    builder.add_node("step", lambda state: {"n": state.get("n", 0) + 1})
-    builder.add_edge(START, "step")
-    builder.add_edge("step", "step")
-    return builder.compile()
-
-
-@pytest.mark.parametrize("limit", [24, 25, 26])
-@pytest.mark.parametrize("where", ["agent", "run", "both"])
-async def test_the_recursion_limit_holds_whatever_it_is(limit: int, where: str) -> None:
-    """25 is LangChain's default, which its own merging takes for "not set"."""
-    agent = LangGraphAgent(
-        graph=endless(),
-        config={"agent": {"recursion_limit": limit}, "both": {"recursion_limit": 7}}.get(where),
-    )
-    recorded = await record_run(
-        agent, run_input("hi"), config=None if where == "agent" else {"recursion_limit": limit}
-    )
-    assert recorded.last.code == "recursion_limit"
-    assert recorded.state == {"n": limit}
 
 
 async def test_cancel_may_come_from_another_thread() -> None:
@@ -106,27 +82,6 @@ async def test_a_plain_async_tool_stops_with_its_run() -> None:
     await begun.wait()
     await events.aclose()
     await asyncio.wait_for(stopped.wait(), 1)
-
-
-async def test_parallel_branches_of_which_one_runs_a_tool() -> None:
-    @tool
-    async def look() -> str:
-        """Look."""
-        return "found"
-
-    builder = StateGraph(Chat)
-    builder.add_node("left", talker(Scripted(["l1 ", "l2 ", "l3"])))
-    builder.add_node("right", talker(Scripted(["r1 ", call("look", "c1", 1)])))
-    builder.add_node("tools", ToolNode([look]))
-    for node in ("left", "right"):
-        builder.add_edge(START, node)
-    builder.add_edge("right", "tools")
-    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
-    recorded.check_snapshot()
-    said = {message.content: message for message in recorded.messages}
-    assert set(said) == {"hi", "l1 l2 l3", "r1 ", "found"}
-    assert not said["l1 l2 l3"].tool_calls  # type: ignore[union-attr]
-    assert recorded.last.outcome.pending_tool_call_ids is None
 
 
 async def test_a_workflow_without_messages_runs_as_often_as_it_is_asked_to() -> None:
@@ -192,19 +147,3 @@ async def test_a_result_that_no_client_takes_ends_the_run_with_a_code() -> None:
     frames = await sse(agent_of(talker(Scripted([call("look", "c1")])), node), run_input("hi"))
     assert (frames[-1]["type"], frames[-1]["code"]) == ("RUN_ERROR", "event_too_large")
     assert max(len(json.dumps(frame)) for frame in frames) < LARGE
-
-
-async def test_one_agent_in_several_event_loops() -> None:
-    agent = agent_of(talker(Scripted(*[["a"]] * 20)))
-
-    def in_a_loop_of_its_own() -> RecordedRun:
-        async def run() -> RecordedRun:
-            given = run_input("hi")
-            return RecordedRun(await collect(agent.run(given)), given)
-
-        return asyncio.run(run())
-
-    for recorded in await asyncio.gather(
-        *[asyncio.to_thread(in_a_loop_of_its_own) for _ in range(8)]
-    ):
-        assert recorded.last.type.value == "RUN_FINISHED"
