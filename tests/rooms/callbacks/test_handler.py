@@ -290,7 +290,11 @@ async def test_an_agent_says_the_same_as_through_the_adapter(way: str, mode: str
     # A value that changes at once may be told once or twice: the last one counts.
     told_values = [one.of("REASONING_ENCRYPTED_VALUE") for one in (received, recorded)]
     values, others = (
-        {event.entity_id: event.encrypted_value for event in one if event.entity_id[0] == "b"}
+        {
+            event.entity_id: event.encrypted_value
+            for event in one
+            if event.entity_id.startswith("b1") and len(event.entity_id) < 36
+        }
         for one in told_values
     )
     assert values == others != {}
