@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from ag_ui.core import Event, Message
+from langchain_core.tools import tool
 
 from langgraph_agui import AGUICallbackHandler
 from langgraph_agui.protocol import Verifier, encode, fold
@@ -16,6 +17,13 @@ from tests.kit.processes.node_client import ClientRun, NodeClient
 from tests.kit.run.agents import dumped
 
 ways = pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
+ASKED: Any = {"messages": [("user", "hi")]}
+
+
+@tool
+def look(q: int) -> str:
+    """Look something up."""
+    return f"found {q}"
 
 
 class ReceivedEvents:
@@ -71,8 +79,7 @@ def without_ids(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def into_client(client: NodeClient, events: Sequence[Event]) -> ClientRun:
-    """The stream as one response to the reference client, who takes it without a word of
-    complaint."""
+    """The stream as one response to the reference client, who takes it without complaint."""
     run = client.run(sse=b"".join(map(encode, events)).decode(), threadId="t")
     assert (run.error, run.warnings) == (None, [])
     return run

@@ -15,7 +15,7 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from langgraph_agui import astream_agui
 from tests.kit.models.scripted import Scripted
 from tests.kit.run.agents import RecordedRun, collect, run_input
-from tests.kit.run.handlers import ReceivedEvents, contents, deltas
+from tests.kit.run.handlers import ReceivedEvents, deltas
 
 Anything = Runnable[Any, Any]
 
@@ -36,12 +36,13 @@ async def through_stream(runnable: Anything, value: Any) -> list[Event]:
 
 sources = pytest.mark.parametrize("events_of", [through_handler, through_stream])
 prompt = ChatPromptTemplate.from_template("say {q}")
-shapes = pytest.mark.parametrize("shape", [
-    lambda message: message,
-    lambda message: [message],
-    lambda message: {"messages": [message]},
-    lambda message: {"answer": message},
-], ids=["bare", "list", "messages", "another_key"])  # fmt: skip
+SHAPES = {
+    "bare": lambda message: message,
+    "list": lambda message: [message],
+    "messages": lambda message: {"messages": [message]},
+    "another key": lambda message: {"answer": message},
+}
+shapes = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 
 
 def result(events: list[Any]) -> Any:
@@ -74,26 +75,14 @@ async def test_the_input_is_told_nowhere(events_of: Any, runnable: Anything) -> 
 @sources
 @shapes
 @pytest.mark.parametrize("message_id", [None, "k"])
-async def test_a_message_that_is_returned_is_told_once(
-    events_of: Any, shape: Any, message_id: str | None
-) -> None:
-    events = await events_of(RunnableLambda(lambda _: shape(AIMessage("hi", id=message_id))), "x")
-    assert texts(events) == ["hi"]
-    assert result(events) is None
-
-
-@sources
-@shapes
-@pytest.mark.parametrize("changed", [{}, {"id": None}], ids=["same_id", "no_id"])
-async def test_what_a_model_has_said_is_not_told_again(
-    events_of: Any, shape: Any, changed: Any
-) -> None:
-    def repeat(message: AIMessage) -> Any:
-        return shape(message.model_copy(update=changed))
-
-    events = await events_of(Scripted(["hi"]) | RunnableLambda(repeat), "x")
-    assert texts(events) == ["hi"]
-    assert result(events) is None
+async def test_a_message_is_told_once(events_of: Any, shape: Any, message_id: str | None) -> None:
+    """One that is made, and one that a model has said."""
+    made = RunnableLambda(lambda _: shape(AIMessage("hi", id=message_id)))
+    changed = {} if message_id else {"id": None}
+    repeat = RunnableLambda(lambda one: shape(one.model_copy(update=changed)))
+    for runnable in (made, Scripted(["hi"]) | repeat):
+        events = await events_of(runnable, "x")
+        assert (texts(events), result(events)) == (["hi"], None)
 
 
 @sources
@@ -127,14 +116,3 @@ async def test_examples_in_a_prompt_are_told_nowhere(
     assert "CANARY" not in "".join(event.model_dump_json() for event in events)
     assert texts(events) == recorded
     assert result(events) is None
-
-
-async def test_a_message_that_is_returned_is_in_the_snapshot() -> None:
-    given = run_input("hi")
-    recorded = RecordedRun(
-        await collect(
-            astream_agui(RunnableLambda(lambda _: {"answer": AIMessage("hello")}), "x", given)
-        ),
-        given,
-    )
-    assert contents(recorded.snapshot) == ["hi", "hello"]

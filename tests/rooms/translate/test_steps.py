@@ -1,4 +1,4 @@
-"""Steps: one for each run of a node, around everything that the node says."""
+"""Steps: one for each run of a node, around everything that the node says, in order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import asyncio
 import operator
 from typing import Annotated, Any
 
-import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from langchain_core.callbacks import adispatch_custom_event
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
@@ -14,6 +15,7 @@ from langgraph.types import RetryPolicy, Send
 from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent
+from langgraph_agui.translate.local.sequencer import StreamSequencer
 from tests.kit.graphs.small import Chat, agent_of, chain_of, sync_talker, talker
 from tests.kit.models.scripted import Scripted, used
 from tests.kit.run.agents import RecordedRun, record_run, run_input
@@ -21,50 +23,29 @@ from tests.kit.waiting import PATIENCE
 
 
 def steps(recorded: RecordedRun) -> list[str]:
-    """ "+name" where a step opens, "-name" where it closes; other events of interest by what they
-    say."""
-    return [word for event in recorded.events if (word := _word(event))]
+    """ "+name" where a step opens, "-name" where it closes; texts and custom events between."""
+    marks = {"STEP_STARTED": "+{0.step_name}", "STEP_FINISHED": "-{0.step_name}"}
+    marks |= {"TEXT_MESSAGE_CONTENT": "{0.delta}", "CUSTOM": "{0.name}:{0.value}"}
+    kinds = [(event, marks.get(event.type.value)) for event in recorded.events]
+    return [mark.format(event) for event, mark in kinds if mark]
 
 
-def _word(event: Any) -> str | None:
-    match event.type.value:
-        case "STEP_STARTED":
-            return f"+{event.step_name}"
-        case "STEP_FINISHED":
-            return f"-{event.step_name}"
-        case "TEXT_MESSAGE_CONTENT":
-            return str(event.delta)
-        case "CUSTOM":
-            return f"{event.name}:{event.value}"
-    return None
-
-
-def writing(name: str, *values: str, sync: bool = False) -> Any:
-    """A node that sends writer events."""
-
-    def write() -> None:
-        for value in values:
-            get_stream_writer()(value)
-
-    async def anode(state: Any) -> dict[str, Any]:
-        write()
-        return {}
-
-    def node(state: Any) -> dict[str, Any]:
-        write()
-        return {}
-
-    chosen = node if sync else anode
-    chosen.__name__ = name
-    return chosen
-
-
-async def test_nodes_one_after_the_other() -> None:
-    recorded = await record_run(
-        agent_of(talker(Scripted(["a"]), "one"), talker(Scripted(["b"]), "two")), run_input("hi")
-    )
+async def steps_of(graph: Any, **fields: Any) -> list[str]:
+    recorded = await record_run(LangGraphAgent(graph), run_input("hi", **fields))
     recorded.check_snapshot()
-    assert steps(recorded) == ["+one", "a", "-one", "+two", "b", "-two"]
+    return steps(recorded)
+
+
+async def write(state: Any) -> None:
+    get_stream_writer()("w")
+
+
+async def test_a_subgraph_is_a_step_around_its_nodes() -> None:
+    inner = chain_of(talker(Scripted(["a"]), "inner"), write)
+    outer = StateGraph(Chat).add_node("outer", inner).add_edge(START, "outer").compile()
+    assert await steps_of(chain_of(sync_talker(Scripted(["b"]), "one"))) == ["+one", "b", "-one"]
+    told = "+outer +inner a -inner +write custom:w -write -outer"
+    assert await steps_of(outer) == told.split()
 
 
 async def test_the_end_of_a_step_has_the_tokens_of_its_model_calls() -> None:
@@ -74,111 +55,28 @@ async def test_the_end_of_a_step_has_the_tokens_of_its_model_calls() -> None:
         return {"messages": [await model.ainvoke(state["messages"]) for model in models[:2]]}
 
     recorded = await record_run(agent_of(both, talker(models[2], "none")), run_input("hi"))
-    recorded.check_snapshot()
-    one, other = [event for event in recorded.events if event.type.value == "STEP_FINISHED"]
-    assert [(call["inputTokens"], call["outputTokens"]) for call in one.metadata["usage"]] == [
-        (3, 2),
-        (5, 4),
-    ]
+    one, other = recorded.of("STEP_FINISHED")
+    tokens = [(call["inputTokens"], call["outputTokens"]) for call in one.metadata["usage"]]
+    assert tokens == [(3, 2), (5, 4)]
     assert other.metadata is None
 
 
-@pytest.mark.parametrize("node", [talker, sync_talker])
-async def test_a_step_opens_before_what_its_node_streams(node: Any) -> None:
-    agent = agent_of(node(Scripted(["a", "b"]), "one"))
-    recorded = await record_run(agent, run_input("hi"))
-    recorded.check_snapshot()
-    begins, *words, ends = steps(recorded)
-    assert (begins, "".join(words), ends) == ("+one", "ab", "-one")
-
-
-@pytest.mark.parametrize("sync", [False, True])
-async def test_writer_events_stay_inside_their_step(sync: bool) -> None:
-    agent = agent_of(writing("one", "1", "2", sync=sync), writing("two", "3", "4", sync=sync))
-    recorded = await record_run(agent, run_input("hi"))
-    expected = ["+one", "custom:1", "custom:2", "-one", "+two", "custom:3", "custom:4", "-two"]
-    assert steps(recorded) == expected
-
-
-async def test_dispatched_events_are_in_place() -> None:
-    async def one(state: Chat) -> Any:
-        await adispatch_custom_event("progress", "before")
-        reply = await Scripted(["a"]).ainvoke("x")
-        await adispatch_custom_event("progress", "after")
-        return {"messages": [reply]}
-
-    recorded = await record_run(agent_of(one), run_input("hi"))
-    assert steps(recorded) == ["+one", "progress:before", "a", "progress:after", "-one"]
+class Counted(TypedDict, total=False):
+    done: Annotated[list[str], operator.add]
 
 
 async def test_fan_out_overlaps_under_names_of_their_own() -> None:
-    """Three branches and a barrier: the steps must be open at once."""
     barrier = asyncio.Barrier(3)
-
-    class State(TypedDict):
-        done: Annotated[list[str], operator.add]
 
     async def work(state: Any) -> Any:
         await asyncio.wait_for(barrier.wait(), PATIENCE)
         return {"done": ["x"]}
 
-    builder = StateGraph(State)
-    builder.add_node("work", work)
+    builder = StateGraph(Counted).add_node("work", work)
     builder.add_conditional_edges(START, lambda _: [Send("work", {}) for _ in range(3)])
-    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
-    found = steps(recorded)
+    found = await steps_of(builder.compile())
     assert sorted(found[:3]) == ["+work", "+work (2)", "+work (3)"]
     assert sorted(found[3:]) == ["-work", "-work (2)", "-work (3)"]
-    assert recorded.state == {"done": ["x", "x", "x"]}
-
-
-async def test_sync_fan_out() -> None:
-    builder = StateGraph(Chat)
-    for name in ("one", "two", "three"):
-        builder.add_node(name, sync_talker(Scripted([f"{name}-a", 0.01, f"{name}-b"]), name))
-        builder.add_edge(START, name)
-    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
-    recorded.check_snapshot()
-    found = steps(recorded)
-    for name in ("one", "two", "three"):
-        begins, *words, ends = [word for word in found if name in word]
-        assert (begins, ends) == (f"+{name}", f"-{name}")
-        assert "".join(words) == f"{name}-a{name}-b"
-
-
-async def test_a_subgraph_is_a_step_around_its_nodes() -> None:
-    inner = chain_of(talker(Scripted(["a"]), "inner"), writing("last", "w"))
-    builder = StateGraph(Chat)
-    builder.add_node("outer", inner)
-    builder.add_edge(START, "outer")
-    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
-    recorded.check_snapshot()
-    assert steps(recorded) == [
-        "+outer",
-        "+inner",
-        "a",
-        "-inner",
-        "+last",
-        "custom:w",
-        "-last",
-        "-outer",
-    ]
-
-
-@pytest.mark.parametrize("sync", [False, True])
-async def test_a_subgraph_invoked_in_a_node(sync: bool) -> None:
-    inner = chain_of((sync_talker if sync else talker)(Scripted(["a"]), "inner"))
-
-    async def outer(state: Chat) -> Any:
-        return await inner.ainvoke(state)
-
-    def outer_sync(state: Chat) -> Any:
-        return inner.invoke(state)
-
-    outer_sync.__name__ = "outer"
-    recorded = await record_run(agent_of(outer_sync if sync else outer), run_input("hi"))
-    recorded.check_snapshot()
-    assert steps(recorded) == ["+outer", "+inner", "a", "-inner", "-outer"]
 
 
 async def test_each_try_of_a_node_is_a_step() -> None:
@@ -191,42 +89,139 @@ async def test_each_try_of_a_node_is_a_step() -> None:
             raise ConnectionError("not now")
         return {"messages": [await Scripted(["done"]).ainvoke("x")]}
 
-    builder = StateGraph(Chat)
     policy = RetryPolicy(max_attempts=3, initial_interval=0.0, backoff_factor=1.0, jitter=False)
-    builder.add_node("shaky", shaky, retry_policy=policy)
-    builder.add_node("after", writing("after", "w"))
-    builder.add_edge(START, "shaky")
-    builder.add_edge("shaky", "after")
-    builder.add_edge("after", END)
-    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
-    recorded.check_snapshot()
-    found = steps(recorded)
-    assert [word for word in found if word[0] in "+-"] == [
-        *["+shaky", "-shaky"] * 3,
-        "+after",
-        "-after",
-    ]
+    builder = StateGraph(Chat).add_node("shaky", shaky, retry_policy=policy)
+    builder.add_node(write).add_edge(START, "shaky").add_edge("shaky", "write")
+    found = await steps_of(builder.compile())
+    edges = [word for word in found if word[0] in "+-"]
+    assert edges == [*["+shaky", "-shaky"] * 3, "+write", "-write"]
     customs = [word for word in found if word.startswith("custom")]
     assert customs == ["custom:try 1", "custom:try 2", "custom:try 3", "custom:w"]
-    last_end = found.index("+after") - 1
+    last_end = found.index("+write") - 1
     assert found.index("custom:try 1") < found.index("-shaky")
-    assert found.index("custom:try 3") < last_end
-    assert found.index("done") < last_end < found.index("custom:w")
+    assert max(found.index("custom:try 3"), found.index("done")) < last_end
 
 
 async def test_loops_take_the_same_name_again() -> None:
-    class State(TypedDict):
-        n: int
+    async def count(state: Counted) -> Any:
+        return {"done": ["x"]}
 
-    async def count(state: State) -> Any:
-        return {"n": state["n"] + 1}
+    builder = StateGraph(Counted).add_node("count", count).add_edge(START, "count")
+    builder.add_conditional_edges("count", lambda one: "count" if len(one["done"]) < 40 else END)
+    assert await steps_of(builder.compile()) == ["+count", "-count"] * 40
 
-    builder = StateGraph(State)
-    builder.add_node("count", count)
-    builder.add_edge(START, "count")
-    builder.add_conditional_edges("count", lambda state: "count" if state["n"] < 40 else END)
-    recorded = await record_run(
-        LangGraphAgent(graph=builder.compile()), run_input("hi", state={"n": 0})
-    )
-    assert steps(recorded) == ["+count", "-count"] * 40
-    assert recorded.state == {"n": 40}
+
+async def test_an_end_that_never_comes_holds_up_one_superstep_at_most() -> None:
+    """A task that leaves by a command to the parent graph has no end in the stream."""
+    order, recorded = StreamSequencer(asyncio.get_running_loop()), list[str]()
+    order.put(("end", "task"), lambda: recorded.append("end"))
+    order.put(None, lambda: recorded.append("next"))
+    order.put(("start", "other"), lambda: recorded.append("start"))
+    assert recorded == []
+    order.end_superstep()
+    assert recorded == ["end", "next"]
+
+
+# Random graphs: layers of nodes, each with whether it runs in a thread, and what it does.
+Acts = list[str]
+acts = st.lists(st.sampled_from(["write", "stream", "yield", "dispatch", "nested"]), max_size=5)
+plans = st.tuples(st.booleans(), acts)
+graphs = st.lists(st.lists(plans, min_size=1, max_size=3), min_size=1, max_size=3)
+
+
+SENT = ("dispatch", False)
+
+
+def two_words(name: str, number: int) -> Scripted:
+    return Scripted([f"{name}#{number}a", f"{name}#{number}b"])
+
+
+async def perform(name: str, plan: Acts) -> dict[str, Any]:
+    messages = []
+    for number, act in enumerate(plan):
+        match act:
+            case "write":
+                get_stream_writer()([name, number])
+            case "stream":
+                messages.append(await two_words(name, number).ainvoke("x"))
+            case "yield":
+                await asyncio.sleep(0)
+            case "dispatch":
+                await adispatch_custom_event("dispatched", [name, number])
+            case "nested":
+                inner = performing(f"{name}>{number}", ["write", "stream"], sync=False)
+                messages += (await chain_of(inner).ainvoke({"messages": []}))["messages"]
+    return {"messages": messages}
+
+
+def perform_sync(name: str, plan: Acts) -> dict[str, Any]:
+    messages = []
+    for number, act in enumerate(plan):
+        match act:
+            case "write":
+                get_stream_writer()([name, number])
+            case "stream":
+                messages.append(two_words(name, number).invoke("x"))
+            case "nested":
+                inner = performing(f"{name}>{number}", ["write", "stream"], sync=True)
+                messages += chain_of(inner).invoke({"messages": []})["messages"]
+    return {"messages": messages}
+
+
+def performing(name: str, plan: Acts, *, sync: bool) -> Any:
+    async def node(state: Any) -> Any:
+        return await perform(name, plan)
+
+    def sync_node(state: Any) -> Any:
+        return perform_sync(name, plan)
+
+    chosen = sync_node if sync else node
+    chosen.__name__ = name
+    return chosen
+
+
+def build(layers: list[list[tuple[bool, Acts]]]) -> Any:
+    builder, before = StateGraph(Chat), [START]
+    for depth, layer in enumerate(layers):
+        names = [f"n{depth}{'abc'[place]}" for place in range(len(layer))]
+        for name, (sync, plan) in zip(names, layer, strict=True):
+            builder.add_node(name, performing(name, plan, sync=sync))
+            for source in before:
+                builder.add_edge(source, name)
+        before = names
+    return builder.compile()
+
+
+def check_order(recorded: RecordedRun) -> None:
+    """Each word is said while its node's step is open; words of a kind keep their order."""
+    opened, finished = set[str](), set[str]()
+    last: dict[tuple[str, str], int] = {}
+    for event in recorded.events:
+        match event.type.value:
+            case "STEP_STARTED":
+                assert event.step_name not in opened | finished
+                # A superstep begins when the one before it is told.
+                assert {step[:2] for step in opened if ">" not in step} <= {event.step_name[:2]}
+                opened.add(event.step_name)
+            case "STEP_FINISHED":
+                opened.remove(event.step_name)
+                finished.add(event.step_name)
+            case "CUSTOM":
+                name, number = event.value
+                assert name in opened, f"{event.name} of {name} outside its step"
+                assert last.get((event.name, name), -1) < number
+                last[event.name, name] = number
+            case "TEXT_MESSAGE_CONTENT":
+                assert event.delta.partition("#")[0] in opened, f"{event.delta} outside its step"
+
+
+@given(graphs)
+@example([[(False, []), (False, ["yield", "yield", "nested"])]])
+def test_whatever_a_node_says_stays_inside_its_step(layers: list[list[tuple[bool, Acts]]]) -> None:
+    recorded = asyncio.run(record_run(LangGraphAgent(graph=build(layers)), run_input("hi")))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    recorded.check_snapshot()
+    check_order(recorded)
+    told = [(sync, act) for layer in layers for sync, plan in layer for act in plan]
+    customs = [act for sync, act in told if act in ("write", "nested") or (act, sync) == SENT]
+    assert len(recorded.of("CUSTOM")) == len(customs)

@@ -4,18 +4,15 @@ by a call."""
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from typing import Any
 
 import pytest
-from ag_ui.core import AssistantMessage, Tool, ToolMessage
+from ag_ui.core import ResumeEntry, Tool, ToolMessage
 from langchain.agents import create_agent
 from langchain_core.messages import ToolMessage as LCToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
-from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.graphs.contents import contents_of
@@ -32,14 +29,17 @@ from tests.kit.graphs.channels import (
 )
 from tests.kit.graphs.small import Chat, agent_of, chain_of, talker
 from tests.kit.models.scripted import Scripted, call
-from tests.kit.run.agents import RecordedRun, collect, dumped, record_run, run_input, user
+from tests.kit.run.agents import RecordedRun, collect, dumped, run_input
+from tests.kit.run.thread_client import Client, asked
+from tests.kit.waiting import PATIENCE
 
+INTERRUPTED = "Interrupted: there is no result."
 NO_RESULT = "This call has no result."
 NOT_KEPT = "This call was not kept: it has no result."
 FOUND = {"q-Rome": "found Rome", "q-Paris": "found Paris", "s1": "found Rome", "s2": "found Paris"}
 ENDS = {"d-Rome": NO_RESULT, "d-Paris": NO_RESULT}
 
-RESULTS: dict[Any, dict[str, str]] = {
+TOLD: dict[Any, dict[str, str]] = {
     flat: {**FOUND, **ENDS, "s9": NOT_KEPT},
     nested: {**FOUND, **ENDS, "s9": NO_RESULT},
     until_done: {"c1": "found x", "d3": NO_RESULT},
@@ -47,169 +47,110 @@ RESULTS: dict[Any, dict[str, str]] = {
     results_filed: {"c1": "found x"},
     text_only: {"c1": NOT_KEPT},
 }
-graphs = pytest.mark.parametrize("build", RESULTS)
-savers = pytest.mark.parametrize("stored", [False, True], ids=["no_checkpointer", "checkpointer"])
+"""The result that is told for each call, by the graph."""
+
+GONE = {flat: {"s1", "s2", "s9"}, text_only: {"c1"}}
+"""Calls that only stand in another channel than the conversation: gone in the end, with results."""
+
+OFFERED = [Tool(name="Done", description="", parameters={"type": "object", "properties": {}})]
+stored_or_not = pytest.mark.parametrize("stored", [False, True], ids=["no_saver", "saver"])
 
 
-def saver(stored: bool) -> Any:
-    return InMemorySaver() if stored else None
+def client_of(graph: Any) -> Client:
+    return Client(LangGraphAgent(graph))
 
 
-async def connecting(agent: LangGraphAgent, *held: Any) -> RecordedRun:
+async def connecting(client: Client, *held: Any) -> RecordedRun:
     given = run_input(*held, thread="t")
-    return RecordedRun(await collect(agent.connect(given)), given)
+    return RecordedRun(await collect(client.agent.connect(given)), given)
 
 
 def results(recorded: RecordedRun) -> dict[str, str]:
     """The results that were told, by their calls; each call has one."""
-    told = recorded.of("TOOL_CALL_RESULT")
-    assert Counter(event.tool_call_id for event in told).most_common(1)[0][1] == 1
-    return {event.tool_call_id: event.content for event in told}
+    told = {one.tool_call_id: one.content for one in recorded.of("TOOL_CALL_RESULT")}
+    assert len(told) == len(recorded.of("TOOL_CALL_RESULT"))
+    return told
 
 
 def own(messages: Any) -> list[Any]:
-    """The agent's own conversation, without its subagents', and without what only the run itself
-    knew."""
+    """The messages without what only the run itself knew."""
+    keys = ("role", "id", "content", "toolCalls", "toolCallId")
     kept = [one for one in dumped(messages) if one["role"] != "reasoning"]
-    return [
-        {key: one.get(key) for key in ("role", "id", "content", "toolCalls", "toolCallId")}
-        for one in kept
-    ]
+    return [{key: one.get(key) for key in keys} for one in kept]
 
 
-def check_told(recorded: RecordedRun, expected: dict[str, str]) -> None:
+def check_unfailed(recorded: RecordedRun) -> None:
     assert recorded.last.type == "RUN_FINISHED", recorded.last
-    assert results(recorded) == expected
-    assert all(event.metadata is None for event in recorded.of("TOOL_CALL_RESULT"))
     assert "Interrupted" not in str(recorded.events)
-    assert not recorded.last.outcome.pending_tool_call_ids
-
-
-@graphs
-@savers
-async def test_no_tool_is_shown_as_failed(build: Any, stored: bool) -> None:
-    recorded = await record_run(
-        LangGraphAgent(build(saver(stored))), run_input(user("hi"), thread="t")
-    )
-    check_told(recorded, RESULTS[build])
     assert all(one.error is None for one in recorded.messages if one.role == "tool")
 
 
-@graphs
-@savers
-async def test_the_client_holds_a_result_for_each_call(build: Any, stored: bool) -> None:
-    """What only stands in another channel than the conversation is gone in the end, with its
-    results."""
-    recorded = await record_run(
-        LangGraphAgent(build(saver(stored))), run_input(user("hi"), thread="t")
-    )
-    calls = [
-        one.id
-        for message in recorded.messages
-        for one in getattr(message, "tool_calls", None) or ()
-    ]
-    answered = [message.tool_call_id for message in recorded.messages if message.role == "tool"]
-    assert sorted(calls) == sorted(answered)
-    kept = set(RESULTS[build]) - (
-        {"s1", "s2", "s9"} if build is flat else {"c1"} if build is text_only else set()
-    )
-    assert set(calls) == kept
-
-
-@graphs
-async def test_connect_shows_the_same(build: Any) -> None:
-    """To a client that holds it all, and the agent's own conversation to one that holds nothing."""
-    agent = LangGraphAgent(build(InMemorySaver()))
-    recorded = await record_run(agent, run_input(user("hi"), thread="t"))
-    again = await connecting(agent, *recorded.messages)
-    assert dumped(again.messages) == dumped(recorded.messages)
-    empty = await connecting(agent)
-    assert "Interrupted" not in str(empty.events)
-    inner = (
-        {one.subagent_run_id for one in recorded.messages} - {None}
-        if build in (flat, nested)
-        else set()
-    )
-    assert own(empty.messages) == own(
-        [one for one in recorded.messages if one.subagent_run_id not in inner]
-    )
-
-
-@pytest.mark.parametrize(
-    ("build", "stored"),
-    # Without a checkpointer, the last one lacks the channel in which its node looks for the results
-    # of the first turn.
-    [
-        *(
-            (build, stored)
-            for build in RESULTS
-            if build is not results_filed
-            for stored in (False, True)
-        ),
-        (results_filed, True),
-    ],
-)
-async def test_the_next_turn_shows_none_as_failed_either(build: Any, stored: bool) -> None:
-    agent = LangGraphAgent(build(saver(stored)))
-    first = await record_run(agent, run_input(user("hi"), thread="t"))
-    second = await record_run(agent, run_input(*first.messages, user("more"), thread="t"))
-    assert second.last.type == "RUN_FINISHED", second.last
-    assert "Interrupted" not in str(second.events)
-    assert all(one.error is None for one in second.messages if one.role == "tool")
-    if build in (flat, nested, text_only):  # the model is sent the conversation alone
-        assert second.messages[-1].content == "I heard human:hi / ai:I heard human:hi / human:more"
+@pytest.mark.parametrize("build", TOLD)
+@stored_or_not
+async def test_no_tool_is_shown_as_failed(build: Any, stored: bool) -> None:
+    """In the run, on `connect`, and in the next turn."""
+    client = client_of(build(InMemorySaver() if stored else None))
+    first = await client.send("hi")
+    check_unfailed(first)
+    assert results(first) == TOLD[build]
+    assert all(event.metadata is None for event in first.of("TOOL_CALL_RESULT"))
+    assert not first.last.outcome.pending_tool_call_ids
+    made = [one.id for turn in first.messages for one in getattr(turn, "tool_calls", None) or ()]
+    answered = [message.tool_call_id for message in first.messages if message.role == "tool"]
+    assert sorted(made) == sorted(answered) == sorted({*TOLD[build]} - GONE.get(build, set()))
+    if stored:
+        again = await connecting(client, *first.messages)
+        assert dumped(again.messages) == dumped(first.messages)
+        empty = await client.connect()
+        check_unfailed(empty)
+        subagents = {one.subagent_run_id for one in first.messages if build in (flat, nested)}
+        inner = subagents - {None}
+        shown = [one for one in first.messages if one.subagent_run_id not in inner]
+        assert own(empty.messages) == own(shown)
+    # Without a checkpointer, its node looks in vain for the results of the first turn.
+    if build is not results_filed or stored:
+        second = await client.send("more")
+        check_unfailed(second)
+        if build in (flat, nested, text_only):  # the model is sent the conversation alone
+            heard = "I heard human:hi / ai:I heard human:hi / human:more"
+            assert second.messages[-1].content == heard
 
 
 @pytest.mark.parametrize("build", [until_done, node_until_done])
-async def test_a_client_that_holds_nothing_continues(build: Any) -> None:
-    """The call at the end of the thread gets its result before the model sees it: nothing was
-    interrupted."""
-    model = Scripted([call("Done", "d1")], ["Hello again."])
-    agent = LangGraphAgent(build(InMemorySaver(), model))
-    await record_run(agent, run_input(user("hi"), thread="t"))
-    graph = StateGraph(Chat).add_node("model", talker(model)).add_edge(START, "model")
-    later = LangGraphAgent(graph.compile(checkpointer=agent.graph.checkpointer))
-    second = await record_run(later, run_input(user("more"), thread="t"))
+async def test_a_call_at_the_end_of_a_turn(build: Any) -> None:
+    """The client sends its made result back, which runs nothing. The call gets its result before
+    the model sees it, also if the client holds nothing."""
+    model = Scripted([call("Done", "d1")], [call("Done", "d2")])
+    saver = InMemorySaver()
+    client = client_of(build(saver, model))
+    first = await client.send("hi")
+    again = await client.send()
+    assert len(model.seen) == 1
+    assert dumped(again.messages) == dumped(first.messages)
+    later = Client(agent_of(talker(model), checkpointer=saver))
+    check_unfailed(await later.send("more"))
     assert [message.text for message in model.seen[-1]] == ["hi", "", NO_RESULT, "more"]
     assert model.seen[-1][2].status == "success"
-    assert all(one.error is None for one in second.messages if one.role == "tool")
-
-
-async def test_the_same_messages_again_run_nothing() -> None:
-    """The client sends back the result that we have made: it is no answer of its own."""
-    model = Scripted([call("Done", "d1")])
-    agent = LangGraphAgent(until_done(InMemorySaver(), model))
-    first = await record_run(agent, run_input(user("hi"), thread="t"))
-    second = await record_run(agent, run_input(*first.messages, thread="t"))
-    assert len(model.seen) == 1
-    assert dumped(second.messages) == dumped(first.messages)
-
-
-# -- which results count -------------------------------------------------------------------------
-
-
-async def test_the_conversation_has_precedence() -> None:
-    """A node that keeps a raw result elsewhere, and a short one for the model, means the short
-    one."""
-
-    async def act(state: Filed) -> dict[str, Any]:
-        raw, short = (_result(text) for text in ("a long raw page", "short"))
-        return {"files": [raw], "messages": [short]}
-
-    agent = agent_of(
-        talker(Scripted([call("look", "c1")])), act, state=Filed, checkpointer=InMemorySaver()
-    )
-    recorded = await record_run(agent, run_input("hi", thread="t"))
-    recorded.check_snapshot()
-    assert results(recorded) == {"c1": "short"}
-    assert "long raw" not in str(recorded.events)
-    assert [one.content for one in (await connecting(agent)).messages if one.role == "tool"] == [
-        "short"
-    ]
 
 
 def _result(text: str, call_id: str = "c1") -> Any:
     return LCToolMessage(text, tool_call_id=call_id, name="look")
+
+
+async def test_a_result_in_the_conversation_has_precedence() -> None:
+    """A node that keeps a raw result elsewhere, and a short one for the model, means the short
+    one."""
+
+    async def act(state: Filed) -> dict[str, Any]:
+        return {"files": [_result("a long raw page")], "messages": [_result("short")]}
+
+    model = talker(Scripted([call("look", "c1")]))
+    client = Client(agent_of(model, act, state=Filed, checkpointer=InMemorySaver()))
+    recorded = await client.send("hi")
+    recorded.check_snapshot()
+    assert results(recorded) == {"c1": "short"}
+    assert "long raw" not in str(recorded.events)
+    assert (await client.connect()).messages[-1].content == "short"
 
 
 async def test_results_of_earlier_turns_answer_no_new_call() -> None:
@@ -227,186 +168,124 @@ async def test_results_of_earlier_turns_answer_no_new_call() -> None:
     async def act(state: Whole) -> dict[str, Any]:
         return {"log": [*state["log"], _result(next(texts))]}
 
-    agent = agent_of(think, act, state=Whole, checkpointer=InMemorySaver())
-    first = await record_run(agent, run_input(user("hi"), thread="t"))
-    second = await record_run(agent, run_input(*first.messages, user("more"), thread="t"))
-    assert [event.content for one in (first, second) for event in one.of("TOOL_CALL_RESULT")] == [
-        "one",
-        "two",
-    ]
-
-
-async def test_what_a_later_node_puts_into_the_conversation_stays() -> None:
-    """It was kept in another channel first: the client has it once, from its first word on."""
-
-    class Drafted(Chat, total=False):
-        drafts: Any
-
-    async def draft(state: Drafted) -> dict[str, Any]:
-        return {"drafts": [await Scripted(["A draft"]).ainvoke(state["messages"])]}
-
-    async def publish(state: Drafted) -> dict[str, Any]:
-        return {"messages": state["drafts"]}
-
-    recorded = await record_run(agent_of(draft, publish, state=Drafted), run_input("hi"))
-    recorded.check_snapshot()
-    assert [one.content for one in recorded.messages] == ["hi", "A draft"]
-    assert recorded.types.count("TEXT_MESSAGE_START") == 1
+    client = Client(agent_of(think, act, state=Whole, checkpointer=InMemorySaver()))
+    told = [results(await client.send(text)) for text in ("hi", "more")]
+    assert [[*one.values()] for one in told] == [["one"], ["two"]]
 
 
 async def test_a_pause_between_a_call_and_its_result() -> None:
     """The client does not wait for a call of another channel; the answer goes on."""
-
-    async def act(state: Research) -> dict[str, Any]:
-        answer = interrupt("Sure?")
-        results = [
-            _result(answer, one["id"]) for one in state["supervisor_messages"][-1].tool_calls
-        ]  # type: ignore[union-attr]
-        return {"supervisor_messages": results}
-
-    model = Scripted(script=supervise)
-    nodes = (
-        talker(model, "supervisor", key="supervisor_messages"),
-        act,
-        talker(Scripted(["Done."]), "report"),
-    )
+    key = "supervisor_messages"
 
     async def begin(state: Research) -> dict[str, Any]:
-        return {"supervisor_messages": state["messages"]}
+        return {key: state["messages"]}
 
-    agent = agent_of(begin, *nodes, state=Research, checkpointer=InMemorySaver())
-    first = await record_run(agent, run_input(user("hi"), thread="t"))
-    assert first.last.outcome.type == "interrupt"
+    async def act(state: Any) -> dict[str, Any]:
+        answer = interrupt("Sure?")
+        return {key: [_result(answer, one["id"]) for one in state[key][-1].tool_calls]}
+
+    supervisor = talker(Scripted(script=supervise), "supervisor", key=key)
+    nodes = begin, supervisor, act, talker(Scripted(["Done."]), "report")
+    client = Client(agent_of(*nodes, state=Research, checkpointer=InMemorySaver()))
+    first = await client.send("hi")
+    [request] = asked(first)
     assert results(first) == {"s1": NOT_KEPT, "s2": NOT_KEPT}
-    assert dumped(first.messages) == dumped((await connecting(agent)).messages)
-    [asked] = first.last.outcome.interrupts
-    entry = {"interrupt_id": asked.id, "status": "resolved", "payload": "yes"}
-    second = await record_run(agent, run_input(*first.messages, thread="t", resume=[entry]))
-    assert second.last.type == "RUN_FINISHED", second.last
+    assert dumped(first.messages) == dumped((await client.connect()).messages)
+    entry = ResumeEntry(interrupt_id=request.id, status="resolved", payload="yes")
+    second = await client.send(resume=[entry])
     assert [one.content for one in second.messages] == ["hi", "Done."]
 
 
-# -- interruptions -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("way", ["stopped", "failed"])
-async def test_what_was_interrupted_says_so(way: str) -> None:
+async def test_a_call_that_was_interrupted_says_so(way: str) -> None:
     """The run ends between a call that stands in another channel and its result: the client does
     not keep the call."""
     started = asyncio.Event()
 
-    async def act(state: Research) -> dict[str, Any]:
+    async def act(state: Research) -> None:
         started.set()
         if way == "failed":
             raise ConnectionError
-        await asyncio.sleep(3600)
-        return {}
+        await asyncio.Event().wait()
 
-    model = Scripted([call("look", "c1")])
-    agent = agent_of(talker(model, "think", key="supervisor_messages"), act, state=Research)
-    given = run_input("hi", thread="t")
-    reading = asyncio.create_task(collect(agent.run(given)))
-    await asyncio.wait_for(started.wait(), 60)
-    if way == "stopped":
-        assert await agent.cancel(given.thread_id, given.run_id)
-    recorded = RecordedRun(await reading, given)
+    think = talker(Scripted([call("look", "c1")]), "think", key="supervisor_messages")
+    recorded = await stopping(Client(agent_of(think, act, state=Research)), started)
     [result] = recorded.of("TOOL_CALL_RESULT")
-    assert (result.content, result.metadata) == (
-        "Interrupted: there is no result.",
-        {"status": "error"},
-    )
+    assert (result.content, result.metadata) == (INTERRUPTED, {"status": "error"})
     assert [one.role for one in recorded.messages] == ["user"]
 
 
-async def test_a_stopped_run_is_interrupted_on_the_next_turn() -> None:
+async def stopping(client: Client, started: asyncio.Event) -> RecordedRun:
+    """A run that is stopped when `started` is set, unless it has failed."""
+    given = run_input("hi", thread="t")
+    reading = asyncio.create_task(collect(client.agent.run(given)))
+    await asyncio.wait_for(started.wait(), PATIENCE)
+    await client.agent.cancel(given.thread_id, given.run_id)
+    return RecordedRun(await reading, given)
+
+
+async def test_a_stopped_tool_is_interrupted_on_the_next_turn() -> None:
+    started = asyncio.Event()
+
     @tool("look")
     async def hang() -> str:
         """Look."""
         started.set()
-        await asyncio.sleep(3600)
+        await asyncio.Event().wait()
         return ""
 
-    started = asyncio.Event()
     model = Scripted([call("look", "c1")], ["Hello."])
-    agent = LangGraphAgent(create_agent(model, [hang], checkpointer=InMemorySaver()))
-    given = run_input("hi", thread="t")
-    reading = asyncio.create_task(collect(agent.run(given)))
-    await asyncio.wait_for(started.wait(), 60)
-    assert await agent.cancel(given.thread_id, given.run_id)
-    await reading
-    shown = await connecting(agent)
-    assert [one.role for one in shown.messages] == ["user", "assistant"]
-    await record_run(agent, run_input(user("more"), thread="t"))
-    assert [(one.text, getattr(one, "status", None)) for one in model.seen[-1]][2] == (
-        "Interrupted: there is no result.",
-        "error",
-    )
+    client = client_of(create_agent(model, [hang], checkpointer=InMemorySaver()))
+    await stopping(client, started)
+    assert [one.role for one in (await client.connect()).messages] == ["user", "assistant"]
+    await client.send("more")
+    result = model.seen[-1][2]
+    assert (result.text, result.status) == (INTERRUPTED, "error")
 
 
-# -- whose calls they are ------------------------------------------------------------------------
-
-
-@savers
+@stored_or_not
 async def test_a_tool_that_the_client_offers_is_its_own(stored: bool) -> None:
-    """The call waits for the client, though the graph knows a tool of that name; its result is
-    taken."""
-    offered = [Tool(name="Done", description="", parameters={"type": "object", "properties": {}})]
+    """The call waits for the client, though the graph knows a tool of that name. A page that has
+    just been loaded offers no tools, and is told that the call waits; its result is taken."""
     model = Scripted([call("Done", "d1")], [call("Done", "d2")])
-    agent = LangGraphAgent(until_done(saver(stored), model))
-    first = await record_run(agent, run_input(user("hi"), thread="t", tools=offered))
+    client = client_of(until_done(InMemorySaver() if stored else None, model))
+    first = await client.send("hi", tools=OFFERED)
     assert first.last.outcome.pending_tool_call_ids == ["d1"]
-    answer = ToolMessage(id="r1", role="tool", tool_call_id="d1", content="seen")
-    await record_run(agent, run_input(*first.messages, answer, thread="t", tools=offered))
+    if stored:
+        shown = await connecting(client, *first.messages)
+        assert dumped(shown.messages) == dumped(first.messages)
+        assert [one.role for one in (await client.connect()).messages] == ["user", "assistant"]
+    await client.send(ToolMessage(id="r1", tool_call_id="d1", content="seen"), tools=OFFERED)
     assert [message.text for message in model.seen[-1]] == ["hi", "", "seen"]
-
-
-async def test_a_call_that_the_client_has_yet_to_answer_after_a_reload() -> None:
-    """A page that has just been loaded offers no tools; its run did."""
-    offered = [Tool(name="Done", description="", parameters={"type": "object", "properties": {}})]
-    agent = LangGraphAgent(until_done(saver(True), Scripted([call("Done", "d1")])))
-    first = await record_run(agent, run_input(user("hi"), thread="t", tools=offered))
-    shown = await connecting(agent, *first.messages)
-    assert dumped(shown.messages) == dumped(first.messages)
-    assert [message.role for message in (await connecting(agent)).messages] == ["user", "assistant"]
 
 
 async def test_a_result_that_comes_late_replaces_the_one_that_says_that_there_is_none() -> None:
     """A page that answers a call of a tool that it never offered."""
-    agent = LangGraphAgent(
-        until_done(saver(True), Scripted([call("Done", "d1")], [call("Done", "d2")]))
-    )
-    first = await record_run(agent, run_input(user("hi"), thread="t"))
-    assert [one.content for one in first.messages if isinstance(one, ToolMessage)] == [NO_RESULT]
-    answer = ToolMessage(id="r1", role="tool", tool_call_id="d1", content="seen")
-    second = await record_run(agent, run_input(*first.messages, answer, thread="t"))
-    results = [
-        (one.tool_call_id, one.content) for one in second.messages if isinstance(one, ToolMessage)
-    ]
-    assert results == [("d1", "seen"), ("d2", NO_RESULT)]
+    model = Scripted([call("Done", "d1")], [call("Done", "d2")])
+    client = client_of(until_done(InMemorySaver(), model))
+    first = await client.send("hi")
+    assert first.messages[-1].content == NO_RESULT
+    second = await client.send(ToolMessage(id="r1", tool_call_id="d1", content="seen"))
+    held = [(one.tool_call_id, one.content) for one in second.messages if one.role == "tool"]
+    assert held == [("d1", "seen"), ("d2", NO_RESULT)]
 
 
 async def test_an_unknown_tool_is_left_to_the_client() -> None:
     """Here and on `connect`: the graph has no such tool that the search finds. Nothing was
     interrupted then either."""
     model = Scripted([call("paint", "p1")], ["Hello."])
-    agent = agent_of(talker(model), checkpointer=InMemorySaver())
-    first = await record_run(agent, run_input(user("hi"), thread="t"))
+    client = Client(agent_of(talker(model), checkpointer=InMemorySaver()))
+    first = await client.send("hi")
     assert first.last.outcome.pending_tool_call_ids == ["p1"]
-    shown = await connecting(agent)
-    assert isinstance(shown.messages[-1], AssistantMessage)
-    await record_run(agent, run_input(*first.messages, user("more"), thread="t"))
-    assert [(one.text, getattr(one, "status", None)) for one in model.seen[-1]][2] == (
-        NO_RESULT,
-        "success",
-    )
+    assert (await client.connect()).messages[-1].role == "assistant"
+    await client.send("more")
+    assert (model.seen[-1][2].text, model.seen[-1][2].status) == (NO_RESULT, "success")
 
 
 def test_the_search_finds_the_tools_that_a_model_is_bound_to() -> None:
     """Nobody but the model knows them: a schema that no tool stands behind."""
     from langchain_openai import ChatOpenAI
 
-    class ResearchComplete(TypedDict):
-        """The research is complete."""
-
-    model = ChatOpenAI(model="gpt-5", api_key="k").bind_tools([ResearchComplete])  # type: ignore[arg-type]
+    schema = {"name": "ResearchComplete", "description": "", "parameters": {"type": "object"}}
+    model = ChatOpenAI(model="gpt-5", api_key="k").bind_tools([schema])  # type: ignore[arg-type]
     assert "ResearchComplete" in contents_of(chain_of(talker(model))).tool_names
