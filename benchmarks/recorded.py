@@ -27,16 +27,8 @@ Ratios = dict[str, dict[str, float]]
 
 @dataclass
 class Session:
-    """Measures, and compares with what was recorded.
-
-    Attributes:
-        rounds: How many rounds count.
-        scale: Below 1, workloads are smaller.
-        recorded: What to compare with.
-        found: What was measured.
-        slow: Complaints.
-        unknown: What seemed slow when the machine was busy.
-    """
+    """Measures, and compares with what was recorded: `slow` has complaints, `unknown` what seemed
+    slow when the machine was busy."""
 
     rounds: int
     scale: float = 1.0
