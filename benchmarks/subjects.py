@@ -1,7 +1,7 @@
 """The subjects that are measured: a workload goes in, a stream function comes out.
 
 All get the same compiled graph and a warm agent object. An adapter delivers the bytes that its web
-endpoint would write. A base delivers parts that are dropped; the others are compared with it.
+endpoint would write; parts of the graph's own stream are dropped.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -35,15 +35,8 @@ Store = RedisRunStore | PostgresRunStore | None
 
 @dataclass(frozen=True)
 class Subject:
-    """A way to run a workload's graph.
-
-    Attributes:
-        bind: Makes the stream function.
-        mount: Adds the web endpoint, if there is one.
-        base: Whether the others are compared with it.
-        ours: Whether its streams have to be right.
-        is_content: Whether a part of the stream has content, if parts are dropped.
-    """
+    """A way to run a workload's graph. Others are compared with a base; streams of ours must be
+    right. `is_content` looks at the parts of a stream that is dropped."""
 
     key: str
     label: str

@@ -120,13 +120,7 @@ Visit = Callable[[Talk], Awaitable[str]]
 
 
 class Crowd:
-    """Clients of one server.
-
-    Attributes:
-        runs: How many runs were begun.
-        tally: How often each kind of visit ended in which way.
-        complaints: What went wrong.
-    """
+    """Clients of one server. `tally` says how often each kind of visit ended in which way."""
 
     def __init__(self, port: int, seed: int) -> None:
         self._http, self._stalled = http_client(port), http_client(port, stalled=True)
