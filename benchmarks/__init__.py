@@ -1,2 +1,1 @@
-"""How much CPU the adapters cost over consuming the same graph raw. Run with ``python -m
-benchmarks``."""
+"""What the adapters cost over the same graph read raw: `python -m benchmarks`."""

@@ -1,13 +1,12 @@
-"""The graphs of the workloads."""
+"""The graphs of the workloads: a model goes in, a compiled graph with a checkpointer comes out."""
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from langchain.agents import create_agent
 from langchain_core.messages import AnyMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import TypedDict
@@ -15,12 +14,12 @@ from typing_extensions import TypedDict
 from .model import ScriptedModel
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
-Stateful = Callable[[ScriptedModel, int, int], tuple[Graph, dict[str, Any]]]
-SECTIONS = 8
+LARGE_CHANNELS = 8
+ROW_BYTES = 480
 
 
 def one_node(model: ScriptedModel) -> Graph:
-    """One node that asks the model and adds its reply."""
+    """One node that asks the model."""
 
     async def ask(state: MessagesState) -> dict[str, Any]:
         return {"messages": [await model.ainvoke(state["messages"])]}
@@ -42,8 +41,8 @@ def tool_agent(model: ScriptedModel) -> Graph:
     return create_agent(model, tools=[lookup], checkpointer=InMemorySaver())
 
 
-class BigState(TypedDict, total=False):
-    """Eight large channels that are written once, and a small one."""
+class LargeState(TypedDict, total=False):
+    """Eight large channels, and a small one that changes."""
 
     messages: Annotated[list[AnyMessage], add_messages]
     s0: dict[str, Any]
@@ -57,97 +56,36 @@ class BigState(TypedDict, total=False):
     progress: dict[str, Any]
 
 
-class BigDocument(TypedDict, total=False):
-    """The same data in one channel."""
+def stepping(model: ScriptedModel, steps: int) -> Graph:
+    """A graph that changes the small channel in each of its steps, then asks the model."""
 
-    messages: Annotated[list[AnyMessage], add_messages]
-    doc: dict[str, Any]
+    async def work(state: LargeState) -> dict[str, Any]:
+        return {"progress": progress(state["progress"]["step"] + 1, steps)}
 
+    async def answer(state: LargeState) -> dict[str, Any]:
+        return {"messages": [await model.ainvoke(state["messages"])]}
 
-def _small_steps(steps: int) -> tuple[Any, Callable[[Any], str]]:
-    """The node that changes one channel, and what says whether it runs again."""
-
-    async def work(state: BigState) -> dict[str, Any]:
-        return {"progress": _progress(state["progress"]["step"] + 1, steps)}
-
-    def more(state: BigState) -> str:
+    def follow(state: LargeState) -> str:
         return "work" if state["progress"]["step"] < steps else "answer"
 
-    return work, more
+    builder = StateGraph(LargeState)
+    builder.add_node("work", work)
+    builder.add_node("answer", answer)
+    builder.add_edge(START, "work")
+    builder.add_conditional_edges("work", follow, ["work", "answer"])
+    return builder.compile(checkpointer=InMemorySaver())
 
 
-def given_state(
-    model: ScriptedModel, steps: int, size: int
-) -> tuple[Graph, dict[str, Any], dict[str, Any]]:
-    """The client brings ``size`` bytes, ``steps`` supersteps change one key each, then the model
-    answers.
-
-    Also returns that state, and the state that a client must hold at the end, messages excluded.
-    """
-    given = {**_sections(size), "progress": _progress(0, steps)}
-    return (
-        _stepping(BigState, model, *_small_steps(steps)),
-        given,
-        {**given, "progress": _progress(steps, steps)},
-    )
-
-
-def big_state(model: ScriptedModel, steps: int, size: int) -> tuple[Graph, dict[str, Any]]:
-    """As ``given_state``, but a node writes the state."""
-
-    async def load(state: BigState) -> dict[str, Any]:
-        return {**_sections(size), "progress": _progress(0, steps)}
-
-    final = {**_sections(size), "progress": _progress(steps, steps)}
-    return _stepping(BigState, model, *_small_steps(steps), load), final
-
-
-def big_document(model: ScriptedModel, steps: int, size: int) -> tuple[Graph, dict[str, Any]]:
-    """As ``big_state``, but all of it in one channel, of which each superstep writes a changed
-    copy."""
-
-    async def load(state: BigDocument) -> dict[str, Any]:
-        return {"doc": {**_sections(size), "progress": _progress(0, steps)}}
-
-    async def work(state: BigDocument) -> dict[str, Any]:
-        doc = state["doc"]
-        return {"doc": {**doc, "progress": _progress(doc["progress"]["step"] + 1, steps)}}
-
-    def more(state: BigDocument) -> str:
-        return "work" if state["doc"]["progress"]["step"] < steps else "answer"
-
-    final = {"doc": {**_sections(size), "progress": _progress(steps, steps)}}
-    return _stepping(BigDocument, model, work, more, load), final
-
-
-def _sections(size: int) -> dict[str, dict[str, Any]]:
+def large_channels(size: int) -> dict[str, dict[str, Any]]:
+    """So many bytes in the large channels."""
     row = {"id": 0, "title": "a row", "tags": ["alpha", "beta"], "body": "x" * 412, "done": False}
-    rows = max(1, size // SECTIONS // 480)
+    rows = max(1, size // LARGE_CHANNELS // ROW_BYTES)
     return {
-        f"s{n}": {f"row-{i}": {**row, "id": n * rows + i} for i in range(rows)}
-        for n in range(SECTIONS)
+        f"s{channel}": {f"row-{number}": {**row, "id": number} for number in range(rows)}
+        for channel in range(LARGE_CHANNELS)
     }
 
 
-def _progress(step: int, steps: int) -> dict[str, Any]:
+def progress(step: int, steps: int) -> dict[str, Any]:
+    """The value of the small channel after a step."""
     return {"step": step, "label": f"step {step} of {steps}"}
-
-
-def _stepping(
-    schema: Any, model: ScriptedModel, work: Any, more: Callable[[Any], str], load: Any = None
-) -> Graph:
-    """``load`` once, if there is one, ``work`` until ``more`` says "answer", then the model."""
-
-    async def answer(state: Any) -> dict[str, Any]:
-        return {"messages": [await model.ainvoke(state["messages"])]}
-
-    builder = StateGraph(schema)
-    if load is not None:
-        builder.add_node("load", load)
-        builder.add_edge(START, "load")
-    builder.add_node("work", work)
-    builder.add_node("answer", answer)
-    builder.add_edge("load" if load is not None else START, "work")
-    builder.add_conditional_edges("work", more, ["work", "answer"])
-    builder.add_edge("answer", END)
-    return builder.compile(checkpointer=InMemorySaver())

@@ -1,97 +1,64 @@
-"""The same runs over real HTTP: uvicorn in this process, on loopback, and a client in a process of
-its own.
+"""The runs of a sample over HTTP: recordings go in, and the pieces that a client got are put there.
 
-The measured process is the server: its CPU holds the graph, the adapter, FastAPI and uvicorn. The
-client's CPU is not counted. The client is told over a pipe what to post, and says when it is done.
+The server is uvicorn in this process, so its CPU counts. The client is another process.
 """
 
 import asyncio
+import multiprocessing
 import socket
-import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from functools import partial
+from http.client import HTTPConnection
 from time import perf_counter
 
 import uvicorn
 from fastapi import FastAPI
 
-from .recording import Drive, Recording
+from .recording import Drive, Piece, Recording
+from .subjects import PATH, Mount
 from .workloads import Workload
 
-Mount = Callable[[FastAPI, str, Workload], None]
+HEADERS = {"Content-Type": "application/json", "Accept": "text/event-stream"}
 
 
 @asynccontextmanager
-async def serve(workload: Workload, mount: Mount) -> AsyncIterator[Drive]:
-    """Serve the endpoint that ``mount`` adds; gives a function that posts to it, any number of
-    times at once."""
+async def served(workload: Workload, mount: Mount) -> AsyncIterator[Drive]:
+    """Serve an endpoint; gives what posts runs to it, all at once."""
     app = FastAPI()
-    mount(app, "/agent", workload)
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
-    with TemporaryDirectory() as folder:
-        client = await asyncio.create_subprocess_exec(
-            *(
-                sys.executable,
-                "-m",
-                "benchmarks.http_client",
-                str(listener.getsockname()[1]),
-                "/agent",
-                folder,
-            ),
-            cwd=Path(__file__).parent.parent,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        posting = Posting(client, Path(folder))
+    mount(app, workload)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
         try:
-            yield posting.post
+            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+                yield partial(_drive, pool, listener.getsockname()[1])
         finally:
-            await posting.close()
             server.should_exit = True
             await serving
-            listener.close()
 
 
-class Posting:
-    """The client's process, and the runs that it has yet to report."""
+async def _drive(pool: ProcessPoolExecutor, port: int, recordings: Sequence[Recording]) -> None:
+    bodies = [one.run_input.model_dump_json(by_alias=True).encode() for one in recordings]
+    started, loop = perf_counter(), asyncio.get_running_loop()
+    answers = await loop.run_in_executor(pool, _post_all, port, bodies)
+    for recording, pieces in zip(recordings, answers, strict=True):
+        recording.started, recording.pieces = started, pieces
 
-    def __init__(self, client: asyncio.subprocess.Process, folder: Path) -> None:
-        self._client = client
-        self._folder = folder
-        self._waiting: dict[str, tuple[Recording, asyncio.Event]] = {}
-        self._reading = asyncio.create_task(self._read())
 
-    async def post(self, recording: Recording) -> None:
-        """Let the client post the input; return when it has the whole answer."""
-        assert self._client.stdin
-        recording.started = perf_counter()
-        done = asyncio.Event()
-        self._waiting[recording.run_input.run_id] = recording, done
-        self._client.stdin.write(
-            recording.run_input.model_dump_json(by_alias=True).encode() + b"\n"
-        )
-        await done.wait()
-        if recording.stored is None:
-            raise AssertionError("the client has ended; its error is above")
+def _post_all(port: int, bodies: list[bytes]) -> list[list[Piece]]:
+    with ThreadPoolExecutor(len(bodies)) as threads:
+        return list(threads.map(partial(_post, port), bodies))
 
-    async def _read(self) -> None:
-        assert self._client.stdout
-        async for line in self._client.stdout:
-            run_id, first, content = line.decode().split()
-            recording, done = self._waiting.pop(run_id)
-            recording.first, recording.content = float(first), float(content)
-            recording.stored = self._folder / run_id
-            done.set()
-        for _, done in self._waiting.values():
-            done.set()
 
-    async def close(self) -> None:
-        """End the client."""
-        assert self._client.stdin
-        self._client.stdin.close()
-        await self._client.wait()
-        await self._reading
+def _post(port: int, body: bytes) -> list[Piece]:
+    """What each read of the answer gave, and when."""
+    connection = HTTPConnection("127.0.0.1", port)
+    connection.request("POST", PATH, body, HEADERS)
+    response = connection.getresponse()
+    pieces = []
+    while piece := response.read1():
+        pieces.append((perf_counter(), piece))
+    connection.close()
+    return pieces

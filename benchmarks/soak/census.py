@@ -6,7 +6,7 @@ import sys
 import weakref
 from collections.abc import Collection, Iterator, Sequence
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.kernel import aio

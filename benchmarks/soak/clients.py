@@ -1,36 +1,31 @@
-"""Clients of every kind: that read to the end, leave, vanish, stall, join, cancel, answer twice,
-and send nonsense.
+"""Clients of every kind: a server's port goes in; how many came, how it ended and what was wrong
+come out.
 
-What they hear is verified strictly and folded. A client goes on with what it holds, also when it
-had left.
+Clients read to the end, leave, vanish, stall, join, cancel, answer twice, and send nonsense. What
+they hear is verified strictly and folded. A client goes on with what it holds, also when it left.
 """
 
 import asyncio
+import socket
+import struct
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any
 from uuid import uuid4
 
+import httpx2
 from ag_ui.core import Interrupt, Message, ResumeEntry, RunAgentInput, UserMessage
 
 from langgraph_agui.protocol import Fold, SSEDecoder, Verifier
 
-from .connection import Connection, ask
-
-LOOP_TURNS = 4
+TURNS = 4
 """Turns of a conversation, after which its client does not come back."""
 
-EXPECTED = {
-    "success",
-    "interrupt",
-    "cancelled",
-    "left",
-    "interrupt_unanswered",
-    "interrupt_unknown",
-    "409",
-}
+EXPECTED = {"success", "interrupt", "cancelled", "left", "409"}
+EXPECTED |= {"interrupt_unanswered", "interrupt_unknown"}
 """How a run may end for its client, or be refused."""
 
 NONSENSE = (
@@ -44,6 +39,20 @@ NONSENSE = (
     b"\xff\xfe",
 )
 
+RESET = struct.pack("ii", 1, 0)
+BUFFER = 2048
+"""Bytes that the kernel takes in for a client that does not read."""
+
+
+def http_client(port: int, *, stalled: bool = False) -> httpx2.AsyncClient:
+    """A client with a new connection for each request."""
+    options = [(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)] if stalled else []
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
+    transport = httpx2.AsyncHTTPTransport(limits=limits, socket_options=options)
+    return httpx2.AsyncClient(
+        transport=transport, base_url=f"http://127.0.0.1:{port}", timeout=None
+    )
+
 
 @dataclass
 class Talk:
@@ -55,11 +64,9 @@ class Talk:
     state: Any = field(default_factory=dict)
     turns: int = 0
 
-    def input(
-        self, text: str | None = None, resume: list[ResumeEntry] | None = None
-    ) -> RunAgentInput:
+    def input(self, text: str = "", resume: list[ResumeEntry] | None = None) -> RunAgentInput:
         """What its client sends, with a new message or with answers."""
-        new = [UserMessage(id=str(uuid4()), role="user", content=text)] if text is not None else []
+        new = [UserMessage(id=str(uuid4()), content=text)] if text else []
         return RunAgentInput(
             thread_id=self.thread,
             run_id=str(uuid4()),
@@ -73,13 +80,11 @@ class Talk:
         )
 
 
-Visit: TypeAlias = Callable[[Talk], Awaitable[str]]
-
-
 class Reader:
     """What a client hears of one answer."""
 
-    def __init__(self, given: RunAgentInput) -> None:
+    def __init__(self, given: RunAgentInput, response: httpx2.Response) -> None:
+        self._pieces = response.aiter_bytes()
         self._decoder = SSEDecoder()
         self._verifier = Verifier(strict=True, input=given)
         self.fold = Fold(given.messages, given.state)
@@ -87,10 +92,10 @@ class Reader:
         self.ending = "left"
         self.interrupts: list[Interrupt] = []
 
-    async def read(self, connection: Connection, limit: int | None = None) -> str:
+    async def read(self, limit: int | None = None) -> str:
         """Read to the end, or up to so many events; return how the run ended. Raises if the stream
         is wrong."""
-        async for piece in connection.pieces():
+        async for piece in self._pieces:
             for wire in self._decoder.feed(piece):
                 self._hear(wire)
             if limit is not None and self.events >= limit:
@@ -98,31 +103,27 @@ class Reader:
         self._verifier.finish()
         return self.ending
 
-    def _hear(self, wire: Any) -> None:
+    def _hear(self, wire: dict[str, Any]) -> None:
         self.events += 1
         for event in self._verifier.feed(wire):
             self.fold.apply(event)
         if wire["type"] == "RUN_FINISHED":
             outcome = wire.get("outcome") or {"type": "success"}
             self.ending = outcome["type"]
-            self.interrupts = [
-                Interrupt.model_validate(one) for one in outcome.get("interrupts", ())
-            ]
+            asked = outcome.get("interrupts", ())
+            self.interrupts = [Interrupt.model_validate(one) for one in asked]
         elif wire["type"] == "RUN_ERROR":
             self.ending = wire.get("code") or "an error without a code"
 
 
-class Crowd:
-    """Clients of one server.
+Visit = Callable[[Talk], Awaitable[str]]
 
-    Attributes:
-        runs: How many runs were begun.
-        tally: How often each kind of visit ended in which way.
-        complaints: What went wrong.
-    """
+
+class Crowd:
+    """Clients of one server. `tally` says how often each kind of visit ended in which way."""
 
     def __init__(self, port: int, seed: int) -> None:
-        self._port = port
+        self._http, self._stalled = http_client(port), http_client(port, stalled=True)
         self._random = Random(seed)
         self._idle: list[Talk] = []
         self.runs = 0
@@ -143,21 +144,26 @@ class Crowd:
             self.show: 2,
         }
 
+    async def ask(self, method: str, path: str) -> Any:
+        """The JSON of an answer."""
+        return (await self._http.request(method, path)).json()
+
     async def visit(self, kind: Visit | None = None) -> None:
         """Let one client come, of any kind if none is named."""
         kinds = self.kinds()
         kind = kind or self._random.choices(list(kinds), list(kinds.values()))[0]
+        name = kind.__name__
         try:
-            talk = self._talk("stored" if kind in (self.answer_twice, self.interfere) else None)
+            talk = self._talk("stored" if name in ("answer_twice", "interfere") else None)
             async with asyncio.timeout(60):
                 ending = await kind(talk)
         except Exception as error:
-            self.complaints.append(f"{kind.__name__}: {error!r}")
+            self.complaints.append(f"{name}: {error!r}")
             return
-        self.tally[f"{kind.__name__}: {ending}"] += 1
+        self.tally[f"{name}: {ending}"] += 1
         if not EXPECTED.issuperset(ending.split(", ")):
-            self.complaints.append(f"{kind.__name__}: {ending}")
-        elif talk.turns < LOOP_TURNS:
+            self.complaints.append(f"{name}: {ending}")
+        elif talk.turns < TURNS:
             self._idle.append(talk)
 
     def _talk(self, agent: str | None) -> Talk:
@@ -183,52 +189,48 @@ class Crowd:
 
     async def join(self, talk: Talk) -> str:
         """Join a run in its middle, once or twice; who joins may leave before its end."""
-        after = self._random.randrange(1, 80)
-        joiners = self._random.choices([None, 20], k=self._random.randint(1, 2))
-        return await self._say(
-            talk, "long", meanwhile=(after, [self._connect(talk, limit) for limit in joiners])
-        )
+        limits = self._random.choices([None, 20], k=self._random.randint(1, 2))
+        joining = [self._connect(talk, limit) for limit in limits]
+        return await self._say(talk, "long", self._random.randrange(1, 80), joining)
 
     async def cancel(self, talk: Talk) -> str:
         """Cancel the run after any event, and hear its end."""
-        given = talk.input("long" if self._random.random() < 0.5 else self._text(talk))
-        path = f"/cancel/{talk.agent}/{talk.thread}/{given.run_id}"
-        after = self._random.randrange(1, 80)
-        return await self._run(talk, given, meanwhile=(after, [ask(self._port, "POST", path)]))
+        given = talk.input(self._random.choice(["long", self._text(talk)]))
+        cancelling = self.ask("POST", f"/cancel/{talk.agent}/{talk.thread}/{given.run_id}")
+        return await self._run(talk, given, self._random.randrange(1, 80), [cancelling])
 
     async def answer_twice(self, talk: Talk) -> str:
         """Answer an approval twice, at once or one after the other."""
-        reader = Reader(given := talk.input("transfer"))
-        if (first := await self._run(talk, given, reader=reader)) != "interrupt":
+        interrupts: list[Interrupt] = []
+        first = await self._run(talk, talk.input("transfer"), interrupts=interrupts)
+        if first != "interrupt":
             return first
         payload = {"approved": self._random.random() < 0.8}
         entries = [
             ResumeEntry(interrupt_id=one.id, status="resolved", payload=payload)
-            for one in reader.interrupts
+            for one in interrupts
         ]
-        given = [talk.input(resume=entries) for _ in range(2)]
+        answers = [self._run(talk, talk.input(resume=entries)) for _ in range(2)]
         if self._random.random() < 0.5:
-            endings = await asyncio.gather(*(self._run(talk, one) for one in given))
+            endings = await asyncio.gather(*answers)
         else:
-            endings = [await self._run(talk, one) for one in given]
+            endings = [await one for one in answers]
         return ", ".join(sorted(endings))
 
     async def talk_nonsense(self, talk: Talk) -> str:
         """Send what is no input."""
         path = f"/{talk.agent}{self._random.choice(['', '/connect'])}"
-        connection = await Connection.open(self._port, "POST", path, self._random.choice(NONSENSE))
-        answer = await connection.rest()
-        await connection.leave()
-        if connection.status not in (400, 413, 422) or b"detail" not in answer:
-            return f"{connection.status} {answer[:100]!r}"
-        return "success"
+        headers = {"content-type": "application/json"}
+        body = self._random.choice(NONSENSE)
+        answer = await self._http.post(path, content=body, headers=headers)
+        if answer.status_code in (400, 413, 422) and b"detail" in answer.content:
+            return "success"
+        return f"{answer.status_code} {answer.content[:100]!r}"
 
     async def interfere(self, talk: Talk) -> str:
         """Run again in a thread that is busy."""
-        other = Talk(talk.agent, talk.thread)
-        return await self._say(
-            talk, "long", meanwhile=(self._random.randrange(1, 30), [self._say(other, "chat")])
-        )
+        other = self._say(Talk(talk.agent, talk.thread), "chat")
+        return await self._say(talk, "long", self._random.randrange(1, 30), [other])
 
     async def show(self, talk: Talk) -> str:
         """Look at the thread as it stands."""
@@ -237,77 +239,81 @@ class Crowd:
     # -- what they do -----------------------------------------------------------------------------
 
     def _text(self, talk: Talk) -> str:
-        return self._random.choice(
-            ["chat", "weather", "transfer"] if talk.agent == "stored" else ["chat", "weather"]
-        )
+        texts = ["chat", "weather", "transfer"]
+        return self._random.choice(texts if talk.agent == "stored" else texts[:2])
 
-    async def _say(self, talk: Talk, text: str, **how: Any) -> str:
-        ending = await self._run(talk, talk.input(text), **how)
+    async def _say(self, talk: Talk, text: str, *meanwhile: Any, **how: Any) -> str:
+        ending = await self._run(talk, talk.input(text), *meanwhile, **how)
         if ending in ("interrupt", "interrupt_unanswered") and self._random.random() < 0.7:
             await self._give_up(talk)
         return ending
 
     async def _give_up(self, talk: Talk) -> None:
         """Cancel what the thread asks, which a client that has left learns by connecting."""
-        reader = Reader(given := talk.input())
-        connection = await Connection.open(
-            self._port, "POST", f"/{talk.agent}/connect", _body(given)
-        )
-        await reader.read(connection)
-        await connection.leave()
-        cancelled = [
-            ResumeEntry(interrupt_id=one.id, status="cancelled") for one in reader.interrupts
-        ]
+        given = talk.input()
+        async with self._answer(f"/{talk.agent}/connect", given) as response:
+            reader = Reader(given, response)
+            await reader.read()
+        ids = [one.id for one in reader.interrupts]
+        cancelled = [ResumeEntry(interrupt_id=one, status="cancelled") for one in ids]
         ending = await self._run(talk, talk.input(resume=cancelled))
         self.tally[f"give_up: {ending}"] += 1
 
     async def _connect(self, talk: Talk, limit: int | None) -> str:
         given = Talk(talk.agent, talk.thread).input()
-        connection = await Connection.open(
-            self._port, "POST", f"/{talk.agent}/connect", _body(given)
-        )
-        ending = await Reader(given).read(connection, limit)
-        await connection.leave()
-        return ending
+        async with self._answer(f"/{talk.agent}/connect", given) as response:
+            return await Reader(given, response).read(limit)
+
+    @asynccontextmanager
+    async def _answer(
+        self, path: str, given: RunAgentInput, *, stalled: bool = False, politely: bool = True
+    ) -> AsyncIterator[httpx2.Response]:
+        """The answer to an input. At the end its connection is closed, or reset."""
+        body, headers = given.model_dump_json(by_alias=True), {"content-type": "application/json"}
+        http = self._stalled if stalled else self._http
+        async with http.stream("POST", path, content=body, headers=headers) as response:
+            try:
+                yield response
+            finally:
+                if not politely:
+                    made = response.extensions["network_stream"].get_extra_info("socket")
+                    with suppress(OSError):  # a connection is closed where its answer ended
+                        made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
 
     async def _run(
         self,
         talk: Talk,
         given: RunAgentInput,
+        after: int = 0,
+        others: Sequence[Awaitable[Any]] = (),
         *,
         limit: int | None = None,
         stalled: bool = False,
-        meanwhile: tuple[int, list[Awaitable[Any]]] = (0, []),
-        reader: Reader | None = None,
+        interrupts: list[Interrupt] | None = None,
     ) -> str:
-        """Run, and do something after so many events. The client holds then what it has heard."""
-        after, others = meanwhile
+        """Run, and let others begin after so many events. The client holds then what it heard."""
         talk.turns += 1
         tasks: list[asyncio.Future[Any]] = []
-        connection = await Connection.open(
-            self._port, "POST", f"/{talk.agent}", _body(given), stalled=stalled
-        )
+        politely = not stalled and self._random.random() < 0.5
+        path = f"/{talk.agent}"
         try:
-            if connection.status != 200:
-                await connection.rest()
-                return str(connection.status)
-            self.runs += 1
-            reader = reader or Reader(given)
-            if others:
-                await reader.read(connection, after)
-                tasks = [asyncio.ensure_future(one) for one in others]
-            if stalled:
-                await asyncio.sleep(self._random.uniform(0.05, 0.3))
-            elif limit != 0 and (reader.ending == "left" or not others):
-                await reader.read(connection, limit)
-            talk.messages, talk.state = reader.fold.messages, reader.fold.state
+            async with self._answer(path, given, stalled=stalled, politely=politely) as response:
+                if response.status_code != 200:
+                    return str(response.status_code)
+                self.runs += 1
+                reader = Reader(given, response)
+                if others:
+                    await reader.read(after)
+                    tasks = [asyncio.ensure_future(one) for one in others]
+                if stalled:
+                    await asyncio.sleep(self._random.uniform(0.05, 0.3))
+                elif limit != 0 and reader.ending == "left":
+                    await reader.read(limit)
+                talk.messages, talk.state = reader.fold.messages, reader.fold.state
+                if interrupts is not None:
+                    interrupts += reader.interrupts
         finally:
-            await connection.leave(politely=not stalled and self._random.random() < 0.5)
             for ending in await asyncio.gather(*tasks):
                 if isinstance(ending, str) and ending not in EXPECTED:
                     self.complaints.append(f"meanwhile: {ending}")
         return reader.ending
-
-
-def _body(given: RunAgentInput) -> bytes:
-    return given.model_dump_json(by_alias=True).encode()

@@ -1,14 +1,11 @@
-"""The server of the soak: ``python -m benchmarks.soak.server DIRECTORY``. Prints its port, runs
-until its input ends.
+"""The server of the soak: `python -m benchmarks.soak.server DIRECTORY`.
 
-One agent with a SQLite checkpointer and one without, whose model thinks, calls tools and answers.
-The last user message says what: "chat" for words, "weather" for a tool first, "transfer" for a tool
-that has to be approved, "long" and "endless" for more words, the latter for more than a
-connection's buffers hold.
+One agent has a SQLite checkpointer, one has none. The last user message says what the model does:
+"weather" calls a tool, "transfer" one that has to be approved, "chat", "long" and "endless" are
+words. The last is more than the buffers of a connection hold.
 """
 
 import asyncio
-import socket
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, Any
 from uuid import uuid4
 
-import uvicorn
 from fastapi import FastAPI
 from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
@@ -34,9 +30,10 @@ from benchmarks.model import (
     text_block,
     thinking,
 )
+from benchmarks.processes import serve
 from langgraph_agui import LangGraphAgent, agui_router
 
-from .census import busy, census, entries
+from .census import busy, census
 
 WORDS = 12
 AMOUNTS = {"long": 300, "endless": 4000}
@@ -110,30 +107,15 @@ def app_of(agents: dict[str, LangGraphAgent], transfers: Counter[str]) -> FastAP
         transfers.clear()
         return {**census(every), "repeated transfers": repeated}
 
-    @app.get("/entries")
-    async def by_name() -> dict[str, int]:
-        return entries(every)
-
     return app
 
 
-async def serve(directory: Path) -> None:
+async def main(directory: Path) -> None:
     """Serve until the input ends."""
-    listener = socket.create_server(("127.0.0.1", 0), backlog=256)
     async with AsyncSqliteSaver.from_conn_string(str(directory / "threads.sqlite")) as saver:
         transfers: Counter[str] = Counter()
-        app = app_of(agents_of(saver, transfers), transfers)
-        server = uvicorn.Server(
-            uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
-        )
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
-        print(listener.getsockname()[1], flush=True)
-        ended = asyncio.Event()
-        asyncio.get_running_loop().add_reader(sys.stdin, ended.set)  # no thread that waits
-        await ended.wait()
-        server.should_exit = True
-        await serving
+        await serve(app_of(agents_of(saver, transfers), transfers))
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Path(sys.argv[1])))
+    asyncio.run(main(Path(sys.argv[1])))

@@ -1,5 +1,4 @@
-"""The soak: clients come in rounds; after each, when the server is idle, what it holds is
-counted."""
+"""The soak: a number of runs goes in; what the idle server holds after each round comes out."""
 
 import asyncio
 import time
@@ -8,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import mean
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from benchmarks.processes import started
+from benchmarks.report import table
 
 from .clients import Crowd
-from .connection import ask
 
 AT_ONCE = 16
 FEWEST_ROUNDS, MOST_ROUNDS = 8, 40
@@ -30,56 +28,49 @@ GROWTH = {
 }
 """By which share the mean of the last quarter may be above that of the second."""
 
-WORKERS = {"threads": AT_ONCE}
-"""What comes on top of that: an executor has no more threads than it had work at once."""
+MORE = {"threads": AT_ONCE}
+"""What comes on top: an executor has no more threads than it had work at once."""
 
 
 @dataclass
 class Soaked:
-    """What a soak has found: a row per round, how the visits ended, what went wrong."""
+    """A row per round, how the visits ended, and what went wrong."""
 
     rows: list[dict[str, float]] = field(default_factory=list)
     tally: Counter[str] = field(default_factory=Counter)
     complaints: list[str] = field(default_factory=list)
-    seconds: float = 0.0
 
 
 async def soak(
     runs: int, seed: int = 1, *, say: Callable[[str], object] = lambda _: None
 ) -> Soaked:
     """Let clients come until there were so many runs."""
-    result, begun = Soaked(), time.monotonic()
+    result = Soaked()
     with TemporaryDirectory() as directory:
         async with started("benchmarks.soak.server", directory) as port:
             crowd = Crowd(port, seed)
             result.tally, result.complaints = crowd.tally, crowd.complaints
-            idle = await _warm_up(port, crowd)
-            names: dict[str, int] = {}
+            idle = await _warm_up(crowd)
             rounds = max(FEWEST_ROUNDS, min(MOST_ROUNDS, runs // AT_ONCE))
             for number in range(1, rounds + 1):
-                await _round(crowd, runs * number // rounds)
-                row = {"run": crowd.runs, **await _count(port, idle)}
-                result.rows.append(row)
-                say(_line(row))
-                if number == rounds // 2:
-                    names = await ask(port, "GET", "/entries")
-            if grown := _grown(names, await ask(port, "GET", "/entries")):
-                say(f"grown since half-time: {grown}")
-    result.seconds = time.monotonic() - begun
+                await _come(crowd, runs * number // rounds)
+                await _until_idle(crowd, idle)
+                result.rows.append({"run": crowd.runs, **await crowd.ask("GET", "/census")})
+                say(line(result.rows[-1]))
     return result
 
 
-async def _warm_up(port: int, crowd: Crowd) -> int:
+async def _warm_up(crowd: Crowd) -> int:
     """Let every kind of client come; return how much goes on in a server without clients."""
-    idle = int(await ask(port, "GET", "/busy"))
+    idle = int(await crowd.ask("GET", "/busy"))
     await asyncio.gather(*(crowd.visit(kind) for kind in crowd.kinds()))
-    await _round(crowd, crowd.runs + AT_ONCE)
-    await _until_idle(port, idle)
+    await _come(crowd, crowd.runs + AT_ONCE)
+    await _until_idle(crowd, idle)
     crowd.runs = 0
     return idle
 
 
-async def _round(crowd: Crowd, until: int) -> None:
+async def _come(crowd: Crowd, until: int) -> None:
     async def come() -> None:
         while crowd.runs < until:
             await crowd.visit()
@@ -87,29 +78,22 @@ async def _round(crowd: Crowd, until: int) -> None:
     await asyncio.gather(*(come() for _ in range(min(AT_ONCE, until - crowd.runs))))
 
 
-async def _until_idle(port: int, idle: int) -> None:
+async def _until_idle(crowd: Crowd, idle: int) -> None:
     end = time.monotonic() + PATIENCE
-    while (left := await ask(port, "GET", "/busy") - idle) > 0:
+    while (left := await crowd.ask("GET", "/busy") - idle) > 0:
         if time.monotonic() > end:
             raise TimeoutError(f"{left} runs and tasks are left in a server without clients")
         await asyncio.sleep(0.01)
 
 
-async def _count(port: int, idle: int) -> dict[str, float]:
-    await _until_idle(port, idle)
-    row: dict[str, float] = await ask(port, "GET", "/census")
-    return row
-
-
 def judge(result: Soaked, *, memory: bool = True) -> list[str]:
-    """Return what grew, and what went wrong. Memory can be left out: that of the first runs
-    grows."""
+    """What grew, and what went wrong. Memory of the first runs grows, so it can be left out."""
     found = result.complaints[:20]
     quarter = len(result.rows) // 4
     early, late = result.rows[quarter : 2 * quarter], result.rows[-quarter:]
     for name, share in GROWTH.items() if memory else list(GROWTH.items())[1:]:
         before, after = (mean(row[name] for row in rows) for rows in (early, late))
-        if after > before * (1 + share) + WORKERS.get(name, 0.5):
+        if after > before * (1 + share) + MORE.get(name, 0.5):
             found.append(f"{name} grew from {before:,.1f} to {after:,.1f}")
     for name in NOTHING:
         if left := max(row[name] for row in result.rows):
@@ -117,21 +101,14 @@ def judge(result: Soaked, *, memory: bool = True) -> list[str]:
     return found
 
 
-def table(result: Soaked) -> str:
-    """The rows of the soak and how its visits ended, as text."""
-    visits = "\n".join(f"{times:7,} {name}" for name, times in sorted(result.tally.items()))
-    rows = "\n".join(map(_line, result.rows))
-    return f"{rows}\n\n{visits}\n\n{result.rows[-1]['run']:,.0f} runs in {result.seconds:,.0f} s"
-
-
-def _line(row: dict[str, float]) -> str:
+def line(row: dict[str, float]) -> str:
+    """A row as text."""
     return "  ".join(f"{name} {value:,.{int(name == 'memory MB')}f}" for name, value in row.items())
 
 
-def _grown(before: dict[str, Any], after: dict[str, Any]) -> dict[str, str]:
-    changed = {
-        name: (before.get(name, 0), size)
-        for name, size in after.items()
-        if size > before.get(name, 0)
-    }
-    return {name: f"{old} to {new}" for name, (old, new) in changed.items()}
+def rows_table(rows: list[dict[str, float]]) -> str:
+    """The first row, those at each quarter, and the last one, as Markdown."""
+    quarter = len(rows) // 4
+    shown = [rows[0], *(rows[number * quarter - 1] for number in (1, 2, 3, 4))]
+    names = ["memory MB", *(name for name in GROWTH if name != "memory MB")]
+    return table(["runs", *names], [[f"{row[n]:,.0f}" for n in ("run", *names)] for row in shown])
