@@ -106,10 +106,7 @@ def test_a_tool_that_was_stopped_is_answered_before_new_words() -> None:
         with pytest.raises(AgentStatusError):
             session.send("y").wait()
         # as if nothing had been said
-        assert [one.id for one in session.pending_tool_calls] == [
-            "s",
-            "l",
-        ]
+        assert [one.id for one in session.pending_tool_calls] == ["s", "l"]
         session.send("y").wait()
         assert [one.id for one in session.pending_tool_calls] == []
     sent = agent.asked[2].json["messages"]
