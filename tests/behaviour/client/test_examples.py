@@ -76,7 +76,7 @@ PRINTS: dict[str, tuple[list[str], list[int]]] = {
             "  refused: servings = 0: Input should be greater than or equal to 1",
             "still for 6",
         ],
-        [1, 3, 5],
+        [1, 5, 7],
     ),
 }
 
