@@ -1,5 +1,5 @@
 """Connections: who closes them and when, whose they are, where they lead, and what of them is never
-shown."""
+shown. A run is over with its terminal event, whatever the server does with the connection then."""
 
 from __future__ import annotations
 
@@ -8,17 +8,26 @@ import base64
 import logging
 import socket
 import threading
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
 import pytest
 from ag_ui.core import UserMessage
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.routing import Route
 
 from langgraph_agui.client import (
     AgentError,
-    AgentUnreachableError,
+    AGUIChatModel,
     AGUIClient,
-    StreamTruncatedError,
+    AGUISession,
+    ClientLimits,
+    RemoteAgent,
+    RunFailedError,
+    RunLimitError,
 )
 from tests.kit.processes.scripted_servers import (
     Awaiting,
@@ -26,18 +35,21 @@ from tests.kit.processes.scripted_servers import (
     Endless,
     Peer,
     answering,
+    both,
     frames,
-    recording,
     server,
 )
+from tests.kit.processes.serving import serving
 from tests.kit.run.agents import run_input
-from tests.kit.run.wire_events import STARTED, event, in_run, text
-from tests.kit.waiting import PATIENCE
+from tests.kit.run.wire_events import ERROR, STARTED, in_run, text
+from tests.kit.waiting import PATIENCE, wait_for
 
 ASK = run_input(UserMessage(id="u", content="hi"), thread="t")
-WHOLE = in_run(*text("m", "a"))
+WHOLE = in_run(*text("m", "Hello"))
 
-both = pytest.mark.parametrize("reader", [Blocking(), Awaiting()], ids=repr)
+
+async def gone(left: threading.Event) -> bool:
+    return await asyncio.to_thread(left.wait, PATIENCE)
 
 
 @both
@@ -51,189 +63,125 @@ def test_leaving_a_block_closes_the_connection(reader: Blocking) -> None:
     assert [message.id for message in run.messages] == ["u", "m"]
 
 
-async def test_cancelling_closes_the_connection() -> None:
-    endless, begun = Endless(), asyncio.Event()
-    with server(endless) as agent:
-        run = AGUIClient(agent.url).run(ASK)
-
-        async def read() -> None:
-            async for one in run:
-                if one.type.value == "TEXT_MESSAGE_CONTENT":
-                    begun.set()
-
-        task = asyncio.create_task(read())
-        await begun.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert await asyncio.to_thread(endless.left.wait, PATIENCE)
-    assert [message.content for message in run.messages] == ["hi", "a"]
-
-
-async def test_cancelling_before_the_answer() -> None:
-    asked, left = threading.Event(), threading.Event()
+@pytest.mark.parametrize("answers", [True, False])
+async def test_cancelling_closes_the_connection(answers: bool) -> None:
+    endless, asked, begun = Endless(), threading.Event(), asyncio.Event()
 
     def silent(peer: Peer) -> None:
         asked.set()
         if peer.left():
-            left.set()
+            endless.left.set()
 
-    with server(silent) as agent:
-        task = asyncio.ensure_future(anext(aiter(AGUIClient(agent.url).run(ASK))))
-        assert await asyncio.to_thread(asked.wait, PATIENCE)
+    with server(endless if answers else silent) as agent:
+        run = AGUIClient(agent.url).run(ASK)
+
+        async def read() -> None:
+            async for one in run:
+                if one.type == "TEXT_MESSAGE_CONTENT":
+                    begun.set()
+
+        task = asyncio.create_task(read())
+        await (begun.wait() if answers else asyncio.to_thread(asked.wait, PATIENCE))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert await asyncio.to_thread(left.wait, PATIENCE)
+        assert await gone(endless.left)
+    assert [message.content for message in run.messages] == ["hi", "a"][: 1 + answers]
 
 
-async def test_a_break_and_aclose() -> None:
-    endless = Endless()
-    with server(endless) as agent:
-        run = AGUIClient(agent.url).run(ASK)
-        async for _ in run:
-            break
-        await run.aclose()
-        assert await asyncio.to_thread(endless.left.wait, PATIENCE)
-        await run.aclose()
-
-
-def test_a_bare_break_out_of_for() -> None:
-    """Leaves at once, though the run is still at hand."""
-    endless = Endless()
-    with server(endless) as agent:
+def test_a_bare_break_and_close_out_of_for() -> None:
+    """They leave at once, though the run is still at hand."""
+    first, second = Endless(), Endless()
+    with server(first, second) as agent:
         run = AGUIClient(agent.url).run(ASK)
         for _ in run:
             break
-        assert endless.left.wait(PATIENCE)
+        assert first.left.wait(PATIENCE)
         run.close()
         with pytest.raises(RuntimeError, match="once"):
             iter(run)
+        run = AGUIClient(agent.url).run(ASK)
+        events = iter(run)
+        next(events)
+        run.close()
+        assert second.left.wait(PATIENCE)
+        assert list(events) == []
 
 
-async def test_a_bare_break_out_of_async_for() -> None:
+@pytest.mark.parametrize("closes", [True, False])
+async def test_a_bare_break_out_of_async_for(closes: bool) -> None:
     """Leaves with the next turn of the loop, though the run is still at hand."""
     endless = Endless()
     with server(endless) as agent:
         run = AGUIClient(agent.url).run(ASK)
         async for _ in run:
             break
-        assert await asyncio.to_thread(endless.left.wait, PATIENCE)
+        if closes:
+            await run.aclose()
+        assert await gone(endless.left)
         await run.aclose()
 
 
-async def test_reading_to_the_end() -> None:
-    with server(recording(*WHOLE), recording(*WHOLE), recording(STARTED)) as agent:
-        client = AGUIClient(agent.url)
-        run = await client.run(ASK)
-        again = await asyncio.to_thread(client.run(ASK).wait)
-        assert (run.outcome, again.outcome) == ("success", "success")
-        assert run.messages == again.messages
-        with pytest.raises(StreamTruncatedError):
-            await client.run(ASK)
-
-
-def test_close_in_the_loop() -> None:
-    endless = Endless()
-    with server(endless) as agent:
-        run = AGUIClient(agent.url).run(ASK)
-        events = iter(run)
-        next(events)
-        run.close()
-        assert endless.left.wait(PATIENCE)
-        assert list(events) == []
-
-
 async def test_a_given_client_is_used_and_left_open() -> None:
-    def twice(peer: Peer) -> None:
+    def whole(peer: Peer) -> None:
         peer.head(content_length=str(len(frames(WHOLE))))
         peer.write(frames(WHOLE))
 
-    with server(twice, twice) as agent:
-        async with httpx2.AsyncClient(headers={"X-Mine": "1"}) as http:
-            run = AGUIClient(agent.url, http_client=http).run(ASK)
-            assert len([one async for one in run]) == len(WHOLE)
-            assert not http.is_closed
-        with httpx2.Client(headers={"X-Mine": "1"}) as blocking:
-            assert len(list(AGUIClient(agent.url, http_client=blocking).run(ASK))) == len(WHOLE)
-            assert not blocking.is_closed
-            with pytest.raises(TypeError, match="AsyncClient"):
-                await anext(aiter(AGUIClient(agent.url, http_client=blocking).run(ASK)))
-        with pytest.raises(TypeError, match="Client"):
-            next(iter(AGUIClient(agent.url, http_client=http).run(ASK)))
-    assert [asked.header("x-mine") for asked in agent.asked] == ["1", "1"]
-
-
-async def test_leaving_closes_the_connection_of_a_given_client_too() -> None:
     first, second = Endless(), Endless()
-    with server(first, second) as agent:
-        async with httpx2.AsyncClient() as http:
-            async with AGUIClient(agent.url, http_client=http).run(ASK) as run:
+    mine: Any = {"headers": {"X-Mine": "1"}}
+    with server(whole, first, whole, second) as agent:
+        async with httpx2.AsyncClient(**mine) as http:
+            client = AGUIClient(agent.url, http_client=http)
+            assert (await client.run(ASK)).outcome == "success"
+            async with client.run(ASK) as run:
                 await anext(aiter(run))
-            assert await asyncio.to_thread(first.left.wait, PATIENCE)
-        with httpx2.Client() as blocking:
-            with AGUIClient(agent.url, http_client=blocking).run(ASK) as held:
+            assert await gone(first.left)
+            assert not http.is_closed
+        with pytest.raises(TypeError, match="Client"):
+            next(iter(client.run(ASK)))
+        with httpx2.Client(**mine) as blocking:
+            client = AGUIClient(agent.url, http_client=blocking)
+            assert client.run(ASK).wait().outcome == "success"
+            with client.run(ASK) as held:
                 events = iter(held)
                 next(events)
-            assert await asyncio.to_thread(second.left.wait, PATIENCE)
-
-
-def failure(reader: Blocking, client: AGUIClient) -> AgentError:
-    with pytest.raises(AgentError) as caught:
-        reader.read(client.run(ASK))
-    return caught.value
-
-
-def shown(*things: object) -> str:
-    return "".join(f"{thing} {thing!r} {vars(thing)}" for thing in things)
+            assert await gone(second.left)
+            assert not blocking.is_closed
+            with pytest.raises(TypeError, match="AsyncClient"):
+                await anext(aiter(client.run(ASK)))
+    assert [asked.header("x-mine") for asked in agent.asked] == ["1"] * 4
 
 
 @both
 def test_secrets_are_not_shown(reader: Blocking) -> None:
-    secret = "s3cret"
+    scripts = [answering(200, "x"), answering(500, "x"), [STARTED], [STARTED, ERROR]]
     # A port that nobody listens on, and that no other test gets meanwhile.
-    silent = socket.socket()
-    silent.bind(("127.0.0.1", 0))
-    nobody = silent.getsockname()[1]
-    scripts = [
-        answering(200, "x"),
-        answering(500, "x"),
-        recording(STARTED),
-        recording(STARTED, event("RUN_ERROR", message="x")),
-    ]
-    with silent, server(*scripts) as agent:
-        things: list[Any] = []
-        for port in [agent.port] * len(scripts) + [nobody]:
-            url = f"http://user:{secret}@127.0.0.1:{port}/agent?token={secret}#{secret}"
-            client = AGUIClient(url, headers={"X-Key": secret}, retries=0)
-            error = failure(reader, client)
-            things += [
-                error,
-                str(client),
-                repr(client),
-                str(client.run(ASK)),
-                repr(client.run(ASK)),
-            ]
+    with socket.socket() as silent, server(*scripts) as agent:
+        silent.bind(("127.0.0.1", 0))
+        nobody = silent.getsockname()[1]
+        errors: list[AgentError] = []
+        for port in [*[agent.port] * 4, nobody]:
+            url = f"http://user:s3cret@127.0.0.1:{port}/agent?token=s3cret#s3cret"
+            client = AGUIClient(url, headers={"X-Key": "s3cret"}, retries=0)
+            with pytest.raises(AgentError) as caught:
+                reader.read(client.run(ASK))
+            errors.append(caught.value)
+            run, error = client.run(ASK), caught.value
+            assert "s3cret" not in f"{client} {client!r} {run} {run!r}"
+            assert "s3cret" not in f"{error} {error!r} {vars(error)}"
             assert client.url == url
-    assert [type(one).__name__ for one in things[::5]] == [
-        "NotAnEventStreamError",
-        "AgentStatusError",
-        "StreamTruncatedError",
-        "RunFailedError",
-        "AgentUnreachableError",
+    assert [type(one).__name__.removesuffix("Error") for one in errors] == [
+        *("NotAnEventStream", "AgentStatus", "StreamTruncated", "RunFailed", "AgentUnreachable")
     ]
-    assert isinstance(things[-5], AgentUnreachableError)
-    assert f"127.0.0.1:{nobody}/agent" in str(things[-5])
-    assert secret not in "".join(f"{thing} {thing!r}" for thing in things)
-    assert all(secret not in shown(error) for error in things[::5])
-    assert {asked.header("x-key") for asked in agent.asked} == {secret}
+    assert f"127.0.0.1:{nobody}/agent" in str(errors[-1])
+    assert {asked.header("x-key") for asked in agent.asked} == {"s3cret"}
 
 
 @both
 def test_the_user_of_a_url(reader: Blocking, caplog: pytest.LogCaptureFixture) -> None:
     """It is sent as a header: httpx2 logs the URL that it requests."""
     caplog.set_level(logging.DEBUG)
-    with server(*[recording(*WHOLE)] * 3) as agent:
+    with server(*[WHOLE] * 3) as agent:
         url = agent.url.replace("http://", "http://j%C3%BCrgen%3A:s3c%40ret@") + "?x=%20y#s3cret"
         reader.read(AGUIClient(url).run(ASK))
         reader.read(AGUIClient(url, headers={"authorization": "Bearer b"}).run(ASK))
@@ -266,3 +214,111 @@ def test_headers_that_http_cannot_carry(headers: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"cannot carry the header 'X.Key'") as caught:
         AGUIClient("http://127.0.0.1/", headers=headers)
     assert "s3cret" not in str(caught.value)
+
+
+# So long that a client that waits for the end of the connection fails.
+LIMITS = ClientLimits(run_timeout=PATIENCE)
+
+
+class Lasting(Endless):
+    """Answers, and keeps the connection open until its client closes it."""
+
+    def __init__(self, answer: list[Any], *, pings: bool) -> None:
+        super().__init__()
+        self._answer, self._pings = frames(answer), pings
+
+    def __call__(self, peer: Peer) -> None:
+        peer.head()
+        peer.write(self._answer)
+        while self._pings and not peer.left(0.01):
+            peer.write(b": ping\n\n")
+        if self._pings or peer.left():
+            self.left.set()
+
+
+def sync(url: str, limits: ClientLimits = LIMITS) -> str:
+    client = AGUIClient(url, limits=limits, timeout=None, retries=0)
+    return AGUISession[Any](client).send("hi").wait().text
+
+
+def awaited(url: str, limits: ClientLimits = LIMITS) -> str:
+    async def send() -> str:
+        client = AGUIClient(url, limits=limits, timeout=None, retries=0)
+        return (await AGUISession[Any](client).send("hi")).text
+
+    return asyncio.run(send())
+
+
+def by_model(url: str, limits: ClientLimits = LIMITS) -> str:
+    return str(AGUIChatModel(url=url, limits=limits, timeout=None).invoke("hi").text)
+
+
+def by_node(url: str, limits: ClientLimits = LIMITS) -> str:
+    client = AGUIClient(url, limits=limits, timeout=None, retries=0)
+    made = RemoteAgent(client).invoke({"messages": "hi"})["messages"]
+    return "".join(one.text for one in made)
+
+
+@pytest.mark.parametrize("ask", [sync, awaited, by_model, by_node])
+def test_a_server_that_never_closes_the_connection(ask: Any) -> None:
+    for pings in (True, False):
+        done = Lasting(WHOLE, pings=pings)
+        failed = Lasting([STARTED, ERROR], pings=pings)
+        with server(done, failed) as agent:
+            assert ask(agent.url) == "Hello"
+            assert done.left.wait(PATIENCE)
+            with pytest.raises(RunFailedError):
+                ask(agent.url)
+            assert failed.left.wait(PATIENCE)
+
+
+@pytest.mark.parametrize("ask", [sync, awaited, by_model, by_node])
+def test_pings_do_not_prolong_a_run(ask: Any) -> None:
+    lasting = Lasting([STARTED], pings=True)
+    with server(lasting) as agent:
+        with pytest.raises(RunLimitError, match=r"0\.2 s.*run_timeout") as caught:
+            ask(agent.url, ClientLimits(run_timeout=0.2))
+        assert caught.value.option == "run_timeout"
+        assert lasting.left.wait(PATIENCE)
+
+
+@both
+def test_a_given_client_is_not_left_with_the_connection(reader: Blocking) -> None:
+    lasting = Lasting(WHOLE, pings=True)
+    http: Any = httpx2.AsyncClient() if isinstance(reader, Awaiting) else httpx2.Client()
+    with server(lasting) as agent:
+        reader.read(AGUIClient(agent.url, http_client=http, limits=LIMITS).run(ASK))
+        assert lasting.left.wait(PATIENCE)
+        assert not http.is_closed
+
+
+@both
+def test_the_server_may_end_its_work(reader: Blocking) -> None:
+    """It stores the thread once its client has the end; and a connection that is read to its end is
+    used again."""
+    stored, ports = list[str](), list[int]()
+
+    async def answer(request: Request) -> StreamingResponse:
+        assert request.client is not None
+        ports.append(request.client.port)
+        return StreamingResponse(events(), media_type="text/event-stream")
+
+    async def events() -> AsyncIterator[bytes]:
+        yield frames(WHOLE)
+        await asyncio.sleep(0.05)
+        stored.append("thread")
+
+    async def two_turns(url: str) -> None:
+        async with httpx2.AsyncClient() as http:
+            for _ in range(2):
+                await AGUIClient(url, http_client=http).run(ASK)
+
+    app = Starlette(routes=[Route("/agent", answer, methods=["POST"])])
+    with serving(app) as served, httpx2.Client() as blocking:
+        if isinstance(reader, Awaiting):
+            asyncio.run(two_turns(served.url("/agent")))
+        else:
+            for _ in range(2):
+                AGUIClient(served.url("/agent"), http_client=blocking).run(ASK).wait()
+        wait_for(lambda: len(stored) == 2, "both threads are stored")
+    assert ports[0] == ports[1]

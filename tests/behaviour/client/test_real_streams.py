@@ -13,9 +13,7 @@ from tests.behaviour.client.adding import chunks_of, spoken, whole
 from tests.contracts.providers.test_agent import run
 from tests.kit.models.cases import EACH_CASE, Case
 from tests.kit.models.scripted import Scripted, text_chunk, thinking
-from tests.kit.models.scripted import call as scripted_call
 from tests.kit.models.server import ProviderServer
-from tests.kit.models.tools import get_weather
 from tests.kit.run.agents import RecordedRun, dumped, record_run, run_input
 
 
@@ -27,31 +25,6 @@ def check(recorded: RecordedRun) -> None:
     total = whole(chunks_of(recorded.events, tools=[]))
     assert dumped(agui_messages_of(total)) == spoken(new, ToolMessage)
     assert total.tool_calls == total.invalid_tool_calls == []
-
-
-async def test_an_agent_that_thinks_calls_and_answers() -> None:
-    model = Scripted(
-        [
-            thinking("look "),
-            thinking("it up"),
-            thinking(signature="sig"),
-            text_chunk("one moment"),
-            scripted_call("get_weather", "c", 2),
-        ],
-        [thinking("so"), "It is ", "sunny."],
-    )
-    recorded = await record_run(
-        LangGraphAgent(graph=create_agent(model, [get_weather])), run_input("hi")
-    )
-    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
-    total = whole(chunks_of(recorded.events))
-    assert total.text == "one momentIt is sunny."
-    assert (
-        "".join(b["reasoning"] for b in total.content_blocks if b["type"] == "reasoning")
-        == "look it upso"
-    )
-    assert recorded.of("REASONING_ENCRYPTED_VALUE")
-    check(recorded)
 
 
 @pytest.mark.parametrize("case", EACH_CASE, ids=str)

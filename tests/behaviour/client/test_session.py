@@ -1,17 +1,25 @@
-"""The rules of `AGUISession`: what it refuses to send, what it keeps when a run goes wrong, and how
-turns end."""
+"""The rules of `AGUISession`: what it refuses to send, what it keeps when a run goes wrong, how
+turns end and how it goes on."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from ag_ui.core import Context, FunctionCall, Interrupt, TextPart, ToolCall, UserMessage
+from ag_ui.core import (
+    Context,
+    FunctionCall,
+    Interrupt,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from langchain_core.messages import HumanMessage
 
 from langgraph_agui.client import (
     AgentStatusError,
@@ -25,12 +33,13 @@ from langgraph_agui.client import (
 from langgraph_agui.protocol.wire import has_expired
 from tests.kit.graphs.frontend_tools import client_tool
 from tests.kit.processes.scripted_servers import (
-    Awaiting,
+    CANCELLED,
     Blocking,
-    Peer,
+    Endless,
     answering,
-    frames,
-    recording,
+    asking,
+    both,
+    made_call,
     server,
 )
 from tests.kit.run.wire_events import (
@@ -48,34 +57,31 @@ from tests.kit.run.wire_events import (
 )
 from tests.kit.waiting import PATIENCE
 
-both = pytest.mark.parametrize("reader", [Blocking(), Awaiting()], ids=repr)
-
-
-def pausing(*interrupts: Wire) -> list[Wire]:
-    return [STARTED, {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [*interrupts]}}]
+NOWHERE = "http://127.0.0.1:1/agent"
 
 
 def asked(name: str, **fields: Any) -> Wire:
     return {"id": name, "reason": "x", **fields}
 
 
-TWO = pausing(asked("i"), asked("j"))
+TWO = [STARTED, asking(asked("i"), asked("j"))]
+LOCATE = call("c", "{}", name="locate")
 
 
 def contents(session: AGUISession[Any]) -> list[Any]:
     return [message.content for message in session.messages]
 
 
+def pending(session: AGUISession[Any]) -> list[str]:
+    return [one.id for one in session.pending_tool_calls]
+
+
 @both
 def test_a_turn(reader: Blocking) -> None:
     usage = [{"model": "m", "inputTokens": 3, "outputTokens": 1}]
-    recorded = in_run(
-        *text("m", "a", "b"),
-        *text("s", "sub", subagentRunId="subagent"),
-        *text("v", "echo", role="user"),
-    )
-    recorded[-1] = {**FINISHED, "usage": usage, "result": {"x": 1}}
-    with server(recording(*recorded)) as agent:
+    said = [*text("m", "a", "b"), *text("s", "sub", subagentRunId="subagent")]
+    said += [*call("c"), result("c"), *text("n", "Done."), *text("v", "echo", role="user")]
+    with server([STARTED, *said, {**FINISHED, "usage": usage, "result": {"x": 1}}]) as agent:
         session = AGUISession[Any](
             AGUIClient(agent.url, retries=0),
             thread_id="t",
@@ -86,25 +92,14 @@ def test_a_turn(reader: Blocking) -> None:
         turn = session.send("one", [TextPart(text="two")], UserMessage(id="x", content="three"))
         assert (turn.outcome, turn.text, turn.usage, agent.asked) == (None, "", [], [])
         seen: list[list[Any]] = []
-        events = reader.read(turn, lambda one: seen.append(contents(session)))
-    assert len(events) == len(recorded)
+        reader.read(turn, lambda one: seen.append(contents(session)))
     assert [one[-1] for one in seen[1:4]] == ["", "a", "ab"]  # as far as it has come
-    assert (turn.outcome, turn.text, turn.interrupts, turn.result) == (
-        "success",
-        "ab",
-        [],
-        {"x": 1},
-    )
+    assert (turn.outcome, turn.interrupts, turn.result) == ("success", [], {"x": 1})
+    assert turn.text == "ab\n\nDone."
     assert (turn.usage[0].input_tokens, turn.usage[0].output_tokens) == (3, 1)
-    assert contents(session) == [
-        "before",
-        "one",
-        [TextPart(text="two")],
-        "three",
-        "ab",
-        "sub",
-        "echo",
-    ]
+    given = ["before", "one", [TextPart(text="two")], "three"]
+    assert contents(session) == [*given, "ab", "sub", None, "done", "Done.", "echo"]
+    assert session.pending_tool_calls == []
     sent = agent.asked[0].json
     assert [one["id"] for one in sent["messages"]] == [one.id for one in session.messages[:4]]
     assert (sent["threadId"], sent["forwardedProps"]) == ("t", {"p": None})
@@ -113,174 +108,122 @@ def test_a_turn(reader: Blocking) -> None:
         reader.read(turn)
 
 
-@both
-def test_answers_are_checked_before_anything_is_sent(reader: Blocking) -> None:
+def test_answers_are_checked_before_anything_is_sent() -> None:
     late = asked("j", expiresAt="2020-01-01T00:00:00Z")
-    with server(
-        recording(*TWO), recording(*pausing(asked("i"), late)), recording(*in_run())
-    ) as agent:
+    with server(TWO, [STARTED, asking(asked("i"), late)], in_run()) as agent:
         session = AGUISession[Any](agent.url)
-        reader.read(session.send("x"))
-        faults: list[tuple[Any, Any, str, tuple[str, ...]]] = [
-            ({}, (), "interrupt_unanswered", ("i", "j")),
-            ({"i": 1}, (), "interrupt_unanswered", ("j",)),
-            ({"i": 1, "j": 2, "k": 3}, (), "interrupt_unknown", ("k",)),
-            ({"i": 1, "j": 2}, ["j"], "interrupt_duplicate", ("j",)),
-        ]
-        for answers, cancel, code, ids in faults:
+
+        def refused(answers: Any, cancel: Any = ()) -> tuple[str, tuple[str, ...]]:
             with pytest.raises(ResumeError) as caught:
                 session.resume(answers, cancel=cancel)
-            assert (caught.value.code, caught.value.interrupt_ids) == (code, ids)
-        with pytest.raises(ResumeError) as caught:
-            session.send("something else")
-        assert caught.value.code == "interrupt_unanswered"
-        assert len(agent.asked) == 1
-        reader.read(session.resume({"i": None, "j": {"approved": False}}))
+            return caught.value.code.removeprefix("interrupt_"), caught.value.interrupt_ids
+
+        first, second = session.send("a"), session.send("b")
+        first.wait()
+        assert refused({}) == ("unanswered", ("i", "j"))
+        assert refused({"i": 1}) == ("unanswered", ("j",))
+        assert refused({"i": 1, "j": 2, "k": 3}) == ("unknown", ("k",))
+        assert refused({"i": 1, "j": 2}, ["j"]) == ("duplicate", ("j",))
+        for turn in (lambda: session.send("something else"), second.wait):
+            with pytest.raises(ResumeError) as caught:
+                turn()
+            assert caught.value.code == "interrupt_unanswered"
+        assert (len(agent.asked), contents(session)) == (1, ["a"])
+        session.resume({"i": None, "j": {"approved": False}}).wait()
+        answers = [{"interruptId": name, "status": "resolved"} for name in "ij"]
         assert agent.asked[1].json["resume"] == [
-            {"interruptId": "i", "status": "resolved"},
-            {"interruptId": "j", "status": "resolved", "payload": {"approved": False}},
+            answers[0],
+            {**answers[1], "payload": {"approved": False}},
         ]
-        with pytest.raises(ResumeError) as caught:
-            session.resume({"i": 1, "j": 2})
-        assert (caught.value.code, caught.value.interrupt_ids) == ("interrupt_expired", ("j",))
-        reader.read(session.resume({"i": 1}, cancel=["j"]))
+        assert refused({"i": 1, "j": 2}) == ("expired", ("j",))
+        session.resume({"i": 1}, cancel=["j"]).wait()
         assert agent.asked[2].json["resume"][1] == {"interruptId": "j", "status": "cancelled"}
         assert "resume" not in agent.asked[0].json
-    assert not session.interrupts
+        assert not session.interrupts
+        for nothing in ({}, {"i": 1}):
+            assert refused(nothing)[0] == "unknown"
 
 
-@both
-def test_a_turn_that_waited_is_checked_again(reader: Blocking) -> None:
-    with server(recording(*TWO)) as agent:
-        session = AGUISession[Any](agent.url)
-        first, second = session.send("a"), session.send("b")
-        reader.read(first)
-        with pytest.raises(ResumeError):
-            reader.read(second)
-        assert len(agent.asked) == 1
-        assert contents(session) == ["a"]
-
-
-@both
-def test_how_long_interrupts_stay_open(reader: Blocking) -> None:
+def test_how_long_interrupts_stay_open() -> None:
     """A failed run answers nothing; any other end that is no pause does."""
-    answers = {"answers": {"i": 1, "j": 2}}
-    cancelled = [STARTED, {**FINISHED, "outcome": {"type": "cancelled"}}]
-    with server(
-        recording(*TWO),
-        recording(STARTED, ERROR),
-        recording(STARTED),
-        answering(500),
-        recording(*cancelled),
-        recording(*in_run()),
-    ) as agent:
+    ends = [STARTED, ERROR], [STARTED], answering(500), [STARTED, CANCELLED], in_run()
+    with server(TWO, *ends) as agent:
         session = AGUISession[Any](agent.url)
-        reader.read(session.send("x"))
+        session.send("x").wait()
         for kind in (RunFailedError, StreamTruncatedError, AgentStatusError):
             with pytest.raises(kind):
-                reader.read(session.resume(**answers))
+                session.resume({"i": 1, "j": 2}).wait()
             assert [one.id for one in session.interrupts] == ["i", "j"]
-        reader.read(session.resume(**answers))
+        session.resume({"i": 1, "j": 2}).wait()
         assert session.interrupts == []
-        reader.read(session.send("y"))
+        session.send("y").wait()
 
 
-@both
-def test_what_is_kept_of_runs_that_go_wrong(reader: Blocking) -> None:
-    with server(
-        recording(*in_run(*text("m", "a"))),
-        answering(500),
-        recording(),
-        recording(STARTED, *text("n", "half")[:2]),
-    ) as agent:
+def test_what_is_kept_of_runs_that_go_wrong() -> None:
+    half = [STARTED, *text("n", "half")[:2]]
+    with server(in_run(*text("m", "a")), answering(500), [], half) as agent:
         session = AGUISession[Any](AGUIClient(agent.url, retries=0))
-        reader.read(session.send("x"))
+        session.send("x").wait()
         for kind in (AgentStatusError, StreamTruncatedError):
             with pytest.raises(kind) as caught:
-                reader.read(session.send("y"))
+                session.send("y").wait()
             assert [one.content for one in caught.value.messages] == ["x", "a", "y"]
             assert contents(session) == ["x", "a"]  # as if nothing had been said
         with pytest.raises(StreamTruncatedError):
-            reader.read(session.send("z"))
-        assert contents(session) == ["x", "a", "z", "half"]
+            session.send("z").wait()
     with pytest.raises(AgentUnreachableError):
-        reader.read(session.send("y"))
+        session.send("y").wait()
     assert contents(session) == ["x", "a", "z", "half"]
 
 
 @both
 def test_one_run_at_a_time(reader: Blocking) -> None:
-    with server(recording(*in_run(*call("c", "{}", name="locate"))), recording(*in_run())) as agent:
+    with server(in_run(*LOCATE), in_run()) as agent:
         session = AGUISession[Any](agent.url, tools=[client_tool("locate")])
-        refused = 0
+        attempts = [lambda: session.send("b"), session.clear, lambda: session.answer("c", "x")]
+        waiting, other = session.send("later"), session.send("meanwhile")
 
         def meanwhile(one: Any) -> None:
-            nonlocal refused
-            for attempt in (
-                lambda: session.send("b"),
-                session.clear,
-                lambda: session.answer("c", "x"),
-            ):
-                with pytest.raises(RuntimeError, match="still running"):
+            if one.type == "TOOL_CALL_START":
+                attempts.append(other.wait)
+            for attempt in attempts:
+                with pytest.raises(RuntimeError, match=r"still running|once"):
                     attempt()
-                refused += 1
 
-        waiting = session.send("later")
         reader.read(session.send("a"), meanwhile)
-        assert refused == 3 * 5
+        assert len(agent.asked) == 1
         session.answer("c", "here")
         reader.read(waiting)
         assert contents(session) == ["a", None, "here", "later"]
 
 
-def test_two_turns_read_at_once() -> None:
-    with server(recording(*in_run())) as agent:
-        session = AGUISession[Any](agent.url)
-        first, second = session.send("a"), session.send("b")
-        events = iter(first)
-        next(events)
-        with pytest.raises(RuntimeError, match="still running"):
-            list(second)
-        assert list(events)
-        assert len(agent.asked) == 1
-
-
 @both
 def test_leaving_keeps_what_was_delivered(reader: Blocking) -> None:
-    left = threading.Event()
-
-    def endless(peer: Peer) -> None:
-        peer.head()
-        peer.write(frames([STARTED, *text("m", "a")[:2]]))
-        if peer.left():
-            left.set()
-
-    with server(endless, recording(*in_run(*text("n", "b")))) as agent:
+    endless = Endless()
+    with server(endless, in_run(*text("n", "b"))) as agent:
         session = AGUISession[Any](agent.url)
         turn = session.send("x")
         reader.leave(turn, 3)
-        assert left.wait(PATIENCE)
-        assert turn.outcome is None
-        assert contents(session) == ["x", "a"]
+        assert endless.left.wait(PATIENCE)
+        assert (turn.outcome, contents(session)) == (None, ["x", "a"])
         reader.read(session.send("y"))
         assert contents(session) == ["x", "a", "y", "b"]
 
 
+async def leave(session: AGUISession[Any]) -> None:
+    async for one in session.send("x"):
+        if one.type == "TEXT_MESSAGE_CONTENT":
+            break
+
+
 async def test_cancelling_a_turn() -> None:
-    begun, left = asyncio.Event(), threading.Event()
-
-    def endless(peer: Peer) -> None:
-        peer.head()
-        peer.write(frames([STARTED, *text("m", "a")[:2]]))
-        if peer.left():
-            left.set()
-
+    begun, endless = asyncio.Event(), Endless()
     with server(endless) as agent:
         session = AGUISession[Any](agent.url)
 
         async def read() -> None:
             async for one in session.send("x"):
-                if one.type.value == "TEXT_MESSAGE_CONTENT":
+                if one.type == "TEXT_MESSAGE_CONTENT":
                     begun.set()
 
         task = asyncio.create_task(read())
@@ -288,22 +231,61 @@ async def test_cancelling_a_turn() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert await asyncio.to_thread(left.wait, PATIENCE)
+        await endless.cleaned_up()
         assert contents(session) == ["x", "a"]
         session.send("not refused")
 
 
-@both
-def test_calls_that_the_application_answers(reader: Blocking) -> None:
-    other = call("o", "{}", name="server_tool")
-    with server(
-        recording(*in_run(*call("c", '{"x":1}', name="locate"), *other)), recording(*in_run())
-    ) as agent:
+async def test_a_bare_break_leaves_the_session_at_once() -> None:
+    """What Python cleans up of the old turn while the new one goes on does not end that."""
+    endless = Endless()
+    with server(endless, in_run(*text("n", "b"))) as agent:
+        session = AGUISession[Any](agent.url)
+        await leave(session)
+        turn = session.send("y")
+        assert contents(session) == ["x", "a"]
+        async for _ in turn:
+            await endless.cleaned_up()
+            with pytest.raises(RuntimeError, match="still running"):
+                session.send("z")
+        assert contents(session) == ["x", "a", "y", "b"]
+        session.send("z")
+
+
+async def test_a_turn_that_was_left_brings_nothing_back() -> None:
+    endless = Endless()
+    with server(endless) as agent:
+        session = AGUISession[Any](agent.url)
+        await leave(session)
+        session.clear()
+        await endless.cleaned_up()
+        assert session.messages == []
+
+
+async def test_a_turn_that_somebody_holds_goes_on() -> None:
+    endless = Endless()
+    with server(endless) as agent:
+        session = AGUISession[Any](agent.url)
+        events = aiter(session.send("x"))
+        async for _ in events:
+            break
+        with pytest.raises(RuntimeError, match="still running"):
+            session.send("y")
+        async for one in events:
+            if one.type == "TEXT_MESSAGE_CONTENT":
+                break
+        del events
+        session.send("y")
+        await endless.cleaned_up()
+
+
+def test_calls_that_the_application_answers() -> None:
+    run = in_run(*call("c", '{"x":1}', name="locate"), *call("o", "{}", name="server_tool"))
+    with server(run, in_run()) as agent:
         session = AGUISession[Any](agent.url, tools=[client_tool("locate")])
-        reader.read(session.send("where?"))
-        assert session.pending_tool_calls == [
-            ToolCall(id="c", function=FunctionCall(name="locate", arguments='{"x":1}'))
-        ]
+        session.send("where?").wait()
+        function = FunctionCall(name="locate", arguments='{"x":1}')
+        assert session.pending_tool_calls == [ToolCall(id="c", function=function)]
         for unknown in ("o", "nobody's"):
             with pytest.raises(ValueError, match="waits"):
                 session.answer(unknown, "x")
@@ -311,113 +293,70 @@ def test_calls_that_the_application_answers(reader: Blocking) -> None:
         assert session.pending_tool_calls == []
         with pytest.raises(ValueError, match="waits"):
             session.answer("c", "again")
-        reader.read(session.send())
-    sent = agent.asked[1].json["messages"][-1]
-    assert (sent["role"], sent["toolCallId"], sent["content"], sent["error"]) == (
-        "tool",
-        "c",
-        "nowhere",
-        "lost",
-    )
+        session.send().wait()
+        sent = agent.sent()[-1]
+    assert sent == message("tool", sent["id"], "nowhere", toolCallId="c", error="lost")
     assert [one["name"] for one in agent.asked[0].json["tools"]] == ["locate"]
 
 
-@both
-def test_calls_of_runs_that_did_not_finish_are_not_pending(reader: Blocking) -> None:
-    begun = call("c", '{"x', name="locate")
-    cancelled = {**FINISHED, "outcome": {"type": "cancelled"}}
-    with server(
-        recording(STARTED, *begun, cancelled),
-        recording(STARTED, *begun, ERROR),
-        recording(STARTED, *begun),
-    ) as agent:
-        for _ in range(3):
-            session = AGUISession[Any](agent.url, tools=[client_tool("locate")])
-            with suppress(RunFailedError, StreamTruncatedError):
-                reader.read(session.send("x"))
-            assert session.messages[-1].role == "user"
-            assert session.pending_tool_calls == []
+@pytest.mark.parametrize("end", [[CANCELLED], [ERROR], []], ids=["cancelled", "failed", "broken"])
+def test_calls_of_runs_that_did_not_finish_are_not_pending(end: list[Wire]) -> None:
+    with server([STARTED, *call("c", "{}", name="locate"), *end]) as agent:
+        session = AGUISession[Any](agent.url, tools=[client_tool("locate")])
+        with suppress(RunFailedError, StreamTruncatedError):
+            session.send("x").wait()
+    assert session.pending_tool_calls == []
 
 
-@both
-def test_connect_reads_the_thread(reader: Blocking) -> None:
-    calls = [{"id": "c", "type": "function", "function": {"name": "locate", "arguments": "{}"}}]
-    held = snapshot(message("user", "u"), {"id": "m", "role": "assistant", "toolCalls": calls})
-    recorded = in_run(held, event("STATE_SNAPSHOT", snapshot={"a": 1}))
+def test_connect_reads_the_thread() -> None:
+    held = message("user", "u"), {"id": "m", "role": "assistant", "toolCalls": [LOCATED]}
     ran: list[str] = []
 
     def locate() -> None:
         """Locate."""
         ran.append("locate")
 
-    with server(recording(*recorded), recording(*pausing(asked("i")))) as agent:
+    recorded = in_run(snapshot(*held), event("STATE_SNAPSHOT", snapshot={"a": 1}))
+    with server(recorded, TWO) as agent:
         session = AGUISession[Any](agent.url, thread_id="t", tools=[locate])
-        reader.read(session.connect())
+        session.connect().wait()
         assert [one.id for one in session.messages] == ["u", "m"]
-        assert session.state == {"a": 1}
-        assert [one.id for one in session.pending_tool_calls] == ["c"]
-        reader.read(session.connect())
-        assert [one.id for one in session.interrupts] == ["i"]
+        assert (session.state, pending(session)) == ({"a": 1}, ["c"])
+        session.connect().wait()
+        assert [one.id for one in session.interrupts] == ["i", "j"]
     assert [one.path for one in agent.asked] == ["/agent/connect"] * 2
     assert not ran  # to read is not to go on
-
-
-def test_clear() -> None:
-    with server(
-        recording(*in_run(event("STATE_SNAPSHOT", snapshot={"a": 1}))[:2], *TWO[1:])
-    ) as agent:
-        session = AGUISession[Any](agent.url, thread_id="t", tools=[client_tool("locate")])
-        list(session.send("x"))
-        assert (session.state, len(session.interrupts)) == ({"a": 1}, 2)
-        session.clear()
-    assert (session.messages, session.state, session.interrupts, session.pending_tool_calls) == (
-        [],
-        {},
-        [],
-        [],
-    )
-    assert session.thread_id != "t"
+    session.clear()
+    assert (session.messages, session.state, session.interrupts) == ([], {}, [])
+    assert (session.thread_id != "t", pending(session)) == (True, [])
     assert session.tools.offered
 
 
-ENDS = ("9999-12-31T23:59:59", "0001-01-01T00:00:00")
+LOCATED = made_call(name="locate")
 
 
-@pytest.mark.parametrize(
-    ("end", "passed"),
-    [
-        (None, False),
-        ("soon", False),
-        ("2020-01-01", True),
-        ("2020-01-01T00:00:00Z", True),
-        ("2999-01-01T00:00:00+02:00", False),
-        (
-            (datetime.now(UTC) - timedelta(minutes=5))
-            .astimezone(timezone(timedelta(hours=9)))
-            .isoformat(),
-            True,
-        ),
-        (
-            (datetime.now(UTC) + timedelta(hours=1))
-            .astimezone(timezone(timedelta(hours=-9)))
-            .isoformat(),
-            False,
-        ),
-        ((datetime.now(UTC) - timedelta(minutes=5)).replace(tzinfo=None).isoformat(), True),
-        ((datetime.now(UTC) + timedelta(minutes=50)).replace(tzinfo=None).isoformat(), False),
-    ],
-    ids=[
-        "none",
-        "no time",
-        "a day",
-        "a moment",
-        "far",
-        "just passed",
-        "soon",
-        "just passed, no zone",
-        "soon, no zone",
-    ],
-)
+def ago(hours: float, zone: int | None) -> str:
+    """A moment, as a clock of that zone shows it."""
+    moment = datetime.now(UTC) - timedelta(hours=hours)
+    if zone is None:
+        return moment.replace(tzinfo=None).isoformat()
+    return moment.astimezone(timezone(timedelta(hours=zone))).isoformat()
+
+
+EXPIRIES: list[tuple[str | None, bool]] = [
+    (None, False),
+    ("soon", False),
+    ("2020-01-01", True),
+    ("2020-01-01T00:00:00Z", True),
+    ("2999-01-01T00:00:00+02:00", False),
+    (ago(0.1, 9), True),
+    (ago(-1, -9), False),
+    (ago(0.1, None), True),
+    (ago(-0.9, None), False),
+]
+
+
+@pytest.mark.parametrize(("end", "passed"), EXPIRIES, ids=range(len(EXPIRIES)))
 def test_expiry(end: str | None, passed: bool) -> None:
     assert has_expired(Interrupt(id="i", reason="x", expires_at=end)) is passed
 
@@ -429,28 +368,67 @@ def test_the_ends_of_the_calendar(zone: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     try:
-        for offset in ("", "Z", "-05:00", "+05:00"):
-            last, first = (Interrupt(id="i", reason="x", expires_at=end + offset) for end in ENDS)
-            assert not has_expired(last)
-            assert has_expired(first)
+        for end, passed in (("9999-12-31T23:59:59", False), ("0001-01-01T00:00:00", True)):
+            for offset in ("", "Z", "-05:00", "+05:00"):
+                one = Interrupt(id="i", reason="x", expires_at=end + offset)
+                assert has_expired(one) is passed
     finally:
         monkeypatch.undo()
         time.tzset()
 
 
-def test_results_in_the_stream_leave_nothing_pending() -> None:
-    with server(recording(*in_run(*call("c", "{}", name="locate"), result("c")))) as agent:
-        session = AGUISession[Any](agent.url, tools=[client_tool("locate")])
-        list(session.send("x"))
-    assert session.pending_tool_calls == []
+def stop() -> str:
+    """Stop."""
+    raise KeyboardInterrupt
 
 
-def test_the_text_of_several_messages() -> None:
-    recorded = [
-        *text("m", "One ", "moment."),
-        *call("c"),
-        result("c", "o", "x"),
-        *text("n", "Done."),
-    ]
-    with server(recording(*in_run(*recorded))) as agent:
-        assert AGUISession(agent.url).send("x").wait().text == "One moment.\n\nDone."
+def stopped(url: str) -> AGUISession[Any]:
+    """A session whose tool was stopped, beside a call that the application answers."""
+    session = AGUISession[Any](AGUIClient(url, retries=0), tools=[stop, client_tool("locate")])
+    with pytest.raises(KeyboardInterrupt):
+        session.send("x").wait()
+    assert pending(session) == ["s", "l"]
+    return session
+
+
+STOPPED = in_run(
+    *call("s", "{}", name="stop", parentMessageId="m"),
+    *call("l", "{}", name="locate", parentMessageId="m"),
+)
+
+
+def test_a_tool_that_was_stopped_is_answered_before_new_words() -> None:
+    with server(STOPPED, answering(500), in_run()) as agent:
+        session = stopped(agent.url)
+        with pytest.raises(AgentStatusError):
+            session.send("y").wait()
+        assert pending(session) == ["s", "l"]  # as if nothing had been said
+        session.send("y").wait()
+        assert pending(session) == []
+        sent = agent.sent()
+    assert [one["role"] for one in sent] == ["user", "assistant", "tool", "user"]
+    told = "The tool was interrupted."
+    assert sent[2] == message("tool", sent[2]["id"], told, toolCallId="s", error=told)
+    assert [one.id for one in session.messages] == [one["id"] for one in sent]
+
+
+@pytest.mark.parametrize(
+    "said", [[], [ToolMessage(id="o", tool_call_id="s", content="mine")]], ids=["nothing", "it"]
+)
+def test_a_tool_that_was_stopped_and_no_new_words(said: list[Any]) -> None:
+    with server(STOPPED, in_run(*text("n", "b"))) as agent:
+        stopped(agent.url).send(*said).wait()
+        results = [one["content"] for one in agent.sent() if one["role"] == "tool"]
+    assert results == [one.content for one in said]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"role": "user", "content": "x"}, HumanMessage("x"), [HumanMessage("x")], None, b"x"],
+    ids=lambda one: type(one).__name__,
+)
+def test_what_is_no_message(said: Any) -> None:
+    session = AGUISession[Any](NOWHERE)
+    with pytest.raises(TypeError, match="takes texts"):
+        session.send(said)
+    session.send([{"type": "text", "text": "x"}])  # type: ignore[list-item]

@@ -8,8 +8,6 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
-from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -17,11 +15,11 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_tests.integration_tests import ChatModelIntegrationTests
 from langchain_tests.unit_tests import ChatModelUnitTests
 
-from langgraph_agui import AGUIMiddleware, LangGraphAgent, agui_router
 from langgraph_agui.client import AGUIChatModel
 from tests.kit.expect.standard import does_not_apply
 from tests.kit.models.media_files import png, wav
-from tests.kit.processes.serving import serving
+from tests.kit.models.scripted import add
+from tests.kit.processes.client_agents import remote, tooled
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "magic_function": {"input": 3},
@@ -40,6 +38,7 @@ _USAGE: Any = {
     "input_token_details": {"cache_read": 4, "cache_creation": 2},
     "output_token_details": {"reasoning": 3},
 }
+_DETAILS = ["reasoning_output", "cache_read_input", "cache_creation_input"]
 
 
 class Obliging(BaseChatModel):
@@ -70,14 +69,8 @@ class Obliging(BaseChatModel):
             arguments = _ARGUMENTS.get(name, {})
             if name == "unicode_customer":
                 arguments = {"customer_name": last.text.split("'")[1], "description": "new"}
-            answer.tool_calls = [
-                {
-                    "type": "tool_call",
-                    "id": f"call_{len(messages)}",
-                    "name": name,
-                    "args": arguments,
-                }
-            ]
+            made: Any = {"type": "tool_call", "name": name, "args": arguments}
+            answer.tool_calls = [{**made, "id": f"call_{len(messages)}"}]
         return ChatResult(generations=[ChatGeneration(message=answer)])
 
 
@@ -92,25 +85,14 @@ def _check_media(message: BaseMessage) -> None:
 
 @pytest.fixture(scope="module")
 def agent_url() -> Iterator[str]:
-    graph = create_agent(Obliging(), [], middleware=[AGUIMiddleware()])
-    app = FastAPI()
-    app.include_router(agui_router(LangGraphAgent(graph=graph), "/agent"))
-    with serving(app) as served:
-        yield served.url("/agent")
+    with remote(tooled(Obliging())) as agent:
+        yield agent.url
 
 
 class TestUnit(ChatModelUnitTests):
-    @property
-    def chat_model_class(self) -> type[BaseChatModel]:
-        return AGUIChatModel
-
-    @property
-    def chat_model_params(self) -> dict[str, Any]:
-        return {"url": "http://127.0.0.1:1/agent"}
-
-    @property
-    def has_tool_choice(self) -> bool:
-        return False
+    chat_model_class = AGUIChatModel
+    chat_model_params = {"url": "http://127.0.0.1:1/agent"}  # noqa: RUF012
+    has_tool_choice = False
 
     @pytest.mark.xfail(
         strict=True, reason="An agent chooses its models itself: no call can name another one."
@@ -139,59 +121,21 @@ class TestIntegration(ChatModelIntegrationTests):
         monkeypatch.setattr(httpx, "get", download)
         monkeypatch.setenv("LANGCHAIN_TESTS_USER_AGENT", "nobody is asked")
 
-    @property
-    def chat_model_class(self) -> type[BaseChatModel]:
-        return AGUIChatModel
+    chat_model_class = AGUIChatModel
 
     @property
     def chat_model_params(self) -> dict[str, Any]:
         return {"url": self.url}
 
-    @property
-    def has_tool_choice(self) -> bool:
-        return False
-
-    @property
-    def supports_image_inputs(self) -> bool:
-        return True
-
-    @property
-    def supports_image_urls(self) -> bool:
-        return True
-
-    @property
-    def supports_pdf_inputs(self) -> bool:
-        return True
-
-    @property
-    def supports_audio_inputs(self) -> bool:
-        return True
-
-    @property
-    def supports_anthropic_inputs(self) -> bool:
-        return True
-
-    @property
-    def supports_image_tool_message(self) -> bool:
-        return True
-
-    @property
-    def supports_pdf_tool_message(self) -> bool:
-        return True
-
-    @property
-    def supported_usage_metadata_details(self) -> Any:
-        details = ["reasoning_output", "cache_read_input", "cache_creation_input"]
-        return {"invoke": details, "stream": details}
+    has_tool_choice = False
+    supports_image_inputs = supports_image_urls = supports_pdf_inputs = True
+    supports_audio_inputs = supports_anthropic_inputs = True
+    supports_image_tool_message = supports_pdf_tool_message = True
+    supported_usage_metadata_details = {"invoke": _DETAILS, "stream": _DETAILS}  # noqa: RUF012
 
     def invoke_with_reasoning_output(self, *, stream: bool = False) -> AIMessage:
-        model = self.chat_model_class(**self.chat_model_params)
-        if not stream:
-            return model.invoke("Think.")
-        first, *rest = model.stream("Think.")
-        for chunk in rest:
-            first += chunk
-        return first
+        model = AGUIChatModel(url=self.url)
+        return add(list(model.stream("Think."))) if stream else model.invoke("Think.")
 
     invoke_with_cache_read_input = invoke_with_reasoning_output
     invoke_with_cache_creation_input = invoke_with_reasoning_output
@@ -200,6 +144,6 @@ class TestIntegration(ChatModelIntegrationTests):
     test_json_mode = does_not_apply("AG-UI has no way to ask an agent for JSON.")
     test_stream_time = does_not_apply("Speed is no matter of a test here.")
     test_invoke_with_model_override = does_not_apply("An agent chooses its models itself.")
-    test_ainvoke_with_model_override = does_not_apply("An agent chooses its models itself.")
-    test_stream_with_model_override = does_not_apply("An agent chooses its models itself.")
-    test_astream_with_model_override = does_not_apply("An agent chooses its models itself.")
+    test_ainvoke_with_model_override = test_invoke_with_model_override
+    test_stream_with_model_override = test_invoke_with_model_override
+    test_astream_with_model_override = test_invoke_with_model_override

@@ -8,18 +8,16 @@ from enum import Enum
 from typing import Annotated, Any, Literal, Self
 
 import pytest
-from ag_ui.core import RunAgentInput
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from typing_extensions import TypedDict
 
-from langgraph_agui.client import AGUISession
+from langgraph_agui.client import AGUISession, StreamTruncatedError
 from langgraph_agui.client.typed_state import StateT, TypedState
-from tests.kit.processes.scripted_servers import Awaiting, Blocking, recording, server
-from tests.kit.run.wire_events import Wire, event, in_run
+from tests.kit.processes.scripted_servers import Blocking, server
+from tests.kit.run.wire_events import STARTED, Wire, event, in_run, state_delta
 
-both = pytest.mark.parametrize("reader", [Blocking(), Awaiting()], ids=repr)
 NOWHERE = "http://127.0.0.1:1/agent"
 
 
@@ -48,31 +46,27 @@ SOUP = {
 }
 
 
-@both
-def test_the_agent_and_the_user_take_turns(reader: Blocking) -> None:
+def test_the_agent_and_the_user_take_turns() -> None:
     delta = event("STATE_DELTA", delta=[{"op": "replace", "path": "/servingsCount", "value": 4}])
-    with server(
-        recording(*in_run(snapshot(SOUP), delta)), recording(*in_run()), recording(*in_run())
-    ) as agent:
+    with server(in_run(snapshot(SOUP), delta), in_run(), in_run()) as agent:
         session = AGUISession[Recipe](agent.url)
         assert session.state == Recipe()
         seen: list[int] = []
-        reader.read(session.send("x"), lambda one: seen.append(session.state.servings))
+        Blocking().read(session.send("x"), lambda one: seen.append(session.state.servings))
         assert seen == [1, 2, 4, 4]
         assert session.state.ingredients == [Ingredient(name="tomato")]
         session.state.servings = 6
         session.state.notes["salt"] = {"much": True}
-        reader.read(session.send("y"))
+        session.send("y").wait()
         session.state = session.state.model_copy(update={"title": "Stew"})
-        reader.read(session.send("z"))
+        session.send("z").wait()
     sent = [asked.json["state"] for asked in agent.asked]
     assert sent[0] == {}
     assert sent[1] == {**SOUP, "servingsCount": 6, "notes": {"salt": {"much": True}}}
     assert sent[2] == {**sent[1], "title": "Stew"}
 
 
-@both
-def test_an_update_that_does_not_fit(reader: Blocking, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_update_that_does_not_fit(caplog: pytest.LogCaptureFixture) -> None:
     bad = {**SOUP, "servingsCount": "s3cret"}
     recorded = in_run(
         snapshot(SOUP),
@@ -80,12 +74,10 @@ def test_an_update_that_does_not_fit(reader: Blocking, caplog: pytest.LogCapture
         event("CUSTOM", name="n", value=1),
         snapshot({**bad, "title": 1}),
     )
-    with server(
-        recording(*recorded), recording(*in_run()), recording(*in_run(snapshot({"title": "New"})))
-    ) as agent:
+    with server(recorded, in_run(), in_run(snapshot({"title": "New"}))) as agent:
         reported: list[ValidationError] = []
         session = AGUISession[Recipe](agent.url, on_invalid_state=reported.append)
-        reader.read(session.send("x"), lambda one: session.state)
+        Blocking().read(session.send("x"), lambda one: session.state)
         assert [error.error_count() for error in reported] == [1, 2]
         assert (session.state.title, session.state.servings) == ("Soup", 2)
         session.state.title = "Mine"
@@ -93,16 +85,16 @@ def test_an_update_that_does_not_fit(reader: Blocking, caplog: pytest.LogCapture
         assert again.state == session.state
         assert again.to_json() == session.to_json()
         for one in (again, session):
-            reader.read(one.send("y"))
+            one.send("y").wait()
         assert session.state == Recipe(title="New")
     # What the agent holds goes back to it, with the user's change, and what was kept in place of
     # what did not fit.
     kept = {**bad, "title": "Mine", "servingsCount": 2}
     assert [asked.json["state"] for asked in agent.asked[1:]] == [kept] * 2
     assert "does not fit" not in caplog.text
-    with server(recording(*recorded)) as agent:
+    with server(recorded) as agent:
         logging_ = AGUISession[Recipe](agent.url)
-        reader.read(logging_.send("x"), lambda one: logging_.state)
+        Blocking().read(logging_.send("x"), lambda one: logging_.state)
     assert caplog.text.count("does not fit") == 2
     assert "servingsCount" in caplog.text
     assert "s3cret" not in caplog.text
@@ -112,16 +104,13 @@ class Needy(BaseModel):
     name: str
 
 
-@both
-def test_a_first_state_that_does_not_fit(
-    reader: Blocking, caplog: pytest.LogCaptureFixture
-) -> None:
-    with server(recording(*in_run()), recording(*in_run(snapshot({"name": 1})))) as agent:
+def test_a_first_state_that_does_not_fit(caplog: pytest.LogCaptureFixture) -> None:
+    with server(in_run(), in_run(snapshot({"name": 1}))) as agent:
         session = AGUISession[Needy](agent.url)
         for _ in range(2):
             with pytest.raises(ValidationError):
                 _ = session.state
-            reader.read(session.send("x"))
+            session.send("x").wait()
         assert caplog.text.count("does not fit") == 1
         AGUISession[Needy].from_json(session.to_json(), agent.url)
         assert caplog.text.count("does not fit") == 1  # loading tells nothing new
@@ -159,12 +148,11 @@ class Strict(BaseModel):
     ],
     ids=str,
 )
-@both
-def test_other_types(reader: Blocking, kind: Any, state: Any, read: Any) -> None:
+def test_other_types(kind: Any, state: Any, read: Any) -> None:
     reported: list[Any] = []
-    with server(recording(*in_run(snapshot(state)))) as agent:
+    with server(in_run(snapshot(state))) as agent:
         session = AGUISession[kind](agent.url, on_invalid_state=reported.append)
-        reader.read(session.send("x"))
+        session.send("x").wait()
     assert session.state == read
     assert type(session.state) is type(read)
     again = AGUISession[kind].from_json(session.to_json(), agent.url)
@@ -194,24 +182,12 @@ def test_subclasses() -> None:
     assert Own[Recipe].__name__ == "Own[Recipe]"
 
 
-def test_a_deep_state_without_a_type() -> None:
-    state: Any = {}
-    for _ in range(500):
-        state = {"inner": state}
-    with server(recording(*in_run(snapshot(state))), recording(*in_run())) as agent:
-        session: AGUISession[Any] = AGUISession(agent.url)
-        session.send("x").wait()
-        assert session.state == state
-        session.send("y").wait()
-
-
-@both
-def test_a_session_without_a_type(reader: Blocking) -> None:
+def test_a_session_without_a_type() -> None:
     """Its state is JSON data of its own: what is changed in it changes no run, and no run that goes
     on changes it."""
     delta = event("STATE_DELTA", delta=[{"op": "add", "path": "/list/-", "value": 2}])
     given_ = {"list": [0]}
-    with server(recording(*in_run(delta, delta)), recording(*in_run())) as agent:
+    with server(in_run(delta, delta), in_run()) as agent:
         session = AGUISession[Any](agent.url, state=given_)
         held: list[Any] = []
 
@@ -219,7 +195,7 @@ def test_a_session_without_a_type(reader: Blocking) -> None:
             session.state["list"].append("mine")
             held.append(session.state)
 
-        reader.read(session.send("x"), meddle)
+        Blocking().read(session.send("x"), meddle)
         assert [one["list"] for one in held] == [
             [0, "mine"],
             [0, 2, "mine"],
@@ -228,7 +204,7 @@ def test_a_session_without_a_type(reader: Blocking) -> None:
         ]
         assert given_ == {"list": [0]}
         session.state["more"] = {1, 2}
-        reader.read(session.send("y"))
+        session.send("y").wait()
     assert agent.asked[1].json["state"] == {"list": [0, 2, 2, "mine", "mine"], "more": [1, 2]}
 
 
@@ -306,28 +282,14 @@ def test_exactly_the_changes_are_sent(
     assert held == before
 
 
-def test_true_is_not_one() -> None:
-    state = TypedState[Loose](Loose)
-    state.receive({"a": 1, "b": {"c": [0]}})
-    state.value.a, state.value.b["c"][0] = True, False
-    assert exact(state.to_json()) == exact({"a": True, "b": {"c": [False]}})
-
-
-def test_the_input_is_not_the_session_s() -> None:
-    session = AGUISession[Any](NOWHERE, state={"a": [1]})
-    sent: RunAgentInput = session._input((), ())
-    session.state["a"].append(2)
-    assert sent.state == {"a": [1]}
-
-
 @pytest.mark.parametrize("how", ["edit", "assign"])
 def test_a_value_that_was_refused_can_be_put_back(how: str) -> None:
     """The agent's 0 does not fit, so 6 stays: and that is what the agent is sent, beside its own
     changes."""
     wrong = {"title": "Stew", "servingsCount": 0}
     with server(
-        recording(*in_run(snapshot({**SOUP, "servingsCount": 6}), snapshot(wrong))),
-        recording(*in_run()),
+        in_run(snapshot({**SOUP, "servingsCount": 6}), snapshot(wrong)),
+        in_run(),
     ) as agent:
         session = AGUISession[Recipe](agent.url, on_invalid_state=lambda error: None)
         session.send("x").wait()
@@ -354,16 +316,135 @@ def test_the_same_fault_is_reported_once() -> None:
     fine, wrong = snapshot({"servingsCount": 2}), snapshot({"servingsCount": 0})
     other, more = snapshot({"servingsCount": -1}), event("STATE_DELTA", delta=[])
     faults: list[ValidationError] = []
-    with server(recording(*in_run(wrong, more, wrong, other, fine, wrong))) as agent:
+    with server(in_run(wrong, more, wrong, other, fine, wrong)) as agent:
         session = AGUISession[Recipe](agent.url, on_invalid_state=faults.append)
         for _ in session.send("x"):
             assert session.state.servings in (1, 2)
     assert [fault.errors()[0]["input"] for fault in faults] == [0, -1, 0]
 
 
-def test_what_was_kept_is_saved() -> None:
-    """Fields that are wrong only together, such as a validator finds them, name no key that could
-    be sent instead."""
+class Count(BaseModel):
+    number: int = 0
+
+    @model_validator(mode="after")
+    def _count(self) -> Self:
+        READ.append(self.number)
+        return self
+
+
+READ: list[int] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_read() -> None:
+    READ.clear()
+
+
+def put(value: object) -> Wire:
+    return state_delta({"op": "add", "path": "/number", "value": value})
+
+
+def counting(agent: Any) -> tuple[AGUISession[Count], list[object]]:
+    """A session, and the inputs that it has reported."""
+    faults: list[object] = []
+
+    def report(error: ValidationError) -> None:
+        faults.append(error.errors()[0]["input"])
+
+    return AGUISession[Count](agent.url, on_invalid_state=report), faults
+
+
+def test_updates_that_nobody_looks_at_are_not_read() -> None:
+    """All of a state is validated each time: a run of many deltas must not cost as many
+    validations."""
+    with server(in_run(*map(put, range(1, 50)), put("bad"), put(60))) as agent:
+        session, faults = counting(agent)
+        assert READ == [0]
+        session.send("x").wait()
+        assert READ == [0, 60]
+        assert (session.state.number, READ) == (60, [0, 60])
+    assert not faults  # of what has passed
+
+
+def test_the_last_update_does_not_fit() -> None:
+    recorded = [*map(put, range(1, 20)), put("bad"), put("worse")]
+    with server(in_run(*recorded), in_run()) as agent:
+        session, faults = counting(agent)
+        session.send("x").wait()
+        assert faults == ["worse"]
+        assert session.state.number == 19  # the last one that did fit
+        assert READ == [0, 19]
+        session.send("y").wait()
+    assert agent.asked[1].json["state"] == {"number": 19}
+
+
+def test_updates_that_never_fit() -> None:
+    """Only the last few are tried: the state stays what somebody has seen."""
+    with server(in_run(put(1), *[put("bad")] * 20)) as agent:
+        session, faults = counting(agent)
+        session.send("x").wait()
+    assert (session.state.number, faults) == (0, ["bad"])
+
+
+class Dish(BaseModel):
+    servings: int = 2
+    steps: list[str] = []
+
+
+class Named(Dish):
+    name: str
+
+
+MANY = {"servings": "many", "steps": ["a"], "more": 1}
+
+
+def test_what_fits_of_a_first_update() -> None:
+    faults: list[ValidationError] = []
+    with server(in_run(event("STATE_SNAPSHOT", snapshot=MANY)), in_run()) as agent:
+        session = AGUISession[Dish](agent.url, on_invalid_state=faults.append)
+        session.send("x").wait()
+        assert [fault.errors()[0]["loc"] for fault in faults] == [("servings",)]
+        assert session.state == Dish(servings=2, steps=["a"])
+        session.state.steps.append("b")
+        again = AGUISession[Dish].from_json(session.to_json(), agent.url)
+        assert again.state == session.state
+        session.send("y").wait()
+    assert agent.asked[1].json["state"] == {"servings": 2, "steps": ["a", "b"], "more": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "then", "read", "sent"),
+    [
+        # What the agent changed beside it, and what stood where it does not fit.
+        (Dish, {"servings": 5}, MANY, Dish(servings=5, steps=["a"]), {**MANY, "servings": 5}),
+        # There was no state before it: the default.
+        (
+            Named,
+            {},
+            {**MANY, "name": "n"},
+            Named(name="n", steps=["a"]),
+            {**MANY, "name": "n", "servings": 2},
+        ),
+        # There was nothing with keys before it.
+        (Dish | None, None, MANY, Dish(steps=["a"]), {**MANY, "servings": 2}),
+        (dict[str, int], {"a": 1, "b": 2}, {"a": "x", "c": 3}, {"a": 1, "c": 3}, {"a": 1, "c": 3}),
+        # It has no keys: nothing of it fits, and it goes back as it came.
+        (dict[str, int], {"a": 1}, ["x"], {"a": 1}, ["x"]),
+    ],
+)
+def test_what_fits_of_an_update(kind: Any, first: Any, then: Any, read: Any, sent: Any) -> None:
+    faults: list[ValidationError] = []
+    state = TypedState[Any](kind, faults.append)
+    for one in (first, then):
+        state.receive(one)
+        state.read()
+    assert state.value == read
+    assert state.commit() == sent
+    assert len(faults) == (2 if kind is Named else 1)
+
+
+def test_what_does_not_fit_together() -> None:
+    """A key cannot be put back if that breaks another rule: all stays as it was."""
 
     class Range(BaseModel):
         low: int = 0
@@ -375,11 +456,121 @@ def test_what_was_kept_is_saved() -> None:
                 raise ValueError("no range")
             return self
 
-    faults: list[ValidationError] = []
-    with server(
-        recording(*in_run(snapshot({"low": 3, "high": 5}), snapshot({"low": 8, "high": 5})))
-    ) as agent:
-        session = AGUISession[Range](agent.url, on_invalid_state=faults.append)
+    state = TypedState[Range](Range, lambda error: None)
+    state.receive({"low": 20, "high": "far"})
+    assert state.value == Range(low=0, high=9)
+
+
+def test_changes_that_do_not_fit_are_not_sent() -> None:
+    with server(in_run(event("STATE_SNAPSHOT", snapshot={"servings": 4})), in_run()) as agent:
+        session = AGUISession[Dish](agent.url)
         session.send("x").wait()
-    assert len(faults) == 1
-    assert AGUISession[Range].from_json(session.to_json(), NOWHERE).state == Range(low=3, high=5)
+        session.state.servings = "zz"  # type: ignore[assignment]
+        session.to_json()
+        for _ in range(2):
+            with pytest.raises(ValidationError, match="servings"):
+                session.send("y").wait()
+        assert (len(agent.asked), len(session.messages)) == (1, 1)
+        session.state.servings = 6
+        session.send("z").wait()
+    assert agent.asked[1].json["state"] == {"servings": 6}
+
+
+def test_a_run_that_breaks_off_is_read_too() -> None:
+    with server([STARTED, put(1), put("bad")]) as agent:
+        session, faults = counting(agent)
+        with pytest.raises(StreamTruncatedError):
+            session.send("x").wait()
+        assert faults == ["bad"]
+        assert session.state.number == 1
+
+
+def test_what_the_user_sets_after_an_update() -> None:
+    def meddle(one: Any) -> None:
+        if one.type == "STATE_DELTA":
+            session.state = Count(number=7)
+
+    changed = event("STATE_SNAPSHOT", snapshot={"number": 1, "more": 2})
+    with server(in_run(changed, put(3)), in_run()) as agent:
+        session, _ = counting(agent)
+        Blocking().read(session.send("x"), meddle)
+        assert session.state.number == 7
+        session.send("y").wait()
+    assert agent.asked[1].json["state"] == {"number": 7, "more": 2}
+
+
+def test_what_is_saved_in_the_middle_of_a_run() -> None:
+    """What the agent sends goes before what was changed until then, whether somebody has looked at
+    it or not."""
+    saved: list[Any] = []
+    with server(in_run(put(1), put(2))) as agent:
+        session, _ = counting(agent)
+        for one in session.send("x"):
+            if one.type == "STATE_DELTA":
+                saved.append(json.loads(session.to_json())["state"])
+                session.state.number = 7
+    assert saved == [{"number": 1}, {"number": 2}]
+
+
+class Item(BaseModel):
+    name: str
+    amount: int = 1
+
+
+class Basket(BaseModel):
+    items: list[Item] = []
+
+
+A, B, C = ({"name": name, "amount": 1, "id": f"id of {name}"} for name in "abc")
+
+
+Z = Item(name="z")
+
+
+def _edited(*order: int, at: int, amount: int = 5) -> Any:
+    """Put the elements in that order, and change the amount of one."""
+
+    def edit(items: list[Item]) -> None:
+        items[:] = [items[index] for index in order]
+        items[at].amount = amount
+
+    return edit
+
+
+def _ordered(*order: Item | int) -> Any:
+    def edit(items: list[Item]) -> None:
+        items[:] = [items[one] if isinstance(one, int) else one.model_copy() for one in order]
+
+    return edit
+
+
+NEW = {"name": "z", "amount": 1}
+
+
+@pytest.mark.parametrize(
+    ("edit", "sent"),
+    [
+        (_edited(0, 1, 2, at=1), [A, {**B, "amount": 5}, C]),
+        (_ordered(0, Z, 2), [A, {**B, "name": "z"}, C]),
+        (_ordered(1, 0, 2), [B, A, C]),
+        (_edited(1, 0, 2, at=2), [B, A, {**C, "amount": 5}]),
+        (_ordered(Z, 2, 0, 1), [NEW, C, A, B]),
+        (_ordered(Z, 0, 2), [NEW, A, C]),
+        (_ordered(1, 2), [B, C]),
+        # nothing tells that it was B
+        (_edited(1, 2, at=0), [{"name": "b", "amount": 5}, C]),
+        (_ordered(0, 1, 2, 0), [A, B, C, {"name": "a", "amount": 1}]),
+        (list.clear, []),
+    ],
+)
+def test_what_the_type_does_not_know_of_elements(edit: Any, sent: list[Wire]) -> None:
+    held = {"items": [A, B, C], "more": 1}
+    before = copy.deepcopy(held)
+    state = TypedState[Basket](Basket)
+    state.receive(held)
+    edit(state.value.items)
+    for _ in range(2):
+        assert json.dumps(state.to_json(), sort_keys=True) == json.dumps(
+            {**held, "items": sent}, sort_keys=True
+        )
+    assert held == before

@@ -175,7 +175,7 @@ def slow(peer: Peer) -> None:
     """Sends something all the time, so that no silence is ever long."""
     peer.head()
     peer.write(frames([STARTED]))
-    while not peer.gone(0.01):
+    while not peer.left(0.01):
         peer.write(b": still here\n\n")
 
 
@@ -186,7 +186,7 @@ def mute(peer: Peer) -> None:
 def dripping(peer: Peer) -> None:
     """Never comes to the end of its headers."""
     peer.write(b"HTTP/1.1 200 OK\r\n")
-    while not peer.gone(0.01):
+    while not peer.left(0.01):
         peer.write(b"x-more: 1\r\n")
 
 
@@ -195,7 +195,7 @@ def unpacking(peer: Peer) -> None:
     peer.head(content_encoding="gzip")
     packer = zlib.compressobj(wbits=31)
     peer.write(packer.compress(frames([STARTED])) + packer.flush(zlib.Z_SYNC_FLUSH))
-    while not peer.gone(0.01):
+    while not peer.left(0.01):
         peer.write(packer.flush(zlib.Z_FULL_FLUSH))
 
 

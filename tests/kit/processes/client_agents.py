@@ -17,8 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, agui_router
 from langgraph_agui.client import AGUIChatModel
-from langgraph_agui.protocol import parse_event
-from langgraph_agui.protocol.sse import SSEDecoder
+from langgraph_agui.protocol import decode
 from tests.kit.models.scripted import add
 from tests.kit.processes.serving import Served, serving
 from tests.kit.run.agents import RecordedRun
@@ -42,23 +41,17 @@ class Remote:
 
     def recorded(self, number: int = -1) -> RecordedRun:
         """A run, checked by the strict rules."""
-        decoder = SSEDecoder()
-        frames = [*decoder.feed(self.exchanges[number][1]), *decoder.finish()]
-        events = [event for frame in frames if (event := parse_event(frame)) is not None]
-        given = self.inputs[number]
-        return RecordedRun(events, given.model_copy(update={"tools": []}) if self.meets else given)
+        given = self.inputs[number].model_copy(update={"tools": []} if self.meets else {})
+        return RecordedRun(list(decode([self.exchanges[number][1]])), given)
 
     def model(self, **options: Any) -> AGUIChatModel:
         return AGUIChatModel(url=self.url, **options)
 
 
-class _Recorder:
+def _recorder(app: ASGIApp, exchanges: list[tuple[bytes, bytes]]) -> ASGIApp:
     """ASGI middleware that keeps the exchanges that came to their end."""
 
-    def __init__(self, app: ASGIApp, exchanges: list[tuple[bytes, bytes]]) -> None:
-        self._app, self._exchanges = app, exchanges
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         asked, answered = bytearray(), bytearray()
 
         async def received() -> Message:
@@ -69,14 +62,13 @@ class _Recorder:
         async def recorded(message: Message) -> None:
             answered.extend(message.get("body", b""))
             if message["type"] == "http.response.body" and not message.get("more_body"):
-                self._exchanges.append((bytes(asked), bytes(answered)))
+                exchanges.append((bytes(asked), bytes(answered)))
             await send(message)
 
-        await (
-            self._app(scope, received, recorded)
-            if scope["type"] == "http"
-            else self._app(scope, receive, send)
-        )
+        is_http = scope["type"] == "http"
+        await app(scope, received if is_http else receive, recorded if is_http else send)
+
+    return serve
 
 
 @contextmanager
@@ -86,12 +78,10 @@ def remote(agent: Any, *, meets: bool = False) -> Iterator[Remote]:
     `meets`: it answers calls of a tool that the client has too, which the strict rules do not
     expect.
     """
-    if not isinstance(agent, LangGraphAgent):
-        agent = LangGraphAgent(graph=agent)
-    app = FastAPI()
+    app, exchanges = FastAPI(), list[tuple[bytes, bytes]]()
+    agent = agent if isinstance(agent, LangGraphAgent) else LangGraphAgent(graph=agent)
     app.include_router(agui_router(agent, "/agent"))
-    exchanges: list[tuple[bytes, bytes]] = []
-    with serving(_Recorder(app, exchanges)) as served:
+    with serving(_recorder(app, exchanges)) as served:
         found = Remote(served, exchanges, meets)
         yield found
         for number in range(len(exchanges)):
@@ -112,20 +102,14 @@ def ainvoked(model: Any, *args: Any, **options: Any) -> AIMessage:
 
 
 def streamed(model: Any, *args: Any, **options: Any) -> AIMessage:
-    return _sum(list(model.stream(*args, **options)))
+    return message_chunk_to_message(add(list(model.stream(*args, **options))))
 
 
 def astreamed(model: Any, *args: Any, **options: Any) -> AIMessage:
     async def read() -> list[Any]:
         return [chunk async for chunk in model.astream(*args, **options)]
 
-    return _sum(asyncio.run(read()))
-
-
-def _sum(chunks: list[Any]) -> AIMessage:
-    whole = message_chunk_to_message(add(chunks))
-    assert type(whole) is AIMessage
-    return whole
+    return message_chunk_to_message(add(asyncio.run(read())))
 
 
 Ask = Callable[..., AIMessage]

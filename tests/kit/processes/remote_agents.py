@@ -16,7 +16,8 @@ from langgraph_agui import LangGraphAgent, agui_router
 from tests.kit.processes.serving import Served
 from tests.kit.run.agents import RecordedRun, dumped, record_run, run_input
 
-LATER = {"configurable": {"thread_id": "later"}}
+STATUS: Any = {True: "cancelled", False: "resolved"}
+LATER: Any = {"configurable": {"thread_id": "later"}}
 
 
 class Host:
@@ -85,9 +86,11 @@ class Client:
     async def answer(self, *payloads: Any, **fields: Any) -> RecordedRun:
         """Answer what is open, in its order; None cancels."""
         entries = [
-            ResumeEntry(interrupt_id=one.id, status="cancelled")
-            if payload is None
-            else ResumeEntry(interrupt_id=one.id, status="resolved", payload=payload)
+            ResumeEntry(
+                interrupt_id=one.id,
+                **({"payload": payload} if payload is not None else {}),
+                status="cancelled" if payload is None else "resolved",
+            )
             for one, payload in zip(self.open, payloads, strict=True)
         ]
         return await self.say(resume=entries, **fields)
@@ -111,12 +114,5 @@ def words(messages: Any) -> list[tuple[str, Any]]:
 
 def tagged(recorded: RecordedRun) -> set[str | None]:
     """Whose items a stream tells."""
-    own = (
-        "TEXT_MESSAGE_START",
-        "REASONING_START",
-        "TOOL_CALL_START",
-        "TOOL_CALL_RESULT",
-        "CUSTOM",
-        "ACTIVITY_SNAPSHOT",
-    )
-    return {event.subagent_run_id for event in recorded.of(*own)}
+    own = ("TEXT_MESSAGE_START", "REASONING_START", "TOOL_CALL_START", "TOOL_CALL_RESULT")
+    return {one.subagent_run_id for one in recorded.of(*own, "CUSTOM", "ACTIVITY_SNAPSHOT")}

@@ -13,14 +13,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from ag_ui.core import Event
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from langgraph_agui.client.event_stream import EventStream
-from tests.kit.run.wire_events import STARTED, Wire, text
+from tests.kit.run.wire_events import FINISHED, STARTED, Wire, text
 from tests.kit.waiting import PATIENCE
 
 SSE = "text/event-stream"
+CANCELLED: Wire = {**FINISHED, "outcome": {"type": "cancelled"}}
+
+
+def asking(*interrupts: Wire) -> Wire:
+    """The end of a run that waits for answers."""
+    return {**FINISHED, "outcome": {"type": "interrupt", "interrupts": list(interrupts)}}
+
+
+def made_call(call_id: str = "c", arguments: str = "{}", name: str = "f") -> Wire:
+    """A call, as a message has it."""
+    function = {"name": name, "arguments": arguments}
+    return {"id": call_id, "type": "function", "function": function}
 
 
 @dataclass(frozen=True)
@@ -47,33 +60,25 @@ class Peer:
     """The server's side of one connection, after its request was read."""
 
     def __init__(self, connection: socket.socket, asked: Asked) -> None:
-        self.asked = asked
-        self._connection = connection
+        self.asked, self._connection = asked, connection
 
     def write(self, data: bytes) -> None:
         self._connection.sendall(data)
 
     def head(self, status: int = 200, content_type: str = SSE, **headers: str) -> None:
         """Write status and headers of an answer that ends with the connection."""
-        lines = {
-            "content-type": content_type,
-            **{key.replace("_", "-"): value for key, value in headers.items()},
-        }
-        recorded = "".join(f"{key}: {value}\r\n" for key, value in lines.items() if value)
-        self.write(f"HTTP/1.1 {status} Told\r\n{recorded}connection: close\r\n\r\n".encode())
+        named = {"content-type": content_type, **headers}
+        lines = [f"{key.replace('_', '-')}: {value}\r\n" for key, value in named.items() if value]
+        head = f"HTTP/1.1 {status} Told\r\n{''.join(lines)}connection: close\r\n\r\n"
+        self.write(head.encode())
 
     def reset(self) -> None:
-        """Break the connection. What was written may be lost with it: write, then wait for the
-        reader, then reset."""
+        """Break the connection; what was just written may be lost with it."""
         self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._connection.close()
 
-    def left(self) -> bool:
-        """Wait until the client has gone; False if it has not within ten seconds."""
-        return self.gone(PATIENCE)
-
-    def gone(self, seconds: float) -> bool:
-        """Wait for so long; return whether the client has gone."""
+    def left(self, seconds: float = PATIENCE) -> bool:
+        """Wait until the client has gone; False if it has not in that time."""
         ready, _, _ = select.select([self._connection], [], [], seconds)
         try:
             return bool(ready) and self._connection.recv(1) == b""
@@ -87,17 +92,21 @@ Script = Callable[[Peer], object]
 
 class Server:
     """Answers one request after the other, each as the next of its scripts says; one too many is
-    reset."""
+    reset. A list of events is the script that sends them."""
 
-    def __init__(self, *scripts: Script) -> None:
+    def __init__(self, *scripts: Script | list[Wire]) -> None:
         self.asked: list[Asked] = []
         self.faults: list[BaseException] = []
-        self._scripts = list(scripts)
+        self._scripts = [recording(*one) if isinstance(one, list) else one for one in scripts]
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._threads = [threading.Thread(target=self._serve, daemon=True)]
         self.port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/agent"
         self._threads[0].start()
+
+    def sent(self, number: int = -1) -> Any:
+        """The messages of a request."""
+        return self.asked[number].json["messages"]
 
     def _serve(self) -> None:
         while True:
@@ -115,10 +124,8 @@ class Server:
                 connection.settimeout(PATIENCE)
                 peer = Peer(connection, _read(connection))
                 self.asked.append(peer.asked)
-                if len(self.asked) > len(self._scripts):
-                    peer.reset()
-                else:
-                    self._scripts[len(self.asked) - 1](peer)
+                number = len(self.asked) - 1
+                self._scripts[number](peer) if number < len(self._scripts) else peer.reset()
         except ConnectionError:
             pass  # the client was faster
         except BaseException as error:
@@ -134,7 +141,7 @@ class Server:
 
 
 @contextmanager
-def server(*scripts: Script) -> Iterator[Server]:
+def server(*scripts: Script | list[Wire]) -> Iterator[Server]:
     running = Server(*scripts)
     try:
         yield running
@@ -143,24 +150,22 @@ def server(*scripts: Script) -> Iterator[Server]:
 
 
 def _read(connection: socket.socket) -> Asked:
+    def some() -> bytes:
+        data = connection.recv(65536)
+        if not data:
+            raise ConnectionError("the client has gone")
+        return data
+
     data = b""
     while b"\r\n\r\n" not in data:
-        data += _some(connection)
+        data += some()
     head, _, body = data.partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
     method, path, _ = first.split(" ")
     headers = [(key.lower(), value) for key, _, value in (line.partition(": ") for line in lines)]
-    length = int(dict(headers).get("content-length", 0))
-    while len(body) < length:
-        body += _some(connection)
+    while len(body) < int(dict(headers).get("content-length", 0)):
+        body += some()
     return Asked(method, path, headers, body)
-
-
-def _some(connection: socket.socket) -> bytes:
-    data = connection.recv(65536)
-    if not data:
-        raise ConnectionError("the client has gone")
-    return data
 
 
 def frames(events: Iterable[Wire]) -> bytes:
@@ -169,10 +174,16 @@ def frames(events: Iterable[Wire]) -> bytes:
 
 def recording(*events: Wire) -> Script:
     """Answers with these events, and ends."""
+    return sending(frames(events))
+
+
+def sending(data: bytes, content_type: str = SSE, *, lasts: bool = False, **headers: str) -> Script:
+    """Answers with these bytes, and ends, or waits for its reader to leave."""
 
     def script(peer: Peer) -> None:
-        peer.head()
-        peer.write(frames(events))
+        peer.head(content_type=content_type, **headers)
+        peer.write(data)
+        assert not lasts or peer.left()
 
     return script
 
@@ -195,9 +206,7 @@ class Blocking:
     def __repr__(self) -> str:
         return "for"
 
-    def read(
-        self, stream: EventStream, take: Callable[[Event], object] = lambda event: None
-    ) -> list[Event]:
+    def read(self, stream: EventStream, take: Callable[[Event], object] = id) -> list[Event]:
         """Read to the end; `take` is given each event when it comes."""
         events = []
         for event in stream:
@@ -207,13 +216,8 @@ class Blocking:
 
     def leave(self, stream: EventStream, count: int) -> list[Event]:
         """Read the first events, and leave."""
-        events = []
         with stream:
-            for event in stream:
-                events.append(event)
-                if len(events) == count:
-                    break
-        return events
+            return [event for _, event in zip(range(count), stream, strict=False)]
 
 
 class Awaiting(Blocking):
@@ -222,31 +226,30 @@ class Awaiting(Blocking):
     def __repr__(self) -> str:
         return "async for"
 
-    def read(
-        self, stream: EventStream, take: Callable[[Event], object] = lambda event: None
-    ) -> list[Event]:
-        events = []
-
-        async def read() -> None:
+    def read(self, stream: EventStream, take: Callable[[Event], object] = id) -> list[Event]:
+        async def read() -> list[Event]:
+            events = []
             async for event in stream:
                 take(event)
                 events.append(event)
+            return events
 
-        asyncio.run(read())
-        return events
+        return asyncio.run(read())
 
     def leave(self, stream: EventStream, count: int) -> list[Event]:
-        events = []
-
-        async def leave() -> None:
+        async def leave() -> list[Event]:
+            events: list[Event] = []
             async with stream:
                 async for event in stream:
                     events.append(event)
                     if len(events) == count:
                         break
+            return events
 
-        asyncio.run(leave())
-        return events
+        return asyncio.run(leave())
+
+
+both = pytest.mark.parametrize("reader", [Blocking(), Awaiting()], ids=repr)
 
 
 class Recorder:

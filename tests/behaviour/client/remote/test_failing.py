@@ -375,10 +375,7 @@ async def test_ids_that_a_remote_agent_uses_twice(here: bool) -> None:
         await client.say("more")
     assert [
         one["content"] for one in running.asked[1].json["messages"] if one["role"] == "user"
-    ] == [
-        "my question",
-        "more",
-    ]
+    ] == ["my question", "more"]
     assert [(one["id"], one["content"]) for one in sent(running) if one["role"] == "tool"] == [
         ("u1", "one"),
         ("u1", "two"),
