@@ -13,7 +13,7 @@ from langgraph_agui import LangGraphAgent
 from tests.contracts.langgraph_server.kit_graphs import CHANNELS
 from tests.kit.deep import deep
 from tests.kit.run.agents import RecordedRun, collect, dumped, record_run, run_input, user
-from tests.rooms.translate.test_unfailed_tools import RESULTS, check_told
+from tests.rooms.translate.test_unfailed_tools import TOLD, check_told
 
 FIRST, *OTHERS = CHANNELS
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.xdist_group("remote")
 async def test_no_tool_is_shown_as_failed(name: str, server: str) -> None:
     agent, thread = LangGraphAgent(RemoteGraph(name, url=server)), str(uuid4())
     recorded = await record_run(agent, run_input(user("hi"), thread=thread))
-    check_told(recorded, RESULTS[CHANNELS[name]])
+    check_told(recorded, TOLD[CHANNELS[name]])
     given = run_input(*recorded.messages, thread=thread)
     again = RecordedRun(await collect(agent.connect(given)), given)
     assert dumped(again.messages) == dumped(recorded.messages)

@@ -14,11 +14,17 @@ from langgraph_agui.graphs import adapt_graph
 from tests.contracts.langgraph_server.inner_graphs import GRAPHS
 from tests.kit.deep import deep
 from tests.kit.run.agents import RecordedRun, record_run, run_input, user
-from tests.rooms.translate.test_unkept_messages import position, shown
+from tests.rooms.translate.test_unkept_messages import shown
 
 pytestmark = pytest.mark.xdist_group("remote")
 
 ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
+
+
+def position(recorded: RecordedRun, delta: str) -> int:
+    """Where a fragment is; those behind it may have merged with it."""
+    deltas = [str(getattr(event, "delta", None)) for event in recorded.events]
+    return [text.startswith(delta) for text in deltas].index(True)
 
 
 def agent_of(server: str, name: str, **options: Any) -> LangGraphAgent:

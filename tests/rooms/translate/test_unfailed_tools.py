@@ -85,16 +85,20 @@ def check_unfailed(recorded: RecordedRun) -> None:
     assert all(one.error is None for one in recorded.messages if one.role == "tool")
 
 
+def check_told(recorded: RecordedRun, expected: dict[str, str]) -> None:
+    check_unfailed(recorded)
+    assert results(recorded) == expected
+    assert all(event.metadata is None for event in recorded.of("TOOL_CALL_RESULT"))
+    assert not recorded.last.outcome.pending_tool_call_ids
+
+
 @pytest.mark.parametrize("build", TOLD)
 @stored_or_not
 async def test_no_tool_is_shown_as_failed(build: Any, stored: bool) -> None:
     """In the run, on `connect`, and in the next turn."""
     client = client_of(build(InMemorySaver() if stored else None))
     first = await client.send("hi")
-    check_unfailed(first)
-    assert results(first) == TOLD[build]
-    assert all(event.metadata is None for event in first.of("TOOL_CALL_RESULT"))
-    assert not first.last.outcome.pending_tool_call_ids
+    check_told(first, TOLD[build])
     made = [one.id for turn in first.messages for one in getattr(turn, "tool_calls", None) or ()]
     answered = [message.tool_call_id for message in first.messages if message.role == "tool"]
     assert sorted(made) == sorted(answered) == sorted({*TOLD[build]} - GONE.get(build, set()))
