@@ -45,13 +45,14 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Drop combinations of parameters, before pytest selects by marks; have one Postgres in one
-    worker."""
+    """Drop combinations of parameters, before pytest selects by marks; mark what needs providers'
+    packages; have one Postgres in one worker."""
     drop_combinations(items)
     for item in items:
-        if "postgres_server" in getattr(item, "fixturenames", ()) and not item.get_closest_marker(
-            "xdist_group"
-        ):
+        fixtures = getattr(item, "fixturenames", ())
+        if "provider_server" in fixtures:
+            item.add_marker(pytest.mark.providers)
+        if "postgres_server" in fixtures and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group("postgres"))
 
 

@@ -152,6 +152,7 @@ SAME: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("kind", SAME)
+@pytest.mark.providers
 async def test_an_old_client_is_asked_as_by_ag_ui_langgraph(kind: str, tmp_path: Path) -> None:
     import ag_ui_langgraph
 

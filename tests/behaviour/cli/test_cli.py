@@ -381,6 +381,7 @@ def test_a_port_in_use(project):
         ("nobody:gpt-5", "cannot be used"),
     ],
 )
+@pytest.mark.providers
 def test_a_model_that_cannot_be_used(monkeypatch, model, message):
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.delenv(variable, raising=False)

@@ -43,6 +43,7 @@ def rig(node_client: NodeClient) -> Iterator[Rig]:
 @pytest.mark.parametrize(
     "provider", ["anthropic", "anthropic-v1", "openai", "google", "bedrock", "openrouter"]
 )
+@pytest.mark.providers
 def test_a_provider_is_sent_what_langchain_itself_would_send(provider: str, rig: Rig) -> None:
     """The agent keeps nothing: its reasoning, signatures and ciphertext are in the messages
     here."""

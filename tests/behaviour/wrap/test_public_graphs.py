@@ -160,6 +160,7 @@ def test_one_tag_is_no_collection() -> None:
 
 
 @pytest.mark.parametrize("show", ["hidden", "show"])
+@pytest.mark.providers
 async def test_steps_of_middleware(show: Any) -> None:
     from deepagents.middleware.patch_tool_calls import PatchToolCallsMiddleware
 

@@ -42,7 +42,15 @@ TOOLS = [
 """What the tests below need, beside the package and its extras."""
 
 LIBRARIES = "a2ui client fastapi interrupts postgres redis seal telemetry"
-ADAPTER = ["tests/behaviour/wrap"]
+ADAPTER = [
+    "tests/behaviour/custom_events",
+    "tests/behaviour/frontend_tools",
+    "tests/behaviour/reasoning",
+    "tests/behaviour/wrap",
+    "tests/rooms/readers",
+    "tests/rooms/runs",
+    "tests/rooms/translate",
+]
 CORE = [*ADAPTER, "tests/rooms/protocol", "tests/rooms/messages", "tests/rooms/kernel"]
 SERVED = ["tests/behaviour/mount", "tests/behaviour/client", "tests/behaviour/testing"]
 STORED = [
@@ -58,37 +66,18 @@ COMMANDS = [
     "tests/behaviour/cli/test_chat_plain.py",
 ]
 
-# Providers' packages and `ag-ui-langgraph` have versions of their own, and wishes for that of
-# langchain-core.
-NEED_PROVIDERS = [
-    "behaviour/frontend_tools/test_calls.py::test_every_chat_model_takes_them",
-    "behaviour/reasoning/test_middleware.py::test_a_fallback_model_is_filtered_for_by_itself",
-    "behaviour/reasoning/test_middleware.py::test_another_provider_is_not_sent_what_the_thread_holds",
-    "behaviour/reasoning/test_middleware.py::test_its_own_provider_is_sent_everything",
-    "rooms/translate/test_unfailed_tools.py::test_the_search_finds_the_tools_that_a_model_is_bound_to",
-    "behaviour/reasoning/test_partial_reasoning.py",
-    "contracts/providers/test_agent.py",
-    "behaviour/wrap/test_public_graphs.py::test_steps_of_middleware",
-    "behaviour/reasoning/test_metadata.py",
-    "behaviour/reasoning/test_sealed.py",
-    "behaviour/reasoning/test_think_tags.py::test_groq",
-    "behaviour/reasoning/test_visibility.py",
+# They import packages that have versions of their own, and wishes for that of langchain-core. So do
+# tests with the marker `providers`.
+OTHER_PACKAGES = [
     "behaviour/approvals/test_elicitation.py",
-    "behaviour/approvals/test_every_form.py::test_an_old_client_is_asked_as_by_ag_ui_langgraph",
-    "behaviour/cli/test_cli.py::test_a_model_that_cannot_be_used",
-    "behaviour/client/test_chat_model_history.py::test_a_provider_is_sent_what_langchain_itself_would_send",
-    "behaviour/client/test_real_streams.py",
     "behaviour/client/test_standard.py",
-    "behaviour/mount/test_disconnect.py::test_the_provider_sees_its_client_leave",
-    "contracts/providers/test_reference_client.py",
-    "behaviour/reasoning/test_hidden_over_http.py",
-    "contracts/providers/test_client_media.py",
-    "contracts/providers/test_foreign_messages.py",
-    "contracts/providers/test_media_packages.py",
-    "contracts/providers/test_media.py",
-    "faults/hostile/test_media_urls.py",
-    "rooms/messages/test_provider_filter.py",
+    "behaviour/mount/test_other_agents.py",
     "behaviour/testing/test_standard.py",
+    "behaviour/wrap/test_held_kinds.py",
+    "behaviour/wrap/test_held_messages.py",
+    "behaviour/wrap/test_langchain_middleware.py",
+    "behaviour/wrap/test_stream_transformers.py",
+    "rooms/messages/test_provider_filter.py",
 ]
 # They blame nothing on a version: starting and killing processes, reading a clone, rules of our own
 # that no dependency has a part in, what `make test` sees often enough.
@@ -97,7 +86,6 @@ SLOW = [
     "faults/killed/test_approvals.py",
     "behaviour/approvals/test_matrix.py::test_postgres",
     "behaviour/approvals/test_matrix.py::test_sqlite_paused_by_a_process_that_has_ended",
-    "behaviour/cli/test_serve.py::test_threads_in_postgres",
     "behaviour/client/remote/test_restart.py",
     "behaviour/client/test_examples.py",
     "contracts/optional_packages/test_missing_extras.py",
@@ -154,11 +142,11 @@ def run_tests(environment: Environment, clone: Path, tests: list[str]) -> None:
         "--maxfail=20",
         "--tb=short",
         "-m",
-        "not deep and not hypothesis",
+        "not deep and not hypothesis and not providers",
     ]
     left_out = [
         f"--{'deselect' if '::' in name else 'ignore'}=tests/{name}"
-        for name in [*NEED_PROVIDERS, *SLOW]
+        for name in [*OTHER_PACKAGES, *SLOW]
     ]
     said = run(
         environment.python, "-m", "pytest", *options, *left_out, *tests, cwd=clone, timeout=600

@@ -286,6 +286,7 @@ async def test_an_unknown_tool_is_left_to_the_client() -> None:
     assert (model.seen[-1][2].text, model.seen[-1][2].status) == (NO_RESULT, "success")
 
 
+@pytest.mark.providers
 def test_the_search_finds_the_tools_that_a_model_is_bound_to() -> None:
     """Nobody but the model knows them: a schema that no tool stands behind."""
     from langchain_openai import ChatOpenAI
