@@ -310,6 +310,7 @@ def test_a_value_that_was_refused_under_the_name_of_its_field() -> None:
         state.receive(recorded)
         assert state.value.servings == 6
     assert state.value.title == "Stew"
+    assert state.commit() == {"servings": 6, "title": "Stew"}
 
 
 def test_the_same_fault_is_reported_once() -> None:
