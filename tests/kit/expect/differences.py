@@ -92,6 +92,15 @@ DIFFERENCES: dict[str, Difference] = {
         "A state that is no object or list cannot be written into. The client drops the write "
         "without a warning.",
     ),
+    "a malformed index, for the whole document": Difference(
+        in_run(
+            event("STATE_SNAPSHOT", snapshot={"l": [[1], [2]]}),
+            state_delta({"op": "copy", "from": "/l/00", "path": ""}),
+        ),
+        "state",
+        "RFC 6901 has no index with a leading zero, and the client refuses one. It reads it only "
+        "where the value takes the place of the whole document.",
+    ),
     "large integers": Difference(
         _held(2**53 + 1),
         "state",
