@@ -20,6 +20,7 @@ from tests.kit.processes.postgres import (
     make_database,
     postgres_saver,
     postgres_server,
+    postgres_threads,
 )
 from tests.kit.processes.redis_server import redis_server, redis_url
 
@@ -35,6 +36,7 @@ __all__ = [
     "node_client",
     "postgres_saver",
     "postgres_server",
+    "postgres_threads",
     "provider_server",
     "redis_server",
     "redis_url",

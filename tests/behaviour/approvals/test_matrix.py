@@ -6,7 +6,6 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,17 +59,6 @@ async def test_sqlite_paused_by_a_process_that_has_ended(kind: str, answer: str,
                 _, entries = await decide(agent, paused, answer)
             else:
                 await repeat(agent, paused, entries)
-
-
-@pytest.fixture(scope="session")
-def postgres_threads(make_database: Callable[[], str]) -> str:
-    """The DSN of a database with the checkpointer's tables."""
-    from langgraph.checkpoint.postgres import PostgresSaver
-
-    address = make_database()
-    with PostgresSaver.from_conn_string(address) as saver:
-        saver.setup()
-    return address
 
 
 @pytest.mark.xdist_group("postgres")

@@ -82,3 +82,14 @@ async def postgres_saver(fresh_database: str) -> AsyncIterator[AsyncPostgresSave
     async with AsyncPostgresSaver.from_conn_string(fresh_database) as saver:
         await saver.setup()
         yield saver
+
+
+@pytest.fixture(scope="session")
+def postgres_threads(make_database: Callable[[], str]) -> str:
+    """The DSN of a database with the checkpointer's tables, for all tests of a process."""
+    from langgraph.checkpoint.postgres import PostgresSaver
+
+    address = make_database()
+    with PostgresSaver.from_conn_string(address) as saver:
+        saver.setup()
+    return address
