@@ -149,11 +149,7 @@ class RunEvents:
         codec = EncryptedValueCodec(reasoning, run_input.thread_id, stored)
         # No snapshot holds activities: one that did would delete those of earlier runs in the
         # client.
-        held = [
-            message
-            for message in run_input.messages
-            if not isinstance(message, agui.ActivityMessage)
-        ]
+        held = [message for message in run_input.messages if message.role != "activity"]
         conversation = self._conversation = Conversation(held)
         self.subagents = SubagentTracker(sink, subagents, conversation, self._close_subagent)
         self._stored = ThreadMessages(conversation, codec, held, may_remove=may_remove_messages)
@@ -257,7 +253,7 @@ class RunEvents:
         A snapshot with an activity in it would delete the client's others. So it is an event of its
         own, which comes before the messages that the thread still has.
         """
-        if any(map(is_summary, self._stored.now)):
+        if any(map(is_summary, self._stored.later())):
             activity_id = f"{self._input.thread_id}:summary"
             if all(message.id != activity_id for message in self._input.messages):
                 self.output.emit_summary(activity_id)
