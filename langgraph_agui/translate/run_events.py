@@ -176,7 +176,8 @@ class RunEvents:
         self.output = CustomOutput(
             sink, self.messages, self.state, self.subagents, self._redact, self.transformers
         )
-        self._known_graphs: set[Namespace] = set()
+        # The graphs that have reported their states, the root graph with the last one.
+        self._known_graphs: dict[Namespace, object] = {}
         self._ended_subagents: set[str] = set()
         # In development, the emitters of the exceptions of tools, by the subagents of the tools.
         self._tool_errors: defaultdict[
@@ -473,7 +474,7 @@ class RunEvents:
 
     def set_initial_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Take the messages that the root graph starts from: none of them is new."""
-        self._known_graphs.add(())
+        self._known_graphs.setdefault((), None)
         self.messages.set_initial(messages)
 
     # -- nodes and subagents ----------------------------------------------------------------------
@@ -589,7 +590,8 @@ class RunEvents:
         if namespace and self.subagents.hidden:
             return
         first, graph = namespace not in self._known_graphs, "|".join(namespace)
-        results = extract_other_results(values, self.messages_key)
+        changed = self.state.changed(namespace, values, self._known_graphs.get(namespace))
+        results = extract_other_results(values if changed is None else changed, self.messages_key)
         if first:
             # A functional graph reports its state once, when its tasks have ended: no hook of it
             # will change a message.
@@ -598,13 +600,14 @@ class RunEvents:
             self.set_initial_messages(messages)
             self.messages.mark_known(results)
         elif first:
-            self._known_graphs.add(namespace)
+            self._known_graphs[namespace] = None
             self.messages.mark_known([*messages, *results])
         else:
             self.emit_new(messages, results, subagent, graph)
         self.state.values(namespace, values, self.subagents.announce(subagent))
         if namespace:
             return
+        self._known_graphs[()] = values
         if not first:
             self.messages.update(messages)
             self._emit_due_snapshot()

@@ -490,10 +490,10 @@ def _others(messages: Sequence[Message], shared: Container[str]) -> set[str]:
     return others | {one.id for one in thoughts if not _is_shared(one, None, shared)}
 
 
-def _is_shared(
-    thought: ReasoningMessage, behind: AssistantMessage | None, shared: Container[str]
-) -> bool:
+def _is_shared(thought: Message, behind: AssistantMessage | None, shared: Container[str]) -> bool:
     """Return whether the answer of reasoning is shared: that of its id, else the one behind it."""
+    if not isinstance(thought, ReasoningMessage):
+        return False
     if not (thought.content or thought.encrypted_value):
         return False
     if owner := owner_id(thought.id):
