@@ -107,7 +107,7 @@ class Thread(NamedTuple):
 
     def has(self, message_id: str) -> bool:
         """Return whether the thread has a message."""
-        return any(message.id == message_id for message in self.messages)
+        return message_id in [message.id for message in self.messages]
 
     @property
     def has_ended(self) -> bool:

@@ -169,7 +169,9 @@ class LocalGraphAdapter(GraphAdapter):
         That of a functional-API graph is what it saves, if there are messages in it, else what it
         returns.
         """
-        saved = None if self.function is None else values.get(self.function.saved)
+        if self.function is None:
+            return values
+        saved = values.get(self.function.saved)
         return saved if find_messages(saved, depth=2) else self.returned(values)
 
     # The checkpointer is read whenever it is needed: applications may set it once their event loop

@@ -8,6 +8,7 @@ So nothing is a path where a provider package expects data: the one for Ollama o
 
 import binascii
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from ag_ui import core as agui
@@ -58,9 +59,7 @@ class ClientMedia:
 
     def __init__(self, allowed: MediaUrls, sent: Sequence[agui.Message]) -> None:
         self._allowed = allowed
-        self._places = {
-            message.id: f"messages[{number}]" for number, message in reversed([*enumerate(sent)])
-        }
+        self._sent = sent
         self._files: set[str] = set()
         self._addresses: set[str] = set()
 
@@ -92,6 +91,11 @@ class ClientMedia:
         for message in messages:
             if not isinstance(message.content, str):
                 self._check_blocks(message.content, self._place(message.id))
+
+    @cached_property
+    def _places(self) -> Mapping[str, str]:
+        numbers = reversed([*enumerate(self._sent)])
+        return {message.id: f"messages[{number}]" for number, message in numbers}
 
     def _place(self, message_id: str | None) -> str:
         return self._places.get(message_id or "", f"the message {quoted(message_id)}")

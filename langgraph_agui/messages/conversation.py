@@ -13,7 +13,8 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Container, Iterable, KeysView, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from itertools import islice, takewhile
+from typing import Final, NamedTuple, TypeAlias
 
 from ag_ui.core import AssistantMessage, Message, ReasoningMessage, ToolMessage, UserMessage
 from langchain_core.messages import AIMessage, BaseMessage
@@ -27,6 +28,9 @@ from langgraph_agui.messages.encrypted_values import AGENT, MessageSource
 from langgraph_agui.messages.hidden import hidden_in
 from langgraph_agui.messages.server_tools import is_server_call
 from langgraph_agui.protocol.json import dump_json, same_arguments
+
+# The roles of messages that may be plain.
+_PLAIN: Final = frozenset({"user", "assistant", "reasoning"})
 
 # A message that the client holds, or what makes it of a message that still grows.
 Content: TypeAlias = Message | Callable[[], Message]
@@ -155,7 +159,9 @@ class Conversation:
     """
 
     def __init__(self, held: Sequence[Message] = ()) -> None:
-        self._records: dict[str, Record] = {}
+        # A plain message stands for its record until somebody asks for that.
+        client = {one.id: one for one in held}
+        self._records: dict[str, Record | Message] = {**client}
         # By the graph's ids where they are not the client's, the newest last: a graph may use one
         # id for several messages.
         self._of_graph: dict[str, list[Record]] = {}
@@ -165,10 +171,30 @@ class Conversation:
         self._calls: dict[str, Call] = {}
         # By the model's ids.
         self._repeated: defaultdict[str, list[Call]] = defaultdict(list)
-        # What the client has, but results; the first one only holds those before all messages.
+        # The client's first messages: those without records.
+        self._plain = [*takewhile(_is_plain, client.values())]
+        # What the client has behind them, but results; the first one only holds those before all
+        # messages.
         self._order: list[Record] = [Record("")]
-        for message in {one.id: one for one in held}.values():
+        for message in islice(client.values(), len(self._plain), None):
             self._hold(message)
+
+    @property
+    def plain(self) -> Sequence[Message]:
+        """The client's first messages, as far as nobody has asked for their records."""
+        return self._plain
+
+    def has_plain(self, message_id: str | None) -> bool:
+        """Return whether one of the plain messages has this id."""
+        known = self._records.get(message_id or "")
+        return known is not None and not isinstance(known, Record)
+
+    def read(self, start: int = 0) -> None:
+        """Make the records of the plain messages from a place on."""
+        records = [Record(message.id, message) for message in self._plain[start:]]
+        del self._plain[start:]
+        self._records.update((record.id, record) for record in records)
+        self._order[:0] = [Record(""), *records]
 
     def _hold(self, message: Message) -> None:
         owner = message.subagent_run_id
@@ -197,12 +223,16 @@ class Conversation:
 
     def get(self, message_id: str) -> Record | None:
         """Return the record with this client's id."""
-        return self._records.get(message_id)
+        record = self._records.get(message_id)
+        if record is None or isinstance(record, Record):
+            return record
+        self.read()
+        return self.get(message_id)
 
     def of_graph(self, state_id: str | None) -> Record | None:
         """Return the record of the message that the graph knows by this id."""
         known = self._of_graph.get(state_id or "")
-        return known[-1] if known else self._records.get(state_id or "")
+        return known[-1] if known else self.get(state_id or "")
 
     def all_of_graph(self, state_id: str | None) -> Sequence[Record]:
         """Return the records of all messages that the graph has known by this id."""
@@ -225,7 +255,7 @@ class Conversation:
         """Note that the graph knows a message by this id, now or (not `newest`) before."""
         known = self._of_graph.get(state_id)
         if known is None:
-            own = self._records.get(state_id)
+            own = self.get(state_id)
             known = self._of_graph[state_id] = [own] if own is not None else []
         if record in known:
             known.remove(record)
@@ -238,7 +268,7 @@ class Conversation:
 
     def add(self, record: Record) -> None:
         """Take a record that the client does not have yet."""
-        unseen = self._records.get(record.id)
+        unseen = self.get(record.id)
         if unseen is not None and unseen.content is None:
             self._drop_calls(unseen)
         self._records[record.id] = record
@@ -262,7 +292,7 @@ class Conversation:
         turn = record.turn
         assert turn is not None  # noqa: S101  # the messages of a run have one
         if block.kind == "reasoning":
-            thought = self._records.get(block.id)
+            thought = self.get(block.id)
             thought = thought or Record(block.id, source=record.source)
             thought.owner = record
             self.show(thought, partial(turn.reasoning_message, block))
@@ -314,12 +344,16 @@ class Conversation:
 
     def messages(self) -> list[Message]:
         """Return the client's messages, in its order."""
-        return [
-            record.shown()
-            for first in self._order
-            for record in (first, *first.results)
-            if record.content is not None
-        ]
+        return [*self._plain, *self.later()]
+
+    def later(self) -> list[Message]:
+        """Return the client's messages behind the plain ones, in its order."""
+        messages: list[Message] = []
+        for first in self._order:
+            if first.content is not None:
+                messages.append(first.shown())
+            messages += [one.shown() for one in first.results if one.content is not None]
+        return messages
 
     def ids_of_this_run(self) -> set[str]:
         """Return the ids of the messages that this run emits, or takes from a paused step."""
@@ -327,7 +361,8 @@ class Conversation:
 
     def gone(self) -> set[str]:
         """Return the ids of the messages that the client is to lose."""
-        return {record.id for record in self._records.values() if record.is_gone}
+        records = [one for one in self._records.values() if isinstance(one, Record)]
+        return {record.id for record in records if record.is_gone}
 
     # -- removal ----------------------------------------------------------------------------------
 
@@ -414,7 +449,7 @@ class Conversation:
             is_shown = show and source.subagent_run_id is None
             if is_shown and message.id not in self._records:
                 self._hold(self._with_free_ids(message, renamed))
-            record = self._records.get(message.id)
+            record = self.get(message.id)
             if record is None:
                 continue
             record.source = source
@@ -622,6 +657,13 @@ class Conversation:
                 return
 
 
+def _is_plain(message: Message) -> bool:
+    """Return whether a client's message has to do with no call, no result and no subagent."""
+    if message.role == "assistant" and message.tool_calls:
+        return False
+    return message.role in _PLAIN and message.subagent_run_id is None
+
+
 def by_own_id(calls: Iterable[Call]) -> defaultdict[str, deque[Call]]:
     """Return calls by the model's ids, each list in order."""
     found: defaultdict[str, deque[Call]] = defaultdict(deque)
@@ -699,10 +741,10 @@ def gone_messages(
         kept: The ids of the thread's messages.
         past: The messages that the thread has had.
     """
-    places = [index for index, message in enumerate(held) if message.id in kept]
+    behind = [*takewhile(lambda message: message.id not in kept, reversed(held))]
     gone: set[str] = set()
     question_is_gone = False
-    for message in held[places[-1] + 1 :] if places else ():
+    for message in reversed(behind) if len(behind) < len(held) else ():
         if isinstance(message, UserMessage):
             question_is_gone = message.id in past
         if question_is_gone or message.id in past:

@@ -29,6 +29,8 @@ from langgraph_agui.kernel.configs import as_mapping
 # Classes that are recognised without a look at their bases, which is slow for pydantic models.
 _USUAL = frozenset({AIMessage, AIMessageChunk, HumanMessage, ToolMessage})
 
+_DATA = frozenset({dict, list, str, int, float, bool, type(None)})
+
 # How many values of a mapping may be messages; one of more keys is data.
 _MOST_KEYS = 100
 
@@ -149,7 +151,7 @@ def _holds_messages(value: object) -> bool:
         if isinstance(value, Sequence) and not isinstance(value, str | bytes)
         else value
     )
-    return isinstance(first, BaseMessage)
+    return type(first) not in _DATA and isinstance(first, BaseMessage)
 
 
 def _channel(value: object) -> list[BaseMessage]:
@@ -159,6 +161,8 @@ def _channel(value: object) -> list[BaseMessage]:
         value = [value]
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
         return []
+    if _USUAL.issuperset(map(type, value)):
+        return [*value]
     return [
         inner
         for inner in value

@@ -214,10 +214,10 @@ def without_server_tools(messages: Sequence[agui.Message]) -> list[agui.Message]
     """
     kept: list[agui.Message] = []
     for message in messages:
-        match message:
-            case agui.ToolMessage() if is_server_call(message.tool_call_id):
+        match message.role, message:
+            case "tool", agui.ToolMessage() if is_server_call(message.tool_call_id):
                 continue
-            case agui.AssistantMessage(tool_calls=[*calls]):
+            case "assistant", agui.AssistantMessage(tool_calls=[*calls]):
                 own = [call for call in calls if not is_server_call(call.id)]
                 is_same = len(own) == len(calls)
                 update = {"tool_calls": own or None}

@@ -16,7 +16,14 @@ from pydantic_core import from_json, to_json
 
 from langgraph_agui.kernel.errors import ErrorCode, RunInputError
 from langgraph_agui.kernel.quoting import quoted
-from langgraph_agui.protocol.json import check_json, clean_json, to_jsonable, too_large
+from langgraph_agui.protocol.json import (
+    JsonValue,
+    check_json,
+    clean_json,
+    plain_copy,
+    to_jsonable,
+    too_large,
+)
 from langgraph_agui.protocol.limits import InputLimits
 
 _PLAIN = json.JSONEncoder(ensure_ascii=False)
@@ -87,7 +94,7 @@ def clean_input(run_input: RunAgentInput | CleanInput) -> CleanInput:
     if run_input.state:
         try:
             state = to_json(run_input.state, inf_nan_mode="null")
-            own = from_json(state)
+            own = _own_state(run_input.state, state)
         except ValueError:  # pydantic does not know a value, or it has too many levels
             own = to_jsonable(run_input.state)
             state = json.dumps(own).encode()
@@ -105,15 +112,24 @@ def clean_input(run_input: RunAgentInput | CleanInput) -> CleanInput:
     return CleanInput(type(run_input).model_validate(fields), cost)
 
 
+def _own_state(state: object, text: bytes) -> JsonValue:
+    """Return a state that nobody else holds; `text` is its JSON."""
+    try:
+        return plain_copy(state)
+    except (TypeError, RecursionError):
+        value: JsonValue = from_json(text)
+        return value
+
+
 def _texts(run_input: RunAgentInput) -> Iterator[str]:
     """Yield all text of an input but its state: fields as they are, open JSON values as JSON."""
     models: list[GeneratedBaseModel] = [run_input]
     for model in models:  # which grows meanwhile
         for name, value in vars(model).items():
-            if value is None or (model is run_input and name == "state"):
-                continue
-            if isinstance(value, str):
+            if value.__class__ is str:
                 yield value
+            elif value is None or (model is run_input and name == "state"):
+                continue
             elif isinstance(value, GeneratedBaseModel):
                 models.append(value)
             elif isinstance(value, list) and value and isinstance(value[0], GeneratedBaseModel):

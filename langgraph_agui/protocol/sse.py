@@ -56,12 +56,12 @@ def encode_text(text: str) -> str:
 
 def _model_text(model: GeneratedBaseModel) -> str:
     """Return a model as JSON text: one pass over its fields, most of which are texts or empty."""
-    values, pieces = model.__dict__, []
-    for name, head, omittable in _heads(type(model)):
-        value = values.get(name)
-        if value is None and omittable:
-            continue
-        pieces.append(head + (encode_basestring(value) if isinstance(value, str) else _text(value)))
+    heads, required = _heads(type(model))
+    pieces = [
+        heads[name] + (encode_basestring(value) if value.__class__ is str else _text(value))
+        for name, value in model.__dict__.items()
+        if value is not None or name in required
+    ]
     if extra := model.__pydantic_extra__:
         pieces += [f"{encode_basestring(name)}:{_text(value)}" for name, value in extra.items()]
     return "{" + ",".join(pieces) + "}"
@@ -74,9 +74,13 @@ def _text(value: object) -> str:
 
 
 @cache
-def _heads(kind: type[GeneratedBaseModel]) -> tuple[tuple[str, str, bool], ...]:
-    """Return name, `"alias":` and whether it is left out when empty, for each field."""
-    return tuple((name, f'"{alias}":', omittable) for name, alias, omittable in wire_layout(kind))
+def _heads(kind: type[GeneratedBaseModel]) -> tuple[dict[str, str], frozenset[str]]:
+    """Return `"alias":` for each field, and the fields that are not left out when they are
+    empty.
+    """
+    layout = wire_layout(kind)
+    required = frozenset(name for name, _, omittable in layout if not omittable)
+    return {name: f'"{alias}":' for name, alias, _ in layout}, required
 
 
 class SSEDecoder:

@@ -114,8 +114,11 @@ def for_others(event: BaseEvent) -> BaseEvent:
     """Return an event of a run for other clients than the one that has begun it."""
     if not isinstance(event, OwnSnapshot):
         return event
-    trimmed = {_TRIMMED: sorted(event.trimmed)} if event.trimmed else None
-    return messages_snapshot([one for one in event.messages if one.id not in event.own], trimmed)
+    own, trimmed = event.own, event.trimmed
+    if not (own or trimmed):
+        return event
+    metadata = {_TRIMMED: sorted(trimmed)} if trimmed else None
+    return messages_snapshot([one for one in event.messages if one.id not in own], metadata)
 
 
 def past_in(event: agui.MessagesSnapshotEvent) -> PastMessages:

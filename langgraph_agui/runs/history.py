@@ -11,10 +11,18 @@ is known already, was removed by the graph, or is forged.
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Sequence
+from itertools import takewhile
 from typing import cast
 
 from ag_ui import core as agui
-from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolCall, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    ToolCall,
+    ToolMessage,
+)
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from langgraph_agui.graphs import Thread
@@ -175,8 +183,8 @@ def _call_ids(message: agui.Message) -> list[str]:
 
 def last_turn(thread: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
     """Return the messages of a thread from its last user message on; all, if it has none."""
-    asked = [index for index, message in enumerate(thread) if message.type == "human"]
-    return thread[asked[-1] :] if asked else thread
+    behind = [*takewhile(lambda message: message.type != "human", reversed(thread))]
+    return thread[max(0, len(thread) - len(behind) - 1) :]
 
 
 def calls_in(messages: Sequence[BaseMessage]) -> list[ToolCall]:
@@ -244,34 +252,31 @@ def new_messages(
         RunInputError: Two new messages have one id (`invalid_input`).
     """
     known = {message.id for message in thread}
-    answers = (agui.AssistantMessage, agui.ReasoningMessage)
-    accepted = (
-        (agui.UserMessage, agui.SystemMessage, agui.DeveloperMessage)
-        if instructions
-        else (agui.UserMessage,)
-    )
-    settled = [
-        index for index, one in enumerate(client) if one.id in known or isinstance(one, answers)
-    ]
-    start = settled[-1] + 1 if settled else 0
+    accepted = ("user", "system", "developer") if instructions else ("user",)
+
+    def is_open(one: agui.Message) -> bool:
+        return one.id not in known and one.role not in ("assistant", "reasoning")
+
+    start = len(client) - len([*takewhile(is_open, reversed(client))])
 
     def is_new(index: int, message_id: str) -> bool:
         if past is None or message_id in postponed or past.is_unread(message_id):
             return True
         return index >= start and message_id not in past
 
-    shown = _shown_calls(client)
+    shown = _shown_calls(client) if open_calls else {}
     waiting: dict[str, str] = {}
     for own_id in filter(None, open_calls):
         # A client may send only what is new.
         made = f"{caller_id(thread, own_id)}:{own_id}"
         waiting.update(dict.fromkeys(shown.get(own_id) or [own_id, made], own_id))
     new: list[agui.Message] = []
-    for index, message in enumerate(client):
+    unknown = [(index, one) for index, one in enumerate(client) if one.id not in known]
+    for index, message in unknown:
         # Messages of subagents are not the thread's.
-        if message.id in known or message.subagent_run_id is not None:
+        if message.subagent_run_id is not None:
             continue
-        if isinstance(message, accepted) and is_new(index, message.id):
+        if message.role in accepted and is_new(index, message.id):
             new.append(message)
         elif (
             isinstance(message, agui.ToolMessage)
@@ -331,10 +336,7 @@ def close_gaps(
         answer: Makes the missing results.
         answered: Calls whose results the graph keeps elsewhere.
     """
-    if not any(
-        isinstance(one, ToolMessage) or (isinstance(one, AIMessage) and one.tool_calls)
-        for one in messages
-    ):
+    if not any(map(_has_gaps, messages)):
         return list(messages)
     found = _find_results(messages)
     used = {place for places in found.values() for place in places}
@@ -361,6 +363,15 @@ def close_gaps(
         logger.warning("Results that answer no open call were left out: %s.", quoted_list(left_out))
         count_dropped("tool_result", len(left_out))
     return result
+
+
+def _has_gaps(message: BaseMessage) -> bool:
+    """Return whether a message has calls, or is a result."""
+    if type(message) is HumanMessage:  # a look at other classes is slow
+        return False
+    if isinstance(message, AIMessage):
+        return bool(message.tool_calls)
+    return isinstance(message, ToolMessage)
 
 
 def results_elsewhere(thread: Thread, key: str) -> dict[str, ToolMessage]:

@@ -103,7 +103,8 @@ class RunMessages:
     def load_thread(self, messages: Sequence[BaseMessage]) -> None:
         """Take the thread as the checkpoint holds it: none of its messages is new."""
         self.set_initial(messages)
-        self._conversation.pair([one for one in messages if agui_role(one) is not None])
+        thread = self._state.later()
+        self._conversation.pair([one for one in thread if agui_role(one) is not None])
 
     def load_unkept(self, unkept: Iterable[Unkept], *, show: bool) -> None:
         """Take the messages that the root graph did not keep when it paused; see

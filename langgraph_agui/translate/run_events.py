@@ -149,11 +149,7 @@ class RunEvents:
         codec = EncryptedValueCodec(reasoning, run_input.thread_id, stored)
         # No snapshot holds activities: one that did would delete those of earlier runs in the
         # client.
-        held = [
-            message
-            for message in run_input.messages
-            if not isinstance(message, agui.ActivityMessage)
-        ]
+        held = [message for message in run_input.messages if message.role != "activity"]
         conversation = self._conversation = Conversation(held)
         self.subagents = SubagentTracker(sink, subagents, conversation, self._close_subagent)
         self._stored = ThreadMessages(conversation, codec, held, may_remove=may_remove_messages)
@@ -180,7 +176,8 @@ class RunEvents:
         self.output = CustomOutput(
             sink, self.messages, self.state, self.subagents, self._redact, self.transformers
         )
-        self._known_graphs: set[Namespace] = set()
+        # The graphs that have reported their states, the root graph with the last one.
+        self._known_graphs: dict[Namespace, object] = {}
         self._ended_subagents: set[str] = set()
         # In development, the emitters of the exceptions of tools, by the subagents of the tools.
         self._tool_errors: defaultdict[
@@ -257,7 +254,7 @@ class RunEvents:
         A snapshot with an activity in it would delete the client's others. So it is an event of its
         own, which comes before the messages that the thread still has.
         """
-        if any(map(is_summary, self._stored.now)):
+        if any(map(is_summary, self._stored.later())):
             activity_id = f"{self._input.thread_id}:summary"
             if all(message.id != activity_id for message in self._input.messages):
                 self.output.emit_summary(activity_id)
@@ -477,7 +474,7 @@ class RunEvents:
 
     def set_initial_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Take the messages that the root graph starts from: none of them is new."""
-        self._known_graphs.add(())
+        self._known_graphs.setdefault((), None)
         self.messages.set_initial(messages)
 
     # -- nodes and subagents ----------------------------------------------------------------------
@@ -593,7 +590,8 @@ class RunEvents:
         if namespace and self.subagents.hidden:
             return
         first, graph = namespace not in self._known_graphs, "|".join(namespace)
-        results = extract_other_results(values, self.messages_key)
+        changed = self.state.changed(namespace, values, self._known_graphs.get(namespace))
+        results = extract_other_results(values if changed is None else changed, self.messages_key)
         if first:
             # A functional graph reports its state once, when its tasks have ended: no hook of it
             # will change a message.
@@ -602,13 +600,14 @@ class RunEvents:
             self.set_initial_messages(messages)
             self.messages.mark_known(results)
         elif first:
-            self._known_graphs.add(namespace)
+            self._known_graphs[namespace] = None
             self.messages.mark_known([*messages, *results])
         else:
             self.emit_new(messages, results, subagent, graph)
         self.state.values(namespace, values, self.subagents.announce(subagent))
         if namespace:
             return
+        self._known_graphs[()] = values
         if not first:
             self.messages.update(messages)
             self._emit_due_snapshot()

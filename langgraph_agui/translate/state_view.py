@@ -107,6 +107,20 @@ class StateView:
         if not namespace:
             self._ended_owners |= {task, _SUPERSTEP}
 
+    def changed(
+        self, namespace: Namespace, values: object, before: object
+    ) -> Mapping[str, object] | None:
+        """Return the channels of a graph that may have changed since it reported `before`."""
+        channels, known = as_mapping(values), as_mapping(before) or {}
+        if channels is None or not known:
+            return channels
+        written = self._written.get(namespace, ())
+        return {
+            key: value
+            for key, value in channels.items()
+            if key in written or known.get(key) is not value
+        }
+
     def values(
         self, namespace: Namespace, values: object, subagent_run_id: str | None = None
     ) -> None:

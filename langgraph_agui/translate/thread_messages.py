@@ -8,6 +8,7 @@ or that the user has edited away, leave the client too.
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Container, Sequence
+from operator import is_
 from typing import TypeAlias, cast
 
 from ag_ui.core import (
@@ -18,7 +19,7 @@ from ag_ui.core import (
     ToolMessage,
     UserMessage,
 )
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 
 from langgraph_agui.graphs.past import PastMessages, is_replaced, removed_from_end
@@ -40,10 +41,10 @@ from langgraph_agui.messages.conversation import (
 )
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
 from langgraph_agui.messages.envelope import owner_id
-from langgraph_agui.messages.hidden import hidden_in
+from langgraph_agui.messages.hidden import NOTHING, hidden_in
 from langgraph_agui.messages.made import made_media
 from langgraph_agui.messages.server_tools import is_server_call
-from langgraph_agui.messages.to_agui import agui_role, tool_message, user_message
+from langgraph_agui.messages.to_agui import agui_role, is_summary, tool_message, user_message
 from langgraph_agui.protocol.json import canonical_json, dump_json, same_arguments
 
 _Content: TypeAlias = tuple[str, tuple[str | None, ...]]
@@ -78,7 +79,10 @@ class ThreadMessages:
         self._may_remove = may_remove
         # The thread as the run finds it.
         self._thread: Sequence[BaseMessage] = ()
-        self._before: dict[str, BaseMessage] = {}
+        # The messages that the graph starts from. The first ones stand: the client has them too,
+        # as `Conversation.plain`.
+        self._initial: Sequence[BaseMessage] = ()
+        self._standing = 0
         self.now: Sequence[BaseMessage] = ()
         self._past = PastMessages()
         # The ids of the client's messages that the run adds to the thread; None if the client's
@@ -89,8 +93,30 @@ class ThreadMessages:
 
     def set_initial(self, messages: Sequence[BaseMessage]) -> None:
         """Take the messages that the run starts from."""
-        self._before = {message.id: message for message in messages if message.id}
-        self.now = messages
+        if not (self._standing and self._has_standing(messages)):
+            held, self._standing = count_standing(self._conversation.plain, messages)
+            self._conversation.read(held)
+        self._initial = self.now = messages
+
+    def _has_standing(self, messages: Sequence[BaseMessage]) -> bool:
+        """Return whether messages begin with those that stand."""
+        standing = self._initial[: self._standing]
+        return len(messages) >= len(standing) and all(map(is_, standing, messages))
+
+    def _count(self) -> int:
+        """Return how many messages of the thread still stand. Nobody has to look at them again."""
+        conversation = self._conversation
+        if not (self._standing and conversation.plain):
+            return 0
+        ids = (*self.hidden, *(one.id for one in self.now[self._standing :]))
+        if self._has_standing(self.now) and not any(map(conversation.has_plain, ids)):
+            return self._standing
+        conversation.read()
+        return 0
+
+    def later(self) -> Sequence[BaseMessage]:
+        """Return the messages as they are now, behind those that stand."""
+        return self.now[self._count() :]
 
     def update(self, messages: Sequence[BaseMessage]) -> None:
         """Take the messages as they are after a superstep."""
@@ -120,7 +146,8 @@ class ThreadMessages:
         """Find messages that the client holds and the thread has no more."""
         if not self._past.had:
             self._past, self._thread = past, self.now
-        kept = {*self._before, *(message.id for message in self.now)}
+        kept = {message.id for message in self.later()}
+        kept.update(message.id for message in self._conversation.plain[-1:])
         for gone in gone_messages(self._conversation.messages(), kept, past):
             if (record := self._conversation.get(gone)) is not None:
                 record.is_gone = True
@@ -162,6 +189,8 @@ class ThreadMessages:
         """Return the ids of the messages that the thread had when the run began, and that the graph
         has trimmed since, with their reasoning.
         """
+        if len(self.now) >= len(self._thread) and all(map(is_, self._thread, self.now)):
+            return set()
         kept = {message.id for message in self.now}
         lost = [self._conversation.record_of(one) for one in self._thread if one.id not in kept]
         trimmed = {record.id for record in lost if not record.is_gone}
@@ -176,11 +205,11 @@ class ThreadMessages:
         """
         if self._taken is None:
             return set()
-        visible = {
-            self._conversation.public_id(one.id) for one in self.now if self._is_visible(one)
-        }
-        shared = visible | self._conversation.ids_of_this_run() | {*self._taken}
-        return _others(messages, shared) & {one.id for one in self._held}
+        conversation = self._conversation
+        visible = {conversation.public_id(one.id) for one in self.later() if self._is_visible(one)}
+        shared = visible | conversation.ids_of_this_run() | {*self._taken}
+        others = _others([one for one in messages if not conversation.has_plain(one.id)], shared)
+        return others & {one.id for one in self._held} if others else others
 
     def with_media(self) -> list[Message]:
         """Return the snapshot with the media of the state's messages: each activity behind its
@@ -210,23 +239,26 @@ class ThreadMessages:
         """Return the client's messages with the state's among them, and without activities: the
         client keeps its own.
         """
-        self._conversation.pair([one for one in self.now if agui_role(one) is not None])
-        visible = [message for message in self.now if self._is_visible(message)]
+        conversation, now = self._conversation, self.later()
+        conversation.pair([one for one in now if agui_role(one) is not None])
+        visible = [message for message in now if self._is_visible(message)]
         self._find_lost_ids(visible)
+        before = {message.id: message for message in self._initial[len(self.now) - len(now) :]}
+        converted = [self._convert(message, before.get(message.id)) for message in visible]
         merged: list[Message] = [
             message
-            for message in merge_messages(
-                self._conversation.messages(), [self._convert(message) for message in visible]
-            )
+            for message in merge_messages(conversation.later(), converted)
             if not isinstance(message, ActivityMessage)
         ]
-        kept = {self._conversation.public_id(message.id) for message in self.now}
-        stays = kept | self._conversation.ids_of_this_run()
+        kept = {conversation.public_id(message.id) for message in now}
+        stays = kept | conversation.ids_of_this_run()
         merged = without_calls(merged, is_unfinished, stays)
-        gone = self._conversation.gone() | self._settled_too_early(merged)
-        return without_gone(merged, gone - kept, kept) if gone else merged
+        gone = conversation.gone() | self._settled_too_early(merged, now)
+        if gone:
+            merged = without_gone(merged, gone - kept, kept)
+        return [*conversation.plain, *merged]
 
-    def _settled_too_early(self, merged: Sequence[Message]) -> set[str]:
+    def _settled_too_early(self, merged: Sequence[Message], now: Sequence[BaseMessage]) -> set[str]:
         """Return the ids of the results that say that there is none, for calls that have one
         now.
         """
@@ -235,7 +267,7 @@ class ThreadMessages:
             for one in merged
             if isinstance(one, ToolMessage) and is_unanswered(one)
         }
-        records = [self._conversation.of_graph(one.id) for one in self.now if ours]
+        records = [self._conversation.of_graph(one.id) for one in now if ours]
         calls = [record.answers for record in records if record is not None]
         return {ours[call.id] for call in calls if call is not None and call.id in ours}
 
@@ -262,7 +294,7 @@ class ThreadMessages:
         records = [conversation.of_graph(message.id) for message in visible]
         claimed = {record.id for record in records if record is not None and not record.differs}
         held_ids: defaultdict[_Content, deque[Record]] = defaultdict(deque)
-        for held in conversation.messages():
+        for held in conversation.later():
             record = conversation.get(held.id)
             if record is None or not record.is_of_earlier_run or held.id in claimed:
                 continue
@@ -348,14 +380,19 @@ class ThreadMessages:
             and text_of(held.content) != message.text
         )
 
-    def _convert(self, message: BaseMessage) -> tuple[str, Sequence[Message]]:
+    def _convert(
+        self, message: BaseMessage, before: BaseMessage | None
+    ) -> tuple[str, Sequence[Message]]:
         """Return the public id that marks the message's place, and the AG-UI messages to put there,
         if any.
+
+        Args:
+            message: The message.
+            before: The same, as the graph has found it.
         """
         conversation = self._conversation
         record = conversation.of_graph(message.id) or Record(message.id or "")
         live, held, public = record.turn, record.content is not None, record.id
-        before = self._before.get(message.id or "")
         if live is None and held and before is message and not self._is_stale(message, record):
             return public, ()  # this run did not touch it
         match agui_role(message):
@@ -388,6 +425,44 @@ class ThreadMessages:
                 return public, [user_message(message, public, self._codec)]
 
 
+def count_standing(client: Sequence[Message], thread: Sequence[BaseMessage]) -> tuple[int, int]:
+    """Return how many messages at the beginning of a client's list stand as they are, and how many
+    messages of the thread these are: the client has all of those, in the same words.
+
+    Args:
+        client: Plain messages of the client.
+        thread: The thread's messages.
+    """
+    place = 0
+    for number, message in enumerate(thread):
+        first = place
+        while place < len(client) and client[place].role == "reasoning":
+            place += 1
+        if place == len(client) or not _stands(client[first : place + 1], message):
+            return first, number
+        place += 1
+    return place, len(thread)
+
+
+def _stands(copy: Sequence[Message], message: BaseMessage) -> bool:
+    """Return whether a client's copy of a message, with the reasoning before it, stands."""
+    *thoughts, held = copy
+    if held.id != message.id:
+        return False
+    if type(message) is AIMessage:
+        if message.tool_calls or message.invalid_tool_calls or hidden_in(message) is not NOTHING:
+            return False
+    elif type(message) is not HumanMessage or is_summary(message):
+        return False
+    if isinstance(held, AssistantMessage) and message.type == "ai":
+        if not all(_is_shared(thought, held, {held.id}) for thought in thoughts):
+            return False
+    elif not isinstance(held, UserMessage) or message.type != "human" or thoughts:
+        return False
+    said = message.content
+    return text_of(held.content or "") == (said if isinstance(said, str) else message.text)
+
+
 def _others(messages: Sequence[Message], shared: Container[str]) -> set[str]:
     """Return the ids of the messages that are not shared.
 
@@ -415,10 +490,10 @@ def _others(messages: Sequence[Message], shared: Container[str]) -> set[str]:
     return others | {one.id for one in thoughts if not _is_shared(one, None, shared)}
 
 
-def _is_shared(
-    thought: ReasoningMessage, behind: AssistantMessage | None, shared: Container[str]
-) -> bool:
+def _is_shared(thought: Message, behind: AssistantMessage | None, shared: Container[str]) -> bool:
     """Return whether the answer of reasoning is shared: that of its id, else the one behind it."""
+    if not isinstance(thought, ReasoningMessage):
+        return False
     if not (thought.content or thought.encrypted_value):
         return False
     if owner := owner_id(thought.id):
