@@ -18,9 +18,8 @@ NAMED = re.compile(r'\boptions_for\(\s*"([^"]+)"\s*\)')
 
 
 def test_each_row_has_a_test() -> None:
-    named = {
-        row for path in (ROOT / "tests").glob("*/*.py") for row in NAMED.findall(path.read_text())
-    }
+    paths = (ROOT / "tests").rglob("*.py")
+    named = {row for path in paths for row in NAMED.findall(path.read_text())}
     assert named == set(table())
 
 
