@@ -332,8 +332,7 @@ class Conversation:
             return
         if act.fresh or self._has_other_calls(tab, run):
             self._forget(tab)
-        if self._house.url(tab.number) != self._house.url(run.main.tab.number):
-            await self._until_it_is_known(run, tab.number)
+        await self._until_it_is_known(run, tab.number)
         stream = self._follow(tab)
         run.joined.append(stream)
         await stream.begun()
@@ -346,7 +345,8 @@ class Conversation:
 
     async def _until_it_is_known(self, run: Run, worker: int) -> None:
         """Wait until another worker knows a run: it hears of it a moment later."""
-        while not run.main.is_done:
+        is_other = self._house.url(worker) != self._house.url(run.main.tab.number)
+        while is_other and not run.main.is_done:
             stream = self._follow(Tab(worker))
             await stream.until_it_shows_a_run()
             if not stream.shows_no_run:
@@ -373,6 +373,8 @@ class Conversation:
         require("stream", is_known, f"cancelled, but: {answer.text}")
 
     async def _drop(self, run: Run) -> None:
+        # The worker that is looked at next would take the thread to be at rest.
+        await self._until_it_is_known(run, run.main.tab.number + 1)
         await run.main.drop()
         self._is_unsettled = True
 
