@@ -18,7 +18,7 @@ def _public_names() -> set[str]:
     """Return the names in `tests/rooms/public_api.txt`, those that are another name for one of them left
     out."""
     names, module = set(), ""
-    for line in (ROOT / "tests" / "public_api.txt").read_text("utf-8").splitlines():
+    for line in (ROOT / "tests" / "rooms" / "public_api.txt").read_text("utf-8").splitlines():
         if line.startswith("== "):
             module = line[3:]
         elif (
