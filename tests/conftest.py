@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     drop_combinations(items)
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
-        if "provider_server" in fixtures:
+        if not {"provider_server", "rig"}.isdisjoint(fixtures):
             item.add_marker(pytest.mark.providers)
         if "postgres_server" in fixtures and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group("postgres"))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from hashlib import blake2b
 from itertools import takewhile
 from typing import Final
@@ -131,7 +130,6 @@ def _digests(messages: Sequence[BaseMessage]) -> list[str]:
     return [_digest(message.id) for message in messages[-_MOST:] if message.id]
 
 
-@lru_cache(maxsize=4096)  # a client's next run has the same messages
 def _digest(message_id: str) -> str:
     data = message_id.encode("utf-8", "surrogatepass")
     return blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
