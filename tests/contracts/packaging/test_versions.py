@@ -96,6 +96,7 @@ SLOW = [
     "contracts/run_stores/test_following.py",
     "contracts/run_stores/test_outages.py",
     "contracts/run_stores/test_two_workers.py",
+    "behaviour/reasoning/test_table.py",
     "behaviour/state/test_recipe_example.py",
     "behaviour/subagents/test_support_team.py",
     "behaviour/threads/test_busy.py",
