@@ -88,7 +88,7 @@ audit: .venv/.dev
 	$(BIN)/python -m pip freeze --exclude-editable > .venv-audit/installed.txt
 	.venv-audit/bin/pip-audit --strict --no-deps --disable-pip -r .venv-audit/installed.txt $(ARGS)
 
-# 400 changes of the package, drawn with a fixed seed: tests must notice them. Two hours.
+# 400 changes of the package, drawn with a fixed seed: tests must notice them.
 mutants: .venv/.dev chromium redis
 	$(PYTHON) -m venv .venv-mutants
 	.venv-mutants/bin/python -m pip install -q cosmic-ray

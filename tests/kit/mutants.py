@@ -7,7 +7,7 @@
     run           each mutant against the tests that run its line, the quickest first, until one
                   fails: `found.json` says which one, or None for a survivor
 
-A mutant whose line no test runs, is a survivor too. This file needs no other of the tests, so it
+A mutant whose line no test runs is a survivor too. This file needs no other of the tests, so it
 can be run against older ones: `python mutants.py run` in their clone.
 """
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pexpect
 import pyte
 
-from tests.kit.processes.demo_server import ROOT
+from tests.kit.paths import ROOT
 
 LINES, COLUMNS = 50, 100
 

@@ -33,7 +33,6 @@ from tests.kit.models.scripted import Scripted, add, call, text_chunk, thinking,
 from tests.kit.models.tools import get_weather
 from tests.kit.processes.client_agents import WAYS, Ask, Remote, remote, tooled
 from tests.kit.processes.scripted_servers import answering, server
-from tests.kit.processes.serving import wait_for
 from tests.kit.run.wire_events import (
     ERROR,
     FINISHED,
@@ -45,6 +44,7 @@ from tests.kit.run.wire_events import (
     text,
 )
 from tests.kit.run.wire_events import call as called
+from tests.kit.waiting import wait_for
 
 every_way = pytest.mark.parametrize("ask", WAYS, ids=lambda ask: ask.__name__)
 NOBODY = "http://127.0.0.1:9/agent"

@@ -24,8 +24,10 @@ from langgraph_agui import AGUIMiddleware, LangGraphAgent, agui_context, fronten
 from langgraph_agui.nodes import forwarded_props, frontend_config, is_frontend_call
 from tests.kit.graphs.frontend_tools import (
     LOCATE,
+    MIXED,
     PAINT,
     PLACE,
+    SAVERS,
     Offered,
     agent_of,
     answered,
@@ -40,9 +42,6 @@ from tests.kit.models.scripted import call
 from tests.kit.models.server import ProviderServer
 from tests.kit.models.turns import Text, turn
 from tests.kit.run.agents import plain, run_input, user
-
-MIXED = [call("lookup", "s1", 0, city="Rome"), call("paint", "c1", 1, color="red")]
-SAVERS = pytest.mark.parametrize("saver", [None, InMemorySaver], ids=["stateless", "stored"])
 
 
 def result_of(recorded: Any, call_id: str) -> Any:

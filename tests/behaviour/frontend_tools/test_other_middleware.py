@@ -15,6 +15,8 @@ from pydantic import BaseModel
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent
 from tests.kit.graphs.frontend_tools import (
+    MIXED,
+    SAVERS,
     Offered,
     agent_of,
     answered,
@@ -26,9 +28,7 @@ from tests.kit.graphs.frontend_tools import (
 from tests.kit.models.scripted import call
 from tests.kit.run.agents import RecordedRun
 
-MIXED = [call("lookup", "s1", 0, city="Rome"), call("paint", "c1", 1, color="red")]
 MODES = pytest.mark.parametrize("mode", ["batched", "per_call"])
-SAVERS = pytest.mark.parametrize("saver", [None, InMemorySaver], ids=["stateless", "stored"])
 
 
 def asking(model: Any, mode: Any, *gated: str, last: bool = True) -> LangGraphAgent:

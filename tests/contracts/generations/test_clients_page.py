@@ -11,7 +11,7 @@ from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.client import AGUISession
 from tests.contracts.generations.test_matrix import transferring
 from tests.kit.expect.front_ends import options_for, table
-from tests.kit.processes.demo_server import ROOT
+from tests.kit.paths import ROOT
 from tests.kit.processes.serving import serving
 
 NAMED = re.compile(r'\boptions_for\(\s*"([^"]+)"\s*\)')

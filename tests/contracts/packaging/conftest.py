@@ -11,7 +11,8 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.kit.processes.environments import OLDEST, ROOT, interpreter, run
+from tests.kit.paths import ROOT
+from tests.kit.processes.environments import OLDEST, interpreter, run
 
 BUILD = ["-m", "build", "--quiet", "--installer", "uv"]
 

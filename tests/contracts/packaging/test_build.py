@@ -11,7 +11,8 @@ from typing import Any
 from zipfile import ZipFile
 
 from tests.contracts.packaging.conftest import BUILD
-from tests.kit.processes.environments import ROOT, run
+from tests.kit.paths import ROOT
+from tests.kit.processes.environments import run
 
 README = (ROOT / "README.md").read_text("utf-8")
 CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.kit.processes.environments import ROOT, Environment
+from tests.kit.paths import ROOT
+from tests.kit.processes.environments import Environment
 
 INTERNAL = {"docs", "test", "bench", "dev"}
 USED = [

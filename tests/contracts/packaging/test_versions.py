@@ -15,7 +15,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from tests.kit.processes.environments import OLDEST, ROOT, Environment, classified, interpreter, run
+from tests.kit.paths import ROOT
+from tests.kit.processes.environments import OLDEST, Environment, classified, interpreter, run
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from langgraph_agui import options
-from tests.kit.processes.demo_server import ROOT
+from tests.kit.paths import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "clients.md"
 

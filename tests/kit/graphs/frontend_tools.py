@@ -6,16 +6,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from ag_ui.core import Context, Message, Tool, ToolMessage
 from langchain.agents import create_agent
 from langchain_core.tools import tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent
 from tests.kit.expect.histories import assert_valid
-from tests.kit.models.scripted import Scripted
+from tests.kit.models.scripted import Scripted, call
 from tests.kit.run.agents import RecordedRun, collect, run_input
+
+MIXED = [call("lookup", "s1", 0, city="Rome"), call("paint", "c1", 1, color="red")]
+SAVERS = pytest.mark.parametrize("saver", [None, InMemorySaver], ids=["stateless", "stored"])
 
 
 @tool

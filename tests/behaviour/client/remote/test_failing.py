@@ -25,7 +25,6 @@ from langgraph_agui.client import (
 from tests.kit.models.scripted import Scripted
 from tests.kit.processes.remote_agents import Client, Host, Shared, around, words
 from tests.kit.processes.scripted_servers import Server, recording, server
-from tests.kit.processes.serving import wait_for
 from tests.kit.run.agents import RecordedRun, run_input, user
 from tests.kit.run.wire_events import (
     ERROR,
@@ -41,6 +40,7 @@ from tests.kit.run.wire_events import (
     snapshot,
     text,
 )
+from tests.kit.waiting import wait_for
 
 
 async def received(*events: Wire, follow: Any = None) -> tuple[Client, RecordedRun, Server]:
