@@ -189,7 +189,7 @@ class Conversation:
         known = self._records.get(message_id or "")
         return known is not None and not isinstance(known, Record)
 
-    def read(self, start: int = 0) -> None:
+    def make_records(self, start: int = 0) -> None:
         """Make the records of the plain messages from a place on."""
         records = [Record(message.id, message) for message in self._plain[start:]]
         del self._plain[start:]
@@ -226,7 +226,7 @@ class Conversation:
         record = self._records.get(message_id)
         if record is None or isinstance(record, Record):
             return record
-        self.read()
+        self.make_records()
         return self.get(message_id)
 
     def of_graph(self, state_id: str | None) -> Record | None:

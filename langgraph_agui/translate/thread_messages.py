@@ -95,7 +95,7 @@ class ThreadMessages:
         """Take the messages that the run starts from."""
         if not (self._standing and self._has_standing(messages)):
             held, self._standing = count_standing(self._conversation.plain, messages)
-            self._conversation.read(held)
+            self._conversation.make_records(held)
         self._initial = self.now = messages
 
     def _has_standing(self, messages: Sequence[BaseMessage]) -> bool:
@@ -103,7 +103,7 @@ class ThreadMessages:
         standing = self._initial[: self._standing]
         return len(messages) >= len(standing) and all(map(is_, standing, messages))
 
-    def _count(self) -> int:
+    def _still_standing(self) -> int:
         """Return how many messages of the thread still stand. Nobody has to look at them again."""
         conversation = self._conversation
         if not (self._standing and conversation.plain):
@@ -111,12 +111,12 @@ class ThreadMessages:
         ids = (*self.hidden, *(one.id for one in self.now[self._standing :]))
         if self._has_standing(self.now) and not any(map(conversation.has_plain, ids)):
             return self._standing
-        conversation.read()
+        conversation.make_records()
         return 0
 
     def later(self) -> Sequence[BaseMessage]:
         """Return the messages as they are now, behind those that stand."""
-        return self.now[self._count() :]
+        return self.now[self._still_standing() :]
 
     def update(self, messages: Sequence[BaseMessage]) -> None:
         """Take the messages as they are after a superstep."""
