@@ -16,6 +16,7 @@ A placeholder never shows an object's contents or `repr`, which may contain secr
 
 import dataclasses
 import json
+import marshal
 from base64 import b64encode
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
@@ -40,7 +41,6 @@ MAX_DEPTH = 200
 # Python refuses to print longer integers (`sys.get_int_max_str_digits`).
 _MAX_BITS = 14_000
 
-_CONTAINERS: Final = frozenset({dict, list})
 _TEXT: Final = frozenset({str})
 _SIMPLE: Final = frozenset({str, int, bool, type(None)})
 
@@ -93,23 +93,34 @@ def copy_json(value: Any) -> JsonValue:
     return copy
 
 
-def plain_copy(data: Any) -> JsonValue:
+def plain_copy(data: Any, levels: int = MAX_DEPTH) -> JsonValue:
     """Return a copy of JSON data, as `json.loads` makes it, that shares no dict or list with it.
 
-    Quick, because texts are shared. Raises `TypeError` for anything else, and for NaN.
+    Quick, because texts are shared. Raises `TypeError` for anything else, for NaN, and for more
+    `levels`.
     """
     kind = type(data)
+    if not levels:
+        raise TypeError("too many levels")
     if kind is dict:
         if not _TEXT.issuperset(map(type, data)):
             raise TypeError("a key is not a text")
-        if _SIMPLE.issuperset(map(type, data.values())):
-            return cast("JsonValue", data.copy())
-        return {key: plain_copy(value) for key, value in data.items()}
-    if kind is list:
-        return [plain_copy(value) for value in data]
-    if kind in _SIMPLE or (kind is float and isfinite(data)):
-        return cast("JsonValue", data)
-    raise TypeError("no JSON data")
+        copy = data.copy()
+        if not _SIMPLE.issuperset(map(type, data.values())):
+            for key, value in data.items():
+                if type(value) not in _SIMPLE:
+                    copy[key] = plain_copy(value, levels - 1)
+    elif kind is list:
+        copy = data.copy()
+        if not _SIMPLE.issuperset(map(type, data)):
+            copy = [
+                value if type(value) in _SIMPLE else plain_copy(value, levels - 1) for value in data
+            ]
+    elif kind in _SIMPLE or (kind is float and isfinite(data)):
+        copy = data
+    else:
+        raise TypeError("no JSON data")
+    return cast("JsonValue", copy)
 
 
 @dataclasses.dataclass(slots=True)
@@ -293,29 +304,11 @@ def same(data: Any, value: Any) -> bool:
         value: Any value.
     """
     try:
-        # `==` takes 1 for True. No value that contains itself is equal to data.
-        return bool(data == value) and _has_types_of(data, value)
+        # `==` alone takes 1 for True. The form 0 of `marshal` has types and order, and nothing
+        # else; it refuses classes of the application, and values that contain themselves.
+        return bool(data == value) and marshal.dumps(data, 0) == marshal.dumps(value, 0)
     except Exception:  # raised by a class of the application
         return False
-
-
-def _has_types_of(data: JsonValue, value: object) -> bool:
-    """Return whether a value that is equal to JSON data is of the same types, in the same order."""
-    lists: list[tuple[Any, Any]] = [([data], [value])]
-    for one, other in lists:  # which grows meanwhile
-        if type(one) is dict:
-            if [*one] != [*other] or not _TEXT.issuperset(map(type, other)):
-                return False
-            one, other = one.values(), other.values()
-        kinds = [*map(type, one)]
-        if kinds != [*map(type, other)]:
-            return False
-        if float in kinds and [*map(repr, one)] != [*map(repr, other)]:  # 0.0 is -0.0
-            return False
-        if dict in kinds or list in kinds:
-            pairs = zip(one, other, strict=True)
-            lists += [pair for pair in pairs if type(pair[0]) in _CONTAINERS]
-    return True
 
 
 def same_for_clients(one: object, other: object) -> bool:

@@ -33,11 +33,11 @@ from pydantic.errors import (
 )
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import core_schema, from_json, to_json
+from pydantic_core import core_schema
 
 from langgraph_agui.kernel.quoting import printable, quoted
 from langgraph_agui.nodes import Private
-from langgraph_agui.protocol.json import dump_json, to_jsonable
+from langgraph_agui.protocol.json import dump_json, plain_copy, to_jsonable
 
 # Pydantic's types of errors whose text may quote the data or come from the application.
 _QUOTING: Final = {
@@ -247,8 +247,8 @@ class KeyType:
         if self._adapter is None:
             return to_jsonable(value), []
         if self._plain:
-            with suppress(ValueError):  # it does not fit, or is no JSON data
-                (loaded,) = self._adapter.validate_python((from_json(to_json(value)),), strict=True)
+            with suppress(ValueError, TypeError):  # it does not fit, or is no JSON data
+                (loaded,) = self._adapter.validate_python((plain_copy(value),), strict=True)
                 return loaded, []
         try:
             (loaded,) = self._adapter.validate_json(f"[{dump_json(value)}]")
