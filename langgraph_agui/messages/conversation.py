@@ -416,6 +416,19 @@ class Conversation:
         for call in [call for call in self._calls.values() if call.is_withdrawn]:
             del self._calls[call.id]
 
+    def clear(self) -> None:
+        """Forget everything: the run is over. Records and calls refer to each other, and would
+        wait for the garbage collector.
+        """
+        for record in self._records.values():
+            if isinstance(record, Record):
+                record.calls.clear()
+                record.content = record.turn = record.answers = None
+        for known in (self._records, self._of_graph, self._calls, self._repeated):
+            known.clear()
+        self._plain.clear()
+        self._order.clear()
+
     @staticmethod
     def _empty(thought: Record) -> None:
         thought.content = ReasoningMessage(id=thought.id, role="reasoning", content="")

@@ -146,7 +146,7 @@ class RunLog(EventQueue):
         max_bytes: The bytes of the log, about.
     """
 
-    def __init__(self, before: Callable[[], Sequence[BaseEvent]], max_bytes: int) -> None:
+    def __init__(self, before: Callable[[], Sequence[BaseEvent] | None], max_bytes: int) -> None:
         super().__init__()
         self._before = before
         self._max_bytes = max_bytes
@@ -176,10 +176,10 @@ class RunLog(EventQueue):
         """Return the log: `RUN_STARTED`, the time before the run, and what the run has emitted."""
         emitted = super().events()
         self._keep(emitted)  # all clients that join share them
-        return [*self._started, *self._before(), *emitted]
+        return [*self._started, *(self._before() or ()), *emitted]
 
     def _fold(self) -> None:
-        before, rest = fold_settled([*self._before(), *super().events()])
+        before, rest = fold_settled([*(self._before() or ()), *super().events()])
         self._before = lambda: before
         self._keep(list[BaseEvent](compact(cast("list[Event]", rest))))
         # what is open may be larger: it is not looked at again for each token

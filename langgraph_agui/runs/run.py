@@ -42,6 +42,7 @@ from langgraph_agui.kernel.errors import (
 )
 from langgraph_agui.kernel.hooks import Hook
 from langgraph_agui.kernel.telemetry import RunWatch, count_dropped, run_logger
+from langgraph_agui.kernel.weak import weakly
 from langgraph_agui.messages.content import caller_id, cancelled, unanswered_calls
 from langgraph_agui.nodes import ASKED, frontend_config
 from langgraph_agui.protocol.input import CleanInput
@@ -159,7 +160,7 @@ class Run:
         self._lease = lease
         self._locks = locks
         self._watch = RunWatch(agent.name, run_input)
-        self._log = RunLog(self._before, agent.limits.unread)
+        self._log = RunLog(weakly(self._before), agent.limits.unread)
         self._broadcaster = Broadcaster(self._log, reader, watch=self._watch.event)
         self._readers = [reader]
         self._end_code: ErrorCode | None = None
@@ -170,7 +171,7 @@ class Run:
         )
         call: Caller = run_in_thread if clean.cost > _LARGE else run_here
         self._planner = RunPlanner(agent, run_input, self._config, call)
-        self._runner = graph_runner_for(self._graph, self._run_events, self._events_failed)
+        self._runner = graph_runner_for(self._graph, self._run_events, weakly(self._events_failed))
         self.entered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         name = f"agui-run-{run_input.run_id}"
         self.task = asyncio.create_task(self._work(), name=name, context=self._watch.start())
@@ -317,6 +318,13 @@ class Run:
         if self._lease is not None:
             with suppress(asyncio.CancelledError):
                 await self._lease.release()
+        try:
+            self._tell_end(interrupts, failure)
+        finally:
+            failure = None  # its traceback holds this frame
+
+    def _tell_end(self, interrupts: list[Interrupt] | None, failure: BaseException | None) -> None:
+        """Emit the terminal event."""
         if failure is None:
             try:
                 self._run_events.finish_run(interrupts)

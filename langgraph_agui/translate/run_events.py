@@ -33,6 +33,7 @@ from langgraph_agui.kernel.errors import (
     is_caused_by,
 )
 from langgraph_agui.kernel.telemetry import log_fields, run_logger
+from langgraph_agui.kernel.weak import weakly
 from langgraph_agui.messages.content import interrupted, unanswered_calls
 from langgraph_agui.messages.conversation import Conversation, Unkept
 from langgraph_agui.messages.encrypted_values import EncryptedValueCodec
@@ -144,14 +145,16 @@ class RunEvents:
         self._expose_errors = expose_errors
         self._log_fields = log_fields(run_input)
         self.errors = ErrorClassifier()
-        self.transformers = transformers(self._transformer_failed)
+        self.transformers = transformers(weakly(self._transformer_failed))
         stored = self.transformers.of_stored()
         codec = EncryptedValueCodec(reasoning, run_input.thread_id, stored)
         # No snapshot holds activities: one that did would delete those of earlier runs in the
         # client.
         held = [message for message in run_input.messages if message.role != "activity"]
         conversation = self._conversation = Conversation(held)
-        self.subagents = SubagentTracker(sink, subagents, conversation, self._close_subagent)
+        self.subagents = SubagentTracker(
+            sink, subagents, conversation, weakly(self._close_subagent)
+        )
         self._stored = ThreadMessages(conversation, codec, held, may_remove=may_remove_messages)
         predictor = Predictor(sink, self.state)
         self.messages = RunMessages(
@@ -315,8 +318,7 @@ class RunEvents:
             self._break_off()
         except Exception:
             logger.exception("Run %.80r: closing its open messages failed", self._input.run_id)
-        self.finished = True
-        self._sink.event(event)
+        self._end(event)
 
     def use_state_as_result(self) -> None:
         """Make the visible values of the graph the result, unless there is one: no message
@@ -330,8 +332,12 @@ class RunEvents:
         event = agui.RunFinishedEvent(
             thread_id=thread_id, run_id=run_id, outcome=outcome, result=result, usage=usage
         )
+        self._end(event)
+
+    def _end(self, event: agui.BaseEvent) -> None:
         self._sink.event(event)
         self.finished = True
+        self._conversation.clear()
 
     def _settle(self) -> None:
         self.messages.withdraw_elsewhere()

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, cast
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage
 
+from langgraph_agui.kernel.weak import weakly
+
 if TYPE_CHECKING:
     from langgraph.pregel._messages import StreamMessagesHandler
 else:
@@ -32,8 +34,10 @@ class PushedMessages(StreamMessagesHandler):
     """A callback handler that receives pushed messages, and does nothing else by itself."""
 
     def __init__(self) -> None:
+        pushed = weakly(self.on_pushed_message)
+
         def stream(part: tuple[object, str, object]) -> None:
-            self.on_pushed_message(*cast("tuple[BaseMessage, Mapping[str, object]]", part[2]))
+            pushed(*cast("tuple[BaseMessage, Mapping[str, object]]", part[2]))
 
         super().__init__(stream, subgraphs=True)
 
