@@ -73,6 +73,8 @@ class RunCheckpointer(BaseCheckpointSaver[str]):
     def __init__(self, saver: BaseCheckpointSaver[str], writes: Writes) -> None:
         self._saver = saver
         self._writes = writes
+        for name in _WRITES:
+            setattr(self, name, writes.followed(getattr(saver, name)))
 
     def __getattr__(self, name: str) -> object:
         """Return what only the class of the `saver` has."""
@@ -89,11 +91,7 @@ def _own(name: str) -> property:
     return property(lambda self: getattr(self._saver, name))
 
 
-def _followed(name: str) -> property:
-    return property(lambda self: self._writes.followed(getattr(self._saver, name)))
-
-
 # The base class has a default for everything, which would hide what the `saver` has.
 for _name in vars(BaseCheckpointSaver).keys() - vars(RunCheckpointer).keys():
-    if not _name.startswith("_"):
-        setattr(RunCheckpointer, _name, (_followed if _name in _WRITES else _own)(_name))
+    if not (_name.startswith("_") or _name in _WRITES):
+        setattr(RunCheckpointer, _name, _own(_name))

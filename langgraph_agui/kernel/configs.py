@@ -85,7 +85,7 @@ def as_mapping(values: object) -> Mapping[str, object] | None:
     """Return the channels of a state that is a mapping, a pydantic model or a dataclass; None for
     anything else.
     """
-    if isinstance(values, Mapping):
+    if type(values) is dict or isinstance(values, Mapping):  # the first is quick
         return cast("Mapping[str, object]", values)
     if isinstance(values, BaseModel) and not isinstance(values, BaseMessage):
         return {name: getattr(values, name) for name in type(values).model_fields}

@@ -29,7 +29,8 @@ from langgraph_agui.kernel.configs import as_mapping
 # Classes that are recognised without a look at their bases, which is slow for pydantic models.
 _USUAL = frozenset({AIMessage, AIMessageChunk, HumanMessage, ToolMessage})
 
-_DATA = frozenset({dict, list, str, int, float, bool, type(None)})
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+_DATA = _SCALARS | {dict, list}
 
 # How many values of a mapping may be messages; one of more keys is data.
 _MOST_KEYS = 100
@@ -144,6 +145,8 @@ def _holds_messages(value: object) -> bool:
     """Whether a channel holds messages, by its first item: the others of a long list of data are
     not looked at.
     """
+    if type(value) in _SCALARS or type(value) is dict:
+        return False
     if isinstance(value, Overwrite):
         value = value.value
     first = (

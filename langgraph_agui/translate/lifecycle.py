@@ -129,11 +129,12 @@ class Usage:
 
 
 class _Step(NamedTuple):
-    """An open step: its event, the node, which of the node's open steps it is, and the namespace of
-    the node's task.
+    """An open step: its name, its subagent, the node, which of the node's open steps it is, and the
+    namespace of the node's task.
     """
 
-    event: agui.StepStartedEvent
+    name: str
+    subagent_run_id: str | None
     node: str
     number: int
     namespace: str
@@ -174,23 +175,21 @@ class Steps:
                 break
         self._free[subagent_run_id, node] = number + 1
         names[name] = key
+        self._open[key] = _Step(name, subagent_run_id, node, number, namespace)
         event = agui.StepStartedEvent(step_name=name, subagent_run_id=subagent_run_id)
-        self._open[key] = _Step(event, node, number, namespace)
-        self._sink.event(event.model_copy())
+        self._sink.event(event)
 
     def finish(self, key: Hashable) -> None:
         """Close the step of `key`, if it is open."""
         if (step := self._open.pop(key, None)) is not None:
-            name, subagent_run_id = step.event.step_name, step.event.subagent_run_id
-            del self._names[subagent_run_id][name]
-            self._free[subagent_run_id, step.node] = min(
-                self._free[subagent_run_id, step.node], step.number
-            )
+            agent = step.subagent_run_id
+            del self._names[agent][step.name]
+            self._free[agent, step.node] = min(self._free[agent, step.node], step.number)
             calls = self._usage.take_calls(step.namespace)
             # as in RUN_FINISHED, with an entry for each model call
             metadata = {"usage": calls} if calls else None
             event = agui.StepFinishedEvent(
-                step_name=name, subagent_run_id=subagent_run_id, metadata=metadata
+                step_name=step.name, subagent_run_id=agent, metadata=metadata
             )
             self._sink.event(event)
 
