@@ -130,11 +130,11 @@ async def rest_of(reader: Subscription, first: list[BaseEvent], own: RunAgentInp
 
 
 @pytest.mark.parametrize("where", STOPS)
-async def test_a_page_is_reloaded_in_the_middle_of_a_word(server: Server, where: str) -> None:
+async def test_a_page_is_reloaded_in_the_middle_of_a_word(each_server: Server, where: str) -> None:
     """What it holds in the end equals what the run's own client holds, in the forms of both
     generations."""
     model = gated(STOPS[where])
-    async with pair_on(server, model) as pair:
+    async with pair_on(each_server, model) as pair:
         live = await pair.begin()
         await model.hung.wait()
         joined = [
@@ -263,14 +263,17 @@ async def test_joined_after_any_event(server: Server, after: int) -> None:
 
 
 async def test_a_long_run_is_written_from_its_beginning_again(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    each_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Old entries go, and who follows from early or late on has all of it once."""
     monkeypatch.setattr(run_writer, "_INTERVAL", 0.001)
     beginnings: list[Entry] = []
     words = [part for number in range(300) for part in (0.008, text_chunk(f"word{number:400} ", 1))]
     model = Scripted([text_chunk("Begin ", 1), 0.05, *words])
-    async with pair_on(server, model, limits=RunLimits(unread=30_000)) as pair, server() as three:
+    async with (
+        pair_on(each_server, model, limits=RunLimits(unread=30_000)) as pair,
+        each_server() as three,
+    ):
         begin_log = pair.stores[0].begin_log
 
         async def record(run: str, beginning: Entry, oldest: int) -> None:
@@ -293,14 +296,14 @@ async def test_a_long_run_is_written_from_its_beginning_again(
 
 
 async def test_a_client_joins_behind_all_that_it_holds(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    each_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It comes from the run's own worker to one that has not read as far: nothing that it holds is
     taken from it, not even for a moment."""
     monkeypatch.setattr(run_writer, "_INTERVAL", 1.0)
     words = [text_chunk(f"word{number} ", 1) for number in range(10)]
     model = Gated([text_chunk("Begin ", 1), *words, 60.0], stop=1, gate=asyncio.Event())
-    async with pair_on(server, model) as pair:
+    async with pair_on(each_server, model) as pair:
         live = await pair.begin()
         await model.hung.wait()
         early, own_early = pair.join()
@@ -356,9 +359,9 @@ async def test_a_mark_is_in_the_next_beginning_too(server: Server) -> None:
     assert dumped(recorded.messages) == dumped(truth.messages)
 
 
-async def test_many_clients_of_a_worker_read_the_run_once(server: Server) -> None:
+async def test_many_clients_of_a_worker_read_the_run_once(each_server: Server) -> None:
     model = gated(4)
-    async with pair_on(server, model, limits=RunLimits(readers=100)) as pair:
+    async with pair_on(each_server, model, limits=RunLimits(readers=100)) as pair:
         live = await pair.begin()
         await model.hung.wait()
         joined = [pair.join() for _ in range(100)]
@@ -411,9 +414,9 @@ async def test_a_reader_that_never_reads_disturbs_nobody(server: Server) -> None
 # -- stopping ------------------------------------------------------------------------------------
 
 
-async def test_any_worker_cancels(server: Server) -> None:
+async def test_any_worker_cancels(each_server: Server) -> None:
     model = gated(4)
-    async with pair_on(server, model) as pair:
+    async with pair_on(each_server, model) as pair:
         live = await pair.begin()
         await model.hung.wait()
         reader, own = pair.join()
@@ -446,10 +449,10 @@ async def test_who_has_joined_cancels_by_its_own_run_id(server: Server) -> None:
             assert (await read(live))[-1].outcome.type == "cancelled"
 
 
-async def test_a_run_that_waits_for_its_thread(server: Server) -> None:
+async def test_a_run_that_waits_for_its_thread(each_server: Server) -> None:
     """It is cancelled from anywhere; who connects follows the run that has the thread."""
     model = gated(4)
-    async with pair_on(server, model, on_busy="wait") as pair:
+    async with pair_on(each_server, model, on_busy="wait") as pair:
         live = await pair.begin()
         await model.hung.wait()
         waiting = await pair.begin(run_input("and", thread="t", run="waits"))
@@ -491,12 +494,12 @@ async def test_a_worker_that_stops_lets_its_followers_go(server: Server) -> None
         assert (await read(live))[-1].type.value == "RUN_FINISHED"
 
 
-async def test_a_worker_that_dies(server: Server) -> None:
+async def test_a_worker_that_dies(each_server: Server) -> None:
     """Its readers elsewhere get a code, and who connects after that gets the thread as it
     stands."""
     model = gated(4)
-    async with server() as two:
-        async with server() as one:
+    async with each_server() as two:
+        async with each_server() as one:
             pair = Pair([one, two], model)
             await pair.begin()
             await model.hung.wait()

@@ -195,11 +195,11 @@ async def test_redis_restarts_without_a_disk(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_there", [False, True])
 async def test_an_entry_that_was_not_written_is_written_again(
-    server: Server, monkeypatch: pytest.MonkeyPatch, *, is_there: bool
+    each_server: Server, monkeypatch: pytest.MonkeyPatch, *, is_there: bool
 ) -> None:
     """Also if it is there, and nobody has learned that. Who follows the run lacks nothing."""
     monkeypatch.setattr(run_writer, "_RETRY", 0.01)
-    async with pair_on(server, model := stepping(WORDS)) as pair:
+    async with pair_on(each_server, model := stepping(WORDS)) as pair:
         live = await pair.begin()
         reader, own = pair.join()
         first = await until_joined(reader)
@@ -225,12 +225,12 @@ async def test_an_entry_that_was_not_written_is_written_again(
 
 
 async def test_the_end_of_a_run_that_is_not_written(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    each_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who follows the run loses it, and the store is told that it has ended."""
     monkeypatch.setattr(run_writer, "_RETRY", 0.01)
     monkeypatch.setattr(run_reader, "_MISSES", 1)
-    async with pair_on(server, model := stepping(WORDS)) as pair:
+    async with pair_on(each_server, model := stepping(WORDS)) as pair:
         live = await pair.begin()
         reader, own = pair.join()
         first = await until_joined(reader)
@@ -245,10 +245,10 @@ async def test_the_end_of_a_run_that_is_not_written(
         assert not await pair.two.cancel("t", "live")
 
 
-async def test_a_log_with_a_gap(server: Server) -> None:
+async def test_a_log_with_a_gap(each_server: Server) -> None:
     """As that of a replica that was behind. It is not read again and again, and who has not joined
     yet does so in the log that is written next."""
-    async with pair_on(server, gated(0)) as pair:
+    async with pair_on(each_server, gated(0)) as pair:
         key = pair.two._workers._key  # type: ignore[union-attr]
         store, signals = pair.stores[0], list[str]()
         await store.begin(run := key("t", "fast"), signals.append)

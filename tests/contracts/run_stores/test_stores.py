@@ -21,9 +21,9 @@ from tests.kit.processes.stores import Server, postgres, redis
 from tests.kit.waiting import PATIENCE, eventually
 
 
-async def test_a_run_is_live_until_it_is_finished(server: Server) -> None:
+async def test_a_run_is_live_until_it_is_finished(each_server: Server) -> None:
     signals: list[str] = []
-    async with server() as own, server() as other:
+    async with each_server() as own, each_server() as other:
         assert await other.find("thread") is None
         assert not await other.signal("run", "stop")
         await own.begin("run", signals.append)
@@ -40,9 +40,9 @@ async def test_a_run_is_live_until_it_is_finished(server: Server) -> None:
 
 
 async def test_the_next_run_of_a_thread_stays_when_the_one_before_is_finished(
-    server: Server,
+    each_server: Server,
 ) -> None:
-    async with server() as one, server() as two:
+    async with each_server() as one, each_server() as two:
         await one.begin("first", print)
         await one.enter("thread", "first")
         await two.begin("second", print)
@@ -56,8 +56,8 @@ def entry(number: int, text: str = "é") -> Entry:
     return Entry(number, f"data: {number} {text}\n\n".encode())
 
 
-async def test_a_log_is_read_from_its_beginning_on(server: Server) -> None:
-    async with server() as own, server() as other:
+async def test_a_log_is_read_from_its_beginning_on(each_server: Server) -> None:
+    async with each_server() as own, each_server() as other:
         beginning, *written = [entry(number) for number in range(1, 7)]
         await own.begin_log("run", beginning, 1)
         assert [*await other.read("run", 0)] == [beginning]
@@ -68,10 +68,10 @@ async def test_a_log_is_read_from_its_beginning_on(server: Server) -> None:
         assert [*await other.read("other run", 0)] == []
 
 
-async def test_a_log_that_is_begun_anew(server: Server) -> None:
+async def test_a_log_that_is_begun_anew(each_server: Server) -> None:
     """The beginning stands for all entries up to its position; a reader that is behind still gets
     those since the beginning before."""
-    async with server() as own, server() as other:
+    async with each_server() as own, each_server() as other:
         await own.begin_log("run", entry(1), 1)
         for number in range(2, 7):
             await own.append("run", entry(number))
@@ -84,8 +84,8 @@ async def test_a_log_that_is_begun_anew(server: Server) -> None:
         assert [one.position for one in await other.read("run", 1)] == [7]
 
 
-async def test_a_reader_waits_for_the_next_entry(server: Server) -> None:
-    async with server() as own, server() as other:
+async def test_a_reader_waits_for_the_next_entry(each_server: Server) -> None:
+    async with each_server() as own, each_server() as other:
         readings = [asyncio.create_task(other.read("run", 0)) for _ in range(2)]
         await own.begin_log("run", entry(1), 1)
         await own.append("run", entry(2))
@@ -97,9 +97,9 @@ async def test_a_reader_waits_for_the_next_entry(server: Server) -> None:
         assert [*await reading] == [entry(3)]
 
 
-async def test_a_worker_that_is_closed_is_dead(server: Server) -> None:
-    async with server() as other:
-        async with server() as own:
+async def test_a_worker_that_is_closed_is_dead(each_server: Server) -> None:
+    async with each_server() as other:
+        async with each_server() as own:
             await own.begin("run", print)
             await own.enter("thread", "run")
             assert await other.find("thread") == "run"

@@ -239,15 +239,11 @@ class Stage:
         wait_for(lambda: not any(each.tasks() for each in self.workers), "all is over")
 
 
-@pytest.fixture(scope="module", params=["redis", "postgres"])
+@pytest.fixture(scope="module")
 def stage(
-    request: pytest.FixtureRequest,
-    make_database: Callable[[], str],
-    tmp_path_factory: pytest.TempPathFactory,
+    make_database: Callable[[], str], redis_server: int, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stage]:
-    dsn, redis = make_database(), ""
-    if request.param == "redis":
-        redis = f"redis://127.0.0.1:{request.getfixturevalue('redis_server')}/511"
+    dsn, redis = make_database(), f"redis://127.0.0.1:{redis_server}/511"
     asyncio.run(application.set_up(dsn))
     made = Stage(tmp_path_factory.mktemp("stage"), dsn, redis)
     try:
@@ -320,8 +316,10 @@ def check_answer(run: ClientRun) -> None:
 # -- reload --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("held", ["nothing", "the question", "half of the word"])
-@pytest.mark.parametrize("scene_name", ["reasoning", "text", "arguments"])
+@pytest.mark.parametrize(
+    ("scene_name", "held"),
+    [("reasoning", "half of the word"), ("text", "the question"), ("arguments", "nothing")],
+)
 def test_a_page_is_reloaded_in_the_middle_of_a_word(
     scene_name: str, held: str, stage: Stage, clients: list[NodeClient]
 ) -> None:

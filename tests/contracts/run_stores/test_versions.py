@@ -26,9 +26,11 @@ SIGNALS = [
 ]
 
 
-async def test_signals_of_other_versions(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+async def test_signals_of_other_versions(
+    each_server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
     """Earlier ones have fewer fields, later ones have more, and kinds that are not known here."""
-    async with pair_on(server, model := gated(4)) as pair:
+    async with pair_on(each_server, model := gated(4)) as pair:
         live = await pair.begin()
         await model.hung.wait()
         key = pair.two._workers._key("t", "live")  # type: ignore[union-attr]
@@ -52,9 +54,11 @@ def frame(**fields: object) -> bytes:
     return f"data: {json.dumps(fields)}\n\n".encode()
 
 
-async def test_events_of_a_later_version(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+async def test_events_of_a_later_version(
+    each_server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
     """Who follows gets all that is known here; what is not is logged once, for all runs."""
-    async with pair_on(server, gated(0)) as pair:
+    async with pair_on(each_server, gated(0)) as pair:
         workers, store = pair.two._workers, pair.stores[0]
         assert workers is not None
         for number in range(2):
@@ -130,10 +134,10 @@ async def test_tables_of_other_versions_in_postgres(fresh_database: str) -> None
 
 
 async def test_a_run_of_an_earlier_version(
-    server: Server, caplog: pytest.LogCaptureFixture
+    each_server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its key does not say what its graph is: nobody says that it is another one."""
-    async with pair_on(server, gated(0)) as pair:
+    async with pair_on(each_server, gated(0)) as pair:
         workers, signals = pair.two._workers, list[str]()
         assert workers is not None
         run = "0123456789abcdef" * 2
