@@ -14,6 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from langgraph_agui import LangGraphAgent
+from tests.kit.deep import deep
 from tests.kit.graphs.pauses import KINDS
 from tests.kit.paths import ROOT
 from tests.kit.run.approval_matrix import (
@@ -46,6 +47,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[tuple[str,
     return database, pickle.loads((home / "paused").read_bytes())
 
 
+@deep
 @pytest.mark.xdist_group("approvals_left")
 @pytest.mark.parametrize(("kind", "answer"), DATABASES)
 async def test_sqlite_paused_by_a_process_that_has_ended(kind: str, answer: str, left: Any) -> None:
@@ -61,6 +63,7 @@ async def test_sqlite_paused_by_a_process_that_has_ended(kind: str, answer: str,
                 await repeat(agent, paused, entries)
 
 
+@deep
 @pytest.mark.xdist_group("postgres")
 @pytest.mark.parametrize(("kind", "answer"), DATABASES)
 async def test_postgres(kind: str, answer: str, postgres_threads: str, tmp_path: Path) -> None:

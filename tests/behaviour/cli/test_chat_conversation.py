@@ -157,6 +157,7 @@ def converse(chat: Terminal) -> None:
     assert chat.wait_exit() == 0
 
 
+@deep
 @pytest.mark.parametrize("columns", [pytest.param(100, marks=deep), 40])
 def test_the_conversation_in_a_terminal(url: str, columns: int) -> None:
     with chatting(url, columns=columns) as chat:

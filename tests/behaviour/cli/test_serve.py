@@ -160,6 +160,7 @@ def answer_of(url: str, thread: str = "thread") -> str:
     )
 
 
+@deep
 def test_graphs_of_a_langgraph_json_keep_their_threads(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

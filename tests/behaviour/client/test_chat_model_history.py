@@ -23,6 +23,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, TrustOptions, agui_messages_to_langchain
 from langgraph_agui.client import AGUIChatModel
+from tests.kit.deep import deep
 from tests.kit.models.loops import loop
 from tests.kit.models.scripted import Scripted, call, text_chunk, thinking
 from tests.kit.models.tools import get_weather
@@ -40,6 +41,7 @@ def rig(node_client: NodeClient) -> Iterator[Rig]:
         yield rig
 
 
+@deep
 @pytest.mark.parametrize(
     "provider", ["anthropic", "anthropic-v1", "openai", "google", "bedrock", "openrouter"]
 )

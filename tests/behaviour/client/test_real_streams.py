@@ -11,6 +11,7 @@ from langgraph_agui import LangGraphAgent
 from langgraph_agui.client import agui_messages_of
 from tests.behaviour.client.adding import chunks_of, spoken, whole
 from tests.contracts.providers.test_agent import run
+from tests.kit.deep import deep
 from tests.kit.models.cases import EACH_CASE, Case
 from tests.kit.models.scripted import Scripted, text_chunk, thinking
 from tests.kit.models.server import ProviderServer
@@ -27,6 +28,7 @@ def check(recorded: RecordedRun) -> None:
     assert total.tool_calls == total.invalid_tool_calls == []
 
 
+@deep
 @pytest.mark.parametrize("case", EACH_CASE, ids=str)
 async def test_every_provider(case: Case, provider_server: ProviderServer) -> None:
     check(await run(case, provider_server))

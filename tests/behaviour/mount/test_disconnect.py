@@ -153,6 +153,7 @@ def test_leaving_is_noticed_behind_middleware() -> None:
         check_stopped(model, served, left, 0)
 
 
+@deep
 @pytest.mark.parametrize(
     "case_id",
     [
@@ -204,6 +205,7 @@ def test_a_run_may_go_on_unread(shape: str) -> None:
         assert b"word59" in answer.body
 
 
+@deep
 @pytest.mark.parametrize("mode", ["cancel", "continue"])
 def test_many_clients_leave_at_random_points(
     mode: Literal["cancel", "continue"], caplog: pytest.LogCaptureFixture

@@ -16,7 +16,10 @@ from langgraph_agui.devtools import playground_router
 from langgraph_agui.fastapi import agui_router
 from tests.behaviour.playground.sites import ask, opened, outline
 from tests.behaviour.playground.streams import END, START_EVENT, answer, frames, text_events
+from tests.kit.deep import deep
 from tests.kit.processes.serving import serving
+
+pytestmark = deep
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence

@@ -20,6 +20,8 @@ from tests.kit.deep import deep
 from tests.kit.models.scripted import Scripted
 from tests.kit.processes.serving import serving
 
+pytestmark = deep
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

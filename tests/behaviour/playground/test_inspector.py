@@ -17,6 +17,8 @@ from tests.behaviour.playground.streams import frames
 from tests.kit.deep import deep
 from tests.kit.graphs.subagents import GRAPHS
 
+pytestmark = deep
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path

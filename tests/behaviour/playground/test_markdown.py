@@ -17,6 +17,8 @@ from langgraph_agui.devtools.playground import playground_router
 from tests.kit.deep import deep
 from tests.kit.processes.serving import serving
 
+pytestmark = deep
+
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[httpx2.Client]:

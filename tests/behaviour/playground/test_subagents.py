@@ -30,6 +30,8 @@ from tests.kit.graphs.subagents import (
 )
 from tests.kit.models.voices import gated, voice
 
+pytestmark = deep
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 

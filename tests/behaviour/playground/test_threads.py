@@ -25,6 +25,8 @@ from tests.kit.models.media_files import encoded, png
 from tests.kit.models.scripted import Scripted, call, text_chunk
 from tests.kit.processes.serving import serving
 
+pytestmark = deep
+
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
     from playwright.sync_api import Browser, Page

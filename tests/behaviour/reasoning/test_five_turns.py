@@ -10,11 +10,14 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from tests.behaviour.reasoning.table import ROWS
+from tests.kit.deep import deep
 from tests.kit.expect.bodies import sent_back
 from tests.kit.expect.identity import check, compare_turn, grouped
 from tests.kit.models.loops import answer, city
 from tests.kit.models.provider_models import PROVIDERS, VARIANTS
 from tests.kit.run.rig import Conversation, Rig
+
+pytestmark = deep
 
 
 @pytest.mark.parametrize("provider", grouped(*PROVIDERS, *VARIANTS))

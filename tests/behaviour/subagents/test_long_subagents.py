@@ -12,8 +12,11 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 import langgraph_agui
 from langgraph_agui import ClientOptions, LangGraphAgent
+from tests.kit.deep import deep
 from tests.kit.graphs.small import chain_of
 from tests.kit.run.agents import RecordedRun, collect, run_input
+
+pytestmark = deep
 
 OURS = str(Path(langgraph_agui.__file__).parent)
 

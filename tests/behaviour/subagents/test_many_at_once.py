@@ -12,9 +12,12 @@ from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent
 from tests.faults.slow.test_long_histories import Instructions
+from tests.kit.deep import deep
 from tests.kit.graphs.small import chain_of, talker
 from tests.kit.models.scripted import Scripted
 from tests.kit.run.agents import RecordedRun, collect, run_input
+
+pytestmark = deep
 
 FEW, MANY = 30, 240
 

@@ -18,7 +18,7 @@ from tests.kit.run.approval_matrix import CASES, decide, pause, refuse_all, repe
 from tests.kit.run.dialogues import resolved
 from tests.kit.run.thread_client import Client, asked, ending
 
-pytestmark = pytest.mark.xdist_group("remote")
+pytestmark = [pytest.mark.xdist_group("remote"), deep]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tests.kit.deep import deep
 from tests.kit.run.agents import RecordedRun, record_run, run_input, user
 from tests.rooms.translate.test_unkept_messages import shown
 
-pytestmark = pytest.mark.xdist_group("remote")
+pytestmark = [pytest.mark.xdist_group("remote"), deep]
 
 ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
 

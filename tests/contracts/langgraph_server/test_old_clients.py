@@ -14,11 +14,12 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.protocol import decode
 from langgraph_agui.protocol.schema import parse_input
+from tests.kit.deep import deep
 from tests.kit.processes.node_client import ClientRun, NodeClient
 from tests.kit.processes.serving import Served, Tape, serving
 from tests.kit.run.agents import RecordedRun
 
-pytestmark = pytest.mark.xdist_group("remote")
+pytestmark = [pytest.mark.xdist_group("remote"), deep]
 
 # tests/contracts/generations has all of them, with local graphs.
 generations = pytest.mark.parametrize("generation", ["0.0.48", "0.0.59", None], ids=str)

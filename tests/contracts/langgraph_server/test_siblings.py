@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Agents = Callable[..., LangGraphAgent]
 
-pytestmark = pytest.mark.xdist_group("remote")
+pytestmark = [pytest.mark.xdist_group("remote"), deep]
 
 # One in which a node asks, and one in which only a half of the calls does.
 FIRST = {"in_a_node_per_call", "half_batched"}

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Mode = Literal["attributed", "inline", "hidden"]
     Agents = Callable[..., LangGraphAgent]
 
-pytestmark = pytest.mark.xdist_group("remote")
+pytestmark = [pytest.mark.xdist_group("remote"), deep]
 
 FEW = ["deep", "two_agents_in_a_tool"]
 graphs = pytest.mark.parametrize(

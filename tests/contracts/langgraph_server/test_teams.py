@@ -19,13 +19,14 @@ from tests.behaviour.subagents.test_teams import (
     without_emptied,
 )
 from tests.contracts.langgraph_server.kit_graphs import MODES
+from tests.kit.deep import deep
 from tests.kit.expect.owners import check_no_subagents, starts
 from tests.kit.graphs.teams import TEAMS
 from tests.kit.run.agents import dumped
 from tests.kit.run.dialogues import resolved
 from tests.kit.run.thread_client import Client, asked
 
-pytestmark = pytest.mark.xdist_group("remote")
+pytestmark = [pytest.mark.xdist_group("remote"), deep]
 
 Clients = Callable[[str], Client]
 

@@ -16,6 +16,7 @@ from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, get_a2ui_tools
+from tests.kit.deep import deep
 from tests.kit.models.fixtures import isolate
 from tests.kit.models.provider_models import make_model
 from tests.kit.models.server import ProviderServer, Reply
@@ -74,6 +75,7 @@ def surfaces(messages: list[Any]) -> list[str]:
     ]
 
 
+@deep
 @PROVIDERS
 async def test_one_client_serves_both_models(
     provider: str, streams: bool, server: ProviderServer

@@ -32,6 +32,7 @@ from langgraph_agui.messages.client_media import ClientMedia
 from langgraph_agui.messages.file_formats import recognise
 from langgraph_agui.options import MediaUrls
 from langgraph_agui.protocol.schema import known_messages, parse_input
+from tests.kit.deep import deep
 from tests.kit.models import media_files as files
 from tests.kit.models.fixtures import provider_server as provider_server
 from tests.kit.models.media_files import OF_KIND, PNG, SECRET, encoded
@@ -150,6 +151,7 @@ def leaked(server: ProviderServer) -> bool:
     return SECRET in bodies or b64encode(SECRET.encode()).decode() in bodies
 
 
+@deep
 @pytest.mark.parametrize("policy", POLICIES, ids=NAMES)
 @pytest.mark.parametrize("form", FORMS)
 async def test_no_path_reaches_a_package(

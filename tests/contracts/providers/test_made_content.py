@@ -7,9 +7,12 @@ import json
 
 import pytest
 
+from tests.kit.deep import deep
 from tests.kit.expect.identity import differences
 from tests.kit.models.made_answers import FORMS, Answer
 from tests.kit.run.rig import MORE, Conversation, Rig
+
+pytestmark = deep
 
 
 @pytest.mark.parametrize(("answer", "whole"), FORMS)

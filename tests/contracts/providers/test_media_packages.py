@@ -20,6 +20,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.messages.content import content_blocks, user_blocks
 from langgraph_agui.protocol.schema import known_messages, parse_input
+from tests.kit.deep import deep
 from tests.kit.models.fixtures import provider_server as provider_server
 from tests.kit.models.media_files import OF_KIND, PNG, SECRET, encoded
 from tests.kit.models.provider_models import make_model
@@ -28,6 +29,8 @@ from tests.kit.models.turns import Text, turn
 from tests.kit.paths import ROOT
 from tests.kit.processes.network import Network
 from tests.kit.run.agents import record_run
+
+pytestmark = deep
 
 PAGE = ROOT / "docs" / "operations" / "security.md"
 KINDS = ("image", "audio", "video", "document")

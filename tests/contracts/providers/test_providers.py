@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.kit.deep import deep
 from tests.kit.models.cases import EACH_CASE, PROMPT, Case, Seen, cases
 from tests.kit.models.provider_models import PROVIDERS, make_model
 from tests.kit.models.reading import read_blocks, run_case
@@ -103,6 +104,7 @@ async def test_requests_ask_for_reasoning(provider: str, provider_server: Provid
     assert check is None or check(provider_server.bodies[0])
 
 
+@deep
 @pytest.mark.parametrize("provider", PROVIDERS)
 async def test_other_chunk_sizes_say_the_same(
     provider: str, provider_server: ProviderServer

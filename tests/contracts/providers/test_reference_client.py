@@ -20,7 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.protocol import decode
 from langgraph_agui.protocol.schema import parse_input
-from tests.kit.deep import each_value
+from tests.kit.deep import deep, each_value
 from tests.kit.models.cases import EACH_CASE, Case, Seen
 from tests.kit.models.reading import case_model
 from tests.kit.models.server import ProviderServer
@@ -29,6 +29,8 @@ from tests.kit.models.turns import Block, Call, Reasoning, Text, Turn
 from tests.kit.processes.node_client import ClientRun, NodeClient
 from tests.kit.processes.serving import Served, Tape, serving
 from tests.kit.run.agents import RecordedRun
+
+pytestmark = deep
 
 MORE = Turn((Text("And take an umbrella, to be safe."),))
 

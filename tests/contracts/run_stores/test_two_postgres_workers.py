@@ -33,7 +33,7 @@ from tests.kit.processes.redis_server import free_port
 from tests.kit.run.agents import run_input
 from tests.kit.waiting import PATIENCE, wait_for
 
-pytestmark = pytest.mark.xdist_group("postgres")
+pytestmark = [pytest.mark.xdist_group("postgres"), deep]
 
 EXAMPLE = ROOT / "examples" / "scaling"
 PAGE = ROOT / "docs" / "operations" / "scaling.md"

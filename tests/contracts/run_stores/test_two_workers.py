@@ -38,7 +38,7 @@ from tests.kit.processes.redis_server import free_port
 from tests.kit.run.agents import RecordedRun, dumped, run_input, user
 from tests.kit.waiting import PATIENCE, wait_for
 
-pytestmark = pytest.mark.xdist_group("postgres")
+pytestmark = [pytest.mark.xdist_group("postgres"), deep]
 
 NEW, OLD = None, "0.0.59"
 SOON = 20.0

@@ -26,6 +26,8 @@ from tests.kit.deep import deep
 from tests.kit.graphs.small import agent_of
 from tests.kit.models.media_files import GIF, PNG, encoded
 
+pytestmark = deep
+
 PACKAGE = str(Path(langgraph_agui.__file__).parent)
 SHORT, LONG = 50, 200
 # Four times the length is about four times the work; of the square, it would be sixteen times.

@@ -20,11 +20,14 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import LangGraphAgent, RunLimits, agui_router
 from langgraph_agui.protocol.sse import decode
 from langgraph_agui.readers.subscription import Subscription
+from tests.kit.deep import deep
 from tests.kit.models.endless import Talker, flat
 from tests.kit.processes.raw_http import Connection, body_of
 from tests.kit.processes.serving import serving
 from tests.kit.run.agents import RecordedRun, collect, run_input
 from tests.kit.waiting import PATIENCE, eventually
+
+pytestmark = deep
 
 WORDS = 1_000
 

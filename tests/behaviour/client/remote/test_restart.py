@@ -12,9 +12,12 @@ from ag_ui.core import Event, ResumeEntry, RunAgentInput
 from pydantic import TypeAdapter
 
 from tests.behaviour.client.remote.test_asking import Bank, once
+from tests.kit.deep import deep
 from tests.kit.paths import ROOT
 from tests.kit.processes.remote_agents import Host
 from tests.kit.run.agents import RecordedRun, run_input, user
+
+pytestmark = deep
 
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
