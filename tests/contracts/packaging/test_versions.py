@@ -43,22 +43,29 @@ TOOLS = [
 """What the tests below need, beside the package and its extras."""
 
 LIBRARIES = "a2ui client fastapi interrupts postgres redis seal telemetry"
-ADAPTER = [
-    "tests/behaviour/custom_events",
+# What a dependency has a part in, each part in few files.
+CORE = [
     "tests/behaviour/frontend_tools",
-    "tests/behaviour/reasoning",
-    "tests/behaviour/wrap",
-    "tests/rooms/readers",
-    "tests/rooms/runs",
-    "tests/rooms/translate",
+    "tests/behaviour/wrap/test_graphs_of_every_kind.py",
+    *(f"tests/rooms/{room}" for room in ("kernel", "messages", "protocol", "runs", "translate")),
 ]
-CORE = [*ADAPTER, "tests/rooms/protocol", "tests/rooms/messages", "tests/rooms/kernel"]
-SERVED = ["tests/behaviour/mount", "tests/behaviour/client", "tests/behaviour/testing"]
+SERVED = [
+    "tests/behaviour/client/test_chat_model.py",
+    "tests/behaviour/client/test_http.py",
+    "tests/behaviour/client/test_session.py",
+    "tests/behaviour/client/remote/test_saying.py",
+    "tests/behaviour/mount/test_endpoint.py",
+    "tests/behaviour/mount/test_requests.py",
+    "tests/behaviour/testing/test_recorded.py",
+]
 STORED = [
-    "tests/behaviour/state",
-    "tests/behaviour/approvals",
-    "tests/behaviour/threads",
-    "tests/contracts/run_stores",
+    "tests/behaviour/approvals/test_forms.py",
+    "tests/behaviour/approvals/test_matrix.py",
+    "tests/behaviour/state/test_contract.py",
+    "tests/behaviour/state/test_edits.py",
+    "tests/behaviour/threads/test_history.py",
+    "tests/behaviour/threads/test_removed.py",
+    "tests/contracts/run_stores/test_stores.py",
 ]
 COMMANDS = [
     "tests/behaviour/cli/test_cli.py",
@@ -67,46 +74,12 @@ COMMANDS = [
     "tests/behaviour/cli/test_chat_plain.py",
 ]
 
-# They import packages that have versions of their own, and wishes for that of langchain-core. So do
-# tests with the marker `providers`.
-OTHER_PACKAGES = [
-    "behaviour/approvals/test_elicitation.py",
-    "behaviour/client/test_standard.py",
-    "behaviour/mount/test_other_agents.py",
-    "behaviour/testing/test_standard.py",
-    "behaviour/wrap/test_held_kinds.py",
-    "behaviour/wrap/test_held_messages.py",
-    "behaviour/wrap/test_langchain_middleware.py",
-    "behaviour/wrap/test_stream_transformers.py",
-    "rooms/messages/test_provider_filter.py",
-]
-# They blame nothing on a version: starting and killing processes, reading a clone, rules of our own
-# that no dependency has a part in, what `make test` sees often enough.
-SLOW = [
-    "behaviour/approvals/test_examples.py",
-    "faults/killed/test_approvals.py",
-    "behaviour/approvals/test_matrix.py::test_postgres",
-    "behaviour/approvals/test_matrix.py::test_sqlite_paused_by_a_process_that_has_ended",
-    "behaviour/client/remote/test_restart.py",
-    "behaviour/client/test_examples.py",
-    "contracts/optional_packages/test_missing_extras.py",
+# One imports packages that have versions of their own, as tests with the marker `providers` do; the
+# others read the clone, and start processes.
+LEFT_OUT = [
     "rooms/messages/test_envelope_bytes.py::test_the_docs_show_an_envelope",
-    "behaviour/custom_events/test_rag_example.py",
-    "faults/slow/test_fold.py",
-    "contracts/run_stores/test_attacks.py",
-    "contracts/run_stores/test_following.py",
-    "contracts/run_stores/test_outages.py",
-    "contracts/run_stores/test_two_workers.py",
-    "behaviour/reasoning/test_table.py",
-    "behaviour/state/test_recipe_example.py",
-    "behaviour/subagents/test_support_team.py",
-    "behaviour/threads/test_busy.py",
+    "rooms/messages/test_provider_filter.py",
     "rooms/runs/test_event_loops.py",
-    "faults/killed/test_runs.py",
-    "behaviour/threads/test_late_writes.py",
-    "faults/slow/test_long_histories.py",
-    "rooms/readers/test_run_log.py",
-    "contracts/run_stores/test_two_postgres_workers.py",
 ]
 
 
@@ -146,10 +119,7 @@ def run_tests(environment: Environment, clone: Path, tests: list[str]) -> None:
         "-m",
         "not deep and not hypothesis and not providers",
     ]
-    left_out = [
-        f"--{'deselect' if '::' in name else 'ignore'}=tests/{name}"
-        for name in [*OTHER_PACKAGES, *SLOW]
-    ]
+    left_out = [f"--{'deselect' if '::' in name else 'ignore'}=tests/{name}" for name in LEFT_OUT]
     said = run(
         environment.python, "-m", "pytest", *options, *left_out, *tests, cwd=clone, timeout=600
     )
@@ -204,5 +174,4 @@ def test_newest_dependencies(version: str, wheel: Path, place: Path) -> None:
     assert found is not None
     environment = Environment.make(place / "venv", found)
     environment.install("--upgrade", f"langgraph-agui[all] @ {wheel.as_uri()}", *TOOLS)
-    tests = CORE + SERVED if version == classified()[-1] else ADAPTER
-    run_tests(environment, place / "clone", tests)
+    run_tests(environment, place / "clone", CORE + SERVED)
