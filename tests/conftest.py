@@ -11,7 +11,7 @@ import botocore.loaders
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.kit.deep import REPEATS, drop_combinations, example_count
+from tests.kit.deep import REPEATS, example_count
 from tests.kit.paths import ROOT
 
 pytest_plugins = ["tests.kit.scheduling", "tests.kit.fixtures", "tests.kit.expect.agreement"]
@@ -45,9 +45,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Drop combinations of parameters, before pytest selects by marks; mark what needs providers'
-    packages; have one Postgres in one worker."""
-    drop_combinations(items)
+    """Mark what needs providers' packages; have one Postgres in one worker."""
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         if not {"provider_server", "rig"}.isdisjoint(fixtures):

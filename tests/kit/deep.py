@@ -2,19 +2,17 @@
 another test has gone.
 
 A test is deep if everything it can find has a shallow test that finds the plain case of it. `deep`
-marks a whole test or module. `each_value` marks the combinations of several parameters: each value
-once is shallow, each two values together once are for `make test-deep` alone, and further
-combinations are not tested. `representatives` chooses from the values of one parameter; with
-`others_deep` the others are for `make test-deep` alone. `example_count` says how many random
+marks a test or a module. `together` joins several parameters, so that each value has its turn; only
+`make test-deep` has each two values together. `firsts` chooses from the values of one parameter;
+with `others_deep` the others are for `make test-deep` alone. `example_count` says how many random
 examples a property is tested with.
 """
 
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import combinations
+from itertools import cycle, islice
 from typing import Any, TypeVar
 
 import pytest
@@ -32,89 +30,71 @@ REPEATS = DEPTH <= 4
 
 deep = pytest.mark.deep
 
+_PLAIN = (str, int, float, bool, type(None))
+
 
 def example_count(shallow: int, deep: int) -> int:
     """How many examples a property is tested with."""
     return deep * DEPTH if DEPTH else shallow
 
 
-def representatives(values: Iterable[T], *keys: Callable[[T], Hashable]) -> list[T]:
-    """Return few of the values, with which each key has all of its own once."""
-    given = list(values)
-    kept = covering([[(number, key(value)) for number, key in enumerate(keys)] for value in given])
-    return [given[index] for index in sorted(kept)]
+def firsts(values: Iterable[T], *keys: Callable[[T], Hashable]) -> list[T]:
+    """Return the values with which one of the keys is new."""
+    seen: set[Hashable] = set()
+    kept: list[T] = []
+    for value in values:
+        found = {(number, key(value)) for number, key in enumerate(keys)}
+        if found - seen:
+            kept.append(value)
+            seen |= found
+    return kept
 
 
 def others_deep(values: Iterable[T], *keys: Callable[[T], Hashable]) -> list[T]:
-    """Return representatives, and in `make test-deep` the other values too."""
-    given = list(values)
-    return given if ALL_VALUES else representatives(given, *keys)
+    """Return the `firsts`, and in `make test-deep` the other values too."""
+    return [*values] if ALL_VALUES else firsts(values, *keys)
 
 
-def each_value(*names: str, also: Callable[..., bool] | None = None) -> pytest.MarkDecorator:
-    """Leave out what is not needed for each parameter to have all of its values once.
-
-    Args:
-        names: The parameters that count; all if none is named.
-        also: Takes the parameters by name, and is true for other combinations that are tested.
+def together(*marks: pytest.MarkDecorator) -> pytest.MarkDecorator:
+    """Join several `parametrize`: the longest goes through its values once, and the others through
+    theirs again and again. In `make test-deep`, each two values come together.
     """
-    return pytest.mark.each_value(*names, also=also)
+    names = [name for mark in marks for name in _names(mark)]
+    values = [_values(mark) for mark in marks]
+    if ALL_VALUES and len(values) > 1:
+        from allpairspy import AllPairs
+
+        rows = [[*row] for row in AllPairs(values)]
+    else:
+        longest = max(map(len, values))
+        rows = [[*row] for row in islice(zip(*map(cycle, values), strict=False), longest)]
+    return pytest.mark.parametrize(names, [_joined(row) for row in rows])
 
 
-def drop_combinations(items: list[pytest.Item]) -> None:
-    """Of the combinations of `each_value`, drop those that have nothing new."""
-    dropped: set[pytest.Item] = set()
-    tests: dict[Any, list[pytest.Function]] = {}
-    for item in items:
-        varied = isinstance(item, pytest.Function) and item.get_closest_marker("each_value")
-        if varied and not item.get_closest_marker("deep"):
-            tests.setdefault((item.parent, item.originalname), []).append(item)
-    for group in tests.values():
-        marker = group[0].get_closest_marker("each_value")
-        assert marker is not None
-        rows = [_values(item, marker.args) for item in group]
-        kept = covering(rows)
-        if ALL_VALUES:
-            kept |= covering([[*map(frozenset, combinations(row, 2))] for row in rows])
-        also = marker.kwargs["also"]
-        for index, item in enumerate(group):
-            if index not in kept and not (also and also(**item.callspec.params)):
-                dropped.add(item)
-    items[:] = [item for item in items if item not in dropped]
+def _names(mark: pytest.MarkDecorator) -> list[str]:
+    names = mark.args[0]
+    return [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
 
 
-def _values(item: pytest.Function, names: Sequence[str]) -> list[Hashable]:
-    """The values of its parameters; what cannot be hashed is known by its identity."""
-    found: list[Hashable] = []
-    for name, value in item.callspec.params.items():
-        if not names or name in names:
-            found.append((name, type(value), value if _hashable(value) else id(value)))
+def _values(mark: pytest.MarkDecorator) -> list[Any]:
+    """The values of a `parametrize`, each as `pytest.param` with its id."""
+    ids, found = mark.kwargs.get("ids"), list[Any]()
+    for number, value in enumerate(mark.args[1]):
+        if not hasattr(value, "marks"):
+            value = pytest.param(*(value if len(_names(mark)) > 1 else (value,)))
+        own = value.id
+        if ids is not None:
+            own = "-".join(map(ids, value.values)) if callable(ids) else [*ids][number]
+        elif own is None and all(isinstance(one, _PLAIN) for one in value.values):
+            own = "-".join(map(str, value.values))
+        found.append(pytest.param(*value.values, marks=value.marks, id=own))
     return found
 
 
-def _hashable(value: object) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def covering(rows: Sequence[Sequence[Hashable]]) -> set[int]:
-    """Few rows that have every value of all rows; values come together in as many ways as that
-    allows."""
-    missing = {value for row in rows for value in row}
-    used: Counter[Hashable] = Counter()
-    kept: set[int] = set()
-    while missing:
-        best = max(
-            range(len(rows)),
-            key=lambda index: (
-                len(missing.intersection(rows[index])),
-                -sum(used[value] for value in rows[index]),
-            ),
-        )
-        kept.add(best)
-        used.update(rows[best])
-        missing.difference_update(rows[best])
-    return kept
+def _joined(row: Sequence[Any]) -> Any:
+    ids = [one.id for one in row]
+    return pytest.param(
+        *(value for one in row for value in one.values),
+        marks=[mark for one in row for mark in one.marks],
+        id="-".join(ids) if None not in ids else None,
+    )

@@ -22,7 +22,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, add_langgraph_fastapi_endpoint
 from langgraph_agui.client import AgentError, AGUISession
 from langgraph_agui.client.tools import LocalTool, LocalTools, agui_tool
-from tests.kit.deep import each_value
+from tests.kit.deep import together
 from tests.kit.graphs.frontend_tools import client_tool, lookup
 from tests.kit.models.scripted import Scripted, call
 from tests.kit.models.scripted import Turn as Said
@@ -397,9 +397,7 @@ def painting(messages: list[BaseMessage]) -> Said:
     return [call("lookup", "s1", 0, city="Rome"), call("paint", "c1", 1, color="red")]
 
 
-@pytest.mark.parametrize("decision", ["approve", "edit", "reject"])
-@both
-@each_value()
+@together(pytest.mark.parametrize("decision", ["approve", "edit", "reject"]), both)
 def test_a_tool_that_needs_an_approval_first(reader: Blocking, decision: str) -> None:
     """It runs here, but not before the user has said yes to the agent's question."""
     painted: list[str] = []

@@ -22,7 +22,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.graphs import Graph
-from tests.kit.deep import deep, each_value
+from tests.kit.deep import deep, together
 from tests.kit.graphs.small import scripted_agent
 from tests.kit.models.cases import BY_ID
 from tests.kit.models.endless import SHAPES, Talker, flat, synchronous
@@ -77,9 +77,10 @@ LEAVE: dict[str, Callable[[Connection], None]] = {
 }
 
 
-@pytest.mark.parametrize("leave", LEAVE.values(), ids=LEAVE)
-@pytest.mark.parametrize("shape", SHAPES)
-@each_value()
+@together(
+    pytest.mark.parametrize("leave", LEAVE.values(), ids=LEAVE),
+    pytest.mark.parametrize("shape", SHAPES),
+)
 def test_a_model_that_talks_is_stopped(
     shape: str, leave: Callable[[Connection], None], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -23,7 +23,7 @@ from langgraph.func import entrypoint
 
 from langgraph_agui import LangGraphAgent, ReasoningOptions, agui_router
 from langgraph_agui.protocol import decode
-from tests.kit.deep import each_value
+from tests.kit.deep import together
 from tests.kit.expect.canary import CANARY, HIDDEN, UNSEALED, check_bytes
 from tests.kit.graphs.small import Chat, chain_of
 from tests.kit.models.provider_models import make_model
@@ -125,9 +125,7 @@ def test_the_canary_would_be_found(stage: Stage, provider_server: ProviderServer
         check_bytes(b'data: {"encryptedValue": "eyJiIjogIkNBTkFSWTdmM2EgbnVtYmVyIn0"}\n\n')
 
 
-@ways
-@shapes
-@each_value()
+@together(ways, shapes)
 def test_two_turns_of_a_stateless_agent(
     provider: str, whole: bool, stage: Stage, provider_server: ProviderServer
 ) -> None:
@@ -148,9 +146,7 @@ def test_two_turns_of_a_stateless_agent(
         assert f"{CANARY} number 2" in asked(provider_server)
 
 
-@ways
-@shapes
-@each_value()
+@together(ways, shapes)
 def test_without_a_seal_a_message_comes_back_plain(
     provider: str, whole: bool, stage: Stage, provider_server: ProviderServer
 ) -> None:
@@ -233,9 +229,7 @@ class Kept(Chat):
     dumped: Any
 
 
-@ways
-@shapes
-@each_value()
+@together(ways, shapes)
 def test_a_message_in_other_channels(
     provider: str, whole: bool, stage: Stage, provider_server: ProviderServer
 ) -> None:
@@ -257,9 +251,7 @@ def test_a_message_in_other_channels(
     assert "A jacket." in json.dumps(recorded.state["words"])
 
 
-@ways
-@shapes
-@each_value()
+@together(ways, shapes)
 def test_a_functional_graph_that_returns_it(
     provider: str, whole: bool, stage: Stage, provider_server: ProviderServer
 ) -> None:

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, ReasoningOptions
-from tests.kit.deep import each_value
+from tests.kit.deep import together
 from tests.kit.expect.canary import SEAL
 from tests.kit.graphs.small import Chat, agent_of, talker
 from tests.kit.models.provider_models import make_model
@@ -86,22 +86,23 @@ async def test_hidden_reasoning_has_it_too() -> None:
     ] == [("", {"provider", "model", "durationMs"})] * 2
 
 
-@pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
-@pytest.mark.parametrize(
-    ("provider", "name", "model"),
-    [
-        ("anthropic", "anthropic", "claude-sonnet-4-5"),
-        ("openai", "openai", "gpt-5.1"),
-        ("google", "google_genai", "gemini-3-pro-preview"),
-        ("bedrock", "bedrock_converse", "anthropic.claude-sonnet-4-5-20250929-v1:0"),
-        ("deepseek", "deepseek", "deepseek-reasoner"),
-        ("openrouter", "openrouter", "anthropic/claude-sonnet-4.5"),
-        ("ollama", "ollama", "qwen3"),
-        ("groq", "groq", "qwen/qwen3-32b"),
-        ("mistral", "mistralai", "magistral-medium-latest"),
-    ],
+@together(
+    pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"]),
+    pytest.mark.parametrize(
+        ("provider", "name", "model"),
+        [
+            ("anthropic", "anthropic", "claude-sonnet-4-5"),
+            ("openai", "openai", "gpt-5.1"),
+            ("google", "google_genai", "gemini-3-pro-preview"),
+            ("bedrock", "bedrock_converse", "anthropic.claude-sonnet-4-5-20250929-v1:0"),
+            ("deepseek", "deepseek", "deepseek-reasoner"),
+            ("openrouter", "openrouter", "anthropic/claude-sonnet-4.5"),
+            ("ollama", "ollama", "qwen3"),
+            ("groq", "groq", "qwen/qwen3-32b"),
+            ("mistral", "mistralai", "magistral-medium-latest"),
+        ],
+    ),
 )
-@each_value()
 async def test_it_survives_a_second_turn(
     provider: str, name: str, model: str, whole: bool, provider_server: ProviderServer
 ) -> None:

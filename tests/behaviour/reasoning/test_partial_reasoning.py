@@ -16,7 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, ReasoningOptions
 from langgraph_agui.protocol import Verifier, fold
-from tests.kit.deep import each_value
+from tests.kit.deep import together
 from tests.kit.expect.agreement import record_stream
 from tests.kit.expect.canary import SEAL
 from tests.kit.graphs.small import agent_of, talker
@@ -189,10 +189,13 @@ def check_words(turn: Held, way: str, point: str) -> None:
     assert bool(answer.get("toolCalls")) == has_call
 
 
-@points
-@pytest.mark.parametrize("way", ["error", "dropped", "cancelled", "left"])
-@pytest.mark.parametrize("options", [None, ReasoningOptions(seal=SEAL)], ids=["plain", "sealed"])
-@each_value()
+@together(
+    points,
+    pytest.mark.parametrize("way", ["error", "dropped", "cancelled", "left"]),
+    pytest.mark.parametrize(
+        "options", [None, ReasoningOptions(seal=SEAL)], ids=["plain", "sealed"]
+    ),
+)
 async def test_a_turn_that_was_cut(
     way: str, point: str, options: ReasoningOptions | None, provider_server: ProviderServer
 ) -> None:

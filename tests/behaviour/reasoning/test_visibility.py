@@ -16,7 +16,7 @@ from langgraph.types import Command
 
 from langgraph_agui import LangGraphAgent, ReasoningOptions, ReasoningSeal
 from langgraph_agui.protocol import compact
-from tests.kit.deep import each_value
+from tests.kit.deep import together
 from tests.kit.expect.canary import (
     CANARY,
     HIDDEN,
@@ -293,9 +293,12 @@ async def test_without_a_seal_plain_messages_keep_what_is_opaque() -> None:
 # -- summaries -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
-@pytest.mark.parametrize("provider", ["openai", "openai-v0", "openai-v1", "google", "google-v1"])
-@each_value()
+@together(
+    pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"]),
+    pytest.mark.parametrize(
+        "provider", ["openai", "openai-v0", "openai-v1", "google", "google-v1"]
+    ),
+)
 async def test_a_providers_summary_is_shown(
     provider: str, whole: bool, provider_server: ProviderServer
 ) -> None:
@@ -304,21 +307,22 @@ async def test_a_providers_summary_is_shown(
     assert CANARY in sent
 
 
-@pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
-@pytest.mark.parametrize(
-    "provider",
-    [
-        "anthropic",
-        "anthropic-v1",
-        "bedrock",
-        "deepseek",
-        "deepseek-v1",
-        "ollama",
-        "openrouter",
-        "mistral",
-    ],
+@together(
+    pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"]),
+    pytest.mark.parametrize(
+        "provider",
+        [
+            "anthropic",
+            "anthropic-v1",
+            "bedrock",
+            "deepseek",
+            "deepseek-v1",
+            "ollama",
+            "openrouter",
+            "mistral",
+        ],
+    ),
 )
-@each_value()
 async def test_what_is_no_summary_is_not(
     provider: str, whole: bool, provider_server: ProviderServer
 ) -> None:

@@ -16,7 +16,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Send, interrupt
 
 from langgraph_agui import LangGraphAgent
-from tests.kit.deep import each_value
+from tests.kit.deep import together
 from tests.kit.expect.owners import check_all, check_lifecycle, check_tags, ends, starts
 from tests.kit.graphs.pauses import Mode
 from tests.kit.graphs.small import Chat, talker
@@ -154,9 +154,7 @@ def database(home: Any) -> Any:
     return AsyncSqliteSaver.from_conn_string(str(home / "threads"))
 
 
-@pytest.mark.parametrize(("name", "store"), STORED)
-@modes
-@each_value()
+@together(pytest.mark.parametrize(("name", "store"), STORED), modes)
 async def test_the_subagents_go_on_under_their_ids(
     name: str, store: str, mode: Mode, tmp_path: Any
 ) -> None:
@@ -180,9 +178,10 @@ async def test_the_subagents_go_on_under_their_ids(
         assert recorded.messages[-1].content == "boss: ends 1"
 
 
-@modes
-@pytest.mark.parametrize("name", ["async_tool", "tool_in_tool", "declared", "declared_twice"])
-@each_value()
+@together(
+    modes,
+    pytest.mark.parametrize("name", ["async_tool", "tool_in_tool", "declared", "declared_twice"]),
+)
 async def test_the_turn_after(name: str, mode: Mode) -> None:
     leaf, _ = guarded_leaf("leaf", mode, [])
     built = KINDS[name](InMemorySaver(), leaf)

@@ -9,7 +9,7 @@ from ag_ui.core import Interrupt
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import ClientOptions, LangGraphAgent
-from tests.kit.deep import each_value
+from tests.kit.deep import together
 from tests.kit.expect.owners import check_all, check_no_subagents, ends, starts
 from tests.kit.graphs.pauses import Mode
 from tests.kit.graphs.subagents import Built, guarded
@@ -108,9 +108,7 @@ async def test_two_questions_of_one_subagent(mode: Mode) -> None:
     assert sorted(paused.done) == ["leaf_a0", "leaf_a1"]
 
 
-@modes
-@pytest.mark.parametrize("answer", ANSWERS)
-@each_value()
+@together(modes, pytest.mark.parametrize("answer", ANSWERS))
 async def test_an_answer(mode: Mode, answer: str) -> None:
     paused = Paused(mode)
     _, owners, (question,) = await paused.begin()
@@ -157,10 +155,11 @@ async def test_asked_twice_by_the_same_invocation(mode: Mode) -> None:
     assert check_all(recorded, paused.built) == owners
 
 
-@modes
-@pytest.mark.parametrize("shown", ["inline", "hidden"])
-@pytest.mark.parametrize("answer", ANSWERS)
-@each_value()
+@together(
+    modes,
+    pytest.mark.parametrize("shown", ["inline", "hidden"]),
+    pytest.mark.parametrize("answer", ANSWERS),
+)
 async def test_other_modes_ask_without_an_owner(mode: Mode, shown: str, answer: str) -> None:
     paused = Paused(mode, clients=ClientOptions(subagents=shown))
     recorded = await paused.client.send("hi")

@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.behaviour.subagents.test_next_turn import plain
-from tests.kit.deep import each_value
+from tests.kit.deep import together
 from tests.kit.graphs.small import chain_of
 from tests.kit.models.scripted import Piece, Scripted, call, text_chunk
 from tests.kit.run.dialogues import resolved
@@ -73,10 +73,7 @@ modes = pytest.mark.parametrize("mode", ["attributed", "inline", "hidden"])
 savers = pytest.mark.parametrize("stored", [False, True], ids=["no_checkpointer", "checkpointer"])
 
 
-@graphs
-@savers
-@modes
-@each_value()
+@together(graphs, savers, modes)
 async def test_every_call_has_its_result_and_the_model_its_history(
     build: Any, mode: Any, stored: bool
 ) -> None:

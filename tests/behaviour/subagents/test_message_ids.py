@@ -15,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.behaviour.subagents.test_next_turn import plain
-from tests.kit.deep import each_value
+from tests.kit.deep import together
 from tests.kit.expect.owners import check_lifecycle, check_tags, tag
 from tests.kit.graphs.small import chain_of, talker
 from tests.kit.graphs.subagents import BOSS, agent_tool, asking
@@ -102,11 +102,7 @@ savers = pytest.mark.parametrize("stored", [False, True], ids=["no_checkpointer"
 pieces = pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
 
 
-@graphs
-@savers
-@modes
-@pieces
-@each_value()
+@together(graphs, savers, modes, pieces)
 async def test_the_models_are_given_what_they_would_have_been(
     build: Any, mode: Any, stored: bool, whole: bool
 ) -> None:
@@ -132,10 +128,7 @@ def spoken(messages: Sequence[Message]) -> list[tuple[str, str | None]]:
     ]
 
 
-@graphs
-@savers
-@pieces
-@each_value()
+@together(graphs, savers, pieces)
 async def test_every_message_is_told_by_its_owner(build: Any, stored: bool, whole: bool) -> None:
     graph, _ = build(InMemorySaver() if stored else None, disable_streaming=whole)
     client = Client(LangGraphAgent(graph=graph))

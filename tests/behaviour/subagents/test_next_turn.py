@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import ClientOptions, LangGraphAgent
-from tests.kit.deep import each_value
+from tests.kit.deep import together
 from tests.kit.expect.histories import assert_valid
 from tests.kit.expect.owners import tag
 from tests.kit.graphs.subagents import GRAPHS, Build, Built, few_graphs
@@ -54,10 +54,7 @@ def client_of(built: Built, mode: str = "attributed") -> Client:
     return Client(LangGraphAgent(graph=built.graph, clients=ClientOptions(subagents=mode)))  # type: ignore[arg-type]
 
 
-@savers
-@modes
-@graphs
-@each_value()
+@together(savers, modes, graphs)
 async def test_the_parents_model_reads_what_it_would_have_read(
     build: Build, mode: str, stored: bool
 ) -> None:
@@ -75,9 +72,7 @@ async def test_the_parents_model_reads_what_it_would_have_read(
         assert_valid([message for message in messages if message.type != "system"])
 
 
-@savers
-@graphs
-@each_value()
+@together(savers, graphs)
 async def test_what_subagents_said_stays_on_the_screen(build: Build, stored: bool) -> None:
     built = build(InMemorySaver() if stored else None)
     client = client_of(built)
@@ -100,10 +95,11 @@ async def test_the_thread_holds_what_the_graph_alone_would(build: Build) -> None
     assert plain(await client.stored()) == plain(expected)
 
 
-@savers
-@pytest.mark.parametrize("place", ["before", "after", "made up"])
-@pytest.mark.parametrize("name", ["deep", "async_tools", "declared_apart", "sent"])
-@each_value()
+@together(
+    savers,
+    pytest.mark.parametrize("place", ["before", "after", "made up"]),
+    pytest.mark.parametrize("name", ["deep", "async_tools", "declared_apart", "sent"]),
+)
 async def test_a_users_message_in_a_subagent_is_none_of_the_thread(
     name: str, place: str, stored: bool
 ) -> None:
@@ -143,9 +139,7 @@ async def test_a_users_message_in_a_subagent_alone_is_no_turn(stored: bool) -> N
     ]
 
 
-@modes
-@few_graphs
-@each_value("mode")
+@together(modes, few_graphs)
 async def test_running_again_from_the_first_message(build: Build, mode: str) -> None:
     """The whole list goes back up to a message that the thread knows: what subagents said behind it
     is gone."""

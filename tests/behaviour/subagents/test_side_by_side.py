@@ -17,7 +17,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Send
 
 from langgraph_agui import LangGraphAgent
-from tests.kit.deep import each_value
+from tests.kit.deep import together
 from tests.kit.expect.histories import assert_valid
 from tests.kit.models.scripted import Piece, Scripted, call, calling, part
 from tests.kit.run.dialogues import resolved
@@ -125,9 +125,10 @@ BUILDS: list[Callable[[Spenders, Any], Any]] = [as_nodes, as_tasks, as_tools]
 
 
 @pytest.mark.parametrize("order", [(2, 0, 1), (0, 1, 2)])
-@pytest.mark.parametrize("mode", ["batched", "per_call"])
-@pytest.mark.parametrize("build", BUILDS)
-@each_value("build", "mode")
+@together(
+    pytest.mark.parametrize("mode", ["batched", "per_call"]),
+    pytest.mark.parametrize("build", BUILDS),
+)
 async def test_each_question_is_about_the_call_of_its_own_agent(
     build: Any, mode: Any, order: Sequence[int], saver: Any
 ) -> None:

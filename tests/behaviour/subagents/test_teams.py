@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import ClientOptions, LangGraphAgent
 from langgraph_agui.client import AGUISession
 from tests.behaviour.subagents.test_next_turn import plain
-from tests.kit.deep import each_value
+from tests.kit.deep import together
 from tests.kit.expect.owners import check_no_subagents
 from tests.kit.graphs.teams import TEAMS, BuildTeam
 from tests.kit.processes.client_agents import remote
@@ -74,9 +74,7 @@ def check_conversation(recorded: RecordedRun, answer: str) -> None:
         assert (event.metadata or {}).get("status") != "error"
 
 
-@teams
-@modes
-@each_value()
+@together(teams, modes)
 async def test_the_conversation_is_what_the_graph_keeps(build: BuildTeam, mode: Any) -> None:
     team = build(InMemorySaver())
     client = Client(LangGraphAgent(graph=team.graph, clients=ClientOptions(subagents=mode)))

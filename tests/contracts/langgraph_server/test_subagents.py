@@ -11,7 +11,7 @@ from langgraph.pregel.remote import RemoteGraph
 
 from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.contracts.langgraph_server.kit_graphs import ENDING, FAILING, PAUSING
-from tests.kit.deep import deep, each_value
+from tests.kit.deep import deep, together
 from tests.kit.expect.owners import (
     check_all,
     check_lifecycle,
@@ -173,9 +173,7 @@ async def test_a_resumed_subagent_is_the_same(agent: Agents, how: str) -> None:
 
 
 @deep
-@asks
-@pytest.mark.parametrize("mode", ["inline", "hidden"])
-@each_value()
+@together(asks, pytest.mark.parametrize("mode", ["inline", "hidden"]))
 async def test_an_approval_without_subagents(agent: Agents, how: str, mode: Mode) -> None:
     before = await paused(agent(f"guarded_{how}", mode))
     check_no_subagents(before)

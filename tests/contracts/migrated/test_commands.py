@@ -23,7 +23,7 @@ from langgraph.types import interrupt
 
 from langgraph_agui import ApprovalOptions, ClientOptions, LangGraphAgent
 from langgraph_agui.compat.interrupts import on_interrupt_events
-from tests.kit.deep import deep, each_value
+from tests.kit.deep import deep, together
 from tests.kit.graphs.pauses import KINDS, as_tool, happened, spender
 from tests.kit.graphs.small import chain_of
 from tests.kit.models.scripted import Scripted, call
@@ -110,9 +110,7 @@ MATRIX = [case for case in CASES if case[1] != "cancel"]
 matrix = pytest.mark.parametrize(("kind", "answer"), MATRIX, ids=lambda value: value)
 
 
-@matrix
-@pytest.mark.parametrize("way", ["bare", "with event", "as text"])
-@each_value()
+@together(matrix, pytest.mark.parametrize("way", ["bare", "with event", "as text"]))
 async def test_what_is_guarded_runs_as_often_as_it_was_approved(
     kind: str, answer: str, way: str, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ from ag_ui.core import AssistantMessage, ReasoningMessage, ToolMessage
 from langchain.agents import create_agent
 
 from langgraph_agui import LangGraphAgent
-from tests.kit.deep import representatives
+from tests.kit.deep import firsts
 from tests.kit.models.cases import CASES, Case
 from tests.kit.models.reading import case_model
 from tests.kit.models.server import ProviderServer
@@ -23,7 +23,7 @@ async def run(case: Case, server: ProviderServer) -> RecordedRun:
     return await record_run(LangGraphAgent(graph=graph), run_input(case.prompt))
 
 
-kinds = representatives(
+kinds = firsts(
     CASES, lambda case: case.provider, lambda case: (case.provider.partition("-")[0], case.kind)
 )
 

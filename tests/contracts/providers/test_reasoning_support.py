@@ -20,7 +20,7 @@ from langchain_xai import ChatXAI
 from langgraph_agui import chat_models as models
 from langgraph_agui.chat_models import Finding, check_reasoning
 from langgraph_agui.messages.blocks import read_blocks
-from tests.kit.deep import each_value
+from tests.kit.deep import together
 from tests.kit.models.cases import BY_ID
 from tests.kit.models.playing import REPLAYING, make_replaying
 from tests.kit.models.provider_models import KEY, PROVIDERS, VARIANTS, make_model
@@ -42,9 +42,10 @@ def judged(model: BaseChatModel) -> tuple[bool | None, bool | None]:
     return finding.out, finding.back
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-@pytest.mark.parametrize("provider", sorted({*PROVIDERS, *VARIANTS} - _CHAINED))
-@each_value()
+@together(
+    pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"]),
+    pytest.mark.parametrize("provider", sorted({*PROVIDERS, *VARIANTS} - _CHAINED)),
+)
 async def test_judgements_are_what_the_packages_do(
     provider: str, stream: bool, provider_server: ProviderServer
 ) -> None:

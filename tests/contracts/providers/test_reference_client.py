@@ -20,7 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.protocol import decode
 from langgraph_agui.protocol.schema import parse_input
-from tests.kit.deep import deep, each_value
+from tests.kit.deep import deep, together
 from tests.kit.models.cases import EACH_CASE, Case, Seen
 from tests.kit.models.reading import case_model
 from tests.kit.models.server import ProviderServer
@@ -67,9 +67,10 @@ def user(text: str, message_id: str) -> dict[str, Any]:
     return {"id": message_id, "role": "user", "content": text}
 
 
-@pytest.mark.parametrize("stored", [False, True], ids=["stateless", "stored"])
-@pytest.mark.parametrize("case", EACH_CASE, ids=str)
-@each_value()
+@together(
+    pytest.mark.parametrize("stored", [False, True], ids=["stateless", "stored"]),
+    pytest.mark.parametrize("case", EACH_CASE, ids=str),
+)
 def test_two_turns(
     case: Case, stored: bool, stage: Stage, provider_server: ProviderServer, node_client: NodeClient
 ) -> None:

@@ -29,7 +29,7 @@ from langgraph_agui.client import (
     RunLimitError,
 )
 from langgraph_agui.protocol.response_schema import check_schema
-from tests.kit.deep import each_value
+from tests.kit.deep import together
 from tests.kit.processes.scripted_servers import (
     Awaiting,
     Blocking,
@@ -202,10 +202,13 @@ def unpacking(peer: Peer) -> None:
 SLOW = [silent, slow, mute, dripping, unpacking]
 
 
-@both
-@pytest.mark.parametrize("script", SLOW, ids=lambda one: one.__name__)
-@each_value()
-@pytest.mark.parametrize("limit", [0.2, timedelta(milliseconds=200)], ids=["seconds", "timedelta"])
+@together(
+    both,
+    pytest.mark.parametrize("script", SLOW, ids=lambda one: one.__name__),
+    pytest.mark.parametrize(
+        "limit", [0.2, timedelta(milliseconds=200)], ids=["seconds", "timedelta"]
+    ),
+)
 def test_a_run_that_takes_too_long(
     reader: Blocking, script: Script, limit: float | timedelta
 ) -> None:

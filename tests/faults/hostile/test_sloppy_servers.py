@@ -29,7 +29,7 @@ from langgraph_agui.client import (
     StreamInvalidError,
     StreamTruncatedError,
 )
-from tests.kit.deep import each_value
+from tests.kit.deep import together
 from tests.kit.processes.scripted_servers import (
     SSE,
     Peer,
@@ -352,9 +352,7 @@ def test_a_session_reads_on(name: str, caplog: pytest.LogCaptureFixture) -> None
     assert bool(warning) == bool(logged)
 
 
-@each_value()
-@others
-@pytest.mark.parametrize("name", READ)
+@together(others, pytest.mark.parametrize("name", READ))
 def test_models_and_nodes_read_on(name: str, ask: Callable[[str], str]) -> None:
     script, words, _ = READ[name]
     with server(script) as agent:
@@ -373,9 +371,7 @@ def test_a_session_says_what_is_wrong(name: str) -> None:
     assert ("Hello" in [one.content for one in session.messages]) == keeps
 
 
-@each_value()
-@others
-@pytest.mark.parametrize("name", REFUSED)
+@together(others, pytest.mark.parametrize("name", REFUSED))
 def test_models_and_nodes_say_what_is_wrong(name: str, ask: Callable[[str], str]) -> None:
     script, kind, reason, _ = REFUSED[name]
     with server(script) as agent, pytest.raises(kind) as caught:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
-from tests.kit.deep import covering, deep
+from tests.kit.deep import deep, firsts
 from tests.kit.models.cases import CASES, SENT_CASES, Case
 from tests.kit.models.loops import loop
 from tests.kit.models.provider_models import PROVIDERS, VARIANTS
@@ -34,17 +34,18 @@ def grouped(*given: Case | str) -> list[Any]:
     `make test` has each provider and each kind of case; where providers are all there is, each
     package.
     """
-    rows = [
-        [package(case)] if isinstance(case, str) else [case.provider, case.kind] for case in given
-    ]
-    shallow = covering(rows)
+    shallow = firsts(
+        given,
+        lambda one: package(one) if isinstance(one, str) else one.provider,
+        lambda one: "" if isinstance(one, str) else one.kind,
+    )
     return [
         pytest.param(
             case,
             id=str(case),
-            marks=[pytest.mark.xdist_group(package(case)), *([] if at in shallow else [deep])],
+            marks=[pytest.mark.xdist_group(package(case)), *([] if case in shallow else [deep])],
         )
-        for at, case in enumerate(given)
+        for case in given
     ]
 
 

@@ -10,7 +10,7 @@ from base64 import b64encode
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.kit.deep import representatives
+from tests.kit.deep import firsts
 from tests.kit.models.turns import Call, Reasoning, Text, Turn, Usage
 
 PROMPT = "What should I wear today?"
@@ -357,7 +357,7 @@ CASES: tuple[Case, ...] = (
     *_flat_variant("bedrock-oss"),
 )
 
-EACH_CASE = representatives(CASES, lambda case: case.provider, lambda case: case.kind)
+EACH_CASE = firsts(CASES, lambda case: case.provider, lambda case: case.kind)
 """`CASES` as parameters: `make test` has each provider and each kind."""
 
 # Only for what is sent back: these messages cannot be read as described, or requests leave out what

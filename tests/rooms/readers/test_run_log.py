@@ -32,7 +32,7 @@ from langgraph_agui.readers.run_log import RunLog, fold_settled, thread_before
 from langgraph_agui.readers.sinks import weight
 from langgraph_agui.runs.run import Run
 from tests.behaviour.threads.test_join import EVENTS, check, held_after, ordered
-from tests.kit.deep import representatives
+from tests.kit.deep import firsts
 from tests.kit.graphs.small import Chat, chain_of, talker
 from tests.kit.models.scripted import Scripted, calling, part, text_chunk, thinking
 from tests.kit.run.agents import RecordedRun, dumped, run_input, user
@@ -114,7 +114,7 @@ async def everything() -> RecordedRun:
     return (await join_after(agent_of(InMemorySaver()), 1000)).live
 
 
-@pytest.mark.parametrize("at", representatives(range(1, EVENTS), lambda at: at // 6))
+@pytest.mark.parametrize("at", firsts(range(1, EVENTS), lambda at: at // 6))
 async def test_what_is_folded_says_the_same(at: int) -> None:
     """At any event, and folded twice; the rest follows the order of AG-UI."""
     live = await everything()
@@ -170,7 +170,7 @@ def test_patches_that_add_up_to_much_are_folded() -> None:
 
 @pytest.mark.parametrize("protocol", ["1.0", None])
 @pytest.mark.parametrize("held", range(0, EVENTS, 7))
-@pytest.mark.parametrize("after", representatives(range(1, EVENTS, 3), lambda after: after // 12))
+@pytest.mark.parametrize("after", firsts(range(1, EVENTS, 3), lambda after: after // 12))
 async def test_whatever_a_client_holds_of_the_run(
     after: int, held: int, protocol: str | None
 ) -> None:
