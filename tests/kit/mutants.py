@@ -7,8 +7,8 @@
     run           each mutant against the tests that run its line, one of each file after the other,
                   until one fails: `found.json` says which one, or None for a survivor
 
-This file needs no other of the tests, so it
-can be run against older ones: `python mutants.py run` in their clone.
+This file needs no other of the tests, so it can be run against older ones: `python mutants.py run`
+in their clone.
 """
 
 from __future__ import annotations
@@ -167,7 +167,8 @@ def _cover(part: tuple[int, str]) -> None:
 def run() -> None:
     """Run the tests of each mutant, two mutants at a time."""
     drawn, ran = _read("drawn.json"), _read("ran.json")
-    found: list[dict[str, Any]] = [{} for _ in drawn]
+    begun = (PLACE / "found.json").exists()  # a run that was stopped is gone on with
+    found: list[dict[str, Any]] = _read("found.json") if begun else [{} for _ in drawn]
     with TemporaryDirectory() as home:
         clones: Queue[Path] = Queue()
         for index in range(2):
@@ -180,10 +181,10 @@ def run() -> None:
             )
             clones.put(clone)
             print(index, found[index], flush=True)
+            _write("found.json", found)
 
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(one, range(len(drawn))))
-    _write("found.json", found)
+            list(pool.map(one, [index for index, known in enumerate(found) if not known]))
     noticed = sum(one["by"] is not None for one in found)
     print(f"{noticed} of {len(found)} mutants were noticed.")
 
