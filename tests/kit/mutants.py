@@ -97,6 +97,9 @@ def pytest_runtest_logstart(nodeid: str) -> None:
     from coverage import Coverage
 
     if (running := Coverage.current()) is not None:
+        if sys.gettrace() is None:  # a test that goes very deep ends the tracing
+            running.stop()
+            running.start()
         running.switch_context(nodeid)
 
 
