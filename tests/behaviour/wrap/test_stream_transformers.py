@@ -40,7 +40,7 @@ from tests.behaviour.threads.test_connect import connect
 from tests.kit.expect.canary import CANARY, check_events
 from tests.kit.graphs.small import chain_of, talker
 from tests.kit.models.scripted import Scripted, call, calling, part, text_chunk, thinking
-from tests.kit.run.agents import RecordedRun, record_run, run_input
+from tests.kit.run.agents import RecordedRun, collect, record_run, run_input
 
 LONG = "tell me more " * 30
 
@@ -600,7 +600,10 @@ async def test_an_agent_that_pauses(nested: bool) -> None:
     # One that no agent has run yet, whose pause nobody has seen:
     await graph.ainvoke({"messages": ["Hi"]}, {"configurable": {"thread_id": "other"}})
     unseen = run_input(thread="other")
-    check_events([event async for event in LangGraphAgent(graph).connect(unseen)])
+    shown = RecordedRun(await collect(LangGraphAgent(graph).connect(unseen)), unseen)
+    check_events(shown.events)
+    assert [one.role for one in shown.messages] == ["user", "assistant"]
+    assert shown.messages[-1].content == "I am [REDACTED_WORD]. "
     recorded = await checked(LangGraphAgent(graph))
     (interrupt,) = recorded.last.outcome.interrupts
     answer = ResumeEntry(interrupt_id=interrupt.id, status="resolved", payload={"type": "approve"})
