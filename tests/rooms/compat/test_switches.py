@@ -177,11 +177,7 @@ def test_how_clients_are_asked(flat: Any, ask_by: str) -> None:
 OLD_STATE: list[tuple[dict[str, Any], str, StateOptions]] = [
     ({"check_output": False}, "check=...", StateOptions(check=False)),
     ({"refused": "warn"}, "forbidden_change='ignore'", StateOptions()),
-    (
-        {"refused": "error"},
-        "forbidden_change='refuse'",
-        StateOptions(forbidden_change="refuse"),
-    ),
+    ({"refused": "error"}, "forbidden_change='refuse'", StateOptions(forbidden_change="refuse")),
     ({"emit": "delta"}, "send='patches'", StateOptions()),
     ({"emit": "snapshot"}, "send='snapshots'", StateOptions(send="snapshots")),
 ]

@@ -169,10 +169,7 @@ async def test_a_reader_that_never_reads(seen: Seen) -> None:
 
 async def test_a_reader_that_leaves_or_is_forgotten(seen: Seen) -> None:
     agent = agent_of(talker(Scripted(["x" * 50_000])), name=seen.agent)
-    left, forgotten = (
-        await agent.begin(run_input("hi")),
-        await agent.begin(run_input("hi")),
-    )
+    left, forgotten = (await agent.begin(run_input("hi")), await agent.begin(run_input("hi")))
     await eventually(lambda: seen.value("agui.runs.active") == 0, "the end of the runs")
     whole = seen.value("agui.queue.bytes")
     assert whole

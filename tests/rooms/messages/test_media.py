@@ -589,10 +589,7 @@ SHAPES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "others": [
         ({"type": "document_url", "document_url": URL}, url("document")),  # Mistral
         ({"type": "video_url", "video_url": {"url": URL}}, url("video")),  # OpenRouter
-        (
-            {"type": "image", "data": HELLO, "mimeType": "image/gif"},
-            data("image", "image/gif"),
-        ),
+        ({"type": "image", "data": HELLO, "mimeType": "image/gif"}, data("image", "image/gif")),
         (
             {"type": "image", "base64": HELLO, "mime_type": "application/pdf"},
             data("document", "application/pdf"),

@@ -75,10 +75,7 @@ def sent(message: BaseMessage) -> dict[str, str]:
     }
     if isinstance(message, AIMessage):
         # packages send the calls instead
-        for key in (
-            "parsed",
-            *(("function_call",) if message.tool_calls else ()),
-        ):
+        for key in ("parsed", *(("function_call",) if message.tool_calls else ())):
             seen["kwargs"].pop(key, None)
         seen["calls"] = [[call["name"], call["args"], call["id"]] for call in message.tool_calls]
         seen["invalid"] = [

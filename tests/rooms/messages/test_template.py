@@ -25,12 +25,7 @@ thoughts = st.lists(st.tuples(words, words), max_size=3)
 
 
 @given(
-    text=words,
-    reasoning=thoughts,
-    calls=calls,
-    media=sources,
-    value=json_values,
-    more=json_values,
+    text=words, reasoning=thoughts, calls=calls, media=sources, value=json_values, more=json_values
 )
 def test_any_value_comes_back(
     text: str, reasoning: Any, calls: Any, media: Any, value: Any, more: Any

@@ -8,22 +8,14 @@ from random import Random
 
 import jsonpatch
 import pytest
-from ag_ui.core import (
-    UserMessage,
-)
+from ag_ui.core import UserMessage
 from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraph_agui.protocol import ProtocolError, fold
 from langgraph_agui.protocol.patch import PatchError, apply_patch
 from tests.kit.run.random_streams import Streams
-from tests.kit.run.wire_events import (
-    event,
-    message,
-    snapshot,
-    state_delta,
-    text,
-)
+from tests.kit.run.wire_events import event, message, snapshot, state_delta, text
 
 
 def test_chunks_are_expanded_and_bad_ones_raise() -> None:

@@ -85,10 +85,7 @@ async def test_usage_by_model_each_call_once_hidden_ones_included() -> None:
     assert [
         (entry.provider, entry.model, entry.input_tokens, entry.output_tokens)
         for entry in recorded.last.usage
-    ] == [
-        ("scripted", "small", 2, 4),
-        ("scripted", "big", 110, 220),
-    ]
+    ] == [("scripted", "small", 2, 4), ("scripted", "big", 110, 220)]
 
 
 async def test_no_usage_where_no_model_tells_any() -> None:

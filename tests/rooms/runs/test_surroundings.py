@@ -101,9 +101,7 @@ async def test_raw_parts_are_told_when_asked_for() -> None:
     assert {event.source for event in recorded.of("RAW")} == {"langgraph"}
 
 
-async def test_media_that_nobody_can_show_leave_a_warning(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_media_that_nobody_can_show_leave_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     image = {"type": "image", "mime_type": "image/png"}
 
     async def node(state: Chat) -> Any:
