@@ -17,7 +17,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.prebuilt import ToolNode, ToolRuntime, tools_condition
 
 from langgraph_agui import LangGraphAgent, RunLimits
-from tests.kit.graphs.small import Chat, agent_of, chain_of, scripted_agent, sync_talker, talker
+from tests.kit.graphs.small import Chat, agent_of, chain_of, scripted_agent, talker
 from tests.kit.models.scripted import Scripted, call, calling, part, thinking, used
 from tests.kit.run.agents import RecordedRun, record_run, run_input
 from tests.kit.waiting import PATIENCE
@@ -48,18 +48,19 @@ class FailingSaver(InMemorySaver):
         return await super().aput(*args)
 
 
-def say(sync: bool) -> Any:
-    return (sync_talker if sync else talker)(Scripted(["a"]))
+def say() -> Any:
+    return talker(Scripted(["a"]))
 
 
-def raising(error: Any = None, sync: bool = False) -> Any:
+def raising(error: Any = None) -> Any:
     async def fails(state: Any) -> Any:
         raise error or boom()
 
-    def fails_sync(state: Any) -> Any:
-        raise error or boom()
+    return fails
 
-    return fails_sync if sync else fails
+
+def raising_in_thread(state: Any) -> Any:
+    raise boom()
 
 
 def raising_tool(name: str = "look", error: Any = None) -> Any:
@@ -74,36 +75,36 @@ def looking(*tools: Any, **options: Any) -> Any:
     return create_agent(Scripted([call("look", "c1")], ["Done"]), list(tools), **options)
 
 
-def model_failing_after(*pieces: Any) -> Callable[[bool], LangGraphAgent]:
-    return lambda sync: scripted_agent([*pieces, boom()], sync=sync)
-
-
-POINTS: dict[str, tuple[str, Callable[[bool], LangGraphAgent]]] = {
-    "state load": ("state", lambda sync: agent_of(say(sync), checkpointer=FailingSaver(load=True))),
-    "before the first token": ("model", model_failing_after()),
-    "mid text": ("model", model_failing_after("Hel", "lo")),
-    "mid reasoning": ("model", model_failing_after(thinking("hm"))),
-    "mid arguments": ("model", model_failing_after(calling(part("look", '{"q": ', "c1")))),
-    "in a tool": ("tool", lambda _: LangGraphAgent(looking(raising_tool()))),
-    "in a node": ("graph", lambda sync: agent_of(raising(sync=sync), say(sync))),
-    "another kind": ("graph", lambda _: agent_of(raising(Abort()))),
-    "at the end": ("graph", lambda sync: agent_of(say(sync), raising(sync=sync))),
-    "first save": ("", lambda sync: agent_of(say(sync), checkpointer=FailingSaver(at=1))),
-    "last save": ("", lambda sync: agent_of(say(sync), checkpointer=FailingSaver(at=3))),
-    "in a subgraph": ("graph", lambda sync: agent_of(chain_of(raising(sync=sync)))),
-}
-
-
 class Abort(BaseException):
     """No `Exception`, as those of test runners and of other event loops."""
 
 
-@pytest.mark.parametrize("sync", [False, True], ids=["async", "threads"])
+def failing_after(*pieces: Any, **options: Any) -> LangGraphAgent:
+    return scripted_agent([*pieces, boom()], **options)
+
+
+POINTS: dict[str, tuple[str, Callable[[], LangGraphAgent]]] = {
+    "state load": ("state", lambda: agent_of(say(), checkpointer=FailingSaver(load=True))),
+    "before the first token": ("model", failing_after),
+    "mid text": ("model", lambda: failing_after("Hel", "lo")),
+    "mid text in a thread": ("model", lambda: failing_after("Hel", "lo", sync=True)),
+    "mid reasoning": ("model", lambda: failing_after(thinking("hm"))),
+    "mid arguments": ("model", lambda: failing_after(calling(part("look", '{"q": ', "c1")))),
+    "in a tool": ("tool", lambda: LangGraphAgent(looking(raising_tool()))),
+    "in a node": ("graph", lambda: agent_of(raising(), say())),
+    "in a thread": ("graph", lambda: agent_of(say(), raising_in_thread)),
+    "another kind": ("graph", lambda: agent_of(raising(Abort()))),
+    "first save": ("", lambda: agent_of(say(), checkpointer=FailingSaver(at=1))),
+    "last save": ("", lambda: agent_of(say(), checkpointer=FailingSaver(at=3))),
+    "in a subgraph": ("graph", lambda: agent_of(chain_of(raising()))),
+}
+
+
 @pytest.mark.parametrize("point", POINTS)
-async def test_a_failure(point: str, sync: bool, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failure(point: str, caplog: pytest.LogCaptureFixture) -> None:
     code, build = POINTS[point]
     with caplog.at_level(logging.ERROR, "langgraph_agui"):
-        recorded = await record_run(build(sync), run_input("hi"))
+        recorded = await record_run(build(), run_input("hi"))
     error = recorded.last
     assert error.type.value == "RUN_ERROR"
     assert error.code in ([f"{code}_error"] if code else ["state_error", "graph_error"])
@@ -164,7 +165,7 @@ DUMB = UnspeakableError()
         pytest.param(lambda: chain_of(raising(DUMB)), id="node"),
         pytest.param(lambda: delegating(raising_tool(error=DUMB)), id="subagent"),
         pytest.param(
-            lambda: chain_of(say(False), checkpointer=FailingSaver(at=1, error=DUMB)), id="store"
+            lambda: chain_of(say(), checkpointer=FailingSaver(at=1, error=DUMB)), id="store"
         ),
     ],
 )

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphDrained
 
 from langgraph_agui import LangGraphAgent
 from tests.kit.graphs.small import agent_of, chain_of, scripted_agent, talker
 from tests.kit.models.scripted import Scripted, call, used
-from tests.kit.run.agents import RecordedRun, plain, record_run, run_input
+from tests.kit.run.agents import RecordedRun, collect, plain, record_run, run_input
 from tests.kit.waiting import PATIENCE
 
 
@@ -26,6 +27,22 @@ async def test_the_start_and_the_end() -> None:
     assert plain(recorded.events[0]).items() >= began.items()
     assert plain(recorded.last).items() >= ended.items()
     assert recorded.last.usage[0].total_tokens == 5
+
+
+async def test_the_start_comes_before_anything_is_loaded() -> None:
+    gate = asyncio.Event()
+
+    class Slow(InMemorySaver):
+        async def aget_tuple(self, config: Any) -> Any:
+            await gate.wait()
+            return await super().aget_tuple(config)
+
+    given = run_input("hi")
+    events = agent_of(talker(Scripted(["a"])), checkpointer=Slow()).run(given)
+    first = await asyncio.wait_for(anext(events), PATIENCE)
+    gate.set()
+    assert first.type.value == "RUN_STARTED"
+    RecordedRun([first, *await collect(events)], given)
 
 
 async def test_a_drained_graph_is_cancelled() -> None:
