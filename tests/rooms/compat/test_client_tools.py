@@ -150,22 +150,15 @@ async def test_a_graph_that_paused_is_not_judged(caplog: pytest.LogCaptureFixtur
     assert (warnings(caplog), known(agent)) == ([], (None, []))
 
 
-async def test_a_graph_that_asks_and_pauses_is_known() -> None:
-    async def ask(state: Chat, config: RunnableConfig) -> dict[str, Any]:
-        return {"messages": [("ai", interrupt(f"{len(frontend_tools(config))}?"))]}
-
-    agent = LangGraphAgent(chain_of(ask, checkpointer=InMemorySaver()))
-    await record_run(agent, run_input("hi", thread="t", tools=[PAINT]))
-    assert known(agent) == (True, [])
-
-
-async def test_a_graph_that_asks_sometimes(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_graph_that_asks_sometimes_and_then_pauses(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def sometimes(state: Chat, config: RunnableConfig) -> dict[str, Any]:
         if "ask" in state["messages"][-1].text:
-            frontend_tools(config)
+            return {"messages": [("ai", interrupt(f"{len(frontend_tools(config))}?"))]}
         return await answer(state)
 
-    agent = LangGraphAgent(chain_of(sometimes))
+    agent = LangGraphAgent(chain_of(sometimes, checkpointer=InMemorySaver()))
     for text, provided in (("skip", None), ("skip", None), ("ask", True), ("skip", True)):
         await record_run(agent, run_input(text, tools=[PAINT]))
         assert len(warnings(caplog)) == 1
