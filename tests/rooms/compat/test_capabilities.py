@@ -56,16 +56,6 @@ def test_tools_and_subagents() -> None:
     ]
 
 
-def test_a_bare_agent() -> None:
-    found = published(create_agent(Scripted(["Hello"]), []))
-    # A client may bring some: whether the graph takes them is not known.
-    assert found["tools"] == {"items": []}
-    assert (found["multiAgent"]["supported"], found["multiAgent"]["subagents"]) == (False, [])
-    assert found["output"]["structuredOutput"] is False
-    assert "multimodal" not in found
-    assert found["humanInTheLoop"]["interrupts"] is False
-
-
 def test_a_declared_subgraph_and_deepagents() -> None:
     builder = StateGraph(Chat)
     builder.add_node(
@@ -107,37 +97,6 @@ def test_output_and_modalities() -> None:
     assert published(builder.compile())["multimodal"]["input"]["image"] is False
 
 
-def test_reasoning_that_is_off() -> None:
-    graph = create_agent(Scripted(["Hello"]), [])
-    assert published(graph)["reasoning"]["supported"] is True
-    assert (
-        published(graph, reasoning=ReasoningOptions(visibility="off"))["reasoning"]["supported"]
-        is False
-    )
-
-
-def test_a_tool_whose_schema_cannot_be_made_is_left_out() -> None:
-    class Odd(BaseTool):
-        name: str = "odd"
-        description: str = "Odd."
-
-        def _run(self) -> str:
-            return ""
-
-        @property
-        def tool_call_schema(self) -> Any:
-            raise RuntimeError("no schema")
-
-    found = published(create_agent(Scripted(["Hello"]), [Odd(), look]))
-    assert [item["name"] for item in found["tools"]["items"]] == ["look"]
-
-
-def test_of_a_graph_on_a_server_little_is_known() -> None:
-    found = published(RemoteGraph("agent", url="http://127.0.0.1:1"))
-    assert found["tools"].keys() == {"supported", "parallelCalls"}
-    assert "multiAgent" not in found
-
-
 def test_a_developer_knows_better() -> None:
     own = AgentCapabilities.model_validate(
         {"tools": {"supported": True, "clientProvided": True}, "custom": {"a": 1}}
@@ -154,6 +113,20 @@ def test_a_developer_knows_better() -> None:
     assert Mine(create_agent(Scripted(["Hello"]), [look])).get_capabilities()["custom"] == {"a": 1}
 
 
+def test_a_bare_agent_and_one_on_a_server() -> None:
+    bare = create_agent(Scripted(["Hello"]), [])
+    found = published(bare)
+    # A client may bring some: whether the graph takes them is not known.
+    assert found["tools"] == {"items": []}
+    assert (found["multiAgent"]["supported"], found["multiAgent"]["subagents"]) == (False, [])
+    assert (found["output"]["structuredOutput"], "multimodal" in found) == (False, False)
+    off = published(bare, reasoning=ReasoningOptions(visibility="off"))
+    assert [one["reasoning"]["supported"] for one in (found, off)] == [True, False]
+    assert found["humanInTheLoop"]["interrupts"] is False
+    found = published(RemoteGraph("agent", url="http://127.0.0.1:1"))
+    assert (found["tools"].keys(), "multiAgent" in found) == ({"supported", "parallelCalls"}, False)
+
+
 class Proxy:
     """Fails at whatever is asked of it, as proxies do outside a request."""
 
@@ -165,19 +138,30 @@ class Proxy:
         raise RuntimeError("outside a request")
 
 
+class Odd(BaseTool):
+    name: str = "odd"
+    description: str = "Odd."
+
+    def _run(self) -> str:
+        return ""
+
+    @property
+    def tool_call_schema(self) -> Any:
+        raise RuntimeError("no schema")
+
+
 def test_odd_things_in_a_graph() -> None:
+    found = published(create_agent(Scripted(["Hello"]), [Odd(), look]))
+    assert [item["name"] for item in found["tools"]["items"]] == ["look"]
     proxy, mock, model = Proxy(), MagicMock(spec=BaseTool), Scripted(["Hello"])
     model.__dict__["profile"] = "none"
 
     def helper() -> None: ...
 
-    helper.__module__ = None  # type: ignore[assignment]
-
     async def node(state: Chat) -> dict[str, Any]:
         helper()
         return {"messages": [await model.ainvoke("hi"), proxy, mock]}
 
-    node.__module__ = None  # type: ignore[assignment]
+    helper.__module__ = node.__module__ = None  # type: ignore[assignment]
     found = published(chain_of(node))
-    assert found["tools"]["items"] == []
-    assert "multimodal" not in found
+    assert (found["tools"]["items"], "multimodal" in found) == ([], False)

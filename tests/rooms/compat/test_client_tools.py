@@ -107,34 +107,30 @@ async def test_one_warning_and_one_note(name: str, caplog: pytest.LogCaptureFixt
     assert not any("paint" in text for text in notes)
 
 
-@pytest.mark.parametrize("sent", [{}, {"tools": []}])
-async def test_nothing_is_lost_where_nothing_was_sent(
-    sent: dict[str, Any], caplog: pytest.LogCaptureFixture
+@tool
+def paint() -> str:
+    """Paint."""
+    return "done"
+
+
+ASKS = PAINT.model_copy(update={"name": "request_approval"})
+OWN = create_agent(Scripted(["Hello"]), [paint])
+BY_CALL = ApprovalOptions(ask_by="tool_call")
+
+
+@pytest.mark.parametrize(
+    ("graph", "tools", "options"),
+    [
+        pytest.param(chain_of(answer), [], {}, id="none was sent"),
+        pytest.param(OWN, [PAINT], {}, id="a model of the graph has it too"),
+        pytest.param(chain_of(answer), [ASKS], {"approvals": BY_CALL}, id="stands for approvals"),
+    ],
+)
+async def test_nothing_is_lost(
+    graph: Any, tools: Any, options: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    agent = LangGraphAgent(chain_of(answer))
-    await record_run(agent, run_input("hi", **sent))
-    assert (warnings(caplog), known(agent)) == ([], (None, []))
-
-
-async def test_a_tool_that_a_model_of_the_graph_has_too(caplog: pytest.LogCaptureFixture) -> None:
-    """A page brings what draws the calls of the graph's own tool."""
-
-    @tool
-    def paint() -> str:
-        """Paint."""
-        return "done"
-
-    agent = LangGraphAgent(create_agent(Scripted(["Hello"]), [paint]))
-    await record_run(agent, run_input("hi", tools=[PAINT]))
-    assert (warnings(caplog), known(agent)) == ([], (None, []))
-
-
-async def test_the_tool_that_stands_for_approvals_is_none_of_the_models(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    agent = LangGraphAgent(chain_of(answer), approvals=ApprovalOptions(ask_by="tool_call"))
-    asks = PAINT.model_copy(update={"name": "request_approval"})
-    await record_run(agent, run_input("hi", tools=[asks]))
+    agent = LangGraphAgent(graph, **options)
+    await record_run(agent, run_input("hi", tools=tools))
     assert (warnings(caplog), known(agent)) == ([], (None, []))
 
 
@@ -148,29 +144,21 @@ async def test_a_graph_that_paused_is_not_judged(caplog: pytest.LogCaptureFixtur
     paused = await record_run(agent, run_input("hi", thread="t", tools=[PAINT]))
     (asked,) = paused.last.outcome.interrupts
     entry = ResumeEntry(interrupt_id=asked.id, status="resolved", payload="yes")
-    resumed = await record_run(
-        agent, run_input(*paused.messages, thread="t", tools=[PAINT], resume=[entry])
-    )
+    given = run_input(*paused.messages, thread="t", tools=[PAINT], resume=[entry])
+    resumed = await record_run(agent, given)
     assert resumed.messages[-1].content == "yes"
     assert (warnings(caplog), known(agent)) == ([], (None, []))
 
 
-async def test_a_graph_that_asks_and_pauses_is_known() -> None:
-    async def ask(state: Chat, config: RunnableConfig) -> dict[str, Any]:
-        return {"messages": [("ai", interrupt(f"{len(frontend_tools(config))}?"))]}
-
-    agent = LangGraphAgent(chain_of(ask, checkpointer=InMemorySaver()))
-    await record_run(agent, run_input("hi", thread="t", tools=[PAINT]))
-    assert known(agent) == (True, [])
-
-
-async def test_a_graph_that_asks_sometimes(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_graph_that_asks_sometimes_and_then_pauses(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def sometimes(state: Chat, config: RunnableConfig) -> dict[str, Any]:
         if "ask" in state["messages"][-1].text:
-            frontend_tools(config)
+            return {"messages": [("ai", interrupt(f"{len(frontend_tools(config))}?"))]}
         return await answer(state)
 
-    agent = LangGraphAgent(chain_of(sometimes))
+    agent = LangGraphAgent(chain_of(sometimes, checkpointer=InMemorySaver()))
     for text, provided in (("skip", None), ("skip", None), ("ask", True), ("skip", True)):
         await record_run(agent, run_input(text, tools=[PAINT]))
         assert len(warnings(caplog)) == 1

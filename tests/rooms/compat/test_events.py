@@ -14,55 +14,50 @@ from langgraph_agui import LangGraphAgent, StateOptions
 from tests.kit.graphs.small import Chat, chain_of
 from tests.kit.run.agents import RecordedRun, record_run, run_input
 
-prefixed = pytest.mark.parametrize("prefix", ["", "copilotkit_"])
-
 
 def shown(recorded: RecordedRun) -> list[Any]:
-    calls = [
-        [call.id for call in getattr(one, "tool_calls", None) or ()] for one in recorded.messages
-    ]
-    return [
-        (one.role, one.content or "", ids)
-        for one, ids in zip(recorded.messages, calls, strict=True)
-    ]
+    """Role, text and ids of calls of each message after the question."""
+    found = []
+    for one in recorded.messages[1:]:
+        calls = [call.id for call in getattr(one, "tool_calls", None) or ()]
+        found.append((one.role, one.content or "", calls))
+    return found
 
 
 def told(recorded: RecordedRun) -> list[Any]:
     return [(event.name, event.value) for event in recorded.of("CUSTOM")]
 
 
-@prefixed
-@pytest.mark.parametrize("returned", ["same words", "nothing", "other words"])
-async def test_a_message(prefix: str, returned: str) -> None:
-    value = {"message_id": "m1", "message": "Step 1 of 2", "role": "assistant"}
+async def emitted(name: str, value: Any, *messages: AIMessage) -> RecordedRun:
+    """A run whose node emits an event and returns messages."""
 
     async def node(state: Chat) -> dict[str, Any]:
-        await adispatch_custom_event(f"{prefix}manually_emit_message", value)
-        words = {"same words": ["Step 1 of 2"], "nothing": [], "other words": ["Done."]}[returned]
-        return {"messages": [AIMessage(text) for text in words]}
+        await adispatch_custom_event(name, value)
+        return {"messages": [*messages]}
 
-    recorded = await record_run(LangGraphAgent(chain_of(node)), run_input("hi"))
-    recorded.check_snapshot()
-    others = [("assistant", "Done.", [])] if returned == "other words" else []
-    assert shown(recorded)[1:] == [("assistant", "Step 1 of 2", []), *others]
-    assert recorded.messages[1].id == "m1"
-    assert told(recorded) == [(f"{prefix}manually_emit_message", value)]
+    return await record_run(LangGraphAgent(chain_of(node)), run_input("hi"))
 
 
-@prefixed
-@pytest.mark.parametrize("args", [{"q": "x"}, '{"q": "x"}'])
-@pytest.mark.parametrize("returned", [True, False])
+@pytest.mark.parametrize("prefix", ["", "copilotkit_"])
+async def test_a_message(prefix: str) -> None:
+    name, said = f"{prefix}manually_emit_message", ("assistant", "Step 1 of 2", [])
+    value = {"message_id": "m1", "message": said[1], "role": "assistant"}
+    for words, others in (([said[1]], []), ([], []), (["Done."], [("assistant", "Done.", [])])):
+        recorded = await emitted(name, value, *map(AIMessage, words))
+        recorded.check_snapshot()
+        assert shown(recorded) == [said, *others]
+        assert (recorded.messages[1].id, told(recorded)) == ("m1", [(name, value)])
+
+
+@pytest.mark.parametrize(
+    ("prefix", "args", "returned"), [("", {"q": "x"}, True), ("copilotkit_", '{"q": "x"}', False)]
+)
 async def test_a_call(prefix: str, args: Any, returned: bool) -> None:
-    async def node(state: Chat) -> dict[str, Any]:
-        await adispatch_custom_event(
-            f"{prefix}manually_emit_tool_call", {"id": "c1", "name": "search", "args": args}
-        )
-        call = {"id": "c1", "name": "search", "args": {"q": "x"}}
-        return {"messages": [AIMessage("", tool_calls=[call])] if returned else []}
-
-    recorded = await record_run(LangGraphAgent(chain_of(node)), run_input("hi"))
+    value = {"id": "c1", "name": "search", "args": args}
+    made = AIMessage("", tool_calls=[{"id": "c1", "name": "search", "args": {"q": "x"}}])
+    recorded = await emitted(f"{prefix}manually_emit_tool_call", value, *[made] * returned)
     recorded.check_snapshot()
-    assert shown(recorded)[1:] == [("assistant", "", ["c1"])]
+    assert shown(recorded) == [("assistant", "", ["c1"])]
     assert recorded.types.count("TOOL_CALL_START") == 1
     assert "".join(event.delta for event in recorded.of("TOOL_CALL_ARGS")) == '{"q": "x"}'
 
@@ -88,26 +83,14 @@ async def test_state(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["exit", "copilotkit_exit"])
 async def test_exit(name: str) -> None:
-    async def node(state: Chat) -> dict[str, Any]:
-        await adispatch_custom_event(name, {})
-        return {"messages": [("ai", "done")]}
-
-    recorded = await record_run(LangGraphAgent(chain_of(node)), run_input("hi"))
-    assert told(recorded) == [("Exit", True)]
+    assert told(await emitted(name, {})) == [("Exit", True)]
 
 
 @pytest.mark.parametrize("value", [None, "words", {}, {"message": 1}, {"id": "c", "name": 1}])
-@pytest.mark.parametrize(
-    "name", ["manually_emit_message", "manually_emit_tool_call", "manually_emit_state"]
-)
-async def test_values_of_another_shape_are_custom_events(name: str, value: Any) -> None:
-    async def node(state: Chat) -> dict[str, Any]:
-        await adispatch_custom_event(name, value)
-        return {"messages": [("ai", "done")]}
-
-    recorded = await record_run(LangGraphAgent(chain_of(node)), run_input("hi"))
-    assert shown(recorded)[1:] == [("assistant", "done", [])]
-    assert told(recorded) == [(name, value)]
+async def test_values_of_another_shape_are_custom_events(value: Any) -> None:
+    for name in ("manually_emit_message", "manually_emit_tool_call", "manually_emit_state"):
+        recorded = await emitted(name, value, AIMessage("done"))
+        assert (shown(recorded), told(recorded)) == ([("assistant", "done", [])], [(name, value)])
 
 
 async def test_state_that_clients_do_not_see_is_not_in_the_event_either() -> None:

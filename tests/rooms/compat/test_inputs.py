@@ -5,18 +5,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from ag_ui.core import Context, ResumeEntry, RunFinishedEvent, Tool, ToolMessage
+from ag_ui.core import Context, ResumeEntry, Tool, ToolMessage
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.messages import ToolMessage as LCToolMessage
 from langchain_core.messages.tool import tool_call
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
@@ -25,6 +22,7 @@ from pydantic import BaseModel, create_model
 from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent, StateOptions
+from langgraph_agui.protocol import to_jsonable
 from tests.kit.graphs.small import Chat, chain_of
 from tests.kit.run.agents import record_run, run_input, user
 
@@ -57,33 +55,14 @@ def graph_of(seen: list[dict[str, Any]], saver: Any = None) -> Any:
 async def test_keys_are_filled_in_each_run_and_not_shown(stored: bool) -> None:
     seen: list[dict[str, Any]] = []
     agent = LangGraphAgent(graph_of(seen, InMemorySaver() if stored else None))
-    recorded = await record_run(
-        agent, run_input(user("hi"), thread="t", tools=[PAINT], context=[HERE])
-    )
-    assert (
-        seen[0]["tools"]
-        == seen[0]["ag-ui"]["tools"]
-        == seen[0]["copilotkit"]["actions"]
-        == [PAINT.model_dump()]
-    )
+    given = run_input(user("hi"), thread="t", tools=[PAINT], context=[HERE])
+    recorded = await record_run(agent, given)
+    assert names(seen[0]) == [["paint"]] * 3 + [["Rome"]]
     assert [item.value for item in seen[0]["ag-ui"]["context"]] == ["Rome"]
     assert seen[0]["copilotkit"]["context"] == [HERE.model_dump()]
     assert recorded.state == {"topic": "weather"}
     await record_run(agent, run_input(*recorded.messages, user("more"), thread="t"))
-    assert seen[1]["tools"] == seen[1]["ag-ui"]["tools"] == seen[1]["copilotkit"]["actions"] == []
-    assert seen[1]["ag-ui"]["context"] == seen[1]["copilotkit"]["context"] == []
-
-
-async def test_another_tab_has_its_own_tools() -> None:
-    seen: list[dict[str, Any]] = []
-    agent = LangGraphAgent(graph_of(seen, InMemorySaver()))
-    first = await record_run(agent, run_input(user("hi"), thread="t", tools=[PAINT]))
-    newer = PAINT.model_copy(update={"description": "Paint it."})
-    tools = [DRAW, newer, PAINT]
-    await record_run(agent, run_input(*first.messages, user("more"), thread="t", tools=tools))
-    assert seen[1]["tools"] == [DRAW.model_dump(), newer.model_dump()]
-    await record_run(agent, run_input(user("again", "u"), thread="t", tools=[DRAW]))
-    assert seen[2]["tools"] == [DRAW.model_dump()]
+    assert (names(seen[1]), seen[1]["ag-ui"]["context"]) == ([[]] * 4, [])
 
 
 async def test_a_key_that_the_options_include_is_shown() -> None:
@@ -100,56 +79,45 @@ async def test_the_runtime_context() -> None:
         seen.append(runtime.context)
         return {"messages": [("ai", "done")]}
 
-    agent = LangGraphAgent(chain_of(node, state=State))
-    await record_run(agent, run_input(user("hi"), tools=[PAINT], context=[HERE]))
-    await record_run(
-        agent,
-        run_input(user("hi"), tools=[PAINT]),
-        context={"user": "Ann", "copilotkit": {"own": 1}},
-    )
+    agent, own = LangGraphAgent(chain_of(node, state=State)), {"own": 1}
+    given = run_input(user("hi"), tools=[PAINT], context=[HERE])
+    await record_run(agent, given)
+    await record_run(agent, given, context={"user": "Ann", "copilotkit": own})
     offered = {"actions": [PAINT.model_dump()], "context": [HERE.model_dump()]}
-    assert seen == [
-        {"copilotkit": offered},
-        {"user": "Ann", "copilotkit": {"own": 1, **offered, "context": []}},
-    ]
+    assert seen == [{"copilotkit": offered}, {"user": "Ann", "copilotkit": {**own, **offered}}]
 
 
-async def test_a_graph_that_does_not_declare_it_gets_no_context() -> None:
-    """One whose own context is something else gets that, if all of its fields have defaults."""
+class Declared(TypedDict, total=False):
+    copilotkit: dict[str, Any]
 
-    @dataclass
-    class Other:
-        user: str = "Ann"
 
+@dataclass
+class Other:
+    user: str = "Ann"
+
+
+OFFERED = {"copilotkit": {"actions": [PAINT.model_dump()], "context": []}}
+
+
+@pytest.mark.parametrize(
+    ("state", "schema", "expected"),
+    [
+        pytest.param(Chat, None, None, id="none"),
+        pytest.param(State, Other, Other(), id="one of its own, whose fields have defaults"),
+        pytest.param(Chat, Declared, OFFERED, id="one that declares it"),
+    ],
+)
+async def test_graphs_with_a_context(state: Any, schema: Any, expected: Any) -> None:
     seen: list[Any] = []
 
     async def node(state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
         seen.append(runtime.context)
         return {"messages": [("ai", "done")]}
 
-    builder = StateGraph(State, context_schema=Other)
-    builder.add_node("node", node)
-    builder.add_edge(START, "node")
-    for graph in (chain_of(node), builder.compile()):
-        await record_run(LangGraphAgent(graph), run_input(user("hi"), tools=[PAINT]))
-    assert seen == [None, Other()]
-
-
-async def test_a_graph_that_declares_it_as_its_context() -> None:
-    class Declared(TypedDict, total=False):
-        copilotkit: dict[str, Any]
-
-    seen: list[Any] = []
-
-    async def node(state: Chat, runtime: Runtime[Any]) -> dict[str, Any]:
-        seen.append(runtime.context)
-        return {"messages": [("ai", "done")]}
-
-    builder = StateGraph(Chat, context_schema=Declared)
-    builder.add_node("node", node)
-    builder.add_edge(START, "node")
-    await record_run(LangGraphAgent(builder.compile()), run_input(user("hi"), tools=[PAINT]))
-    assert seen == [{"copilotkit": {"actions": [PAINT.model_dump()], "context": []}}]
+    builder = StateGraph(state, context_schema=schema).add_node("node", node)
+    graph = builder.add_edge(START, "node").compile()
+    await record_run(LangGraphAgent(graph), run_input(user("hi"), tools=[PAINT]))
+    assert seen == [expected]
 
 
 async def test_what_a2ui_sends() -> None:
@@ -173,74 +141,44 @@ class Tools(BaseModel):
     name: str
 
 
-OTHERS: dict[str, Any] = {
-    "dict": dict[str, int],
-    "text": str,
-    "names": list[str],
-    "models": list[Tools],
-}
-
-
-@pytest.mark.parametrize("kind", OTHERS)
-async def test_tools_of_the_graph_that_are_something_else_stay_its_own(kind: str) -> None:
-    messages = Annotated[list[Any], add_messages]
-    own: Any = create_model("Own", messages=(messages, []), tools=(OTHERS[kind] | None, None))
-    seen: list[Any] = []
+def keeping(seen: list[Any], annotation: Any, default: Any = ...) -> Any:
+    """A graph whose key `tools` is of this type."""
+    messages = (Annotated[list[Any], add_messages], [])
+    own: Any = create_model("Own", messages=messages, tools=(annotation, default))
 
     async def node(state: Any) -> dict[str, Any]:
         seen.append(state.tools)
         return {"messages": [("ai", "done")]}
 
-    agent = LangGraphAgent(chain_of(node, state=own, checkpointer=InMemorySaver()))
+    return chain_of(node, state=own, checkpointer=InMemorySaver())
+
+
+@pytest.mark.parametrize("kind", [dict[str, int], str, list[str], list[Tools]], ids=str)
+async def test_tools_of_the_graph_that_are_something_else_stay_its_own(kind: Any) -> None:
+    seen: list[Any] = []
+    agent = LangGraphAgent(keeping(seen, kind | None, None))
     for text in ("hi", "more"):
         recorded = await record_run(agent, run_input(user(text, text), thread="t", tools=[PAINT]))
-        assert recorded.last.type == "RUN_FINISHED", recorded.last
-        assert "tools" in recorded.state
+        assert (recorded.last.type, "tools" in recorded.state) == ("RUN_FINISHED", True)
     assert seen == [None, None]
 
 
-LISTS: dict[str, Any] = {
-    "list": list,
-    "Any": Any,
-    "of Any": list[Any],
-    "of dicts": list[dict[str, Any]],
-    "of tools": list[Tool],
-    "optional": list[Any] | None,
-    "sequence": Sequence[Any],
-}
-
-
-@pytest.mark.parametrize("kind", LISTS)
-async def test_the_ways_to_write_the_key(kind: str) -> None:
-    own: Any = TypedDict(
-        "own", {"messages": Annotated[list[Any], add_messages], "tools": LISTS[kind]}
-    )  # type: ignore[misc]
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(list, Any, list[Any], list[dict[str, Any]], list[Tool], list[Any] | None, Sequence[Any]),
+        Annotated[list[Any], operator.add],
+    ],
+    ids=str,
+)
+async def test_a_list_gets_the_tools_of_each_run_only(kind: Any) -> None:
     seen: list[Any] = []
-
-    async def node(state: Any) -> dict[str, Any]:
-        seen.append(state["tools"])
-        return {"messages": [("ai", "done")]}
-
-    await record_run(
-        LangGraphAgent(chain_of(node, state=own)), run_input(user("hi"), tools=[PAINT])
-    )
-    assert seen == [[PAINT.model_dump()]]
-
-
-async def test_a_reducer_gets_the_tools_of_this_run_only() -> None:
-    class Adding(MessagesState):
-        tools: Annotated[list[Any], operator.add]
-
-    seen: list[Any] = []
-
-    async def node(state: Adding) -> dict[str, Any]:
-        seen.append([tool["name"] for tool in state["tools"]])
-        return {"messages": [("ai", "done")]}
-
-    agent = LangGraphAgent(chain_of(node, state=Adding, checkpointer=InMemorySaver()))
-    for number, tools in enumerate(([PAINT], [PAINT, DRAW], [], [DRAW])):
+    agent = LangGraphAgent(keeping(seen, kind))
+    newer = PAINT.model_copy(update={"description": "Paint it."})
+    for number, tools in enumerate(([PAINT], [DRAW, newer, PAINT], [], [DRAW])):
         await record_run(agent, run_input(user("hi", f"u{number}"), thread="t", tools=tools))
-    assert seen == [["paint"], ["paint", "draw"], [], ["draw"]]
+    named = [[to_jsonable(tool)["description"] for tool in one] for one in seen]  # type: ignore[call-overload,index]
+    assert named == [["Paint."], ["Paint.", "Paint it."], [], ["Paint."]]
 
 
 def names(state: Any) -> list[list[str]]:
@@ -250,141 +188,98 @@ def names(state: Any) -> list[list[str]]:
     return [*([tool["name"] for tool in one] for one in tools), context]
 
 
+def looked() -> list[Any]:
+    """A call with its result."""
+    made = AIMessage("", tool_calls=[tool_call(name="look", args={}, id="c1")])
+    return [made, LCToolMessage("42", tool_call_id="c1")]
+
+
 @pytest.mark.parametrize("tools", [[], [DRAW]], ids=["none", "others"])
-async def test_a_run_that_is_resumed_has_the_tools_of_the_client_that_answers(
-    tools: list[Tool],
-) -> None:
+async def test_a_run_that_is_resumed_has_the_tools_of_the_client_that_answers(tools: Any) -> None:
     seen: list[list[list[str]]] = []
 
     async def ask(state: State) -> dict[str, Any]:
         seen.append(names(state))
         return {"messages": [("ai", interrupt("Sure?"))]}
 
-    async def act(state: State) -> dict[str, Any]:
+    async def act(state: State) -> None:
         seen.append(names(state))
-        return {}
 
     agent = LangGraphAgent(chain_of(ask, act, state=State, checkpointer=InMemorySaver()))
-    paused = await record_run(
-        agent, run_input(user("hi"), thread="t", tools=[PAINT], context=[HERE])
-    )
+    given = run_input(user("hi"), thread="t", tools=[PAINT], context=[HERE])
+    paused = await record_run(agent, given)
     (asked,) = paused.last.outcome.interrupts
     answer = ResumeEntry(interrupt_id=asked.id, status="resolved", payload="yes")
     await record_run(agent, run_input(*paused.messages, thread="t", resume=[answer], tools=tools))
-    offered = [tool.name for tool in tools]
-    assert seen[0] == [["paint"]] * 3 + [["Rome"]]
-    assert seen[1] == seen[2] == [offered] * 3 + [[]]
+    offered = [[tool.name for tool in tools]] * 3 + [[]]
+    assert seen == [[["paint"]] * 3 + [["Rome"]], offered, offered]
 
 
-async def test_a_run_that_goes_on_after_a_failure_has_the_tools_of_this_client() -> None:
+async def test_a_run_that_goes_on_after_failures_has_the_tools_of_this_client() -> None:
     """The results are there, and the answer is not: the same input again asks for it."""
     seen: list[list[list[str]]] = []
 
     async def act(state: State) -> dict[str, Any]:
-        called = tool_call(name="look", args={}, id="c1")
-        return {
-            "messages": [AIMessage("", tool_calls=[called]), LCToolMessage("42", tool_call_id="c1")]
-        }
+        return {"messages": looked()}
 
     async def answer(state: State) -> dict[str, Any]:
         seen.append(names(state))
-        if len(seen) == 1:
+        if len(seen) < 4:
             raise RuntimeError
         return {"messages": [("ai", "done")]}
 
     agent = LangGraphAgent(chain_of(act, answer, state=State, checkpointer=InMemorySaver()))
-    given = run_input(user("hi", "u"), thread="t", tools=[PAINT], context=[HERE])
-    failed = await record_run(agent, given)
-    assert failed.last.type == "RUN_ERROR"
-    again = await record_run(agent, run_input(*failed.messages, thread="t", tools=[DRAW]))
-    assert again.last.type == "RUN_FINISHED"
-    assert seen == [[["paint"]] * 3 + [["Rome"]], [["draw"]] * 3 + [[]]]
+    messages, ends = [user("hi", "u")], []
+    for tool in (PAINT, DRAW, PAINT, DRAW):
+        recorded = await record_run(agent, run_input(*messages, thread="t", tools=[tool]))
+        messages = recorded.messages
+        ends.append(recorded.last.type)
+    assert ends == ["RUN_ERROR"] * 3 + ["RUN_FINISHED"]
+    assert seen == [
+        [[name]] * 3 + [[]] for name in ("paint", "draw", "draw", "draw")
+    ]  # each change once
 
 
 @pytest.mark.parametrize("changes", ["tools", "state"])
-@pytest.mark.parametrize("saver", ["memory", "sqlite"])
 async def test_a_node_that_asks_twice_takes_each_change_once(
-    changes: str, saver: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    changes: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """LangGraph keeps what answers change beside a checkpoint. With two changes of one key nobody
     could load the thread any more."""
-    seen: list[tuple[list[str], str | None]] = []
+    seen: list[tuple[list[list[str]], str | None]] = []
 
     async def ask(state: State) -> dict[str, Any]:
-        seen.append(([tool["name"] for tool in state["tools"]], state.get("topic")))
+        seen.append((names(state), state.get("topic")))
         said = [interrupt("one?"), interrupt("two?"), interrupt("three?")]
         return {"messages": [("ai", "".join(said))]}
 
-    async with AsyncExitStack() as stack:
-        kept: Any = InMemorySaver()
-        if saver == "sqlite":
-            path = str(tmp_path / "threads.db")
-            kept = await stack.enter_async_context(AsyncSqliteSaver.from_conn_string(path))
-        agent = LangGraphAgent(chain_of(ask, state=State, checkpointer=kept))
-        resume: list[ResumeEntry] = []
-        for number in range(4):
-            offered = [PAINT, DRAW][number % 2] if changes == "tools" else PAINT
-            given = run_input(user("hi", "u"), thread="t", tools=[offered], resume=resume)
-            given.state = {"topic": f"topic {number}"} if changes == "state" else {}
-            recorded = await record_run(agent, given)
-            assert isinstance(recorded.last, RunFinishedEvent)
-            asked = getattr(recorded.last.outcome, "interrupts", [])
-            resume = [
-                ResumeEntry(interrupt_id=one.id, status="resolved", payload="x") for one in asked
-            ]
-        assert not asked
-        assert [one.content for one in recorded.messages[-1:]] == ["xxx"]
+    agent = LangGraphAgent(chain_of(ask, state=State, checkpointer=InMemorySaver()))
+    resume: list[ResumeEntry] = []
+    for number in range(4):
+        offered = [PAINT, DRAW][number % 2] if changes == "tools" else PAINT
+        given = run_input(user("hi", "u"), thread="t", tools=[offered], resume=resume)
+        given.state = {"topic": f"topic {number}"} if changes == "state" else {}
+        recorded = await record_run(agent, given)
+        assert recorded.last.type == "RUN_FINISHED"
+        asked = getattr(recorded.last.outcome, "interrupts", [])
+        resume = [ResumeEntry(interrupt_id=one.id, status="resolved", payload="x") for one in asked]
+    assert (asked, recorded.messages[-1].content) == ([], "xxx")
     assert len({repr(one) for one in seen}) == 2
     assert "Left out of a step that goes on" in caplog.text
 
 
-async def test_a_model_that_fails_again_and_again_costs_no_thread() -> None:
-    calls = 0
-
-    async def act(state: State) -> dict[str, Any]:
-        called = AIMessage("", tool_calls=[tool_call(name="look", args={}, id="c1")])
-        return {"messages": [called, LCToolMessage("rain", tool_call_id="c1")]}
-
-    async def answer(state: State) -> dict[str, Any]:
-        nonlocal calls
-        calls += 1
-        if calls < 4:
-            raise RuntimeError
-        return {"messages": [("ai", "done")]}
-
-    agent = LangGraphAgent(chain_of(act, answer, state=State, checkpointer=InMemorySaver()))
-    given = run_input(user("hi", "u"), thread="t", tools=[PAINT], context=[HERE])
-    ends = []
-    for tool in (PAINT, DRAW, PAINT, DRAW):
-        given = given.model_copy(update={"tools": [tool]})
-        recorded = await record_run(agent, given)
-        ends.append(recorded.last.type)
-        given = given.model_copy(update={"messages": recorded.messages})
-    assert ends == ["RUN_ERROR"] * 3 + ["RUN_FINISHED"]
-
-
-async def test_a_subagent_with_the_same_keys_has_them_too() -> None:
+async def test_subagents_and_edited_messages_have_what_the_client_offers_now() -> None:
     seen: list[list[list[str]]] = []
 
     async def inner(state: State) -> dict[str, Any]:
         seen.append(names(state))
         return {"messages": [("ai", "done")]}
 
-    agent = LangGraphAgent(
-        chain_of(chain_of(inner, state=State), state=State, checkpointer=InMemorySaver())
-    )
-    for number, tools in enumerate(([PAINT], [DRAW], [])):
-        await record_run(agent, run_input(user("hi", f"u{number}"), thread="t", tools=tools))
+    graph = chain_of(chain_of(inner, state=State), state=State, checkpointer=InMemorySaver())
+    for text, message_id, tools in (("hi", "1", [PAINT]), ("ho", "1", [DRAW]), ("hi", "2", [])):
+        given = run_input(user(text, message_id), thread="t", tools=tools)
+        await record_run(LangGraphAgent(graph), given)
     assert [one[0] for one in seen] == [["paint"], ["draw"], []]
-
-
-async def test_an_edited_message_runs_with_what_the_client_offers_now() -> None:
-    seen: list[dict[str, Any]] = []
-    agent = LangGraphAgent(graph_of(seen, InMemorySaver()))
-    await record_run(agent, run_input(user("hi", "u1"), thread="t", tools=[PAINT], context=[HERE]))
-    await record_run(agent, run_input(user("hello", "u1"), thread="t", tools=[DRAW]))
-    assert [tool["name"] for tool in seen[1]["tools"]] == ["draw"]
-    assert seen[1]["copilotkit"]["context"] == []
 
 
 @pytest.mark.parametrize("keys", [False, True])

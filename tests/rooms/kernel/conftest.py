@@ -13,16 +13,18 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import (
-    HistogramDataPoint,
-    InMemoryMetricReader,
-    NumberDataPoint,
-)
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+
+class Unreadable(InMemorySaver):
+    async def aget_tuple(self, config: Any) -> Any:
+        raise ConnectionError("secret")
 
 
 @dataclass
@@ -36,11 +38,7 @@ class Seen:
     @property
     def spans(self) -> list[ReadableSpan]:
         """The spans of the agent's runs that have ended."""
-        return [
-            one
-            for one in self.exporter.get_finished_spans()
-            if one.name == f"invoke_agent {self.agent}"
-        ]
+        return self.named(f"invoke_agent {self.agent}")
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -48,41 +46,41 @@ class Seen:
         (span,) = self.spans
         return dict(span.attributes or {})
 
-    def other(self, name: str) -> ReadableSpan:
-        """The span of that name, of any code."""
-        (span,) = (one for one in self.exporter.get_finished_spans() if one.name == name)
-        return span
+    def named(self, name: str) -> list[ReadableSpan]:
+        return [one for one in self.exporter.get_finished_spans() if one.name == name]
 
-    def points(self, metric: str) -> list[HistogramDataPoint | NumberDataPoint]:
+    def parent(self, name: str) -> Any:
+        """The context of the parent of the only span of that name, and of the agent's only run."""
+        (one,), (run,) = self.named(name), self.spans
+        return one.parent, run.context
+
+    def points(self, metric: str) -> list[Any]:
         """The points of a metric of the agent."""
         data = self.reader.get_metrics_data()
-        every = [
-            one for each in (data.resource_metrics if data else ()) for one in each.scope_metrics
-        ]
-        found = [one for scope in every for one in scope.metrics if one.name == metric]
-        points: list[Any] = [point for one in found for point in one.data.data_points]
         return [
-            one for one in points if (one.attributes or {}).get("gen_ai.agent.name") == self.agent
+            point
+            for resource in (data.resource_metrics if data else ())
+            for scope in resource.scope_metrics
+            for one in scope.metrics
+            for point in one.data.data_points
+            if one.name == metric
+            and (point.attributes or {}).get("gen_ai.agent.name") == self.agent
         ]
 
     def values(self, metric: str, attribute: str) -> dict[Any, float]:
         """What a counter of the agent has counted, by an attribute."""
-        return {(one.attributes or {})[attribute]: one.value for one in self.points(metric)}  # type: ignore[union-attr]
+        return {one.attributes[attribute]: one.value for one in self.points(metric)}
 
     def value(self, metric: str) -> float | None:
         """What a metric of the agent is now; None if it has no point."""
-        points: list[Any] = self.points(metric)
+        points = self.points(metric)
         assert len(points) <= 1
         return points[0].value if points else None
 
-    def seconds(self, metric: str) -> float | None:
-        """The time of the only run in a histogram; None if there is none."""
-        points: list[Any] = self.points(metric)
-        if not points:
-            return None
-        (point,) = points
-        assert point.count == 1
-        assert point.explicit_bounds[-1] == 600
+    def seconds(self, metric: str) -> float:
+        """The time of the only run in a histogram."""
+        (point,) = self.points(f"agui.run.{metric}")
+        assert (point.count, point.explicit_bounds[-1]) == (1, 600)
         return float(point.sum)
 
     def dump(self) -> str:
@@ -112,10 +110,7 @@ def seen(
     exporter, reader = providers
     exporter.clear()
     yield Seen(f"agent-{uuid4()}", exporter, reader)
-    # OpenTelemetry raises nothing in an application: it logs, a context that is left in the wrong
-    # place for example.
-    assert [
-        one.getMessage()
-        for one in caplog.get_records("call")
-        if one.name.startswith("opentelemetry")
-    ] == []
+    # It raises nothing in an application: it logs, a context that is left in the wrong place for
+    # example.
+    logged = [one for one in caplog.get_records("call") if one.name.startswith("opentelemetry")]
+    assert [one.getMessage() for one in logged] == []

@@ -22,12 +22,9 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.content import create_file_block, create_plaintext_block
 
-from langgraph_agui import (
-    ReasoningOptions,
-    ReasoningSeal,
-    agui_messages_to_langchain,
-    langchain_messages_to_agui,
-)
+from langgraph_agui import ReasoningOptions, ReasoningSeal
+from langgraph_agui import agui_messages_to_langchain as to_langchain
+from langgraph_agui import langchain_messages_to_agui as to_agui
 from langgraph_agui.messages.content import (
     OCTETS,
     content_blocks,
@@ -37,6 +34,7 @@ from langgraph_agui.messages.content import (
     with_images,
 )
 from tests.kit.models.media_files import PNG, encoded
+from tests.rooms.protocol.test_jsonable import JSON
 
 PARTS = {"image": ImagePart, "audio": AudioPart, "video": VideoPart, "document": DocumentPart}
 MIMES = {
@@ -70,21 +68,10 @@ def given_to_model(one: Any) -> dict[str, Any]:
     return blocks[0]
 
 
-# There and back
-
-json_values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=6,
-)
 named = st.fixed_dictionaries(
     {},
     optional={
-        key: st.text() | json_values
+        key: st.text() | JSON
         for key in ("filename", "fileName", "name", "title", "context", "agui")
     },
 )
@@ -108,9 +95,7 @@ sources = (
 )
 media = st.one_of(
     *(
-        st.builds(
-            kind, id=st.none() | st.text(), source=sources, metadata=st.none() | named | json_values
-        )
+        st.builds(kind, id=st.none() | st.text(), source=sources, metadata=st.none() | named | JSON)
         for kind in PARTS.values()
     )
 )
@@ -141,7 +126,7 @@ pictures = st.builds(
         value=st.sampled_from(["https://e.com/a.png", "https://e.com/a,b", "/a.png"]),
         mimeType=st.none() | mimes,
     ),
-    metadata=st.none() | named | json_values,
+    metadata=st.none() | named | JSON,
 )
 
 
@@ -155,8 +140,6 @@ def test_a_users_parts_come_back_as_they_went(parts: list[Any]) -> None:
     else:
         assert plain(again) == plain(parts)
 
-
-# Pictures of users, as nodes and models get them
 
 NAMED: dict[str, Any] = {
     "type": "image",
@@ -176,14 +159,14 @@ OPTIONS = pytest.mark.parametrize("options", [None, SEALED], ids=["clear", "seal
 def asked(*parts: dict[str, Any], options: ReasoningOptions | None = None) -> HumanMessage:
     """What a graph gets of a user's message."""
     sent = {"id": "u", "role": "user", "content": [{"type": "text", "text": "see"}, *parts]}
-    (message,) = agui_messages_to_langchain([sent], reasoning=options, thread_id="t")
+    (message,) = to_langchain([sent], reasoning=options, thread_id="t")
     assert isinstance(message, HumanMessage)
     return message
 
 
 def held(message: BaseMessage, options: ReasoningOptions | None = None) -> dict[str, Any]:
     """What a client gets of it."""
-    (one,) = langchain_messages_to_agui([message], reasoning=options, thread_id="t")
+    (one,) = to_agui([message], reasoning=options, thread_id="t")
     return one.model_dump(by_alias=True, exclude_none=True)
 
 
@@ -206,7 +189,7 @@ def test_nothing_of_a_picture_is_lost(options: ReasoningOptions | None) -> None:
     shown = held(message, options)
     assert shown["content"][1:] == [NAMED, BARE, TYPED]
     assert "encryptedValue" not in shown
-    (again,) = agui_messages_to_langchain([shown], reasoning=options, thread_id="t")
+    (again,) = to_langchain([shown], reasoning=options, thread_id="t")
     assert again == message
 
 
@@ -219,16 +202,17 @@ def test_what_a_node_writes_beside_pictures_moves_nothing(options: ReasoningOpti
     shown = held(message, options)
     assert [one["type"] for one in shown["content"]] == ["text", "image", "text", "image"]
     assert (shown["content"][1], shown["content"][3]) == (BARE, NAMED)
-    (again,) = agui_messages_to_langchain([shown], reasoning=options, thread_id="t")
+    (again,) = to_langchain([shown], reasoning=options, thread_id="t")
     assert again == message
 
 
-@OPTIONS
-def test_no_picture_gets_what_is_known_of_another(options: ReasoningOptions | None) -> None:
-    """A node has taken one out."""
+def test_what_a_node_has_changed_is_shown_as_it_is() -> None:
     message = asked(NAMED, BARE)
-    message.content = [message.content[0], message.content[2]]
-    assert held(message, options)["content"][1] == BARE
+    message.content = [message.content[0], message.content[2]]  # one taken out
+    assert held(message)["content"][1] == BARE
+    block = given_to_model(part("image", HELLO, "image/jpg", filename="a.jpg"))
+    changed = shown({**block, "base64": "bmV3", "mime_type": "image/webp"})
+    assert changed["source"] == {"type": "data", "value": "bmV3", "mimeType": "image/webp"}
 
 
 @OPTIONS
@@ -236,12 +220,12 @@ def test_messages_of_older_releases_are_shown_as_they_were(
     options: ReasoningOptions | None,
 ) -> None:
     """Threads hold their pictures as standard blocks."""
-    (sent,) = langchain_messages_to_agui([asked(NAMED, TYPED)])
+    (sent,) = to_agui([asked(NAMED, TYPED)])
     old: Any = content_blocks(sent.content)  # type: ignore[arg-type]  # a user's
     message = HumanMessage(old, id="u")
     shown = held(message, options)
     assert shown["content"] == held(asked(NAMED, TYPED))["content"]
-    (again,) = agui_messages_to_langchain([shown], reasoning=options, thread_id="t")
+    (again,) = to_langchain([shown], reasoning=options, thread_id="t")
     assert again == (message if options is SEALED else asked(NAMED, TYPED))
 
 
@@ -249,9 +233,9 @@ def test_a_result_holds_standard_blocks() -> None:
     call = {"name": "look", "args": {}, "id": "c"}
     result = ToolMessage([{"type": "image", "url": "https://e.com/b"}], tool_call_id="c", id="t")
     result.additional_kwargs["agui_images"] = [{"id": "p9"}]  # the tool's own
-    shown = langchain_messages_to_agui([AIMessage("", tool_calls=[call], id="a"), result])
+    shown = to_agui([AIMessage("", tool_calls=[call], id="a"), result])
     assert plain(shown[1].content)[0].get("id") is None
-    again = agui_messages_to_langchain(shown)[1]
+    again = to_langchain(shown)[1]
     assert again.content == result.content
     assert again.additional_kwargs == {}
 
@@ -280,13 +264,10 @@ def test_the_blocks_are_standard_ones(kind: str, source: Any, member: str) -> No
 def test_text_alone() -> None:
     assert content_blocks("Hello") == "Hello"
     assert content_parts("Hello") == "Hello"
-    assert (
-        content_parts([{"type": "text", "text": "Hel"}, "lo", {"type": "input_text", "text": "!"}])
-        == "Hello!"
-    )
-    assert content_blocks([TextPart(text="a", id="t", metadata={"b": 1})]) == [
-        {"type": "text", "text": "a"}
-    ]
+    parts = [{"type": "text", "text": "Hel"}, "lo", {"type": "input_text", "text": "!"}]
+    assert content_parts(parts) == "Hello!"
+    blocks = content_blocks([TextPart(text="a", id="t", metadata={"b": 1})])
+    assert blocks == [{"type": "text", "text": "a"}]
 
 
 def test_empty_text_is_not_sent_beside_media() -> None:
@@ -294,51 +275,33 @@ def test_empty_text_is_not_sent_beside_media() -> None:
     assert [block["type"] for block in blocks if isinstance(block, dict)] == ["image"]
     assert content_blocks([TextPart(text="")]) == ""
     image = {"type": "image", "url": "https://example.com/a"}
-    assert [
-        one["type"] for one in plain(content_parts(["", {"type": "text", "text": ""}, image]))
-    ] == ["image"]
+    shown = plain(content_parts(["", {"type": "text", "text": ""}, image]))
+    assert [one["type"] for one in shown] == ["image"]
 
 
-# What the model is told
-
-SPOKEN = {
-    "a PDF sent as an image": (part("image", HELLO, "application/pdf"), "file", "application/pdf"),
-    "a PDF sent as audio": (part("audio", HELLO, "application/x-pdf"), "file", "application/pdf"),
-    "an image sent as a document": (part("document", HELLO, "image/webp"), "image", "image/webp"),
-    "a recording in a film's container": (
-        part("audio", HELLO, "video/webm"),
-        "audio",
-        "video/webm",
-    ),
-    "MP3": (part("audio", HELLO, "audio/mpeg"), "audio", "audio/mp3"),
-    "WAV": (part("audio", HELLO, "audio/x-wav"), "audio", "audio/wav"),
-    "a codec": (part("audio", HELLO, "audio/webm;codecs=opus"), "audio", "audio/webm"),
-    "JPEG": (part("image", HELLO, "image/jpg"), "image", "image/jpeg"),
-    "a charset": (part("document", HELLO, "text/plain; charset=utf-8"), "file", "text/plain"),
-    "an unknown type with a name": (
-        part("document", HELLO, "", filename="a.PDF"),
-        "file",
-        "application/pdf",
-    ),
-    "octets with a name": (part("image", HELLO, OCTETS, filename="a.gif"), "image", "image/gif"),
-    "a name of another kind": (part("image", HELLO, "", filename="a.pdf"), "image", "image/png"),
-    "an unknown type": (part("document", HELLO, ""), "file", OCTETS),
-    "an unknown video": (part("video", HELLO, "unknown"), "video", "video/mp4"),
-}
-
-
-@pytest.mark.parametrize("name", SPOKEN)
-def test_kind_and_mime_type_are_those_that_models_take(name: str) -> None:
-    sent, kind, mime = SPOKEN[name]
+@pytest.mark.parametrize(
+    ("sent", "kind", "mime"),
+    [
+        (part("image", HELLO, "application/pdf"), "file", "application/pdf"),
+        (part("audio", HELLO, "application/x-pdf"), "file", "application/pdf"),
+        (part("document", HELLO, "image/webp"), "image", "image/webp"),
+        (part("audio", HELLO, "video/webm"), "audio", "video/webm"),
+        (part("audio", HELLO, "audio/mpeg"), "audio", "audio/mp3"),
+        (part("audio", HELLO, "audio/x-wav"), "audio", "audio/wav"),
+        (part("audio", HELLO, "audio/webm;codecs=opus"), "audio", "audio/webm"),
+        (part("image", HELLO, "image/jpg"), "image", "image/jpeg"),
+        (part("document", HELLO, "text/plain; charset=utf-8"), "file", "text/plain"),
+        (part("document", HELLO, "", filename="a.PDF"), "file", "application/pdf"),
+        (part("image", HELLO, OCTETS, filename="a.gif"), "image", "image/gif"),
+        (part("image", HELLO, "", filename="a.pdf"), "image", "image/png"),
+        (part("document", HELLO, ""), "file", OCTETS),
+        (part("video", HELLO, "unknown"), "video", "video/mp4"),
+    ],
+)
+def test_kind_and_mime_type_are_those_that_models_take(sent: Any, kind: str, mime: str) -> None:
     block = given_to_model(sent)
     assert (block["type"], block["mime_type"]) == (kind, mime)
     assert plain(content_parts([block])) == plain([sent])
-
-
-def test_a_block_that_a_node_has_changed_is_shown_as_it_is() -> None:
-    block = given_to_model(part("image", HELLO, "image/jpg", filename="a.jpg"))
-    changed = shown({**block, "base64": "bmV3", "mime_type": "image/webp"})
-    assert changed["source"] == {"type": "data", "value": "bmV3", "mimeType": "image/webp"}
 
 
 @pytest.mark.parametrize(
@@ -360,18 +323,12 @@ def test_data_urls_become_data(url: str, value: str, mime: str) -> None:
 
 @pytest.mark.parametrize("key", ["filename", "fileName", "name", "title"])
 def test_names_of_files(key: str) -> None:
-    extras = given_to_model(
-        part("document", HELLO, "application/pdf", **{key: "Q3 r\u00e9port.v2.pdf"})
-    )["extras"]
-    assert (extras["filename"], extras["title"]) == ("Q3 r\u00e9port.v2.pdf",) * 2
+    name = "Q3 r\u00e9port.v2.pdf"
+    extras = given_to_model(part("document", HELLO, "application/pdf", **{key: name}))["extras"]
+    assert (extras["filename"], extras["title"]) == (name, name)
     assert re.fullmatch(r"Q3 r port v2-[0-9a-f]{8}", extras["name"])
-    assert (
-        given_to_model(part("image", HELLO, "image/png", **{key: "a.png"}))["extras"]["filename"]
-        == "a.png"
-    )
-    assert (
-        "title" not in given_to_model(part("image", HELLO, "image/png", **{key: "a.png"}))["extras"]
-    )
+    extras = given_to_model(part("image", HELLO, "image/png", **{key: "a.png"}))["extras"]
+    assert (extras["filename"], "title" in extras) == ("a.png", False)
 
 
 def test_names_of_documents_are_distinct() -> None:
@@ -380,223 +337,151 @@ def test_names_of_documents_are_distinct() -> None:
     said = [document, document, other]
     blocks = [*content_blocks(said, message_id="m1"), *content_blocks(said, message_id="m2")]
     assert len({block["extras"]["name"] for block in blocks}) == 6
-    long = given_to_model(
-        part("document", HELLO, "application/pdf", filename="\u5206\u671f  x" * 200)
-    )
+    named = part("document", HELLO, "application/pdf", filename="\u5206\u671f  x" * 200)
+    long = given_to_model(named)
     assert re.fullmatch(r"[A-Za-z0-9]+(?:[ -][A-Za-z0-9]+)*", long["extras"]["name"])
     assert len(long["extras"]["name"]) <= 200
 
 
-# What LangChain holds
-
-
-def data(kind: str, mime: str, metadata: Any = None, value: str = HELLO) -> dict[str, Any]:
-    source = {"type": "data", "value": value, "mimeType": mime}
-    return {"type": kind, "source": source, **({"metadata": metadata} if metadata else {})}
-
-
-def url(kind: str, mime: str | None = None, metadata: Any = None) -> dict[str, Any]:
-    source = {"type": "url", "value": "https://e.com/a", **({"mimeType": mime} if mime else {})}
-    return {"type": kind, "source": source, **({"metadata": metadata} if metadata else {})}
-
-
-def file(
-    kind: str, provider: str | None = None, mime: str | None = None, metadata: Any = None
-) -> dict[str, Any]:
-    source = {"type": "file", "value": "id1", "provider": provider, "mimeType": mime}
+def held_part(kind: str, source: Any, metadata: Any) -> dict[str, Any]:
     source = {key: value for key, value in source.items() if value}
     return {"type": kind, "source": source, **({"metadata": metadata} if metadata else {})}
 
 
+def data(kind: str, mime: str, metadata: Any = None) -> dict[str, Any]:
+    return held_part(kind, {"type": "data", "value": HELLO, "mimeType": mime}, metadata)
+
+
+def url(kind: str, mime: str | None = None, metadata: Any = None) -> dict[str, Any]:
+    return held_part(kind, {"type": "url", "value": URL, "mimeType": mime}, metadata)
+
+
+def file(kind: str, provider: str | None = None, mime: str | None = None) -> dict[str, Any]:
+    source = {"type": "file", "value": "id1", "provider": provider, "mimeType": mime}
+    return held_part(kind, source, None)
+
+
+def of(kind: str | None, **members: Any) -> dict[str, Any]:
+    return {"type": kind, **members} if kind else members
+
+
+def based(**members: Any) -> dict[str, Any]:
+    return {"base64": HELLO, **members}
+
+
+def bedrock(kind: str, source: Any, **more: Any) -> dict[str, Any]:
+    return {**more, "source": source, "format": kind}
+
+
 URL = "https://e.com/a"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-PDF_URL = f"data:application/pdf;base64,{HELLO}"
+PDF_TYPE = "application/pdf"
+PDF_URL = f"data:{PDF_TYPE};base64,{HELLO}"
 PDF = {"filename": "a.pdf"}
-_ANTHROPIC_PDF = {"type": "base64", "media_type": "application/pdf", "data": HELLO}
+NAMED_N, BYTES = {"filename": "n"}, {"bytes": b"hello"}
+TITLED, TITLE = {"title": "T", "context": "C"}, {"filename": "T", "context": "C"}
+V0_CSV = {"source_type": "base64", "data": HELLO, "mime_type": "text/csv", "filename": "a.csv"}
+V0_NAMED = {"source_type": "url", "url": URL, "metadata": {"name": "n", "b": [1]}}
+CLAUDES_JPEG = {"type": "base64", "media_type": "image/jpeg", "data": HELLO}
+CLAUDES_PDF = {"type": "base64", "media_type": PDF_TYPE, "data": HELLO}
+CLAUDES_TEXT = {"type": "text", "media_type": "text/plain", "data": "hello"}
+AS_URL, AS_FILE = {"type": "url", "url": URL}, {"type": "file", "file_id": "id1"}
+PLAIN_TEXT = data("document", "text/plain")
+AS_PDF = data("document", PDF_TYPE)
+NAMED_PDF = data("document", PDF_TYPE, PDF)
+MADE_PDF = create_file_block(base64=HELLO, mime_type=PDF_TYPE, id="p", filename="a.pdf")
 
-# MCP
 SHAPES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "v1": [
+        (of("image", **based(mime_type="image/gif", index=0)), data("image", "image/gif")),
+        (of("image", base64=b"hello"), data("image", "image/png")),
+        (of("audio", **based()), data("audio", "audio/wav")),
+        (of("video", url=URL), url("video")),
+        (of("file", url=URL, mime_type="image/png"), url("document", "image/png")),
         (
-            {"type": "image", "base64": HELLO, "mime_type": "image/gif", "index": 0},
-            data("image", "image/gif"),
+            of("file", **based(extras={**PDF, "x": 1})),
+            data("document", PDF_TYPE, {**PDF, "x": 1}),
         ),
-        ({"type": "image", "base64": b"hello"}, data("image", "image/png")),
-        ({"type": "audio", "base64": HELLO}, data("audio", "audio/wav")),
-        ({"type": "video", "url": URL}, url("video")),
-        ({"type": "file", "url": URL, "mime_type": "image/png"}, url("document", "image/png")),
+        (of("file", file_id="id1", id="p"), {**file("document"), "id": "p"}),
+        (of("file", **based(extras={"a": b"\0"})), data("document", OCTETS)),
+        (of("non_standard", value=of("video", file_id="id1")), file("video")),
         (
-            {"type": "file", "base64": HELLO, "extras": {**PDF, "x": 1}},
-            data("document", MIMES["document"], PDF | {"x": 1}),
+            of("text-plain", text="hello", mime_type="text/plain", **TITLED),
+            data("document", "text/plain", TITLE),
         ),
-        ({"type": "file", "file_id": "id1", "id": "p"}, {**file("document"), "id": "p"}),
-        ({"type": "file", "base64": HELLO, "extras": {"a": b"\0"}}, data("document", OCTETS)),
-        ({"type": "non_standard", "value": {"type": "video", "file_id": "id1"}}, file("video")),
-        (
-            {
-                "type": "text-plain",
-                "text": "hello",
-                "mime_type": "text/plain",
-                "title": "T",
-                "context": "C",
-            },
-            data("document", "text/plain", {"filename": "T", "context": "C"}),
-        ),
-        ({"type": "text-plain", "text": "hello"}, data("document", "text/plain")),
-        (
-            dict(create_plaintext_block("hello", id="p")),
-            {**data("document", "text/plain"), "id": "p"},
-        ),
-        (
-            dict(
-                create_file_block(
-                    base64=HELLO, mime_type="application/pdf", id="p", filename="a.pdf"
-                )
-            ),
-            {**data("document", "application/pdf", PDF), "id": "p"},
-        ),
+        (of("text-plain", text="hello"), PLAIN_TEXT),
+        ({**create_plaintext_block("hello", id="p")}, {**PLAIN_TEXT, "id": "p"}),
+        ({**MADE_PDF}, {**NAMED_PDF, "id": "p"}),
     ],
     "v0": [
-        (
-            {
-                "type": "file",
-                "source_type": "base64",
-                "data": HELLO,
-                "mime_type": "text/csv",
-                "filename": "a.csv",
-            },
-            data("document", "text/csv", {"filename": "a.csv"}),
-        ),
-        (
-            {
-                "type": "image",
-                "source_type": "url",
-                "url": URL,
-                "metadata": {"name": "n", "b": [1]},
-            },
-            url("image", None, {"filename": "n", "b": [1]}),
-        ),
-        ({"type": "audio", "source_type": "id", "id": "id1"}, file("audio")),
-        ({"type": "file", "source_type": "text", "text": "hello"}, data("document", "text/plain")),
-        ({"type": "file", "source_type": "text", "url": "hello"}, data("document", "text/plain")),
+        (of("file", **V0_CSV), data("document", "text/csv", {"filename": "a.csv"})),
+        (of("image", **V0_NAMED), url("image", None, {"filename": "n", "b": [1]})),
+        (of("audio", source_type="id", id="id1"), file("audio")),
+        (of("file", source_type="text", text="hello"), PLAIN_TEXT),
+        (of("file", source_type="text", url="hello"), PLAIN_TEXT),
     ],
     "openai": [
         (
-            {"type": "image_url", "image_url": {"url": URL, "detail": "low"}},
+            of("image_url", image_url={"url": URL, "detail": "low"}),
             url("image", None, {"detail": "low"}),
         ),
-        ({"type": "image_url", "image_url": URL}, url("image")),
+        (of("image_url", image_url=URL), url("image")),
+        (of("image_url", image_url={"url": PDF_URL}), AS_PDF),
         (
-            {"type": "image_url", "image_url": {"url": "data:image/webp;base64,aGVsbG8="}},
-            data("image", "image/webp"),
-        ),
-        ({"type": "image_url", "image_url": {"url": PDF_URL}}, data("document", "application/pdf")),
-        (
-            {"type": "input_audio", "input_audio": {"data": HELLO, "format": "mp3"}},
+            of("input_audio", input_audio={"data": HELLO, "format": "mp3"}),
             data("audio", "audio/mpeg"),
         ),
         (
-            {"type": "input_audio", "input_audio": {"data": HELLO, "format": "wav"}},
+            of("input_audio", input_audio={"data": HELLO, "format": "wav"}),
             data("audio", "audio/wav"),
         ),
-        (
-            {"type": "file", "file": {"file_data": PDF_URL, **PDF}},
-            data("document", "application/pdf", PDF),
-        ),
-        ({"type": "file", "file": {"file_id": "id1"}}, file("document", "openai")),
-        (
-            {"type": "input_image", "image_url": URL, "detail": "high"},
-            url("image", None, {"detail": "high"}),
-        ),
-        ({"type": "input_image", "file_id": "id1"}, file("image", "openai")),
-        (
-            {"type": "input_file", "file_data": PDF_URL, **PDF},
-            data("document", "application/pdf", PDF),
-        ),
-        ({"type": "input_file", "file_url": URL}, url("document")),
-        ({"type": "input_file", "file_id": "id1"}, file("document", "openai")),
+        (of("file", file={"file_data": PDF_URL, **PDF}), NAMED_PDF),
+        (of("file", file={"file_id": "id1"}), file("document", "openai")),
+        (of("input_image", image_url=URL, detail="high"), url("image", None, {"detail": "high"})),
+        (of("input_image", file_id="id1"), file("image", "openai")),
+        (of("input_file", file_data=PDF_URL, **PDF), NAMED_PDF),
+        (of("input_file", file_url=URL), url("document")),
+        (of("input_file", file_id="id1"), file("document", "openai")),
     ],
     "anthropic": [
+        (of("image", source=CLAUDES_JPEG), data("image", "image/jpeg")),
+        (of("image", source=AS_URL), url("image")),
+        (of("image", source=AS_FILE), file("image", "anthropic")),
         (
-            {
-                "type": "image",
-                "source": {"type": "base64", "media_type": "image/jpeg", "data": HELLO},
-            },
-            data("image", "image/jpeg"),
+            of("document", source=CLAUDES_PDF, **TITLED, citations={"enabled": True}),
+            data("document", PDF_TYPE, TITLE),
         ),
-        ({"type": "image", "source": {"type": "url", "url": URL}}, url("image")),
-        (
-            {"type": "image", "source": {"type": "file", "file_id": "id1"}},
-            file("image", "anthropic"),
-        ),
-        (
-            {
-                "type": "document",
-                "source": _ANTHROPIC_PDF,
-                "title": "T",
-                "context": "C",
-                "citations": {"enabled": True},
-            },
-            data("document", "application/pdf", {"filename": "T", "context": "C"}),
-        ),
-        ({"type": "document", "source": {"type": "url", "url": URL}}, url("document")),
-        (
-            {"type": "document", "source": {"type": "file", "file_id": "id1"}},
-            file("document", "anthropic"),
-        ),
-        (
-            {
-                "type": "document",
-                "source": {"type": "text", "media_type": "text/plain", "data": "hello"},
-            },
-            data("document", "text/plain"),
-        ),
+        (of("document", source=AS_URL), url("document")),
+        (of("document", source=AS_FILE), file("document", "anthropic")),
+        (of("document", source=CLAUDES_TEXT), PLAIN_TEXT),
     ],
     "gemini": [
+        (of("media", mime_type=PDF_TYPE, data=b"hello"), AS_PDF),
+        (of("media", mime_type="audio/ogg", data=HELLO), data("audio", "audio/ogg")),
         (
-            {"type": "media", "mime_type": "application/pdf", "data": b"hello"},
-            data("document", "application/pdf"),
-        ),
-        ({"type": "media", "mime_type": "audio/ogg", "data": HELLO}, data("audio", "audio/ogg")),
-        (
-            {"type": "media", "mime_type": "video/mp4", "file_uri": "id1"},
+            of("media", mime_type="video/mp4", file_uri="id1"),
             file("video", "google", "video/mp4"),
         ),
-        ({"type": "media", "file_uri": "id1"}, file("document", "google")),
+        (of("media", file_uri="id1"), file("document", "google")),
     ],
     "bedrock": [
-        ({"image": {"format": "jpeg", "source": {"bytes": b"hello"}}}, data("image", "image/jpeg")),
+        ({"image": bedrock("jpeg", BYTES)}, data("image", "image/jpeg")),
         (
-            {
-                "type": "document",
-                "document": {"format": "docx", "name": "n", "source": {"bytes": b"hello"}},
-            },
-            data("document", DOCX, {"filename": "n"}),
+            of("document", document=bedrock("docx", BYTES, name="n")),
+            data("document", DOCX, NAMED_N),
         ),
         (
-            {"document": {"format": "md", "name": "n", "source": {"text": "hello"}}},
-            data("document", "text/markdown", {"filename": "n"}),
+            {"document": bedrock("md", {"text": "hello"}, name="n")},
+            data("document", "text/markdown", NAMED_N),
         ),
-        (
-            {"type": "document", "format": "pdf", "name": "n", "source": {"bytes": b"hello"}},
-            data("document", "application/pdf", {"filename": "n"}),
-        ),
-        (
-            {"type": "video", "video": {"format": "mov", "source": {"bytes": b"hello"}}},
-            data("video", "video/quicktime"),
-        ),
+        (of("document", **bedrock("pdf", BYTES, name="n")), data("document", PDF_TYPE, NAMED_N)),
+        (of("video", video=bedrock("mov", BYTES)), data("video", "video/quicktime")),
     ],
     "others": [
-        ({"type": "document_url", "document_url": URL}, url("document")),  # Mistral
-        ({"type": "video_url", "video_url": {"url": URL}}, url("video")),  # OpenRouter
-        (
-            {"type": "image", "data": HELLO, "mimeType": "image/gif"},
-            data("image", "image/gif"),
-        ),
-        (
-            {"type": "image", "base64": HELLO, "mime_type": "application/pdf"},
-            data("document", "application/pdf"),
-        ),
+        (of("document_url", document_url=URL), url("document")),  # Mistral
+        (of("video_url", video_url={"url": URL}), url("video")),  # OpenRouter
+        (of("image", data=HELLO, mimeType="image/gif"), data("image", "image/gif")),  # MCP
+        (of("image", **based(mime_type=PDF_TYPE)), AS_PDF),
     ],
 }
 
@@ -613,35 +498,24 @@ def test_every_shape_is_understood(block: dict[str, Any], expected: dict[str, An
     assert shown(block) == expected
 
 
-UNUSABLE: dict[str, Any] = {
-    "unknown": {"type": "hologram", "data": HELLO},
-    "no type": {"base64": HELLO},
-    "cache point": {"cachePoint": {"type": "default"}},
-    "type is a list": {"type": ["image"]},
-    "no source": {"type": "image"},
-    "empty": {"type": "image", "base64": "", "url": ""},
-    "nulls": {
-        "type": "file",
-        "base64": None,
-        "url": None,
-        "file_id": None,
-        "mime_type": None,
-        "extras": None,
-    },
-    "numbers": {"type": "audio", "base64": 1, "url": 2, "file_id": 3},
-    "no text": {"type": "text", "text": None},
-    "inner is a list": {"type": "image_url", "image_url": [URL]},
-    "an empty data URL": {"type": "file", "url": "data:application/pdf;base64,"},
-    "no block": 7,
-}
+NULLS = {"base64": None, "url": None, "file_id": None, "mime_type": None, "extras": None}
 
 
-@pytest.mark.parametrize("name", UNUSABLE)
+@pytest.mark.parametrize(
+    "block",
+    [
+        *({"type": "hologram", "data": HELLO}, based(), {"cachePoint": {"type": "default"}}, 7),
+        *({"type": ["image"]}, {"type": "image"}, {"type": "image", "base64": "", "url": ""}),
+        *({"type": "file", **NULLS}, {"type": "audio", "base64": 1, "url": 2, "file_id": 3}),
+        *({"type": "text", "text": None}, {"type": "image_url", "image_url": [URL]}),
+        {"type": "file", "url": "data:application/pdf;base64,"},
+    ],
+)
 def test_what_cannot_be_shown_is_left_out_with_one_warning(
-    name: str, caplog: pytest.LogCaptureFixture
+    block: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     warn_left_out.cache_clear()
-    assert content_parts([UNUSABLE[name], "text", UNUSABLE[name]]) == "text"
+    assert content_parts([block, "text", block]) == "text"
     assert len(caplog.records) == 1
 
 
@@ -674,19 +548,10 @@ def test_members_of_wrong_types_are_as_none() -> None:
 
 
 _members = [
-    "type",
-    "base64",
-    "data",
-    "url",
-    "file_id",
-    "id",
-    "mime_type",
-    "format",
-    "source",
-    "source_type",
-    "extras",
+    *("type", "base64", "data", "url", "file_id", "id", "mime_type", "format", "source"),
+    *("source_type", "extras", "metadata", "file", "image_url", "document", "text", "name"),
+    *("agui", "media_type"),
 ]
-_members += ["metadata", "file", "image_url", "document", "text", "name", "agui", "media_type"]
 _words = st.sampled_from(
     [*SHAPES, "text", "image", "file", "media", "base64", "id", "image_url", "document", "data:,"]
 )

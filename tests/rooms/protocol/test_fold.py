@@ -8,34 +8,26 @@ from random import Random
 
 import jsonpatch
 import pytest
-from ag_ui.core import (
-    UserMessage,
-)
+from ag_ui.core import UserMessage
 from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraph_agui.protocol import ProtocolError, fold
 from langgraph_agui.protocol.patch import PatchError, apply_patch
 from tests.kit.run.random_streams import Streams
-from tests.kit.run.wire_events import (
-    event,
-    message,
-    snapshot,
-    state_delta,
-    text,
-)
+from tests.kit.run.wire_events import event, message, snapshot, state_delta, text
 
 
-def test_chunks_are_expanded_and_bad_ones_raise() -> None:
-    folded = fold(
-        [
-            event("TEXT_MESSAGE_CHUNK", messageId="m", delta="a"),
-            event("TEXT_MESSAGE_CHUNK", delta="b"),
-        ]
-    )
-    assert folded.messages[0].content == "ab"
+def test_what_is_said_in_pieces_is_one_text() -> None:
+    first = event("TEXT_MESSAGE_CHUNK", messageId="m", delta="a")
+    second = event("TEXT_MESSAGE_CHUNK", delta="b")
+    assert fold([first, second]).messages[0].content == "ab"
     with pytest.raises(ProtocolError):
-        fold([event("TEXT_MESSAGE_CHUNK", delta="b")])
+        fold([second])
+    assert fold(text("m", "\ud83d", "\ude42")).messages[0].content == "🙂"
+    opened, grown, closed = text("m", "a")
+    taken = snapshot(message("assistant", "m", "A"))  # what follows adds to it
+    assert fold([opened, grown, taken, grown, closed]).messages[0].content == "Aa"
 
 
 def test_a_message_that_does_not_change_is_the_same_object() -> None:
@@ -62,16 +54,6 @@ def test_nothing_that_was_given_is_changed() -> None:
     assert folded.messages[0].metadata == {"a": 1, "b": 2}
     assert folded.state == {"k": {"l": [1, 2]}, "m": {"l": [1, 2, 3]}}
     assert (history, state) == before
-
-
-def test_a_split_character_is_joined() -> None:
-    assert fold(text("m", "\ud83d", "\ude42")).messages[0].content == "🙂"
-
-
-def test_a_snapshot_in_a_stream_takes_what_follows() -> None:
-    opened, grown, closed = text("m", "a")
-    folded = fold([opened, grown, snapshot(message("assistant", "m", "A")), grown, closed])
-    assert folded.messages[0].content == "Aa"
 
 
 @given(seed=st.integers(0, 2**32))

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from langgraph_agui.interrupts.decisions import answer_schema
 from langgraph_agui.protocol.relaxed_schema import MAX_SCHEMAS, relax_schema
-from langgraph_agui.protocol.response_schema import schema_mismatch
+from langgraph_agui.protocol.response_schema import InvalidAnswer, check_schema, schema_mismatch
 from tests.kit.deep import example_count
 
 names = st.sampled_from(["a", "b", "aa"])
@@ -30,37 +30,24 @@ references = st.sampled_from(
 def with_keywords(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     some = st.lists(inner, min_size=1, max_size=3)
     by_name = st.dictionaries(names, inner, max_size=2)
-    return st.fixed_dictionaries(
-        {},
-        optional={
-            "type": st.sampled_from(["object", "array", "string", "integer", ["string", "null"]]),
-            "enum": st.lists(values, min_size=1, max_size=3),
-            "const": values,
-            "required": st.lists(names, max_size=2),
-            "minimum": st.integers(-2, 2),
-            "maxLength": st.integers(0, 2),
-            "pattern": st.sampled_from(["^a", "b$"]),
-            "properties": by_name,
-            "patternProperties": st.dictionaries(st.sampled_from(["^a", "a$"]), inner, max_size=2),
-            "additionalProperties": inner,
-            "propertyNames": inner,
-            "items": inner,
-            "prefixItems": some,
-            "contains": inner,
-            "allOf": some,
-            "anyOf": some,
-            "oneOf": some,
-            "not": inner,
-            "if": inner,
-            "then": inner,
-            "else": inner,
-            "dependentSchemas": by_name,
-            "unevaluatedProperties": inner,
-            "$ref": references,
-            "$id": st.just("http://x/y"),
-            "$defs": by_name,
-        },
-    )
+    keywords = ["additionalProperties", "propertyNames", "items", "contains", "not", "if", "then"]
+    keywords += ["else", "unevaluatedProperties"]
+    optional = {
+        "type": st.sampled_from(["object", "array", "string", "integer", ["string", "null"]]),
+        "enum": st.lists(values, min_size=1, max_size=3),
+        "const": values,
+        "required": st.lists(names, max_size=2),
+        "minimum": st.integers(-2, 2),
+        "maxLength": st.integers(0, 2),
+        "pattern": st.sampled_from(["^a", "b$"]),
+        "patternProperties": st.dictionaries(st.sampled_from(["^a", "a$"]), inner, max_size=2),
+        "$ref": references,
+        "$id": st.just("http://x/y"),
+        **dict.fromkeys(["properties", "dependentSchemas", "$defs"], by_name),
+        **dict.fromkeys(["prefixItems", "allOf", "anyOf", "oneOf"], some),
+        **dict.fromkeys(keywords, inner),
+    }
+    return st.fixed_dictionaries({}, optional=optional)
 
 
 schemas = st.recursive(st.booleans() | st.just({}), with_keywords, max_leaves=8).filter(
@@ -84,25 +71,17 @@ def test_what_a_schema_takes_is_taken_when_it_is_relaxed(schema: Any, value: Any
         assert taken(value, relax_schema(schema)) is True, relax_schema(schema)
 
 
-def count(schema: Any) -> int:
-    """How many schemas, about."""
-    return json.dumps(schema).count("{")
-
-
 @pytest.mark.parametrize("width", [2, 9])
 def test_references_are_expanded_up_to_a_bound(width: int) -> None:
     levels = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * width} for n in range(60)}
-    tree = {
-        "$defs": {"node": {"properties": {name: {"$ref": "#/$defs/node"} for name in "ab"}}},
-        "$ref": "#/$defs/node",
-    }
+    node = {"properties": {name: {"$ref": "#/$defs/node"} for name in "ab"}}
     for schema in (
         {"$ref": "#/$defs/d0", "$defs": levels},
-        tree,
+        {"$defs": {"node": node}, "$ref": "#/$defs/node"},
         {"$ref": "#"},
         {"anyOf": [{"$ref": "#"}] * width},
     ):
-        assert count(relax_schema(schema)) < 5 * MAX_SCHEMAS
+        assert json.dumps(relax_schema(schema)).count("{") < 5 * MAX_SCHEMAS
 
 
 class Item(BaseModel):
@@ -117,13 +96,10 @@ class Order(BaseModel):
 
 def test_the_schema_of_a_model_still_holds() -> None:
     schema = answer_schema(("approve", "edit"), Order.model_json_schema())
-    good = {
-        "approved": True,
-        "editedArgs": {"items": [{"name": "x", "count": 1}], "first": {"name": "y"}},
-    }
-    assert schema_mismatch(good, schema, "q") is None
+    good = {"items": [{"name": "x", "count": 1}], "first": {"name": "y"}}
+    assert schema_mismatch({"approved": True, "editedArgs": good}, schema, "q") is None
     plain = Order.model_json_schema()
-    assert schema_mismatch(good["editedArgs"], plain, "q") is None
+    assert schema_mismatch(good, plain, "q") is None
     for bad, place in (
         ({"items": [{"name": 1}], "first": {"name": "y"}}, "items/0/name"),
         ({"items": [{"name": "x", "count": "many"}], "first": {"name": "y"}}, "items/0/count"),
@@ -150,17 +126,9 @@ def test_regular_expressions_are_left_to_the_agent(schema: dict[str, Any], paylo
 @pytest.mark.parametrize(
     "malformed",
     [
-        {"type": "word"},
-        {"type": [{"of": "words"}]},
-        {"type": None},
-        {"required": 5},
-        {"required": [{}]},
-        {"enum": 5},
-        {"minimum": "1"},
-        {"maxLength": None},
-        {"pattern": "("},
-        {"$ref": 5},
-        {"$ref": "#/$defs/none"},
+        *({"type": "word"}, {"type": [{"of": "words"}]}, {"type": None}, {"minimum": "1"}),
+        *({"required": 5}, {"required": [{}]}, {"enum": 5}, {"maxLength": None}, {"pattern": "("}),
+        *({"$ref": 5}, {"$ref": "#/$defs/none"}),
         {"properties": 5, "items": 5, "anyOf": 5, "additionalProperties": 5},
         {"properties": {"a": 5}, "anyOf": [5, {"type": "word"}]},
     ],
@@ -172,22 +140,29 @@ def test_malformed_rules_are_left_out(malformed: Any) -> None:
 
 
 def test_forms_keep_what_they_show() -> None:
-    schema = {
-        "type": "object",
-        "title": "T",
-        "properties": {
-            "size": {
-                "oneOf": [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}],
-                "default": "s",
-            },
-            "mail": {"type": "string", "format": "email", "description": "Where to?"},
-        },
-        "required": ["size"],
+    size = {
+        "oneOf": [{"const": "s", "title": "Small"}, {"const": "l", "title": "L"}],
+        "default": "s",
     }
-    assert relax_schema(schema) == {
-        **schema,
-        "properties": {
-            **schema["properties"],
-            "size": {"default": "s", "oneOf": schema["properties"]["size"]["oneOf"]},
-        },  # type: ignore[dict-item,index,call-overload]
-    }
+    mail = {"type": "string", "format": "email", "description": "Where to?"}
+    properties = {"size": size, "mail": mail}
+    schema = {"type": "object", "title": "T", "properties": properties, "required": ["size"]}
+    assert relax_schema(schema) == schema
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        {"properties": {"a": {"type": "number of beds"}}},
+        {"properties": {"a": {"minimum": "5"}}},
+        {"properties": {"a": {"pattern": "("}, "b": {"pattern": "("}}},
+        {"anyOf": 5},
+        {"$ref": "#/nowhere"},
+    ],
+)
+def test_beside_malformed_rules_the_others_count(malformed: Any, caplog: Any) -> None:
+    schema = {"type": "object", "required": ["b"], **malformed}
+    check_schema({"a": 3, "b": "x"}, schema, "it")
+    assert [one.levelname for one in caplog.records] == ["WARNING"]
+    with pytest.raises(InvalidAnswer, match="breaks the rule 'required' at b"):
+        check_schema({"a": 3}, schema, "it")

@@ -43,10 +43,8 @@ def objects(draw: Any) -> Wire:
     for _ in range(draw(st.integers(0, 3))):
         if found := [path for path, _ in places(wire)]:
             path = draw(st.sampled_from(found))
-            changes = [
-                *harms(at(wire, path), path[-1]).values(),
-                becomes(draw(st.sampled_from(OTHERS))),
-            ]
+            other = becomes(draw(st.sampled_from(OTHERS)))
+            changes = [*harms(at(wire, path), path[-1]).values(), other]
             wire = harmed(wire, path, draw(st.sampled_from(changes)))
     return wire
 

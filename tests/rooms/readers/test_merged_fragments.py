@@ -33,23 +33,12 @@ def contents(events: Sequence[Any]) -> list[Any]:
     return [event for event in events if event.type.value in CONTENTS]
 
 
-def merged(events: Sequence[Any]) -> list[tuple[str, str]]:
-    """Type and text of the events, with neighbours of one block as one."""
-    pieces = [
-        (f"{event.type.value} {block_of(event)}", getattr(event, "delta", "")) for event in events
-    ]
+def grouped(pieces: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Kind and text, with neighbours of one kind as one."""
     return [
         (name, "".join(text for _, text in group))
         for name, group in groupby(pieces, key=lambda one: one[0])
     ]
-
-
-def block_of(event: Any) -> str:
-    return str(
-        getattr(event, "message_id", None)
-        or getattr(event, "tool_call_id", None)
-        or event.type.value
-    )
 
 
 ACTIONS = st.lists(
@@ -64,7 +53,7 @@ ACTIONS = st.lists(
 @given(ACTIONS)
 async def test_the_order_stays_and_no_character_is_lost(actions: Sequence[Any]) -> None:
     reader = Subscription(10**9)
-    blocks = {kind: Block(kind, f"id-{kind}", kind) for kind in KINDS}
+    blocks = {kind: Block(kind, kind, kind) for kind in KINDS}
     received: list[BaseEvent] = []
     expected: list[tuple[str, str]] = []
     for action in actions:
@@ -73,42 +62,26 @@ async def test_the_order_stays_and_no_character_is_lost(actions: Sequence[Any]) 
                 received += await reader.take()
             case "event":
                 reader.event(agui.CustomEvent(name="n", value=len(expected)))
-                expected.append(("CUSTOM CUSTOM", ""))
+                expected.append(("CUSTOM", ""))
             case (kind, text):
                 reader.fragment(blocks[kind], text)
-                names = {"text": "TEXT_MESSAGE_CONTENT", "reasoning": "REASONING_MESSAGE_CONTENT"}
-                expected.append((f"{names.get(kind, 'TOOL_CALL_ARGS')} id-{kind}", text))
+                expected.append((CONTENTS[KINDS.index(kind)], text))
     reader.close()
     received += await reader.take()
-
-    grouped = [
-        (name, "".join(text for _, text in group))
-        for name, group in groupby(expected, key=lambda one: one[0])
-    ]
-    assert merged(received) == grouped
+    found = [(event.type.value, getattr(event, "delta", "")) for event in received]
+    assert grouped(found) == grouped(expected)
 
 
-@pytest.mark.parametrize("sse", [False, True])
-async def test_what_waits_together_leaves_as_one_event(sse: bool) -> None:
-    agent = agent_of(talker(Scripted([f"{number} " for number in range(1000)])))
-    if sse:
-        events: Any = [*decode([chunk async for chunk in agent.stream_sse(run_input("hi"))])]
-    else:
-        events = (await record_run(agent, run_input("hi"))).events
-
-    found = contents(events)
-    assert "".join(event.delta for event in found) == "".join(
-        f"{number} " for number in range(1000)
-    )
-    assert len(found) < 1000 / 5
-
-
-async def test_at_full_speed_a_token_takes_less_than_60_bytes() -> None:
-    agent = agent_of(talker(Scripted(["word  "] * 5000)))
-
-    size = sum([len(chunk) async for chunk in agent.stream_sse(run_input("hi"))])
-
-    assert size < 5000 * 60
+async def test_what_waits_together_leaves_as_one_event() -> None:
+    """At full speed, a token takes less than 60 bytes."""
+    words = [f"{number}  " for number in range(1000)]
+    agent, given = agent_of(talker(Scripted(words))), run_input("hi")
+    frames = [chunk async for chunk in agent.stream_sse(given)]
+    assert sum(map(len, frames)) < 60 * len(words)
+    for events in ([*decode(frames)], (await record_run(agent, given)).events):
+        found = contents(events)
+        assert "".join(event.delta for event in found) == "".join(words)
+        assert len(found) < len(words) / 5
 
 
 async def test_where_the_reader_keeps_up_each_fragment_leaves_alone() -> None:
@@ -132,21 +105,11 @@ async def test_where_the_reader_keeps_up_each_fragment_leaves_alone() -> None:
 
 
 async def test_blocks_are_not_mixed() -> None:
-    turn = [
-        thinking("I "),
-        thinking("think"),
-        "So ",
-        "be it",
-        calling(part("look", '{"a"', "c1")),
-        calling(part(None, ":1}")),
-    ]
+    calls = [calling(part("look", '{"a"', "c1")), calling(part(None, ":1}"))]
+    turn = [thinking("I "), thinking("think"), "So ", "be it", *calls]
     recorded = await record_run(agent_of(talker(Scripted(turn))), run_input("hi"))
-
-    assert [event.delta for event in contents(recorded.events)] == [
-        "I think",
-        "So be it",
-        '{"a":1}',
-    ]
+    deltas = [event.delta for event in contents(recorded.events)]
+    assert deltas == ["I think", "So be it", '{"a":1}']
 
 
 async def test_the_first_content_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,40 +154,31 @@ async def test_after_a_burst_batches_wait_for_the_interval() -> None:
     assert 3 <= batches < 250
 
 
-async def test_merged_text_is_cut_where_clients_would_refuse_it() -> None:
+@pytest.mark.parametrize(
+    ("fragments", "deltas"),
+    [
+        pytest.param(["x" * (PIECE // 2)] * 3, ["x" * PIECE, "x" * (PIECE // 2)], id="too long"),
+        pytest.param(["\ud83d", "\ude00"], ["😀"], id="halves of a pair"),
+    ],
+)
+async def test_merged_text_is_what_clients_take(fragments: list[str], deltas: list[str]) -> None:
     reader, block = Subscription(10**9), Block("text", "m", 0)
-    for _ in range(5):
-        reader.fragment(block, "x" * (PIECE // 2))
+    for fragment in fragments:
+        reader.fragment(block, fragment)
     reader.close()
-
-    deltas = [event.delta for event in decode([await reader.take_frames()])]
-
-    assert [len(delta) for delta in deltas] == [PIECE, PIECE, PIECE // 2]
+    events: Any = decode([await reader.take_frames()])
+    assert [event.delta for event in events] == deltas
 
 
-async def test_pairs_that_a_fragment_cuts_are_whole() -> None:
-    reader, block = Subscription(10**9), Block("text", "m", 0)
-    for half in ("\ud83d", "\ude00"):
-        reader.fragment(block, half)
-    reader.close()
-
-    assert [event.delta for event in decode([await reader.take_frames()])] == ["😀"]
-
-
-@pytest.mark.parametrize("how", ["left", "too slow"])
-async def test_nothing_is_kept_for_a_reader_that_is_gone(how: str) -> None:
-    limit = 1000 if how == "too slow" else 10**9
+@pytest.mark.parametrize("limit", [10**9, 1000], ids=["left", "too slow"])
+async def test_nothing_is_kept_for_a_reader_that_is_gone(limit: int) -> None:
     reader, block = Subscription(limit), Block("text", "m", 0)
     reader.fragment(block, "x")
-    if how == "left":
+    if limit > 1000:
         async with reader:
             pass
     for _ in range(1000):
         reader.fragment(block, "more")
-
-    held = (
-        [event.delta for event in contents(await asyncio.wait_for(reader.take(), PATIENCE))]
-        if how != "left"
-        else []
-    )
-    assert (held, len(reader), reader.waiting) == ([], 0, 0)
+    if limit == 1000:
+        assert contents(await asyncio.wait_for(reader.take(), PATIENCE)) == []
+    assert (len(reader), reader.waiting) == (0, 0)

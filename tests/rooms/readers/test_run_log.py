@@ -5,38 +5,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 import pytest
-from ag_ui.core import (
-    BaseEvent,
-    Event,
-    ReasoningEncryptedValueEvent,
-    RunAgentInput,
-    RunStartedEvent,
-    StateDeltaEvent,
-    StateSnapshotEvent,
-    TextMessageStartEvent,
-    ToolCallArgsEvent,
-    ToolCallEndEvent,
-    ToolCallStartEvent,
-)
+from ag_ui.core import BaseEvent, Event, RunAgentInput, RunStartedEvent, TextMessageStartEvent
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, RunLimits, emit_result
 from langgraph_agui.graphs.past import PastMessages
 from langgraph_agui.messages.assistant_turn import Block
-from langgraph_agui.protocol import Verifier, fold
+from langgraph_agui.protocol import Verifier, fold, parse_event
 from langgraph_agui.readers.run_log import RunLog, fold_settled, thread_before
 from langgraph_agui.readers.sinks import weight
 from langgraph_agui.runs.run import Run
 from tests.behaviour.threads.test_join import EVENTS, check, held_after, ordered
-from tests.kit.deep import firsts
 from tests.kit.graphs.small import Chat, chain_of, talker
 from tests.kit.models.scripted import Scripted, calling, part, text_chunk, thinking
 from tests.kit.run.agents import RecordedRun, dumped, run_input, user
 from tests.kit.run.joining import agent_of, join_after, read, turns
+from tests.kit.run.wire_events import event as wire_event
 from tests.kit.waiting import PATIENCE
 
 LIMIT = 20_000
@@ -51,13 +40,11 @@ def long_turns(count: int) -> list[Any]:
     """Turns that each say 3 kB, and change the state."""
     made: list[Any] = []
     for number in range(count):
-        said = [text_chunk(f"{number}: " + "word " * 50, 1) for _ in range(10)]
+        said = [text_chunk(f"{number}: " + "word " * 50, 1)] * 10
         reasons = [thinking("Hm. " * 50, 0), thinking(index=0, signature=f"s{number}")]
-        calls = [
-            calling(part("look", '{"place": "a"}', f"c{number}-1", 2)),
-            calling(part("feel", f'{{"mood": "m{number}"}}', f"c{number}-2", 3)),
-        ]
-        made.append([0.0, *reasons, *said, *calls])
+        look = calling(part("look", '{"place": "a"}', f"c{number}-1", 2))
+        feel = calling(part("feel", f'{{"mood": "m{number}"}}', f"c{number}-2", 3))
+        made.append([0.0, *reasons, *said, look, feel])
     return [*made, [0.0, text_chunk("All done.", 1)]]
 
 
@@ -74,18 +61,14 @@ async def test_the_log_of_a_long_run_stays_small() -> None:
     async def join(own: RunAgentInput) -> RecordedRun:
         return RecordedRun(await read(agent.subscribe(own)), own)
 
+    owns = run_input(thread="t"), run_input(thread="t", protocol_version=None)
     async with await agent.begin(given) as reader:
         while batch := await reader.take():
             received += batch
             if agent._running and not run_of(agent).finished:
-                log = run_of(agent).log()
-                sizes.append(sum(weight(event) for event in log))
-                if len(sizes) % 10 == 0 and len(joins) < 30:
-                    for own in (
-                        run_input(thread="t"),
-                        run_input(thread="t", protocol_version=None),
-                        held_after(received, given, run_input(thread="t")),
-                    ):
+                sizes.append(sum(map(weight, run_of(agent).log())))
+                if len(sizes) % 10 == 0 and len(joins) < 12:
+                    for own in (*owns, held_after(received, given, owns[0])):
                         joins.append(asyncio.create_task(join(own)))
                         await asyncio.sleep(0)
     live = RecordedRun(received, given)  # type: ignore[arg-type]
@@ -110,81 +93,70 @@ def test_a_block_of_any_length_is_in_the_log() -> None:
     assert log._bytes < 2 * len("word ") * 10_000
 
 
-async def everything() -> RecordedRun:
-    return (await join_after(agent_of(InMemorySaver()), 1000)).live
-
-
-@pytest.mark.parametrize("at", firsts(range(1, EVENTS), lambda at: at // 6))
-async def test_what_is_folded_says_the_same(at: int) -> None:
+async def test_what_is_folded_says_the_same() -> None:
     """At any event, and folded twice; the rest follows the order of AG-UI."""
-    live = await everything()
+    live = (await join_after(agent_of(InMemorySaver()), 1000)).live
+    truth = fold(live.events, live.input.messages)
+    assert fold_settled(live.events)[1] == []
     start, *emitted = live.events
     events = [*thread_before(live.input.messages, PastMessages(), {}), *emitted]
-    at = min(at, len(events) - 1)
-    before, rest = fold_settled(events[: at // 2])
-    before, rest = fold_settled([*before, *rest, *events[at // 2 : at]])
-    whole: list[Any] = [start, *before, *rest, *events[at:]]
-    folded = fold(whole)
-    truth = fold(live.events, live.input.messages)
-    assert folded.state == truth.state
-    assert ordered(folded.messages) == ordered(truth.messages)
-    verifier = Verifier(strict=True)
-    for event in whole:
-        verifier.feed(event)
-    verifier.finish()
+    for at in range(1, len(events), 4):
+        before, rest = fold_settled(events[: at // 2])
+        before, rest = fold_settled([*before, *rest, *events[at // 2 : at]])
+        whole: list[Any] = [start, *before, *rest, *events[at:]]
+        folded = fold(whole)
+        assert folded.state == truth.state
+        assert ordered(folded.messages) == ordered(truth.messages)
+        verifier = Verifier(strict=True)
+        for event in whole:
+            verifier.feed(event)
+        verifier.finish()
 
 
-async def test_what_is_settled_leaves_the_log() -> None:
-    live = await everything()
-    _, rest = fold_settled(live.events)
-    assert [event.type.value for event in rest] == []
+def parsed(*wires: Any) -> list[Any]:
+    return [parse_event(wire_event(kind, **members)) for kind, members in wires]
 
 
 def test_a_message_whose_calls_are_open_keeps_its_value() -> None:
-    events: list[Any] = [
-        ToolCallStartEvent(tool_call_id="c", tool_call_name="look", parent_message_id="m"),
-        ToolCallArgsEvent(tool_call_id="c", delta="{}"),
-        ToolCallEndEvent(tool_call_id="c"),
-        ReasoningEncryptedValueEvent(subtype="message", entity_id="m", encrypted_value="secret"),
-    ]
+    value = {"subtype": "message", "entityId": "m", "encryptedValue": "secret"}
+    events = parsed(
+        ("TOOL_CALL_START", {"toolCallId": "c", "toolCallName": "look", "parentMessageId": "m"}),
+        ("TOOL_CALL_ARGS", {"toolCallId": "c", "delta": "{}"}),
+        ("TOOL_CALL_END", {"toolCallId": "c"}),
+        ("REASONING_ENCRYPTED_VALUE", value),
+    )
     before, rest = fold_settled(events)
     assert rest == events
-    whole: list[Any] = [*before, *rest]
-    assert dumped(fold(whole).messages) == dumped(fold(events).messages)
+    assert dumped(fold(cast("list[Event]", [*before, *rest])).messages) == dumped(
+        fold(events).messages
+    )
 
 
 def test_patches_that_add_up_to_much_are_folded() -> None:
     """A run of any length may have changed its state by more than a client would take at once."""
-    value = "x" * 4_000_000
-    events: list[BaseEvent] = [StateSnapshotEvent(snapshot={})]
-    for number in range(12):
-        patch = {"op": "replace", "path": "", "value": {"a": value, "b": number}}
-        events.append(StateDeltaEvent.model_validate({"delta": [patch]}))
-    before, rest = fold_settled(events)
-    assert fold(cast("list[Event]", before)).state == {"a": value, "b": 11}
-    assert rest == []
-
-
-# -- clients -------------------------------------------------------------------------------------
+    whole = [{"a": "x" * 4_000_000, "b": number} for number in range(12)]
+    patches = [[{"op": "replace", "path": "", "value": value}] for value in whole]
+    deltas = [("STATE_DELTA", {"delta": patch}) for patch in patches]
+    before, rest = fold_settled(parsed(("STATE_SNAPSHOT", {"snapshot": {}}), *deltas))
+    assert (fold(cast("list[Event]", before)).state, rest) == (whole[-1], [])
 
 
 @pytest.mark.parametrize("protocol", ["1.0", None])
-@pytest.mark.parametrize("held", range(0, EVENTS, 7))
-@pytest.mark.parametrize("after", firsts(range(1, EVENTS, 3), lambda after: after // 12))
-async def test_whatever_a_client_holds_of_the_run(
-    after: int, held: int, protocol: str | None
-) -> None:
+@pytest.mark.parametrize("after", range(3, EVENTS, 12))
+async def test_whatever_a_client_holds_of_the_run(after: int, protocol: str | None) -> None:
     """Its connection broke earlier than it comes back; it is of AG-UI 1.0 or older."""
-    given, own = run_input(user("go", "u1"), thread="t", run="live"), run_input(thread="t")
-    own = own.model_copy(update={"protocol_version": protocol})
+    given = run_input(user("go", "u1"), thread="t", run="live")
+    own = run_input(thread="t").model_copy(update={"protocol_version": protocol})
+    for held in range(0, EVENTS, 7):
+        agent = agent_of(InMemorySaver(), Scripted(*turns()))
+        holding = partial(holds, held, given, own)
+        joined = await join_after(agent, after, holding, given=given)
+        if after <= len(joined.live.events):
+            check(joined)
 
-    def holding(received: Sequence[Any]) -> RunAgentInput:
-        return held_after(received[:held], given, own)
 
-    agent = agent_of(InMemorySaver(), Scripted(*turns()))
-    joined = await join_after(agent, after, holding, given=given)
-    if after <= len(joined.live.events):
-        check(joined)
+def holds(held: int, given: Any, own: Any, received: Sequence[Any]) -> RunAgentInput:
+    return held_after(received[:held], given, own)
 
 
 async def test_an_event_that_is_too_large_drops_one_reader() -> None:
@@ -226,8 +198,6 @@ async def test_what_code_does_with_an_event_is_its_own_affair() -> None:
             if not joined:
                 joined.append(asyncio.create_task(read(agent.subscribe(own))))
     events = await joined[0]
-    assert [message.content for message in RecordedRun(events, own).messages] == [
-        "go",
-        "Well, yes.",
-    ]
+    words = [message.content for message in RecordedRun(events, own).messages]
+    assert words == ["go", "Well, yes."]
     assert all(not event.metadata for event in events if event.type.value != "MESSAGES_SNAPSHOT")

