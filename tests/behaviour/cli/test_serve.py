@@ -323,11 +323,7 @@ def test_the_graphs_of_a_file(project: Path) -> None:
     ],
 )
 def test_the_main_graph_of_a_file(
-    project: Path,
-    capsys: pytest.CaptureFixture[str],
-    text: str,
-    taken: list[str],
-    others: str,
+    project: Path, capsys: pytest.CaptureFixture[str], text: str, taken: list[str], others: str
 ) -> None:
     (project / "file.py").write_text(COUNTS + text)
     sys.modules.pop("file", None)

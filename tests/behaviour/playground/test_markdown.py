@@ -252,10 +252,7 @@ END = {"type": "RUN_FINISHED", **RUN}
 def test_the_first_fault_of_a_stream_is_found(client, events, found, run_input):
     if found == (0, "thread-id") and run_input is None:
         # no input names the thread, so that the end differs from the start
-        found = (
-            1,
-            "thread-id",
-        )
+        found = (1, "thread-id")
     answer = client.post("/verify", json={"input": run_input, "events": events}).json()
     places = [(finding["index"], finding["code"]) for finding in answer["findings"]]
     assert places == ([] if found is None else [found])
