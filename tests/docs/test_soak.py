@@ -18,41 +18,22 @@ async def test_nothing_is_left_of_clients_of_every_kind(runs: int) -> None:
     assert judge(result, memory=runs > 500) == []
     assert result.rows[-1]["run"] >= runs
     kinds = {name.partition(":")[0] for name in result.tally}
-    assert kinds >= {
-        "finish",
-        "leave",
-        "stall",
-        "join",
-        "cancel",
-        "answer_twice",
-        "talk_nonsense",
-        "interfere",
-        "show",
-    }
+    expected = "finish leave stall join cancel answer_twice talk_nonsense interfere show"
+    assert kinds >= set(expected.split())
 
 
 def rows(**changes: Any) -> list[dict[str, float]]:
     """Rows of a soak in which nothing grows, but for what is given: the first and the last value of
     a line."""
-    flat = {
-        "memory MB": 120,
-        "objects": 150_000,
-        "cache entries": 280,
-        "tasks": 3,
-        "descriptors": 12,
-        "threads": 4,
-    }
+    flat = {"memory MB": 120, "objects": 150_000, "cache entries": 280}
+    flat |= {"tasks": 3, "descriptors": 12, "threads": 4}
     still = dict.fromkeys(("runs", "thread locks", "kept tasks", "repeated transfers"), 0)
     values = {name: (value, value) for name, value in {**flat, **still}.items()} | changes
-    return [
-        {
-            "run": 250 * number,
-            **{
-                name: first + (last - first) * number / 40 for name, (first, last) in values.items()
-            },
-        }
-        for number in range(1, 41)
-    ]
+
+    def at(part: int) -> dict[str, float]:
+        return {name: first + (last - first) * part / 40 for name, (first, last) in values.items()}
+
+    return [{"run": 250 * number, **at(number)} for number in range(1, 41)]
 
 
 def test_what_is_flat_is_no_complaint() -> None:
@@ -87,10 +68,5 @@ def test_what_went_wrong_is_a_complaint() -> None:
 def test_the_table_shows_each_quarter() -> None:
     head, _, *shown = rows_table(rows()).splitlines()
     assert head.startswith("| runs | memory MB | objects |")
-    assert [row.split(" | ")[0] for row in shown] == [
-        "| 250",
-        "| 2,500",
-        "| 5,000",
-        "| 7,500",
-        "| 10,000",
-    ]
+    firsts = ["| 250", "| 2,500", "| 5,000", "| 7,500", "| 10,000"]
+    assert [row.split(" | ")[0] for row in shown] == firsts

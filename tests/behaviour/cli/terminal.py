@@ -26,14 +26,7 @@ class Terminal:
         self, *arguments: str, cwd: Path | None = None, columns: int = COLUMNS, **variables: str
     ) -> None:
         # by whoever runs the tests
-        chosen = (
-            "NO_COLOR",
-            "EDITOR",
-            "VISUAL",
-            "PAGER",
-            "COLUMNS",
-            "LINES",
-        )
+        chosen = ("NO_COLOR", "EDITOR", "VISUAL", "PAGER", "COLUMNS", "LINES")
         inherited = {name: value for name, value in os.environ.items() if name not in chosen}
         environment = {
             **inherited,

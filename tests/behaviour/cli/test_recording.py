@@ -64,24 +64,13 @@ async def test_each_form_of_a_recording_is_read(
 ) -> None:
     given, body = recorded
     events = events_of(body)
-    forms = [
-        exported(given, events),
-        lines_of(*events),
-        body.decode(),
-        ": comment\n\n" + body.decode(),
-    ]
+    forms = [exported(given, events), lines_of(*events), ": comment\n\n" + body.decode()]
+    path, kept = tmp_path / "run", f"{len(events)} events, every rule kept.\n"
     for form in forms:
-        (tmp_path / "run").write_text(form)
-        checked, shown = (
-            invoke("validate", tmp_path / "run"),
-            invoke("play", tmp_path / "run", "--speed", 0),
-        )
-        assert (checked.exit_code, checked.stdout) == (
-            0,
-            f"{len(events)} events, every rule kept.\n",
-        )
-        assert shown.exit_code == 0, shown.output
-        assert "  result: 84\n" in shown.stdout
+        path.write_text(form)
+        checked, shown = invoke("validate", path), invoke("play", path, "--speed", 0)
+        assert (checked.exit_code, checked.stdout) == (0, kept)
+        assert (shown.exit_code, "  result: 84\n" in shown.stdout) == (0, True), shown.output
         assert ("> What is 12 * 7?" in shown.stdout) == (form is forms[0])
 
 
@@ -95,25 +84,19 @@ async def test_findings_name_event_and_rule(
     path.write_text(exported(given, events) + exported(given, events_of(body)[:-1]))
     result = invoke("validate", path)
     assert result.exit_code == 1
-    first, second, last = result.stdout.splitlines()
-    assert (
-        first
-        == f"event {at + 1}: unknown-call: Unexpected TOOL_CALL_RESULT: no call 'other' is known."
-    )
-    assert (
-        second
-        == f"after event {2 * len(events) - 1}: truncated-stream: The stream ends within a run."
-    )
-    assert last == f"{2 * len(events) - 1} events, 2 findings."
+    total = 2 * len(events) - 1
+    assert result.stdout.splitlines() == [
+        f"event {at + 1}: unknown-call: Unexpected TOOL_CALL_RESULT: no call 'other' is known.",
+        f"after event {total}: truncated-stream: The stream ends within a run.",
+        f"{total} events, 2 findings.",
+    ]
     path.write_text(exported({**given, "runId": "asked"}, events_of(body)))
     assert "run-id: " in invoke("validate", path).stdout
 
 
 def test_a_frame_that_is_no_event_is_a_finding(tmp_path: Path) -> None:
-    (tmp_path / "run").write_text(
-        'data: {"type":"RUN_STARTED","threadId":"t","runId":"r","protocolVersion":"1.0"}\n\ndata: '
-        "{\n\n"
-    )
+    start = '{"type":"RUN_STARTED","threadId":"t","runId":"r","protocolVersion":"1.0"}'
+    (tmp_path / "run").write_text(f"data: {start}\n\ndata: {{\n\n")
     result = invoke("validate", tmp_path / "run")
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (1, "1 event, 1 finding.")
     assert result.stdout.startswith("after event 1: invalid-json: ")
@@ -123,35 +106,26 @@ def test_a_frame_that_is_no_event_is_a_finding(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
+    [b"", b"{", b"{}", b"3", b'{"at": [], "event": {"type": "x"}}', b'{"input": {}}', b"\xff"],
+)
+def test_what_is_no_recording(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "run").write_bytes(content)
+    for command in ("validate", "play"):
+        result = invoke(command, tmp_path / "run")
+        assert (result.exit_code, EXPECTED in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
     [
-        b"",
-        b"nonsense",
-        b"{}",
-        b"[]",
-        b"3",
-        b'{"at": [], "event": {"type": "x"}}',
-        b'{"input": {"threadId": 1}}',
-        b"\xff",
+        (("play", "./absent"), "cannot be read: No such file"),
+        (("validate", "example.com/agent"), "There is no file example.com/agent. The address of"),
+        (("validate", "/agent"), "There is no file /agent. The address of an agent begins with"),
     ],
 )
-@pytest.mark.parametrize("command", ["validate", "play"])
-def test_what_is_no_recording(command: str, content: bytes, tmp_path: Path) -> None:
-    (tmp_path / "run").write_bytes(content)
-    result = invoke(command, tmp_path / "run")
-    assert result.exit_code == 2
-    assert EXPECTED in result.stderr
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    result = invoke("play", tmp_path / "absent")
-    assert (result.exit_code, "cannot be read: No such file" in result.stderr) == (2, True)
-
-
-@pytest.mark.parametrize("source", ["example.com/agent", "/agent"])
-def test_an_address_without_its_scheme(source: str) -> None:
-    result = invoke("validate", source)
-    assert result.exit_code == 2
-    assert f"There is no file {source}. The address of an agent begins with" in result.stderr
+def test_a_file_that_is_not_there(arguments: tuple[str, ...], message: str) -> None:
+    result = invoke(*arguments)
+    assert (result.exit_code, message in result.stderr) == (2, True)
 
 
 def test_a_live_agent(demo_url: str) -> None:
@@ -196,9 +170,8 @@ async def test_a_paused_run_ends_with_its_question(tmp_path: Path) -> None:
     resumed = asked.model_copy(update={"run_id": "2", "resume": [answer]})
     runs = [(asked, paused), (resumed, [event async for event in agent.run(resumed)])]
     path = tmp_path / "run"
-    path.write_text(
-        "".join(exported(json_of(given), [*map(json_of, events)]) for given, events in runs)
-    )
+    parts = [exported(json_of(given), [*map(json_of, events)]) for given, events in runs]
+    path.write_text("".join(parts))
     assert invoke("play", path, "--speed", 0).stdout.splitlines() == [
         "> Delete it",
         "waiting: Really?",

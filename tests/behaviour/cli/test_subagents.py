@@ -134,10 +134,7 @@ def test_other_activities_are_json() -> None:
     assert lines(
         ActivitySnapshotEvent(content={"steps": []}, **which),
         ActivityDeltaEvent(patch=[add], **which),
-    ) == [
-        '  PLAN: {"steps": []}',
-        '  PLAN: [{"op": "add", "path": "/steps/-", "value": "ü"}]',
-    ]
+    ) == ['  PLAN: {"steps": []}', '  PLAN: [{"op": "add", "path": "/steps/-", "value": "ü"}]']
 
 
 def test_names_cannot_steer_the_terminal_and_further_lines_are_indented() -> None:

@@ -76,12 +76,8 @@ class Markup(HTMLParser):
     ],
 )
 def test_markdown_becomes_html(client, text, html):
-    answer = client.post(
-        "/markdown",
-        content=json.dumps({"texts": [text]}),
-        headers={"Content-Type": "application/json"},
-    )
-    assert answer.json() == {"html": [html]}
+    body, kind = json.dumps({"texts": [text]}), {"Content-Type": "application/json"}
+    assert client.post("/markdown", content=body, headers=kind).json() == {"html": [html]}
 
 
 def test_code_has_classes_and_no_styles(client):
@@ -220,21 +216,13 @@ def test_a_body_that_does_not_fit_is_refused_with_what_was_expected(
 
 @pytest.mark.parametrize("path", ["/markdown", "/verify"])
 def test_another_site_cannot_send_a_body(client, path):
-    assert (
-        client.post(path, content="{}", headers={"Content-Type": "text/plain"}).status_code == 415
-    )
+    answer = client.post(path, content="{}", headers={"Content-Type": "text/plain"})
+    assert answer.status_code == 415
 
 
 RUN = {"threadId": "t", "runId": "r"}
-INPUT = {
-    **RUN,
-    "protocolVersion": "1.0",
-    "messages": [],
-    "tools": [],
-    "context": [],
-    "state": {},
-    "forwardedProps": {},
-}
+INPUT = {**RUN, "protocolVersion": "1.0", "state": {}, "forwardedProps": {}}
+INPUT |= {"messages": [], "tools": [], "context": []}
 START = {"type": "RUN_STARTED", **RUN, "protocolVersion": "1.0"}
 END = {"type": "RUN_FINISHED", **RUN}
 
@@ -254,10 +242,7 @@ END = {"type": "RUN_FINISHED", **RUN}
 def test_the_first_fault_of_a_stream_is_found(client, events, found, run_input):
     if found == (0, "thread-id") and run_input is None:
         # no input names the thread, so that the end differs from the start
-        found = (
-            1,
-            "thread-id",
-        )
+        found = (1, "thread-id")
     answer = client.post("/verify", json={"input": run_input, "events": events}).json()
     places = [(finding["index"], finding["code"]) for finding in answer["findings"]]
     assert places == ([] if found is None else [found])
@@ -293,7 +278,6 @@ print(to_html("# <One>\\n\\n\\n*two*\\nthree"))
 
 @deep
 def test_without_the_packages_texts_are_plain_paragraphs():
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", WITHOUT]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "<p># &lt;One&gt;</p><p>*two*<br>three</p>"

@@ -129,13 +129,6 @@ def test_the_second_turn_sends_all_of_the_first(page, runs):
     streamed(runs[1])
 
 
-@deep
-def test_state_is_shared(page, runs):
-    ask(page, "Remember that the demo works offline")
-    assert held_state(page) == {"notes": ["the demo works offline"]}
-    streamed(runs[0])
-
-
 def test_markup_is_shown_as_it_is(page):
     title = page.title()
     ask(page, OUTSIDE_MARKUP)
@@ -148,20 +141,6 @@ def test_markup_is_shown_as_it_is(page):
     assert held_state(page) == {"notes": [OUTSIDE_MARKUP]}
     assert page.locator("img, b").count() == 0
     assert page.title() == title
-
-
-@deep
-def test_two_guides_plan_at_once(page, runs):
-    page.get_by_role("button", name="Plan a day in Rome and one in Oslo").click()
-    expect(page.locator("#status")).to_have_text("Finished")
-    for call, city in zip(page.locator("#transcript > .tool").all(), ("Rome", "Oslo"), strict=True):
-        expect(call.locator("> .items > .subagent > summary > .name")).to_have_text("guide")
-        expect(call.locator(".subagent .tool > summary > .name")).to_have_text(
-            ["get_weather", "find_sights"]
-        )
-        expect(call.locator(".subagent .tool .output")).to_contain_text(["", "found the "])
-        expect(call.locator(".subagent .text")).to_contain_text(f"In {city} it is")
-    streamed(runs[0])
 
 
 @deep
@@ -194,26 +173,6 @@ def test_stop_leaves_the_thread_usable(browser):
 
 
 @deep
-@pytest.mark.parametrize(
-    ("button", "outcome"),
-    [("Approve", "No e-mail left this machine"), ("Reject", "could not finish send_email")],
-)
-def test_an_interrupt_is_answered_by_a_click(page, runs, button, outcome):
-    ask(page, "Send an email to ada@example.com saying hi", "Waiting for you")
-    form = page.get_by_label("Waiting for your answer")
-    expect(form).to_contain_text("ada@example.com")
-    form.get_by_role("button", name=button, exact=True).click()
-    expect(page.locator("#status")).to_have_text("Finished")
-    expect(form).to_be_hidden()
-    expect(page.locator(".text[data-role=assistant]")).to_contain_text(outcome)
-    expect(page.locator(".tool")).to_have_count(1)
-    (answer,) = sent(runs[1])["resume"]
-    assert answer["status"] == "resolved"
-    for run in runs:
-        streamed(run)
-
-
-@deep
 def test_an_interrupt_is_answered_with_json(page, runs):
     ask(page, "Send an email to ada@example.com saying hi", "Waiting for you")
     form = page.get_by_label("Waiting for your answer")
@@ -227,23 +186,6 @@ def test_an_interrupt_is_answered_with_json(page, runs):
     expect(page.locator("#status")).to_have_text("Finished")
     expect(page.locator(".tool")).to_contain_text("Not now.")
     assert sent(runs[1])["resume"][0]["payload"] == decision
-
-
-@deep
-def test_a_page_that_is_loaded_again_shows_its_thread(page, runs):
-    ask(page, "What is the weather in Rome?")
-    ask(page, "Send an email to ada@example.com saying hi", "Waiting for you")
-    said = page.locator(".text").all_inner_texts()
-    page.reload()
-    expect(page.locator("#status")).to_have_text("Waiting for you")
-    assert page.locator(".text").all_inner_texts() == said
-    form = page.get_by_label("Waiting for your answer")
-    form.get_by_role("button", name="Approve", exact=True).click()
-    expect(page.locator("#status")).to_have_text("Finished")
-    expect(page.locator(".text[data-role=assistant]").last).to_contain_text(
-        "No e-mail left this machine"
-    )
-    streamed(runs[2])
 
 
 @deep

@@ -28,7 +28,7 @@ from tests.behaviour.playground.streams import (
     frames,
     text_events,
 )
-from tests.kit.deep import deep, others_deep
+from tests.kit.deep import deep
 from tests.kit.expect.front_ends import options_for
 from tests.kit.models.scripted import Scripted, call
 
@@ -39,14 +39,12 @@ if TYPE_CHECKING:
 
 WAITS = "Waiting for you"
 
-Mode = Literal["batched", "per_call"]
-
 
 class Mail:
     """An agent that sends e-mails if a person approves; `sent` holds the arguments that its tool
     got."""
 
-    def __init__(self, *calls: dict[str, Any], guard: Any = True, mode: Mode = "batched") -> None:
+    def __init__(self, *calls: dict[str, Any], guard: Any = True) -> None:
         self.sent: list[dict[str, Any]] = []
         self.results: list[str] = []
 
@@ -57,21 +55,15 @@ class Mail:
             return "sent"
 
         def script(messages: list[BaseMessage]) -> list[Any]:
-            results = [
-                str(message.text) for message in messages if isinstance(message, ToolMessage)
-            ]
-            if not results:
-                return [
-                    call("send_email", f"c{number}", number, **args)
-                    for number, args in enumerate(calls)
-                ]
-            self.results = results
-            return ["Well."]
+            self.results = [str(one.text) for one in messages if isinstance(one, ToolMessage)]
+            if self.results:
+                return ["Well."]
+            return [call("send_email", f"c{at}", at, **args) for at, args in enumerate(calls)]
 
         self.graph = create_agent(
             Scripted(script=script),
             [send_email],
-            middleware=[HumanInTheLoopMiddleware({"send_email": guard}, interrupt_mode=mode)],
+            middleware=[HumanInTheLoopMiddleware({"send_email": guard})],
             checkpointer=InMemorySaver(),
         )
 
@@ -99,9 +91,8 @@ def finished(page: Page, status: str = "Finished") -> None:
 # -- approvals -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", others_deep(["batched", "per_call"], str))
-def test_an_approval_is_edited_field_by_field(browser: Browser, mode: Mode) -> None:
-    mail = Mail({**LETTER, "tags": ["a", "b"]}, mode=mode)
+def test_an_approval_is_edited_field_by_field(browser: Browser) -> None:
+    mail = Mail({**LETTER, "tags": ["a", "b"]})
     with shown(browser, mail.graph) as page:
         ask(page, status=WAITS)
         card = cards(page)
@@ -218,8 +209,8 @@ def test_a_rejection_with_a_reason(browser: Browser) -> None:
         (["approve", "reject"], ["Approve", "Reject", "More"]),
         (["approve", "edit"], ["Approve", "Edit", "More"]),
         (["edit"], ["Approve with changes", "More"]),
-        pytest.param(["reject"], ["Reject", "More"], marks=deep),
-        pytest.param(["respond"], ["More", "Send", "Cancel"], marks=deep),
+        (["reject"], ["Reject", "More"]),
+        (["respond"], ["More", "Send", "Cancel"]),
     ],
 )
 def test_only_allowed_decisions_are_offered(
@@ -467,33 +458,23 @@ class Colour(BaseModel):
     colour: Literal["red", "blue"]
 
 
-BUTTONS: list[tuple[Any, str, Any]] = [
-    ({"enum": ["red", "blue"]}, "blue", "blue"),
-    (
-        {
-            "oneOf": [
-                {"const": 1, "title": "One"},
-                {"const": None, "title": "Nothing"},
-                {"const": 2},
-            ]
-        },
-        "2",
-        2,
-    ),
-    ({"type": "boolean"}, "No", False),
-    (Colour, "red", Colour(colour="red")),
-]
+CONSTS = [{"const": 1, "title": "One"}, {"const": None, "title": "Nothing"}, {"const": 2}]
 
 
 @deep
-@pytest.mark.parametrize("case", others_deep(BUTTONS, lambda case: case[1] == "red"))
-def test_fixed_answers_are_buttons(browser: Browser, case: tuple[Any, str, Any]) -> None:
-    schema, button, answer = case
-    question = {
-        "message": "Which?",
-        **({"responseSchema": schema} if isinstance(schema, dict) else {}),
-    }
-    asker = Asker(question, schema=None if isinstance(schema, dict) else schema)
+@pytest.mark.parametrize(
+    ("schema", "button", "answer"),
+    [
+        ({"enum": ["red", "blue"]}, "blue", "blue"),
+        ({"oneOf": CONSTS}, "2", 2),
+        ({"type": "boolean"}, "No", False),
+        (Colour, "red", Colour(colour="red")),
+    ],
+)
+def test_fixed_answers_are_buttons(browser: Browser, schema: Any, button: str, answer: Any) -> None:
+    is_json = isinstance(schema, dict)
+    question = {"message": "Which?", **({"responseSchema": schema} if is_json else {})}
+    asker = Asker(question, schema=None if is_json else schema)
     with shown(browser, asker.graph) as page:
         ask(page, status=WAITS)
         press(cards(page), button)
@@ -635,72 +616,47 @@ def served(browser: Browser) -> Iterator[Page]:
         yield page
 
 
-NODE = {
-    "type": "object",
-    "properties": {"next": {"$ref": "#/$defs/Node"}, "n": {"type": "integer"}},
-    "required": ["next"],
-}
-HOSTILE: dict[str, Any] = {
-    "a required reference to itself": {"$ref": "#/$defs/Node", "$defs": {"Node": NODE}},
-    "references in a circle": {
-        "$ref": "#/$defs/A",
-        "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}},
-    },
-    "alternatives of itself": {
-        "$ref": "#/$defs/A",
-        "$defs": {"A": {"anyOf": [{"$ref": "#/$defs/A"}] * 3}},
-    },
-    "all of itself": {"$ref": "#/$defs/A", "$defs": {"A": {"allOf": [{"$ref": "#/$defs/A"}] * 3}}},
-    "properties that multiply": {
-        "$ref": "#/$defs/A",
-        "$defs": {
-            "A": {
-                "type": "object",
-                "properties": {f"p{n}": {"$ref": "#/$defs/A"} for n in range(20)},
-                "required": [f"p{n}" for n in range(20)],
-            }
-        },
-    },
-    "wrong types": {
-        "type": "object",
-        "title": 5,
-        "description": [],
-        "required": "x",
-        "properties": {
-            "a": 5,
-            "b": {"enum": {}},
-            "c": {"type": "nothing"},
-            "d": {"anyOf": "x"},
-            "e": None,
-        },
-    },
-    "no references": {"$ref": "https://example.com/schema", "properties": []},
-    "a pattern of another dialect": {
-        "type": "object",
-        "properties": {"a": {"type": "string", "pattern": "(?P<x>a"}},
-    },
-    "names of prototypes": {
-        "type": "object",
-        "properties": {
-            name: {"type": "string"}
-            for name in ("__proto__", "constructor", "toString", "hasOwnProperty")
-        },
-    },
-}
+def defined(**definitions: Any) -> dict[str, Any]:
+    return {"$ref": "#/$defs/A", "$defs": definitions}
 
 
-PLAIN = ("wrong types", "properties that multiply")
+def fields(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+A: dict[str, Any] = {"$ref": "#/$defs/A"}
+MANY = [f"p{n}" for n in range(20)]
+WRONG = fields(a=5, b={"enum": {}}, c={"type": "nothing"}, d={"anyOf": "x"}, e=None)
+PROTOTYPES = ("__proto__", "constructor", "toString", "hasOwnProperty")
 
 
 @deep
-@pytest.mark.parametrize("name", others_deep(HOSTILE, lambda name: name if name in PLAIN else ""))
-def test_hostile_schemas_leave_a_way_to_answer(served: Page, name: str) -> None:
-    asked = {
-        "id": "one",
-        "reason": "x:y",
-        "message": "<b>Which?</b>",
-        "responseSchema": HOSTILE[name],
-    }
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pytest.param(
+            defined(A={**fields(next=A, n={"type": "integer"}), "required": ["next"]}),
+            id="a required reference to itself",
+        ),
+        pytest.param(defined(A={"$ref": "#/$defs/B"}, B=A), id="references in a circle"),
+        pytest.param(defined(A={"anyOf": [A] * 3}), id="alternatives of itself"),
+        pytest.param(defined(A={"allOf": [A] * 3}), id="all of itself"),
+        pytest.param(
+            defined(A={**fields(**dict.fromkeys(MANY, A)), "required": MANY}),
+            id="properties that multiply",
+        ),
+        pytest.param({**WRONG, "title": 5, "description": [], "required": "x"}, id="wrong types"),
+        pytest.param({"$ref": "https://a.example/schema", "properties": []}, id="no references"),
+        pytest.param(
+            fields(a={"type": "string", "pattern": "(?P<x>a"}), id="a pattern of another dialect"
+        ),
+        pytest.param(
+            fields(**{name: {"type": "string"} for name in PROTOTYPES}), id="names of prototypes"
+        ),
+    ],
+)
+def test_hostile_schemas_leave_a_way_to_answer(served: Page, schema: dict[str, Any]) -> None:
+    asked = {"id": "one", "reason": "x:y", "message": "<b>Which?</b>", "responseSchema": schema}
     inputs = answer_with(served, asked)
     ask(served, status=WAITS)
     expect(cards(served).get_by_role("heading")).to_have_text("<b>Which?</b>")

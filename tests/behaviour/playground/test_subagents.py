@@ -14,8 +14,9 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from playwright.sync_api import expect
 
-from tests.behaviour.playground import streams
 from tests.behaviour.playground.sites import ask, outline, shown
+from tests.behaviour.playground.streams import END, START_EVENT, frames, text_events
+from tests.behaviour.playground.streams import answer as sent
 from tests.kit.deep import deep
 from tests.kit.graphs.subagents import (
     GRAPHS,
@@ -44,16 +45,8 @@ def delegated(which: str) -> list[Any]:
     return ["task()", "done", [[mid, "done", said]]]
 
 
-DEEP = [
-    "(boss: hm)",
-    "boss: begins 1",
-    delegated("a"),
-    delegated("b"),
-    "(boss: hm)",
-    "boss: ends 1",
-]
-
-
+DEEP = ["(boss: hm)", "boss: begins 1", delegated("a"), delegated("b")]
+DEEP += ["(boss: hm)", "boss: ends 1"]
 TWO = ("mid_a", "mid_b")
 
 
@@ -139,24 +132,6 @@ def test_what_a_subagent_says_is_not_repeated_as_the_result_of_its_call(browser:
         page.reload()
         expect(result).to_have_text("ann: ends 1")
         expect(words).to_have_count(1)
-
-
-@deep
-def test_two_speak_at_once(browser: Browser) -> None:
-    opened = {"leaf_a": threading.Event(), "leaf_b": threading.Event()}
-    leaves = [agent_of(gated(name, gate.is_set), name=name) for name, gate in opened.items()]
-    with shown(browser, deep_of(None, *leaves).graph) as page:
-        ask(page, status="Running")
-        for name in opened:
-            expect(box(page, name)).to_contain_text("Thinking…")
-            expect(state(page, name)).to_have_text("running")
-        opened["leaf_b"].set()
-        expect(state(page, "leaf_b")).to_have_text("done")
-        expect(state(page, "mid_a")).to_have_text("running")
-        expect(state(page, "leaf_a")).to_have_text("running")
-        opened["leaf_a"].set()
-        expect(page.locator("#status")).to_have_text("Finished")
-        assert outline(page) == ["hello", *DEEP]
 
 
 @deep
@@ -262,13 +237,8 @@ def test_an_approval_says_who_asks(browser: Browser) -> None:
         expect(page.locator(".tool > summary > .pill")).to_have_text(["done"] * 6)
         said = outline(page)
     assert sorted(done) == ["leaf_a0", "leaf_b0"]
-    leaf = [
-        "(leaf_a: hm)",
-        "leaf_a: begins 1",
-        ["deploy()", "done"],
-        "(leaf_a: hm)",
-        "leaf_a: ends 1",
-    ]
+    leaf = ["(leaf_a: hm)", "leaf_a: begins 1", ["deploy()", "done"]]
+    leaf += ["(leaf_a: hm)", "leaf_a: ends 1"]
     assert said[3][2][0][2][2] == ["task()", "done", [["leaf_a", "done", leaf]]]
 
 
@@ -381,9 +351,6 @@ def test_output_appears_live_at_its_call(browser: Browser) -> None:
 
 # -- what other servers may send -----------------------------------------------------------------
 
-START, END = (
-    {"type": kind, "threadId": "t", "runId": "r"} for kind in ("RUN_STARTED", "RUN_FINISHED")
-)
 MARKUP = "<img src=x onerror=alert(1)>"
 
 
@@ -396,11 +363,8 @@ def ended(run: str) -> dict[str, Any]:
 
 
 def words(run: str, text: str) -> list[dict[str, Any]]:
-    return [
-        {"type": "TEXT_MESSAGE_START", "messageId": text, "subagentRunId": run},
-        {"type": "TEXT_MESSAGE_CONTENT", "messageId": text, "delta": text},
-        {"type": "TEXT_MESSAGE_END", "messageId": text},
-    ]
+    start, *rest = text_events(text, text)
+    return [{**start, "subagentRunId": run}, *rest]
 
 
 @pytest.fixture
@@ -410,10 +374,7 @@ def rare(browser: Browser, site: str) -> Any:
     page = context.new_page()
 
     def show(*events: dict[str, Any]) -> Page:
-        body = "".join(f"data: {json.dumps(event)}\n\n" for event in (START, *events, END))
-        page.route(
-            "**/agent", lambda route: route.fulfill(content_type="text/event-stream", body=body)
-        )
+        sent(page, frames(START_EVENT, *events, END))
         page.goto(site)
         ask(page)
         return page
@@ -460,7 +421,7 @@ def test_subagents_that_are_each_others_parents_do_no_harm(rare: Any) -> None:
     page = rare(begun("a"), begun("b", parentSubagentRunId="a"), *suspended)
     page.unroute("**/agent")
     again = [begun("b"), begun("a", parentSubagentRunId="b"), *words("a", "Hi")]
-    streams.answer(page, streams.frames(START, *again, ended("a"), ended("b"), END))
+    sent(page, frames(START_EVENT, *again, ended("a"), ended("b"), END))
     ask(page, "again")
 
 

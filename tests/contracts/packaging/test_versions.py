@@ -116,23 +116,17 @@ def run_tests(environment: Environment, clone: Path, tests: list[str]) -> None:
         "timeout=120",
         "--maxfail=20",
         "--tb=short",
-        "-m",
-        "not deep and not hypothesis and not providers",
     ]
+    options += ["-m", "not deep and not hypothesis and not providers"]
     left_out = [f"--{'deselect' if '::' in name else 'ignore'}=tests/{name}" for name in LEFT_OUT]
-    said = run(
-        environment.python, "-m", "pytest", *options, *left_out, *tests, cwd=clone, timeout=600
-    )
+    command = ["-m", "pytest", *options, *left_out, *tests]
+    said = run(environment.python, *command, cwd=clone, timeout=600)
     passed = re.search(r"(\d+) passed", said)
     assert passed, said
     assert int(passed[1]) > 50, said
     assert "skipped" not in said, said
-    where = run(
-        environment.python,
-        "-c",
-        "import langgraph_agui as package; print(package.__file__)",
-        cwd=clone,
-    )
+    code = "import langgraph_agui as package; print(package.__file__)"
+    where = run(environment.python, "-c", code, cwd=clone)
     assert Path(where).is_relative_to(environment.place)
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from langgraph_agui.devtools.cli.loading import load_model
 
+ADAPTIVE = {"type": "adaptive", "display": "summarized"}
+
 
 @pytest.fixture(autouse=True)
 def keys(monkeypatch):
@@ -16,12 +18,8 @@ def keys(monkeypatch):
 @pytest.mark.parametrize(
     ("spec", "field", "value"),
     [
-        ("anthropic:claude-sonnet-5", "thinking", {"type": "adaptive", "display": "summarized"}),
-        (
-            "anthropic:claude-from-the-future",
-            "thinking",
-            {"type": "adaptive", "display": "summarized"},
-        ),
+        ("anthropic:claude-sonnet-5", "thinking", ADAPTIVE),
+        ("anthropic:claude-from-the-future", "thinking", ADAPTIVE),
         ("anthropic:claude-sonnet-4-5", "thinking", {"type": "enabled", "budget_tokens": 2048}),
         ("openai:gpt-5-mini", "reasoning", {"effort": "medium", "summary": "auto"}),
         ("openai:gpt-4o", "reasoning", None),

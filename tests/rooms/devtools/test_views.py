@@ -45,19 +45,12 @@ def text(message_id, *deltas, **fields):
 
 
 def test_interleaved_items_come_out_one_after_the_other():
-    assert (
-        shown(
-            ToolCallStartEvent(tool_call_id="1", tool_call_name="one"),
-            ToolCallStartEvent(tool_call_id="2", tool_call_name="two"),
-            ToolCallArgsEvent(tool_call_id="2", delta="{"),
-            ToolCallArgsEvent(tool_call_id="1", delta="["),
-            ToolCallArgsEvent(tool_call_id="2", delta="}"),
-            ToolCallEndEvent(tool_call_id="2"),
-            ToolCallArgsEvent(tool_call_id="1", delta="]"),
-            ToolCallEndEvent(tool_call_id="1"),
-        )
-        == "tool one []\ntool two {}\n"
-    )
+    starts = {"1": "one", "2": "two"}
+    deltas = [("2", "{"), ("1", "["), ("2", "}"), ("1", "]")]
+    events = [ToolCallStartEvent(tool_call_id=n, tool_call_name=name) for n, name in starts.items()]
+    events += [ToolCallArgsEvent(tool_call_id=n, delta=delta) for n, delta in deltas]
+    events += [ToolCallEndEvent(tool_call_id=n) for n in "21"]
+    assert shown(*events) == "tool one []\ntool two {}\n"
 
 
 def test_text_grows_at_once():
@@ -74,15 +67,9 @@ def test_items_that_never_end_are_ended():
 
 
 def test_hidden_reasoning_and_empty_text_leave_no_lines():
-    assert (
-        shown(
-            ReasoningMessageStartEvent(message_id="r", role="reasoning"),
-            ReasoningMessageContentEvent(message_id="r", delta=""),
-            ReasoningMessageEndEvent(message_id="r"),
-            *text("m"),
-        )
-        == ""
-    )
+    start = ReasoningMessageStartEvent(message_id="r", role="reasoning")
+    empty = ReasoningMessageContentEvent(message_id="r", delta="")
+    assert shown(start, empty, ReasoningMessageEndEvent(message_id="r"), *text("m")) == ""
 
 
 def test_long_lines_are_left_to_the_terminal_and_markup_is_text():
@@ -103,10 +90,8 @@ def test_results_are_shortened_and_parts_are_named():
 
 def test_subagents_are_named():
     announced = SubagentStartedEvent(subagent_run_id="s", name="scout")
-    assert (
-        shown(announced, *text("m", "Hi\nHo", subagent_run_id="s"))
-        == "[scout] started\n  Hi\n  Ho\n"
-    )
+    said = shown(announced, *text("m", "Hi\nHo", subagent_run_id="s"))
+    assert said == "[scout] started\n  Hi\n  Ho\n"
     assert shown(*text("m", "Hi", subagent_run_id="s")) == "  [s] Hi\n"
 
 
@@ -115,18 +100,13 @@ def test_no_line_is_lost_while_a_thread_redraws_what_is_open(
 ) -> None:
     monkeypatch.setattr(view_module, "_REDRAWS_PER_SECOND", 100_000)
     out, lines = io.StringIO(), 500
-    view = LiveView(
-        Console(file=out, force_terminal=True, width=60, height=30, _environ={"TERM": "xterm"})
-    )
+    how = {"force_terminal": True, "width": 60, "height": 30, "_environ": {"TERM": "xterm"}}
+    view = LiveView(Console(file=out, **how))
     view.begin()
     for number in range(lines):
-        first, *_, last = text(f"m{number}", "")
+        first, words, last = text(f"m{number}", f"open {number}\n\n" * (number % 7 + 1))
         view.feed(first)
-        view.feed(
-            TextMessageContentEvent(
-                message_id=f"m{number}", delta=f"open {number}\n\n" * (number % 7 + 1)
-            )
-        )
+        view.feed(words)
         view.line(f"line {number}.")
         view.feed(last)
     view.finish()
