@@ -139,7 +139,6 @@ def test_two_turns_of_a_stateless_agent(
     first.check_snapshot()
     assert [message.content for message in hidden_thoughts(first.messages)] == ["", ""]
     assert CANARY not in json.dumps(provider_server.bodies[0])
-
     second = stage.quiet(path, run_input(*first.messages, "Anything else?", thread="t"))
     second.check_snapshot()
     assert provider_server.unanswered == 0

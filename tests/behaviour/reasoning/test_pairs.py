@@ -128,7 +128,6 @@ def requests(rig: Rig, target: str, history: Sequence[Message]) -> Iterator[Json
     recorded, [request] = run(rig, target, messages, None)
     assert plain(recorded.messages)[: len(messages)] == plain(messages)
     yield request
-
     name = NAMES.get(package(target), package(target))
     rebuilt = agui_messages_to_langchain(plain(messages), provider=name)
 

@@ -238,9 +238,6 @@ async def test_a_call_that_was_cut_before_it_said_anything(provider_server: Prov
     check_next(provider_server)
 
 
-# -- runs that go on, or were complete -----------------------------------------------------------
-
-
 @pytest.mark.parametrize("point", ["mid reasoning", "signed", "mid text", "whole call"])
 async def test_a_model_that_fails_and_one_that_answers(
     point: str, provider_server: ProviderServer
@@ -320,9 +317,6 @@ async def test_a_reader_who_leaves_a_run_that_goes_on(
         "Light clothes.",
         *(["Half of a thought."] if stored else []),
     ]
-
-
-# -- calls that nobody has answered --------------------------------------------------------------
 
 
 def asking(*ids: str) -> AssistantMessage:

@@ -29,14 +29,12 @@ def test_what_a_client_loses_is_missing_from_the_request(provider: str, rig: Rig
         for entity in (message, *message.get("toolCalls", ())):
             entity.pop("encryptedValue", None)
     [candidate], [history] = conversation.ask("Anything else?", MORE)
-
     assert list(differences(candidate, conversation.reference(history)))
 
 
 def test_a_reference_repeats_itself(rig: Rig) -> None:
     conversation = Conversation(rig, "anthropic")
     conversation.ask("Weather?", *loop("anthropic", 0))
-
     assert conversation.reference(conversation.own) == conversation.reference(conversation.own)
 
 

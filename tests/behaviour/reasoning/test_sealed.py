@@ -249,7 +249,6 @@ async def test_a_key_that_is_rotated(talk: Talk) -> None:
     assert talk.warnings == []
     assert ("thinking", "The weather first.") in talk.sent
     assert dumped(second.messages)[: len(history)] == history
-
     later = held_again = await talk.first(rotated)
     await talk.second(later, ReasoningOptions(seal=ReasoningSeal(keys=[NEW])))
     assert talk.warnings == []

@@ -13,7 +13,6 @@ from tests.kit.tables import BEGIN, END, rows, written
 
 def test_the_page_has_the_table() -> None:
     made = PAGE.read_text().split(BEGIN)[1].split(END)[0]
-
     assert rows(PAGE.read_text()) == table(EXPECTED_DIFFERENCES)
     listed = re.findall(r"(langchain-[\w-]+) \d", made.partition("\nWith ")[2])
     assert set(listed) >= {row.package for row in ROWS.values()}
@@ -38,7 +37,6 @@ def test_reasons_are_gathered_by_provider() -> None:
             ("groq", "turns"): "a third",
         }
     )
-
     assert len(made) == len(same)
     [openai, groq] = [line for line in made if line not in same]
     assert openai.endswith(
@@ -53,7 +51,6 @@ def test_reasons_are_gathered_by_provider() -> None:
 def test_a_section_replaces_only_itself() -> None:
     first = written("", f"{BEGIN}\none\n{END}")
     page = f"# Title\n\n{first}\n## More\n"
-
     assert first == f"{BEGIN}\none\n{END}\n"
     assert written("# Title\n", f"{BEGIN}\n{END}") == f"# Title\n\n{BEGIN}\n{END}\n"
     assert written(page, f"{BEGIN}\ntwo\n{END}") == page.replace("one", "two")

@@ -328,9 +328,6 @@ async def test_other_tags(whole: bool) -> None:
     assert sent.content == "[THINK]Hm.[/THINK]Yes."
 
 
-# -- with calls ----------------------------------------------------------------------------------
-
-
 @tool
 async def look(q: int) -> str:
     """Look."""
@@ -402,8 +399,6 @@ async def test_groq(
     ]
     assert asked == [raw, f"{raw}A jacket."]
 
-
-# -- hidden --------------------------------------------------------------------------------------
 
 SECRET = f"<think>\n{CANARY}\n</think>\n\nA jacket."
 
@@ -555,9 +550,6 @@ async def test_an_answer_in_the_users_place(seal: Any) -> None:
     await record_run(agent, run_input(*recorded.messages, "more", thread="t"))
     (sent,) = [message for message in writer.seen[-1] if message.id == "r1"]
     assert sent.content == (SECRET if seal else "A jacket.")
-
-
-# -- threads -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", [SPLIT, HIDDEN], ids=["full", "hidden"])

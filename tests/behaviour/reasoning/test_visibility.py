@@ -48,9 +48,6 @@ def reasoned(message_id: str | None = None, **fields: Any) -> AIMessage:
     return AIMessage(blocks, id=message_id, **fields)  # type: ignore[arg-type]
 
 
-# -- the options ---------------------------------------------------------------------------------
-
-
 async def test_by_default_all_of_it_is_shown() -> None:
     recorded = await record_run(agent_of(talker(Scripted(THOUGHT))), run_input("hi"))
     recorded.check_snapshot()
@@ -70,9 +67,6 @@ def test_raw_events_are_refused(visibility: Any) -> None:
 def test_other_words_for_visibility_are_refused() -> None:
     with pytest.raises(ValueError, match="visibility"):
         ReasoningOptions(visibility="none")  # type: ignore[arg-type]
-
-
-# -- the conversation ----------------------------------------------------------------------------
 
 
 @sync
@@ -262,9 +256,6 @@ async def test_a_users_or_a_tools_message_that_repeats_it(
     assert sent.text == "Built"
 
 
-# -- without a seal ------------------------------------------------------------------------------
-
-
 async def test_without_a_seal_nothing_opaque_is_sent(caplog: pytest.LogCaptureFixture) -> None:
     model = Scripted([*THOUGHT, call("look", "c1", 2)], ["More"])
     graph = chain_of(talker(model))
@@ -288,9 +279,6 @@ async def test_without_a_seal_plain_messages_keep_what_is_opaque() -> None:
     await receive_event(graph, *first.messages, "more", reasoning=UNSEALED)
     assert "phase" not in decoded(str(first.messages[-1].encrypted_value)).decode()
     assert model.seen[-1][1].additional_kwargs == {"refusal": ""}
-
-
-# -- summaries -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
@@ -341,9 +329,6 @@ async def summed(provider: str, whole: bool, server: ProviderServer) -> tuple[Re
     second.check_snapshot()
     assert dumped(second.messages)[: len(first.messages)] == dumped(first.messages)
     return first, json.dumps(server.bodies[-1])
-
-
-# -- what it costs -------------------------------------------------------------------------------
 
 
 @sync

@@ -50,9 +50,6 @@ NAMES = ["public", "none", "any", "a function"]
 CALL = {"name": "look", "args": {}, "id": "c1"}
 
 
-# -- what a client sends -------------------------------------------------------------------------
-
-
 def media(
     kind: str, form: str, value: str, mime: str | None = None, name: str | None = None
 ) -> dict[str, Any]:
@@ -115,9 +112,6 @@ def forms_of(path: str, kind: str) -> dict[str, dict[str, Any]]:
 
 
 FORMS = [*forms_of("", "image")]
-
-
-# -- the whole way -------------------------------------------------------------------------------
 
 
 def seeing(
@@ -281,9 +275,6 @@ async def test_a_late_answer_runs_nothing_whatever_the_pictures_call_themselves(
         assert (await last_of(agent, sent(asked, resume=[resume]))).type.value == "RUN_FINISHED"
     assert ran == ["yes"]
     assert not (await agent.graph.aget_state({"configurable": {"thread_id": "t"}})).next
-
-
-# -- what the converter of a client's messages does ----------------------------------------------
 
 
 def inline(block: Any) -> tuple[str, str, str]:
@@ -608,8 +599,6 @@ def test_no_path_of_words_is_a_file(rest: str, root: str) -> None:
     assert found is None or path.startswith("/v/")  # a mark of UTF-16, which begins a document
 
 
-# -- opaque values -------------------------------------------------------------------------------
-
 RESTORED: list[dict[str, Any]] = [
     {"type": "image", "base64": "/etc/crontab"},
     {"type": "image", "base64": "PATH"},
@@ -738,9 +727,6 @@ def test_a_sealed_result_in_a_packages_own_form_comes_back() -> None:
         agui_messages_to_langchain(held, reasoning=options, thread_id="t", media_urls="none")
         == messages
     )
-
-
-# -- work ----------------------------------------------------------------------------------------
 
 
 def test_a_large_file_is_decoded_once_and_held_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,7 +145,6 @@ def test_each_once_and_the_nearest_first() -> None:
     graph = graph_of(
         shared, RunnableLambda(nothing) | fake("b"), closed(), shared.with_retry(), fake("a")
     )
-
     assert names(graph) == ["shared", "a", "b", "closure"]
     assert [found.where for found in places(graph)] == [("n0",), ("n4",), ("n1",), ("n2",)]
     assert names(graph) == names(graph)
@@ -255,9 +254,7 @@ def test_models_that_langchain_makes(given: str, monkeypatch: pytest.MonkeyPatch
         ),
         "tools": init_chat_model("openai:gpt-5.1", configurable_fields="any").bind_tools([]),
     }[given]
-
     graph = graph_of(made) if given == "tools" else create_agent(made, [])
-
     (model,) = find_models(graph)
     assert isinstance(model, ChatOpenAI)
     assert model.model_name == "gpt-5.1"
