@@ -10,9 +10,8 @@ import pytest
 
 from tests.kit.deep import deep
 from tests.kit.models.provider_models import PROVIDERS, make_model
-from tests.kit.models.reading import read_blocks
-from tests.kit.models.server import ProviderServer, Recorded, Reply
-from tests.kit.models.turns import Reasoning, Text, Turn, turn
+from tests.kit.models.server import ProviderServer, Reply
+from tests.kit.models.turns import Reasoning, Text, turn
 from tests.kit.waiting import PATIENCE, eventually
 
 if TYPE_CHECKING:
@@ -116,43 +115,3 @@ async def test_dropped_connections_are_raised(
         await _drain(make_model(provider, provider_server))
     assert provider_server.requests[0].failure == "dropped"
     assert provider_server.requests[0].frames_written == 12
-
-
-async def test_many_requests_at_once(provider_server: ProviderServer) -> None:
-    count = 12
-    answer = turn(Text("an answer of several frames"))
-    provider_server.script("anthropic", *[Reply(answer, hold_after=2)] * count)
-    model = make_model("anthropic", provider_server)
-    asking = asyncio.gather(*(model.ainvoke("hi", stream=True) for _ in range(count)))
-    await provider_server.arrived(count)  # though none of them is answered
-    for request in provider_server.requests:
-        assert await asyncio.to_thread(request.held.wait, PATIENCE)
-        request.release()
-    answers = await asking
-    assert len(answers) == count
-    assert {read_blocks(answer) for answer in answers} == {
-        (("text", "an answer of several frames"),)
-    }
-
-
-async def test_channels_have_queues_of_their_own(provider_server: ProviderServer) -> None:
-    provider_server.script("ollama", turn(Text("writer")), channel="writer")
-    provider_server.script("ollama", turn(Text("reader")), channel="reader")
-    reader = await make_model("ollama", provider_server, channel="reader").ainvoke("hi")
-    writer = await make_model("ollama", provider_server, channel="writer").ainvoke("hi")
-    assert (reader.text, writer.text) == ("reader", "writer")
-    assert [request.channel for request in provider_server.requests] == ["reader", "writer"]
-
-
-async def test_responder_answers_what_is_not_scripted(provider_server: ProviderServer) -> None:
-    def answer(request: Recorded) -> Turn:
-        return turn(Text(f"you said {request.body['messages'][-1]['content']}"))
-
-    provider_server.respond("deepseek", answer)
-    said = await make_model("deepseek", provider_server).ainvoke("good morning")
-    assert said.text == "you said good morning"
-
-
-async def test_unscripted_requests_fail_at_once(provider_server: ProviderServer) -> None:
-    with pytest.raises(Exception, match="no answer scripted"):
-        await make_model("openai", provider_server).ainvoke("hi")
