@@ -41,8 +41,6 @@ from tests.kit.graphs.small import Chat, chain_of, talker
 from tests.kit.models.scripted import Scripted, call
 from tests.kit.waiting import PATIENCE
 
-# -- state, result, custom events, interrupts -----------------------------------------------------
-
 
 class Kept(Chat):
     kept: Any
@@ -244,9 +242,6 @@ async def test_beside_a_summary_the_whole_thought_is_hidden() -> None:
     ):
         recorded = await receive_event(chain_of(node, state=Kept), reasoning=options)
         assert thoughts(recorded) == [""]
-
-
-# -- the callback handler ------------------------------------------------------------------------
 
 
 def remember(reply: Any) -> Any:

@@ -19,11 +19,9 @@ from langchain.agents import create_agent
 from langchain_core.load import dumpd
 from langchain_core.messages import message_to_dict
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.func import entrypoint
 
 from langgraph_agui import LangGraphAgent, ReasoningOptions, agui_router
 from langgraph_agui.protocol import decode
-from tests.kit.deep import together
 from tests.kit.expect.canary import CANARY, HIDDEN, UNSEALED, check_bytes
 from tests.kit.graphs.small import Chat, chain_of
 from tests.kit.models.provider_models import make_model
@@ -44,10 +42,10 @@ SHAPES = (
 SENT_BACK = ("anthropic", "openai", "google", "bedrock", "openrouter", "ollama")
 """Providers whose packages send back what a model has thought."""
 
+shapes = pytest.mark.parametrize(
+    ("provider", "whole"), [(one, False) for one in SHAPES] + [(one, True) for one in SENT_BACK]
+)
 MORE = turn(Text("And take an umbrella."), chunk=1000)
-
-shapes = pytest.mark.parametrize("provider", SHAPES)
-ways = pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
 
 
 def thought(number: int) -> Reasoning:
@@ -125,7 +123,7 @@ def test_the_canary_would_be_found(stage: Stage, provider_server: ProviderServer
         check_bytes(b'data: {"encryptedValue": "eyJiIjogIkNBTkFSWTdmM2EgbnVtYmVyIn0"}\n\n')
 
 
-@together(ways, shapes)
+@shapes
 def test_two_turns_of_a_stateless_agent(
     provider: str, whole: bool, stage: Stage, provider_server: ProviderServer
 ) -> None:
@@ -137,7 +135,6 @@ def test_two_turns_of_a_stateless_agent(
     first.check_snapshot()
     assert [message.content for message in hidden_thoughts(first.messages)] == ["", ""]
     assert CANARY not in json.dumps(provider_server.bodies[0])
-
     second = stage.quiet(path, run_input(*first.messages, "Anything else?", thread="t"))
     second.check_snapshot()
     assert provider_server.unanswered == 0
@@ -146,7 +143,7 @@ def test_two_turns_of_a_stateless_agent(
         assert f"{CANARY} number 2" in asked(provider_server)
 
 
-@together(ways, shapes)
+@shapes
 def test_without_a_seal_a_message_comes_back_plain(
     provider: str, whole: bool, stage: Stage, provider_server: ProviderServer
 ) -> None:
@@ -229,7 +226,7 @@ class Kept(Chat):
     dumped: Any
 
 
-@together(ways, shapes)
+@shapes
 def test_a_message_in_other_channels(
     provider: str, whole: bool, stage: Stage, provider_server: ProviderServer
 ) -> None:
@@ -249,19 +246,3 @@ def test_a_message_in_other_channels(
     recorded = stage.quiet(stage.add(chain_of(node, state=Kept)), run_input("hi"))
     assert "A jacket." in json.dumps(recorded.state["draft"])
     assert "A jacket." in json.dumps(recorded.state["words"])
-
-
-@together(ways, shapes)
-def test_a_functional_graph_that_returns_it(
-    provider: str, whole: bool, stage: Stage, provider_server: ProviderServer
-) -> None:
-    provider_server.script(provider, answer())
-    model = make_model(provider, provider_server, disable_streaming=whole)
-
-    @entrypoint()
-    async def graph(given: Any) -> Any:
-        reply = await model.ainvoke("hi")
-        return [{"reply": reply, "words": reply.content}]
-
-    recorded = stage.quiet(stage.add(graph), run_input("hi"))
-    assert "A jacket." in json.dumps(recorded.last.result)

@@ -12,7 +12,6 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, ReasoningOptions
-from tests.kit.deep import together
 from tests.kit.expect.canary import SEAL
 from tests.kit.graphs.small import Chat, agent_of, talker
 from tests.kit.models.provider_models import make_model
@@ -52,14 +51,7 @@ async def test_a_thought_tells_who_and_how_long() -> None:
     assert 40 <= one["durationMs"] < 5_000
     assert other["durationMs"] < 40
     assert set(one) == {"provider", "model", "durationMs"}
-
-
-async def test_the_start_tells_who_and_the_end_how_long() -> None:
-    recorded = await receive_event(*TURN)
-    (start, _), (end, _) = (
-        recorded.of("REASONING_MESSAGE_START"),
-        recorded.of("REASONING_MESSAGE_END"),
-    )
+    (start, _), (end, _) = map(recorded.of, ("REASONING_MESSAGE_START", "REASONING_MESSAGE_END"))
     assert start.metadata == {"provider": "scripted", "model": "scripted-1"}
     assert [*end.metadata] == ["durationMs"]
 
@@ -86,22 +78,20 @@ async def test_hidden_reasoning_has_it_too() -> None:
     ] == [("", {"provider", "model", "durationMs"})] * 2
 
 
-@together(
-    pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"]),
-    pytest.mark.parametrize(
-        ("provider", "name", "model"),
-        [
-            ("anthropic", "anthropic", "claude-sonnet-4-5"),
-            ("openai", "openai", "gpt-5.1"),
-            ("google", "google_genai", "gemini-3-pro-preview"),
-            ("bedrock", "bedrock_converse", "anthropic.claude-sonnet-4-5-20250929-v1:0"),
-            ("deepseek", "deepseek", "deepseek-reasoner"),
-            ("openrouter", "openrouter", "anthropic/claude-sonnet-4.5"),
-            ("ollama", "ollama", "qwen3"),
-            ("groq", "groq", "qwen/qwen3-32b"),
-            ("mistral", "mistralai", "magistral-medium-latest"),
-        ],
-    ),
+@pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
+@pytest.mark.parametrize(
+    ("provider", "name", "model"),
+    [
+        ("anthropic", "anthropic", "claude-sonnet-4-5"),
+        ("openai", "openai", "gpt-5.1"),
+        ("google", "google_genai", "gemini-3-pro-preview"),
+        ("bedrock", "bedrock_converse", "anthropic.claude-sonnet-4-5-20250929-v1:0"),
+        ("deepseek", "deepseek", "deepseek-reasoner"),
+        ("openrouter", "openrouter", "anthropic/claude-sonnet-4.5"),
+        ("ollama", "ollama", "qwen3"),
+        ("groq", "groq", "qwen/qwen3-32b"),
+        ("mistral", "mistralai", "magistral-medium-latest"),
+    ],
 )
 async def test_it_survives_a_second_turn(
     provider: str, name: str, model: str, whole: bool, provider_server: ProviderServer

@@ -20,8 +20,6 @@ from tests.kit.run.rig import MORE, Json, Rig
 
 SOURCES = (*PROVIDERS, "openai-stored", "xai-responses", "bedrock-oss")
 TARGETS = (*PROVIDERS, "openai-stored", "xai-responses")
-# Each with itself, and each with another one.
-PAIRS = [*zip(TARGETS, TARGETS, strict=True), *zip(SOURCES, [*TARGETS[1:], *TARGETS], strict=False)]
 NAMES = {"google": "google_genai", "mistral": "mistralai", "bedrock": "bedrock_converse"}
 
 MIXED = [
@@ -61,7 +59,11 @@ _IDS = re.compile(r"\b(?:rs|fc|msg|resp)_\w+")
 pytestmark = pytest.mark.xdist_group("pairs")
 
 
-@pytest.mark.parametrize(("source", "target"), PAIRS)
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [(one, one) for one in TARGETS]
+    + [(one, TARGETS[(n + 3) % len(TARGETS)]) for n, one in enumerate(SOURCES)],
+)
 def test_pair(source: str, target: str, rig: Rig) -> None:
     history, opaque = tool_loop(rig, source)
     for request in requests(rig, target, history):
@@ -127,7 +129,6 @@ def requests(rig: Rig, target: str, history: Sequence[Message]) -> Iterator[Json
     recorded, [request] = run(rig, target, messages, None)
     assert plain(recorded.messages)[: len(messages)] == plain(messages)
     yield request
-
     name = NAMES.get(package(target), package(target))
     rebuilt = agui_messages_to_langchain(plain(messages), provider=name)
 

@@ -16,7 +16,6 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, ReasoningOptions
 from langgraph_agui.protocol import Verifier, fold
-from tests.kit.deep import together
 from tests.kit.expect.agreement import record_stream
 from tests.kit.expect.canary import SEAL
 from tests.kit.graphs.small import agent_of, talker
@@ -189,12 +188,16 @@ def check_words(turn: Held, way: str, point: str) -> None:
     assert bool(answer.get("toolCalls")) == has_call
 
 
-@together(
-    points,
-    pytest.mark.parametrize("way", ["error", "dropped", "cancelled", "left"]),
-    pytest.mark.parametrize(
-        "options", [None, ReasoningOptions(seal=SEAL)], ids=["plain", "sealed"]
-    ),
+@points
+@pytest.mark.parametrize(
+    ("way", "options"),
+    [
+        ("error", None),
+        ("dropped", None),
+        ("cancelled", ReasoningOptions(seal=SEAL)),
+        ("left", None),
+    ],
+    ids=["error", "dropped", "cancelled", "left"],
 )
 async def test_a_turn_that_was_cut(
     way: str, point: str, options: ReasoningOptions | None, provider_server: ProviderServer
@@ -239,9 +242,6 @@ async def test_a_call_that_was_cut_before_it_said_anything(provider_server: Prov
     again = await talk.ask(recorded.messages, MORE)
     assert again.last.type.value == "RUN_FINISHED", again.last
     check_next(provider_server)
-
-
-# -- runs that go on, or were complete -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("point", ["mid reasoning", "signed", "mid text", "whole call"])
@@ -323,9 +323,6 @@ async def test_a_reader_who_leaves_a_run_that_goes_on(
         "Light clothes.",
         *(["Half of a thought."] if stored else []),
     ]
-
-
-# -- calls that nobody has answered --------------------------------------------------------------
 
 
 def asking(*ids: str) -> AssistantMessage:

@@ -21,7 +21,7 @@ from langgraph.func import entrypoint
 from langgraph_agui import AGUICallbackHandler, LangGraphAgent, ReasoningOptions, ThinkTags
 from tests.kit.deep import example_count
 from tests.kit.expect.canary import CANARY, SEAL, check_events, found
-from tests.kit.graphs.small import Chat, agent_of, chain_of, sync_talker, talker
+from tests.kit.graphs.small import Chat, agent_of, chain_of, talker
 from tests.kit.models.provider_models import make_model
 from tests.kit.models.scripted import Scripted, call, text_chunk
 from tests.kit.models.server import ProviderServer
@@ -99,21 +99,11 @@ async def test_any_cutting(answer: str, places: set[int]) -> None:
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-@pytest.mark.parametrize("size", [1, 7, 1000])
-async def test_an_answer(answer: str, size: int) -> None:
-    model = Scripted(cut(answer, set(range(0, 1000, size))), ["More"])
+@pytest.mark.parametrize(("size", "whole"), [(1, False), (1000, False), (1000, True)])
+async def test_an_answer(answer: str, size: int, whole: bool) -> None:
+    pieces = cut(answer, set(range(0, 1000, size)))
+    model = Scripted(pieces, ["More"], disable_streaming=whole)
     recorded, sent = await turns(agent_of(talker(model), reasoning=SPLIT), model)
-    assert seen(recorded) == ANSWERS[answer]
-    assert sent.content == answer
-
-
-@pytest.mark.parametrize("answer", ANSWERS)
-@pytest.mark.parametrize("sync", [False, True], ids=["async", "threads"])
-async def test_an_answer_in_one_piece(answer: str, sync: bool) -> None:
-    model = Scripted([answer], ["More"], disable_streaming=True)
-    recorded, sent = await turns(
-        agent_of((sync_talker if sync else talker)(model), reasoning=SPLIT), model
-    )
     assert seen(recorded) == ANSWERS[answer]
     assert sent.content == answer
 
@@ -328,9 +318,6 @@ async def test_other_tags(whole: bool) -> None:
     assert sent.content == "[THINK]Hm.[/THINK]Yes."
 
 
-# -- with calls ----------------------------------------------------------------------------------
-
-
 @tool
 async def look(q: int) -> str:
     """Look."""
@@ -402,8 +389,6 @@ async def test_groq(
     ]
     assert asked == [raw, f"{raw}A jacket."]
 
-
-# -- hidden --------------------------------------------------------------------------------------
 
 SECRET = f"<think>\n{CANARY}\n</think>\n\nA jacket."
 
@@ -555,9 +540,6 @@ async def test_an_answer_in_the_users_place(seal: Any) -> None:
     await record_run(agent, run_input(*recorded.messages, "more", thread="t"))
     (sent,) = [message for message in writer.seen[-1] if message.id == "r1"]
     assert sent.content == (SECRET if seal else "A jacket.")
-
-
-# -- threads -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", [SPLIT, HIDDEN], ids=["full", "hidden"])

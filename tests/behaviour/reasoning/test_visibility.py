@@ -16,7 +16,6 @@ from langgraph.types import Command
 
 from langgraph_agui import LangGraphAgent, ReasoningOptions, ReasoningSeal
 from langgraph_agui.protocol import compact
-from tests.kit.deep import together
 from tests.kit.expect.canary import (
     CANARY,
     HIDDEN,
@@ -28,15 +27,13 @@ from tests.kit.expect.canary import (
     texts,
     thoughts,
 )
-from tests.kit.graphs.small import Chat, agent_of, chain_of, sync_talker, talker
+from tests.kit.graphs.small import Chat, agent_of, chain_of, talker
 from tests.kit.models.provider_models import make_model
 from tests.kit.models.scripted import Scripted, call, text_chunk, thinking
 from tests.kit.models.server import ProviderServer
 from tests.kit.models.shapes import decoded
 from tests.kit.models.turns import Reasoning, Text, turn
 from tests.kit.run.agents import RecordedRun, dumped, record_run, run_input
-
-sync = pytest.mark.parametrize("sync", [False, True], ids=["async", "threads"])
 
 
 def reasoned(message_id: str | None = None, **fields: Any) -> AIMessage:
@@ -46,9 +43,6 @@ def reasoned(message_id: str | None = None, **fields: Any) -> AIMessage:
         {"type": "text", "text": "Built"},
     ]
     return AIMessage(blocks, id=message_id, **fields)  # type: ignore[arg-type]
-
-
-# -- the options ---------------------------------------------------------------------------------
 
 
 async def test_by_default_all_of_it_is_shown() -> None:
@@ -72,14 +66,10 @@ def test_other_words_for_visibility_are_refused() -> None:
         ReasoningOptions(visibility="none")  # type: ignore[arg-type]
 
 
-# -- the conversation ----------------------------------------------------------------------------
-
-
-@sync
 @pytest.mark.parametrize("whole", [False, True])
-async def test_hidden_reasoning_is_an_empty_message(sync: bool, whole: bool) -> None:
+async def test_hidden_reasoning_is_an_empty_message(whole: bool) -> None:
     model = Scripted(THOUGHT, ["More"], disable_streaming=whole)
-    graph = chain_of((sync_talker if sync else talker)(model))
+    graph = chain_of(talker(model))
     first = await receive_event(graph)
     first.check_snapshot()
     assert thoughts(first) == [""]
@@ -107,32 +97,11 @@ async def test_each_hidden_block_is_announced() -> None:
     assert thoughts(recorded) == ["", ""]
 
 
-def built(way: str) -> Any:
-    """Graphs in which a node builds a message with reasoning."""
-
+async def test_a_message_that_a_node_builds() -> None:
     async def node(state: Chat) -> Any:
-        message = reasoned("m1")
-        return (
-            Command(update={"messages": [message]}) if way == "command" else {"messages": [message]}
-        )
+        return Command(update={"messages": [reasoned("m1")]})
 
-    if way == "subgraph":
-        builder = StateGraph(Chat)
-        builder.add_node("inner", chain_of(node))
-        builder.add_edge(START, "inner")
-        return builder.compile()
-    if way == "nested":
-
-        async def outer(state: Chat) -> Any:
-            return await chain_of(node).ainvoke(state)  # type: ignore[arg-type]
-
-        return chain_of(outer)
-    return chain_of(node)
-
-
-@pytest.mark.parametrize("way", ["node", "command", "subgraph", "nested"])
-async def test_a_message_that_a_node_builds(way: str) -> None:
-    recorded = await receive_event(built(way))
+    recorded = await receive_event(chain_of(node))
     recorded.check_snapshot()
     assert thoughts(recorded) == [""]
     assert texts(recorded) == ["Built"]
@@ -262,9 +231,6 @@ async def test_a_users_or_a_tools_message_that_repeats_it(
     assert sent.text == "Built"
 
 
-# -- without a seal ------------------------------------------------------------------------------
-
-
 async def test_without_a_seal_nothing_opaque_is_sent(caplog: pytest.LogCaptureFixture) -> None:
     model = Scripted([*THOUGHT, call("look", "c1", 2)], ["More"])
     graph = chain_of(talker(model))
@@ -290,14 +256,10 @@ async def test_without_a_seal_plain_messages_keep_what_is_opaque() -> None:
     assert model.seen[-1][1].additional_kwargs == {"refusal": ""}
 
 
-# -- summaries -----------------------------------------------------------------------------------
-
-
-@together(
-    pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"]),
-    pytest.mark.parametrize(
-        "provider", ["openai", "openai-v0", "openai-v1", "google", "google-v1"]
-    ),
+@pytest.mark.parametrize(
+    ("provider", "whole"),
+    [(one, False) for one in ("openai", "openai-v0", "openai-v1", "google", "google-v1")]
+    + [("openai", True), ("google", True)],
 )
 async def test_a_providers_summary_is_shown(
     provider: str, whole: bool, provider_server: ProviderServer
@@ -307,21 +269,10 @@ async def test_a_providers_summary_is_shown(
     assert CANARY in sent
 
 
-@together(
-    pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"]),
-    pytest.mark.parametrize(
-        "provider",
-        [
-            "anthropic",
-            "anthropic-v1",
-            "bedrock",
-            "deepseek",
-            "deepseek-v1",
-            "ollama",
-            "openrouter",
-            "mistral",
-        ],
-    ),
+@pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
+@pytest.mark.parametrize(
+    "provider",
+    ["anthropic", "anthropic-v1", "bedrock", "deepseek", "ollama", "openrouter", "mistral"],
 )
 async def test_what_is_no_summary_is_not(
     provider: str, whole: bool, provider_server: ProviderServer
@@ -347,13 +298,8 @@ async def summed(provider: str, whole: bool, server: ProviderServer) -> tuple[Re
     return first, json.dumps(server.bodies[-1])
 
 
-# -- what it costs -------------------------------------------------------------------------------
-
-
-@sync
-async def test_plain_text_has_no_opaque_values(sync: bool) -> None:
-    agent = agent_of((sync_talker if sync else talker)(Scripted(["Hel", "lo"])))
-    recorded = await record_run(agent, run_input("hi"))
+async def test_plain_text_has_no_opaque_values() -> None:
+    recorded = await record_run(agent_of(talker(Scripted(["Hel", "lo"]))), run_input("hi"))
     kinds = ["TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"]
     steps = ["STEP_STARTED", *kinds, "STEP_FINISHED"]
     types = [event.type.value for event in compact(recorded.events)]

@@ -52,7 +52,6 @@ async def test_all_that_a_model_says(
     assert received.of("REASONING_ENCRYPTED_VALUE")
     assert received.last.usage
     into_client(node_client, received.events)
-
     recorded = await record_run(
         LangGraphAgent(graph=agent(provider, provider_server)), run_input("hi")
     )

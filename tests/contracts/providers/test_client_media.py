@@ -7,6 +7,7 @@ import binascii
 import json
 import re
 from base64 import b64decode, b64encode, urlsafe_b64encode
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,6 @@ from langgraph_agui.messages.client_media import ClientMedia
 from langgraph_agui.messages.file_formats import recognise
 from langgraph_agui.options import MediaUrls
 from langgraph_agui.protocol.schema import known_messages, parse_input
-from tests.kit.deep import deep
 from tests.kit.models import media_files as files
 from tests.kit.models.fixtures import provider_server as provider_server
 from tests.kit.models.media_files import OF_KIND, PNG, SECRET, encoded
@@ -49,9 +49,6 @@ POLICIES: list[Any] = [
 ]
 NAMES = ["public", "none", "any", "a function"]
 CALL = {"name": "look", "args": {}, "id": "c1"}
-
-
-# -- what a client sends -------------------------------------------------------------------------
 
 
 def media(
@@ -118,9 +115,6 @@ def forms_of(path: str, kind: str) -> dict[str, dict[str, Any]]:
 FORMS = [*forms_of("", "image")]
 
 
-# -- the whole way -------------------------------------------------------------------------------
-
-
 def seeing(
     server: ProviderServer, saver: InMemorySaver | None, media_urls: MediaUrls = "public"
 ) -> Any:
@@ -151,49 +145,26 @@ def leaked(server: ProviderServer) -> bool:
     return SECRET in bodies or b64encode(SECRET.encode()).decode() in bodies
 
 
-@deep
-@pytest.mark.parametrize("policy", POLICIES, ids=NAMES)
 @pytest.mark.parametrize("form", FORMS)
 async def test_no_path_reaches_a_package(
-    form: str,
-    policy: Any,
-    provider_server: ProviderServer,
-    secret: str,
-    monkeypatch: pytest.MonkeyPatch,
+    form: str, provider_server: ProviderServer, secret: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(Path(secret).parent)
     provider_server.respond("ollama", lambda _: turn(Text("seen")))
     relative = Path(secret).name + "x" * (-len(Path(secret).name) % 4)
     Path(relative).write_text(SECRET)
-    for path in (secret, relative):
-        for kind in OF_KIND:
-            if (form, path) == ("file", relative) or (form, kind) == (
-                "a data URL with two commas",
-                "document",
-            ):
-                # an id of a file may be such a name; the other is a text with a path in it
-                continue
-            part = forms_of(path, kind)[form]
-            refused = [
-                await last_of(seeing(provider_server, None, media_urls=policy), sent(user(part))),
-                await last_of(
-                    seeing(provider_server, None, media_urls=policy), sent(*answered(part))
-                ),
-                await last_of(
-                    seeing(provider_server, InMemorySaver(), media_urls=policy), sent(user(part))
-                ),
-                await last_of(
-                    seeing(provider_server, InMemorySaver(), media_urls=policy),
-                    sent(*answered(part)),
-                ),
-            ]
-            for number, event in enumerate(refused):
-                assert (event.type.value, event.code) == ("RUN_ERROR", "invalid_input"), (
-                    event,
-                    path,
-                    kind,
-                )
-                assert event.message.startswith(f"messages[{2 if number % 2 else 0}].content[1]")
+    for number, (path, kind) in enumerate(product((secret, relative), OF_KIND)):
+        # an id of a file may be such a name; the other is a text with a path in it
+        if (form, path) == ("file", relative):
+            continue
+        if (form, kind) == ("a data URL with two commas", "document"):
+            continue
+        part = forms_of(path, kind)[form]
+        agent = seeing(provider_server, InMemorySaver(), POLICIES[(number + number // 4) % 4])
+        for messages, place in (([user(part)], 0), (answered(part), 2)):
+            refused = await last_of(agent, sent(*messages))
+            assert (refused.type.value, refused.code) == ("RUN_ERROR", "invalid_input"), refused
+            assert refused.message.startswith(f"messages[{place}].content[1]")
     assert provider_server.requests == []
     assert not leaked(provider_server)
 
@@ -285,9 +256,6 @@ async def test_a_late_answer_runs_nothing_whatever_the_pictures_call_themselves(
     assert not (await agent.graph.aget_state({"configurable": {"thread_id": "t"}})).next
 
 
-# -- what the converter of a client's messages does ----------------------------------------------
-
-
 def inline(block: Any) -> tuple[str, str, str]:
     """Kind, media type and base64 of a block with data."""
     if block["type"] == "image_url":
@@ -302,8 +270,7 @@ def admitted(part: dict[str, Any], policy: Any = "public") -> Any:
     return message.content[1]
 
 
-REAL: dict[str, tuple[bytes, str, str]] = {
-    # name: bytes, kind of the part, its media type
+REAL: dict[str, tuple[bytes, str, str]] = {  # name: bytes, kind of the part, its media type
     "png": (files.PNG, "image", "image/png"),
     "jpeg": (files.JPEG, "image", "image/jpeg"),
     "gif": (files.GIF, "image", "image/gif"),
@@ -313,11 +280,7 @@ REAL: dict[str, tuple[bytes, str, str]] = {
     "heic": (files.mpeg4(b"heic"), "image", "image/heic"),
     "avif": (files.mpeg4(b"avif"), "image", "image/avif"),
     "icon": (b"\0\0\1\0\1\0\x10\x10", "image", "image/vnd.microsoft.icon"),
-    "svg": (
-        b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"/>',
-        "image",
-        "image/svg+xml",
-    ),
+    "svg": (b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"/>', "image", "image/svg+xml"),
     "mp3": (files.MP3, "audio", "audio/mpeg"),
     "mp3 without a tag": (files.MP3_FRAMES, "audio", "audio/mp3"),
     "wav": (files.wav(), "audio", "audio/x-wav"),
@@ -336,11 +299,7 @@ REAL: dict[str, tuple[bytes, str, str]] = {
     "mpeg": (b"\0\0\1\xba\x44", "video", "video/mpeg"),
     "pdf": (files.PDF, "document", "application/pdf"),
     "pdf after a mark": (b"\xef\xbb\xbf" + files.PDF, "document", "application/pdf"),
-    "docx": (
-        files.DOCX,
-        "document",
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    ),
+    "docx": (files.DOCX, "document", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
     "zip": (files.DOCX, "document", "application/zip"),
     "doc": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(8), "document", "application/msword"),
     "rtf": (b"{\\rtf1 Hello}", "document", "application/rtf"),
@@ -349,11 +308,7 @@ REAL: dict[str, tuple[bytes, str, str]] = {
     "markdown": ("# Größe\n".encode(), "document", "text/markdown"),
     "json": (b'{"a": 1}', "document", "application/json"),
     "html": (b"<!doctype html><svg></svg>", "document", "text/html"),
-    "text about formats": (
-        b"GIF89a has 256 colours, ID3 is a tag, a PDF has %PDF-.",
-        "document",
-        "text/markdown",
-    ),
+    "text about formats": (b"GIF89a has 256 colours, ID3 is a tag, a PDF has %PDF-.", "document", "text/markdown"),
     "rtf with letters of Windows": (b"{\\rtf1 Gr\xf6\xdfe}", "document", "text/rtf"),
     "pdf with bytes": (files.PDF + bytes(range(256)), "document", "application/pdf"),
     "pdf behind other bytes": (bytes(range(64)) + files.PDF, "document", "application/pdf"),
@@ -362,7 +317,7 @@ REAL: dict[str, tuple[bytes, str, str]] = {
     "csv of Excel": ("Straße;Größe in cm\r\n".encode("cp1252"), "document", "text/csv"),
     "text of Windows": ("Größe".encode("utf-16"), "document", "text/plain"),
     "parquet": (b"PAR1\x15\0", "document", "application/vnd.apache.parquet"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -395,42 +350,22 @@ def test_other_spellings_of_base64_become_ours(spell: Any) -> None:
         (media("image", "data", encoded(files.JPEG), "image/png"), "image", "image/jpeg"),
         (media("image", "data", encoded(files.PNG), "image/jpeg"), "image", "image/png"),
         (media("image", "data", encoded(files.WEBP), ""), "image", "image/webp"),
-        (
-            media("image", "data", encoded(files.GIF), "application/octet-stream", "a.png"),
-            "image",
-            "image/gif",
-        ),
+        (media("image", "data", encoded(files.GIF), "application/octet-stream", "a.png"), "image", "image/gif"),
         (media("image", "data", encoded(files.PDF), "application/pdf"), "file", "application/pdf"),
         (media("audio", "data", encoded(files.wav()), "audio/mpeg"), "audio", "audio/wav"),
         (media("audio", "data", encoded(files.MP4), "audio/webm"), "audio", "audio/mp4"),
         (media("video", "data", encoded(files.WEBM), "video/mp4"), "video", "video/webm"),
         (media("document", "data", encoded(files.PDF), ""), "file", "application/pdf"),
-        (
-            media("document", "data", encoded(files.PNG), "application/octet-stream"),
-            "image",
-            "image/png",
-        ),
+        (media("document", "data", encoded(files.PNG), "application/octet-stream"), "image", "image/png"),
         (media("document", "data", encoded(files.MP3), ""), "audio", "audio/mp3"),
-        (
-            media("document", "data", encoded(b"a,b"), "application/octet-stream", "a.csv"),
-            "file",
-            "text/csv",
-        ),
+        (media("document", "data", encoded(b"a,b"), "application/octet-stream", "a.csv"), "file", "text/csv"),
         (media("document", "data", encoded(b"hello"), ""), "file", "text/plain"),
         (media("document", "data", encoded(b"hello"), "application/pdf"), "file", "text/plain"),
         (media("document", "data", encoded(b"<svg/>"), "text/plain"), "file", "text/plain"),
-        (
-            {"type": "binary", "mimeType": "image/png", "data": encoded(files.JPEG)},
-            "image",
-            "image/jpeg",
-        ),
-        (
-            {"type": "binary", "mimeType": "application/octet-stream", "data": encoded(PNG)},
-            "image",
-            "image/png",
-        ),
+        ({"type": "binary", "mimeType": "image/png", "data": encoded(files.JPEG)}, "image", "image/jpeg"),
+        ({"type": "binary", "mimeType": "application/octet-stream", "data": encoded(PNG)}, "image", "image/png"),
     ],
-)
+)  # fmt: skip
 def test_the_media_type_is_that_of_the_bytes(part: dict[str, Any], kind: str, mime: str) -> None:
     assert inline(admitted(part))[:2] == (kind, mime)
 
@@ -438,48 +373,24 @@ def test_the_media_type_is_that_of_the_bytes(part: dict[str, Any], kind: str, mi
 @pytest.mark.parametrize(
     ("part", "text"),
     [
-        (
-            media("image", "data", "not base64!"),
-            "must be an image, such as PNG, JPEG, GIF or WebP, as base64; its data",
-        ),
+        (media("image", "data", "not base64!"), "must be an image, such as PNG, JPEG, GIF or WebP, as base64; its data"),
         (media("image", "data", "https://example.com/a.png"), "its data are not base64"),
         (media("image", "data", "aGk"), "its bytes are text/plain"),
         (media("image", "data", encoded(files.PDF)), "its bytes are application/pdf"),
         (media("image", "data", encoded(files.MP3)), "its bytes are audio/mpeg"),
-        (
-            media("audio", "data", encoded(files.PNG)),
-            "must be a recording, such as MP3, WAV, Ogg or FLAC, as base64;",
-        ),
-        (
-            media("video", "data", encoded(files.wav())),
-            "must be a film, such as MP4 or WebM, as base64; its bytes are",
-        ),
-        (
-            media("document", "data", encoded(PNG)),
-            "must be a document, such as PDF, an Office file, or text in UTF-8",
-        ),
+        (media("audio", "data", encoded(files.PNG)), "must be a recording, such as MP3, WAV, Ogg or FLAC, as base64;"),
+        (media("video", "data", encoded(files.wav())), "must be a film, such as MP4 or WebM, as base64; its bytes are"),
+        (media("document", "data", encoded(PNG)), "must be a document, such as PDF, an Office file, or text in UTF-8"),
         (media("document", "data", encoded(PNG), "text/plain"), "its bytes are image/png"),
-        (
-            media("document", "data", "/etc/crontab", "text/plain"),
-            "its bytes are of no known format",
-        ),
-        (
-            media("document", "data", encoded(b"\xfcber"), "text/plain"),
-            "its bytes are of no known format",
-        ),
-        (
-            media("document", "data", encoded(bytes(range(256))), ""),
-            "its bytes are of no known format",
-        ),
+        (media("document", "data", "/etc/crontab", "text/plain"), "its bytes are of no known format"),
+        (media("document", "data", encoded(b"\xfcber"), "text/plain"), "its bytes are of no known format"),
+        (media("document", "data", encoded(bytes(range(256))), ""), "its bytes are of no known format"),
         (media("audio", "data", "//var/log/syslog"), "its bytes are of no known format"),
         (media("audio", "data", "//lib/secrets/aa"), "its bytes are of no known format"),
-        (
-            media("image", "url", "data:image/png;base64,%2Fetc%2Fcrontab"),
-            "its bytes are of no known format",
-        ),
+        (media("image", "url", "data:image/png;base64,%2Fetc%2Fcrontab"), "its bytes are of no known format"),
         (media("image", "url", "data:image/png,hello"), "its bytes are text/plain"),
     ],
-)
+)  # fmt: skip
 def test_what_is_refused_and_why(part: dict[str, Any], text: str) -> None:
     for policy in POLICIES:
         with pytest.raises(RunInputError, match=re.escape(text)) as raised:
@@ -492,26 +403,9 @@ def test_what_is_refused_and_why(part: dict[str, Any], text: str) -> None:
 
 
 NO_URLS = [
-    "/etc/passwd",
-    "file.png",
-    "./a",
-    "..\\a",
-    "C:\\x",
-    "C:/x",
-    "//host/x",
-    "\\\\host\\x",
-    "~/a",
-    " https://a.co/",
-]
-NO_URLS += [
-    "https://a.co/ ",
-    "https://a.co/\n",
-    "file:///etc/passwd",
-    "FILE:/etc/passwd",
-    "\0https://a.co/",
-    "?a",
-    "#",
-]
+    "/etc/passwd", "file.png", "./a", "..\\a", "C:\\x", "C:/x", "//host/x", "\\\\host\\x", "~/a", "?a",
+    " https://a.co/", "https://a.co/ ", "https://a.co/\n", "\0https://a.co/", "file:///etc/passwd", "FILE:/etc/passwd", "#",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("url", NO_URLS)
@@ -610,8 +504,6 @@ def test_no_path_of_words_is_a_file(rest: str, root: str) -> None:
     assert found is None or path.startswith("/v/")  # a mark of UTF-16, which begins a document
 
 
-# -- opaque values -------------------------------------------------------------------------------
-
 RESTORED: list[dict[str, Any]] = [
     {"type": "image", "base64": "/etc/crontab"},
     {"type": "image", "base64": "PATH"},
@@ -623,10 +515,7 @@ RESTORED: list[dict[str, Any]] = [
     {"type": "image_url", "image_url": "/etc/crontab"},
     {"type": "image_url", "image_url": {"url": "/etc/passwd"}},
     {"type": "image_url", "image_url": {"url": "data:image/png;base64,/etc/crontab"}},
-    {
-        "type": "image_url",
-        "image_url": {"url": f"data:image/png;base64,{encoded(PNG)},/etc/passwd"},
-    },
+    {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{encoded(PNG)},/etc/passwd"}},
     {"type": "image_url", "image_url": {"url": f"a,/etc/passwd;{encoded(PNG)}"}},
     {"type": "image_url", "image_url": {"url": "https://example.com/a,/etc/passwd"}},
     {"type": "image_url", "image_url": "https://example.com/a,/etc/passwd"},
@@ -635,14 +524,11 @@ RESTORED: list[dict[str, Any]] = [
     {"type": "file", "file_id": "/etc/passwd"},
     {"type": "media", "mime_type": "image/png", "data": "/etc/crontab"},
     {"type": "media", "file_uri": "/etc/passwd"},
-    {
-        "type": "image",
-        "source": {"type": "base64", "media_type": "image/png", "data": "/etc/crontab"},
-    },
+    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "/etc/crontab"}},
     {"type": "document", "source": {"type": "url", "url": "/etc/passwd"}},
     {"image": {"format": "png", "source": {"bytes": b"\xfd\xeb\\\xfd\xca\xe8\x9e\xd6\x9b"}}},
     {"type": "non_standard", "value": {"type": "image_url", "image_url": "/etc/crontab"}},
-]
+]  # fmt: skip
 
 
 def restored(message: BaseMessage) -> list[dict[str, Any]]:
@@ -683,38 +569,15 @@ def test_a_comma_in_a_users_url_is_fine() -> None:
     [
         {"type": "image", "base64": encoded(PNG), "mime_type": "image/png", "id": "ig_1"},
         {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{encoded(PNG)}"}},
-        {
-            "type": "audio",
-            "base64": encoded(files.wav()),
-            "mime_type": "audio/wav",
-            "extras": {"signature": "/etc"},
-        },
-        {
-            "type": "image_generation_call",
-            "id": "ig_1",
-            "result": "anything",
-            "status": "completed",
-        },
-        {
-            "type": "document",
-            "source": {"type": "text", "media_type": "text/plain", "data": "A page of the web."},
-        },
-        {
-            "type": "document",
-            "source": {
-                "type": "base64",
-                "media_type": "application/pdf",
-                "data": encoded(files.PDF),
-            },
-        },
-        {
-            "type": "image",
-            "source": {"type": "base64", "media_type": "image/png", "data": encoded(PNG)},
-        },
+        {"type": "audio", "base64": encoded(files.wav()), "mime_type": "audio/wav", "extras": {"signature": "/etc"}},
+        {"type": "image_generation_call", "id": "ig_1", "result": "anything", "status": "completed"},
+        {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "A page of the web."}},
+        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": encoded(files.PDF)}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": encoded(PNG)}},
         {"image": {"format": "png", "source": {"bytes": PNG}}},
         {"type": "file", "file_id": "file-1"},
     ],
-)
+)  # fmt: skip
 def test_what_a_model_has_made_comes_back(block: dict[str, Any]) -> None:
     message = AIMessage([{"type": "text", "text": "Here."}, block], id="a1")
     assert (
@@ -740,9 +603,6 @@ def test_a_sealed_result_in_a_packages_own_form_comes_back() -> None:
         agui_messages_to_langchain(held, reasoning=options, thread_id="t", media_urls="none")
         == messages
     )
-
-
-# -- work ----------------------------------------------------------------------------------------
 
 
 def test_a_large_file_is_decoded_once_and_held_once(monkeypatch: pytest.MonkeyPatch) -> None:

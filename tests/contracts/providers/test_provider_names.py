@@ -26,9 +26,7 @@ async def test_the_provider_is_the_one_that_the_messages_name(
 ) -> None:
     provider_server.script(provider, *[turn(Text("hello"))] * 2)
     model = make_model(provider, provider_server)
-
     whole, streamed = await model.ainvoke("hi"), await stream_whole(model, "hi")  # type: ignore[arg-type]
-
     assert provider_of(model) == maker_of(whole.response_metadata)
     assert provider_of(model) == maker_of(streamed.response_metadata)
     if provider != "xai-responses":  # langchain-xai says that OpenAI made these

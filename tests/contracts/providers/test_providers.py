@@ -75,7 +75,6 @@ def _json_safe(value: Any) -> Any:
 @pytest.mark.parametrize("case", EACH_CASE, ids=str)
 async def test_case_streams_as_described(case: Case, provider_server: ProviderServer) -> None:
     answers = await run_case(case, provider_server)
-
     for answer, seen in zip(answers, case.seen, strict=True):
         _check(answer, seen)
     assert all(request.streamed for request in provider_server.requests)
@@ -88,7 +87,6 @@ async def test_case_streams_as_described(case: Case, provider_server: ProviderSe
 @pytest.mark.parametrize("case", EACH_CASE, ids=str)
 async def test_case_answers_whole_as_described(case: Case, provider_server: ProviderServer) -> None:
     answers = await run_case(case, provider_server, stream=False)
-
     for answer, seen in zip(answers, case.seen, strict=True):
         _check(answer, seen)
     whole = {request.streamed for request in provider_server.requests}
@@ -99,7 +97,6 @@ async def test_case_answers_whole_as_described(case: Case, provider_server: Prov
 async def test_requests_ask_for_reasoning(provider: str, provider_server: ProviderServer) -> None:
     case = next(case for case in cases(provider) if not case.uses_tools)
     await run_case(case, provider_server)
-
     check = _THINKING_REQUESTED.get(provider) or _THINKING_REQUESTED.get(provider.split("-")[0])
     assert check is None or check(provider_server.bodies[0])
 
@@ -110,7 +107,6 @@ async def test_other_chunk_sizes_say_the_same(
     provider: str, provider_server: ProviderServer
 ) -> None:
     case = next(case for case in cases(provider) if case.id.endswith("tool-loop"))
-
     for seed in (1, 2):
         cut = tuple(dataclasses.replace(given, chunk=3, seed=seed) for given in case.turns)
         answers = await run_case(dataclasses.replace(case, turns=cut), provider_server)
@@ -132,9 +128,7 @@ async def test_nothing_but_the_local_server_is_contacted(
     monkeypatch.setattr(socket, "getaddrinfo", watched)
     provider_server.script(provider, *[turn(Text("hello"))] * 2)
     model = make_model(provider, provider_server)
-
     await model.ainvoke("hi")
     model.invoke("hi")
-
     assert {host.decode() if isinstance(host, bytes) else host for host in asked} <= {"127.0.0.1"}
     assert len(provider_server.requests) == 2

@@ -53,9 +53,7 @@ async def test_judgements_are_what_the_packages_do(
     back?"""
     case = BY_ID[f"{provider}-tool-loop"]
     finding = check_reasoning(make_model(provider, provider_server))
-
     first = (await run_case(case, provider_server, stream=stream))[0]
-
     thought = [
         part.text for part in read_blocks(first, whole=not stream) if part.kind == "reasoning"
     ]

@@ -80,12 +80,10 @@ def test_two_turns(
     graph = create_agent(case_model(case, provider_server), tools, checkpointer=saver)
     path = stage.add(LangGraphAgent(graph=graph))
     turn = {"agent": path, "url": stage.served.url(path), "threadId": path}
-
     first = node_client.run(**turn, add=[user(case.prompt, "question-1")])
     check_run(stage.recorded(path, first), first)
     check_messages(first.messages, case.seen)
     check_opaque(case, first.messages)
-
     second = node_client.run(**turn, add=[user("Anything else?", "question-2")])
     node_client.drop(path)
     assert second.input is not None

@@ -87,9 +87,7 @@ async def test_a_tool_loop_brings_reasoning_back(
 ) -> None:
     case = BY_ID[f"{provider}-tool-loop"]
     provider_server.script(provider, *case.turns)
-
     answers = await play(make_replaying(provider, provider_server), len(case.turns), stream=stream)
-
     assert [request.streamed for request in provider_server.requests] == [stream, stream]
     (message,) = assistant_messages(provider_server.bodies[1])
     assert message[REPLAYING[provider][2]] == case.turns[0].reasoning
@@ -105,7 +103,6 @@ async def test_the_package_alone_does_not(
     provider: str, stream: bool, provider_server: ProviderServer
 ) -> None:
     await run_case(BY_ID[f"{provider}-tool-loop"], provider_server, stream=stream)
-
     assert (
         not {"reasoning", "reasoning_content"}
         & assistant_messages(provider_server.bodies[1])[0].keys()
@@ -133,7 +130,6 @@ async def test_defaults(provider_server: ProviderServer) -> None:
     sent = {
         provider: await sent_back(provider_server, provider, two_turns()) for provider in REPLAYING
     }
-
     everything, loop = ["t1", "t2", "t3", "t4"], [None, None, None, "t4"]
     assert sent == {"deepseek": everything, "openai-chat": everything, "xai": loop, "groq": loop}
 
@@ -143,7 +139,6 @@ async def test_what_others_thought_stays_out(
     provider: str, provider_server: ProviderServer
 ) -> None:
     own = provider_of(make_replaying(provider, provider_server))
-
     foreign = await sent_back(
         provider_server, provider, two_turns("ollama"), replay_reasoning="always", tools=False
     )
@@ -166,7 +161,6 @@ async def test_deepseek_gets_the_field_wherever_it_checks_for_it(
         thought("t3", "Ok.", provider="anthropic"),
         HumanMessage("go"),
     ]
-
     assert await sent_back(provider_server, "deepseek", history) == ["", "t2", ""]
     assert await sent_back(provider_server, "deepseek", history, tools=False) == [None, "t2", None]
     off = {"thinking": {"type": "disabled"}}
@@ -190,7 +184,6 @@ async def test_groq_gets_no_reasoning_of_another_model(provider_server: Provider
         thought("t2", "", "c2", provider="groq", model_name="qwen/qwen3-32b"),
         ToolMessage("Sunny", tool_call_id="c2"),
     ]
-
     assert await sent_back(provider_server, "groq", history) == [None, "t2"]
 
 
@@ -203,13 +196,11 @@ async def test_calls_at_the_same_time_agree_on_the_servers_word(
     model = models.ReasoningChatOpenAI(
         model="qwen3.6", base_url=provider_server.url("groq"), api_key=KEY
     )
-
     plain = model.astream("hi")
     await anext(plain)
     answer = await model.ainvoke("hi")
     assert [chunk async for chunk in plain]
     await model.ainvoke([HumanMessage("hi"), answer, HumanMessage("more")])
-
     (message,) = assistant_messages(provider_server.bodies[-1])
     assert message["reasoning"] == "Hm."
 
@@ -224,16 +215,13 @@ async def test_a_compatible_server_is_heard_and_answered_in_its_own_words(
     model = models.ReasoningChatOpenAI(
         model="qwen3.6", base_url=provider_server.url("groq"), api_key=KEY
     )
-
     first, second = await play(model, 2, stream=stream)
-
     assert first.additional_kwargs["reasoning_content"] == case.turns[0].reasoning
     assert second.additional_kwargs["reasoning_content"] == case.turns[1].reasoning
     assert [block["type"] for block in second.content_blocks] == ["reasoning", "text"]
     (message,) = assistant_messages(provider_server.bodies[1])
     assert message["reasoning"] == case.turns[0].reasoning
     assert "reasoning_content" not in message
-
     named = model.model_copy(update={"reasoning_field": "reasoning_content"})
     await named.ainvoke(
         [HumanMessage("hi"), first, ToolMessage("Sunny", tool_call_id="call_paris")]
@@ -252,9 +240,7 @@ async def test_the_messages_name_the_provider(
 ) -> None:
     provider_server.script(provider, turn(Reasoning("Hm."), Text("Hello.")))
     model = make_replaying(provider, provider_server)
-
     answer = await ask(model, [HumanMessage("hi")], stream=stream)
-
     assert answer.response_metadata["model_provider"] == provider_of(model)
     assert [(block["type"]) for block in answer.content_blocks] == ["reasoning", "text"]
 
@@ -269,9 +255,7 @@ async def test_structured_answers_are_thought_about_once(provider_server: Provid
         "openai-chat", turn(Reasoning("Twenty, I guess."), Text('{"celsius": 20}'))
     )
     model = make_replaying("openai-chat", provider_server)
-
     answer = await ask(model.bind(response_format=Weather), [HumanMessage("hi")], stream=True)
-
     assert answer.additional_kwargs["parsed"] == Weather(celsius=20)
     assert answer.additional_kwargs["reasoning_content"] == "Twenty, I guess."
     assert answer.response_metadata["model_provider"] == "openai_compatible"
@@ -293,9 +277,7 @@ async def test_responses_are_left_to_the_package(
         store=False,
         include=["reasoning.encrypted_content"],
     )
-
     first, _ = await play(model, 2, stream=True)
-
     sent = provider_server.bodies[1]["input"]
     assert [item["encrypted_content"] for item in sent if item["type"] == "reasoning"] == [
         "gAAAAABcipher"
@@ -308,10 +290,8 @@ async def test_in_an_agent(provider_server: ProviderServer) -> None:
     case = BY_ID["deepseek-tool-loop"]
     provider_server.script("deepseek", *case.turns, turn(Text("You are welcome.")))
     agent = create_agent(make_replaying("deepseek", provider_server), [get_weather])
-
     state = await agent.ainvoke({"messages": [HumanMessage("What should I wear in Paris?")]})
     await agent.ainvoke({"messages": [*state["messages"], HumanMessage("Thanks!")]})
-
     later = [
         message["reasoning_content"] for message in assistant_messages(provider_server.bodies[-1])
     ]
@@ -343,9 +323,7 @@ async def test_mistral_keeps_what_stands_beside_calls(
 ) -> None:
     case = BY_ID["mistral-text-then-call"]
     provider_server.script("mistral", *case.turns)
-
     await play(mistral(provider_server, output_version=version), 2, stream=stream)
-
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": case.turns[0].reasoning}]}
     assert _contents(provider_server.bodies[1]) == [
         [thinking, {"type": "text", "text": case.turns[0].text}]
@@ -356,7 +334,6 @@ async def test_mistral_keeps_what_stands_beside_calls(
 @HOW
 async def test_mistral_alone_empties_it(stream: bool, provider_server: ProviderServer) -> None:
     await run_case(BY_ID["mistral-text-then-call"], provider_server, stream=stream)
-
     assert assistant_messages(provider_server.bodies[1])[0]["content"] == ""
 
 
@@ -378,9 +355,7 @@ async def test_mistral_policies(
         ToolMessage("Sunny", tool_call_id="callParis"),
     ]
     provider_server.script("mistral", turn(Text("ok")))
-
     await mistral(provider_server, replay_reasoning=replay).ainvoke(history)
-
     full, bare = content, content[1:]
     assert _contents(provider_server.bodies[0]) == [
         full if text == "abc" else bare for text in wanted
@@ -406,9 +381,7 @@ async def test_mistral_gets_no_blocks_of_others(provider_server: ProviderServer)
         ToolMessage("Sunny", tool_call_id="callRome1"),
     ]
     provider_server.script("mistral", turn(Text("ok")))
-
     await mistral(provider_server).ainvoke(history)
-
     assert _contents(provider_server.bodies[0]) == ["", "Let me look."]
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from tests.kit.deep import deep
 from tests.kit.models.provider_models import PROVIDERS, make_model
-from tests.kit.models.reading import read_blocks
-from tests.kit.models.server import ProviderServer, Recorded, Reply
-from tests.kit.models.turns import Reasoning, Text, Turn, turn
+from tests.kit.models.server import ProviderServer, Reply
+from tests.kit.models.turns import Reasoning, Text, turn
 from tests.kit.waiting import PATIENCE, eventually
 
 if TYPE_CHECKING:
@@ -53,7 +52,6 @@ async def test_frames_arrive_as_they_are_sent(
     held.release()
     await reading
     await provider_server.settled(1)
-
     assert len(chunks) > before
     assert not held.disconnected
 
@@ -65,7 +63,6 @@ async def test_client_that_leaves_is_noticed(
     provider: str, provider_server: ProviderServer
 ) -> None:
     provider_server.script(provider, Reply(_LONG, hold_after=20))
-
     reading = asyncio.create_task(_drain(make_model(provider, provider_server)))
     request = await provider_server.arrived(1)
     await eventually(request.held.is_set, "the answer is held")
@@ -78,7 +75,6 @@ async def test_client_that_leaves_is_noticed(
         return request.finished.is_set()
 
     await eventually(is_closed, "the connection is closed")
-
     assert request.disconnected
     assert request.frames_written == 20
     assert provider_server.disconnects == 1
@@ -91,10 +87,8 @@ async def test_http_errors_are_raised(
 ) -> None:
     provider_server.script(provider, Reply(status=400, error="no such thing"))
     model = make_model(provider, provider_server)
-
     with pytest.raises(Exception, match="no such thing"):
         await (_drain(model) if streamed else model.ainvoke("hi"))
-
     assert len(provider_server.requests) == 1
 
 
@@ -106,10 +100,8 @@ async def test_errors_inside_a_stream_are_raised(
 ) -> None:
     provider_server.script(provider, Reply(_LONG, error_after=12, error="broke halfway"))
     chunks: list[Any] = []
-
     with pytest.raises(Exception, match="broke halfway"):
         await _drain(make_model(provider, provider_server), chunks)
-
     assert len(chunks) > 3
     assert provider_server.requests[0].failure == "error in stream"
 
@@ -119,55 +111,7 @@ async def test_dropped_connections_are_raised(
     provider: str, provider_server: ProviderServer
 ) -> None:
     provider_server.script(provider, Reply(_LONG, drop_after=12))
-
     with pytest.raises(Exception):  # noqa: B017, PT011 - every client has an error of its own
         await _drain(make_model(provider, provider_server))
-
     assert provider_server.requests[0].failure == "dropped"
     assert provider_server.requests[0].frames_written == 12
-
-
-async def test_many_requests_at_once(provider_server: ProviderServer) -> None:
-    count = 12
-    answer = turn(Text("an answer of several frames"))
-    provider_server.script("anthropic", *[Reply(answer, hold_after=2)] * count)
-    model = make_model("anthropic", provider_server)
-
-    asking = asyncio.gather(*(model.ainvoke("hi", stream=True) for _ in range(count)))
-    await provider_server.arrived(count)  # though none of them is answered
-    for request in provider_server.requests:
-        assert await asyncio.to_thread(request.held.wait, PATIENCE)
-        request.release()
-    answers = await asking
-
-    assert len(answers) == count
-    assert {read_blocks(answer) for answer in answers} == {
-        (("text", "an answer of several frames"),)
-    }
-
-
-async def test_channels_have_queues_of_their_own(provider_server: ProviderServer) -> None:
-    provider_server.script("ollama", turn(Text("writer")), channel="writer")
-    provider_server.script("ollama", turn(Text("reader")), channel="reader")
-
-    reader = await make_model("ollama", provider_server, channel="reader").ainvoke("hi")
-    writer = await make_model("ollama", provider_server, channel="writer").ainvoke("hi")
-
-    assert (reader.text, writer.text) == ("reader", "writer")
-    assert [request.channel for request in provider_server.requests] == ["reader", "writer"]
-
-
-async def test_responder_answers_what_is_not_scripted(provider_server: ProviderServer) -> None:
-    def answer(request: Recorded) -> Turn:
-        return turn(Text(f"you said {request.body['messages'][-1]['content']}"))
-
-    provider_server.respond("deepseek", answer)
-
-    said = await make_model("deepseek", provider_server).ainvoke("good morning")
-
-    assert said.text == "you said good morning"
-
-
-async def test_unscripted_requests_fail_at_once(provider_server: ProviderServer) -> None:
-    with pytest.raises(Exception, match="no answer scripted"):
-        await make_model("openai", provider_server).ainvoke("hi")

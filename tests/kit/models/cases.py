@@ -222,10 +222,7 @@ def _openai(provider: str) -> list[Case]:
         _case("text-only", provider, (Text(_ANSWER),), seed=7),
     ]
     # it keeps one reasoning item per message and mixes up several
-    if provider in {
-        "openai-v0",
-        "openai-v0-stored",
-    }:
+    if provider in {"openai-v0", "openai-v0-stored"}:
         return [case for case in cases if not case.id.endswith("phases")]
     return cases
 

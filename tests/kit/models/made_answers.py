@@ -48,8 +48,6 @@ def turn(*blocks: Any, **options: Any) -> Turn:
     return Turn(blocks, **options)
 
 
-# -- OpenAI Responses ----------------------------------------------------------------------------
-
 _THOUGHT = Reasoning("I look it up.", encrypted=SECRET)
 _PICTURE = Item(
     {
@@ -76,13 +74,7 @@ _SEARCH = Item(
         },
     }
 )
-_URL = {
-    "type": "url_citation",
-    "url": SITE,
-    "title": "Weather",
-    "start_index": 3,
-    "end_index": 8,
-}
+_URL = {"type": "url_citation", "url": SITE, "title": "Weather", "start_index": 3, "end_index": 8}
 _FILES = Item(
     {
         "type": "file_search_call",
@@ -186,8 +178,6 @@ def _openai(provider: str) -> list[Answer]:
         ),
     ]
 
-
-# -- Anthropic -----------------------------------------------------------------------------------
 
 _SERVER_SEARCH = Item(
     {
@@ -342,8 +332,6 @@ def _anthropic(provider: str) -> list[Answer]:
     ]
 
 
-# -- Gemini --------------------------------------------------------------------------------------
-
 _INLINE = Item({"inlineData": {"mimeType": "image/png", "data": PICTURE}})
 _EXECUTED = Item({"executableCode": {"language": "PYTHON", "code": "print(1)"}})
 _OUTPUT = Item({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1\n"}})
@@ -379,8 +367,6 @@ def _google(provider: str) -> list[Answer]:
         Answer("audio", provider, turn(_PCM), media=("audio",)),
     ]
 
-
-# -- OpenAI's chat API ---------------------------------------------------------------------------
 
 # langchain-openai gives audio only if it does not stream.
 _SPOKEN = Item(

@@ -124,9 +124,6 @@ def add(chunks: Sequence[Any]) -> Any:
     return total
 
 
-# -- pieces --------------------------------------------------------------------------------------
-
-
 def part(
     name: str | None = None,
     args: str | None = None,

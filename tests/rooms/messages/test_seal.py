@@ -118,7 +118,9 @@ def test_a_bad_key_is_refused_and_not_shown(bad: Any) -> None:
     assert caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("keys", [[], iter(()), ONE, "A" * 43], ids=["none", "no more", "bytes", "text"])
+@pytest.mark.parametrize(
+    "keys", [[], iter(()), ONE, "A" * 43], ids=["none", "no more", "bytes", "text"]
+)
 def test_at_least_one_key_in_a_sequence(keys: Any) -> None:
     text = r"^ReasoningSeal (needs at least one key|takes a sequence of keys)"
     with pytest.raises(ValueError, match=text) as caught:
