@@ -587,16 +587,21 @@ async def test_an_agent_that_is_a_node(shares: bool) -> None:
     check_events(recorded.events)
 
 
-@pytest.mark.parametrize("nested", [False, True])
-async def test_an_agent_that_pauses(nested: bool) -> None:
+@pytest.mark.parametrize("where", ["alone", "as a node", "called by a node"])
+async def test_an_agent_that_pauses(where: str) -> None:
     asks = [f"I am {CANARY}. ", call("look", "c1", who="Ann")]
     inner = create_agent(
         Scripted(script=lambda given: ["Done."] if isinstance(given[-1], ToolMessage) else asks),
         [look],
         middleware=[pii(), HumanInTheLoopMiddleware(interrupt_on={"look": True})],
-        checkpointer=None if nested else InMemorySaver(),
+        checkpointer=InMemorySaver() if where == "alone" else None,
     )
-    graph = chain_of(inner, checkpointer=InMemorySaver()) if nested else inner
+
+    async def ask(state: Any) -> Any:
+        return await inner.ainvoke(state)
+
+    node = ask if where == "called by a node" else inner
+    graph = inner if where == "alone" else chain_of(node, checkpointer=InMemorySaver())
     # One that no agent has run yet, whose pause nobody has seen:
     await graph.ainvoke({"messages": ["Hi"]}, {"configurable": {"thread_id": "other"}})
     unseen = run_input(thread="other")
