@@ -1,17 +1,26 @@
-"""Fixtures: a server for each kind of store."""
+"""Fixtures: each kind of store, its empty database, and a server there."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.kit.processes.stores import Server, postgres, redis
+from tests.contracts.run_stores.pair import SERVERS
+from tests.kit.processes.stores import Server
 
 
 @pytest.fixture(
     params=["redis", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))]
 )
-def server(request: pytest.FixtureRequest) -> Server:
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def address(kind: str, request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue("redis_url" if kind == "redis" else "fresh_database"))
+
+
+@pytest.fixture
+def server(kind: str, address: str) -> Server:
     """Makes the store of one more worker."""
-    if request.param == "redis":
-        return redis(request.getfixturevalue("redis_url"))
-    return postgres(request.getfixturevalue("fresh_database"))
+    return SERVERS[kind](address)
