@@ -66,14 +66,6 @@ def test_the_answer_is_a_stream_of_the_agents_events() -> None:
     assert answered(answer.body, given).endswith("word49 ")
 
 
-def test_a_connection_serves_one_run_after_the_other() -> None:
-    with serving(app_of(talking())) as served, Connection(served.port) as connection:
-        for given in (run_input("go"), run_input("go")):
-            connection.send("POST", "/agent", body_of(given))
-            assert answered(connection.answer().body, given)
-        served.wait_idle()
-
-
 def test_many_runs_at_once_do_not_mix() -> None:
     with serving(app_of(talking(words=20, pause=0.002))) as served:
         runs = [(Connection(served.port), run_input(f"go {number}")) for number in range(20)]

@@ -5,13 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent, RunLimits, add_langgraph_fastapi_endpoint, agui_router
@@ -118,18 +116,21 @@ def test_runs_may_end_by_themselves_while_the_agent_drains() -> None:
         assert end_of(connection, given) == ("RUN_FINISHED", None)
 
 
-def test_a_server_whose_store_does_not_answer_is_not_ready(tmp_path: Path) -> None:
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
-            app.state.saver = saver
-            app.include_router(agui_router(LangGraphAgent(flat(Talker(), saver)), "/agent"))
-            yield
+def test_what_is_too_many_is_answered_with_429() -> None:
+    graph = flat(Talker(words=1, silent=True), InMemorySaver())
+    agent = LangGraphAgent(graph, limits=RunLimits(runs=1, readers=1))
+    with serving(mounted(agent)) as served, Connection(served.port) as connection:
+        body = body_of(begin(served, connection))
+        for path, code in (("/agent", "too_many_runs"), ("/agent/connect", "too_many_readers")):
+            refused = ask(served.port, "POST", path, body)
+            assert (refused.status, refused.json["code"]) == (429, code)
 
-    app = FastAPI(lifespan=lifespan)
-    with serving(app) as served:
+
+def test_a_server_whose_store_does_not_answer_is_not_ready() -> None:
+    agent = LangGraphAgent(flat(Talker(), saver := Troubled()))
+    with serving(mounted(agent)) as served:
         assert ask(served.port, "GET", "/agent/ready").status == 200
-        served.call(app.state.saver.conn.close())
+        saver.at = len(saver.calls) + 1
         answer = ask(served.port, "GET", "/agent/ready")
         assert (answer.status, answer.json) == (503, {"status": "not ready"})
         assert ask(served.port, "GET", "/agent/health").status == 200

@@ -3,7 +3,6 @@ compose file."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -69,10 +68,6 @@ class Worker:
 
     def show(self, thread: str) -> RecordedRun:
         return self.run(run_input(thread=thread), "/connect")
-
-    def cancel(self, given: RunAgentInput) -> int:
-        ids = {"threadId": given.thread_id, "runId": given.run_id}
-        return ask(self.port, "POST", "/agent/cancel", json.dumps(ids).encode()).status
 
     def is_healthy(self) -> bool:
         try:
@@ -178,17 +173,6 @@ def test_a_run_without_a_reader_is_followed_in_any_worker(workers: Workers) -> N
     # What is at rest is shown by both, and is the same.
     for worker in (workers.one, workers.two):
         assert worker.show(given.thread_id).messages == there.messages
-
-
-def test_a_run_is_stopped_from_any_worker(workers: Workers) -> None:
-    given = run_input(LONG, thread=str(uuid4()))
-    workers.one.begin(given).connection.leave()
-    follower = workers.two.begin(run_input(thread=given.thread_id), "/connect")
-    assert workers.two.cancel(given) == 204
-    assert ending(follower.rest()) == "cancelled"
-    wait_for(lambda: workers.two.cancel(given) == 404, "the other worker knows that it has ended")
-    after = workers.two.run(run_input("What is the weather in Rome?", thread=given.thread_id))
-    assert (ending(after), "25" in str(texts(after))) == ("success", True)
 
 
 def test_a_run_without_a_reader_ends_before_its_worker(workers: Workers) -> None:
