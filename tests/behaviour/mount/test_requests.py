@@ -199,13 +199,3 @@ def test_binary_parts_from_before_1_0(served: Served) -> None:
     blocks = RUNS[0][0].content_blocks
     assert [block["type"] for block in blocks] == ["text", "image", "file"]
     assert IMAGE in str(blocks[1])
-
-
-@pytest.mark.parametrize("depth", [50, 400, 9000])
-def test_deep_state_is_served_or_refused_but_never_cut(depth: int, served: Served) -> None:
-    deep = '"state": {"deep": ' + "[" * depth + "]" * depth + "}"
-    answer = post(served, json.dumps(wire()).replace('"state": {}', deep).encode())
-    if depth < 100:
-        assert list(decode([answer.body]))[-1].type.value == "RUN_FINISHED"
-    else:
-        check_refused(answer, 422)
