@@ -124,6 +124,7 @@ async def test_a_conversation(reach: Any) -> None:
 
     noted = checked(await located.then("Tea", state={"notes": ["rice"]}))
     assert (noted.state, noted.text) == ({"notes": ["rice", "tea"]}, "Noted.")
+    assert noted.pending_tool_calls == []  # the graph has answered its own
     paying = checked(await noted.then("Send money"))
     assert paying.input.state == paying.state == noted.state
     assert (paying.outcome, paying.text, len(paying.interrupts)) == ("interrupt", "", 2)
