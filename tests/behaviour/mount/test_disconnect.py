@@ -3,7 +3,6 @@ goes on unread."""
 
 from __future__ import annotations
 
-import json
 import logging
 import random
 import time
@@ -22,43 +21,41 @@ from starlette.types import Message, Receive, Scope, Send
 
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.graphs import Graph
-from tests.kit.deep import deep, together
+from langgraph_agui.protocol import decode
+from tests.kit.deep import deep
 from tests.kit.graphs.small import scripted_agent
 from tests.kit.models.cases import BY_ID
-from tests.kit.models.endless import SHAPES, Talker, flat, synchronous
+from tests.kit.models.endless import SHAPES, Talker, flat
 from tests.kit.models.reading import case_model
 from tests.kit.models.server import ProviderServer, Reply
 from tests.kit.processes.node_client import NodeClient
 from tests.kit.processes.raw_http import Connection, ask, body_of
-from tests.kit.processes.serving import Served, serving, wait_for
+from tests.kit.processes.serving import Served, serving
 from tests.kit.run.agents import run_input
 from tests.kit.waiting import PATIENCE, eventually
 
 AT_ONCE = 10.0
 """Seconds in which a run that was left has stopped, however busy the machine is; else it goes on
 for 15 minutes."""
+LEAVES = (Connection.leave, Connection.vanish)
 
 
-def app_of(graph: Graph, **options: Any) -> FastAPI:
+def app_of(*graphs: Graph, **options: Any) -> FastAPI:
     app = FastAPI()
-    app.include_router(agui_router(LangGraphAgent(graph=graph, **options), "/agent"))
+    for number, graph in enumerate(graphs):
+        app.include_router(agui_router(LangGraphAgent(graph, **options), f"/agent{number or ''}"))
     return app
 
 
-def open_stream(served: Served, *, thread: str | None = None) -> Connection:
-    connection = Connection(served.port)
+def open_stream(served: Served, mark: bytes, thread: str | None = None) -> Connection:
+    """Begin a run, and read until the mark."""
+    connection, seen = Connection(served.port), b""
     connection.send("POST", "/agent", body_of(run_input("go", thread=thread)))
     assert connection.head()[0] == 200
+    pieces = connection.pieces()
+    while mark not in seen:
+        seen += next(pieces)
     return connection
-
-
-def read_until(connection: Connection, mark: bytes) -> None:
-    seen = b""
-    for piece in connection.pieces():
-        seen += piece
-        if mark in seen:
-            return
-    raise AssertionError(f"{mark!r} is not in {seen!r}")
 
 
 def check_stopped(model: Talker, served: Served, left: float, produced: int) -> None:
@@ -71,217 +68,128 @@ def check_stopped(model: Talker, served: Served, left: float, produced: int) -> 
     assert model.meter.produced == quiet
 
 
-LEAVE: dict[str, Callable[[Connection], None]] = {
-    "closed": Connection.leave,
-    "reset": Connection.vanish,
-}
-
-
-@together(
-    pytest.mark.parametrize("leave", LEAVE.values(), ids=LEAVE),
-    pytest.mark.parametrize("shape", SHAPES),
+@pytest.mark.parametrize(
+    ("shape", "leave", "silent", "behind"),
+    [
+        ("flat", Connection.leave, False, False),
+        ("synchronous", Connection.vanish, False, False),
+        ("nested", Connection.vanish, False, False),
+        ("subgraph", Connection.leave, True, False),
+        ("in-tool", Connection.leave, True, False),
+        pytest.param("flat", Connection.leave, True, True, id="behind middleware"),
+    ],
 )
-def test_a_model_that_talks_is_stopped(
-    shape: str, leave: Callable[[Connection], None], caplog: pytest.LogCaptureFixture
+def test_a_model_is_stopped(
+    shape: str, leave: Any, silent: bool, behind: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    model = Talker()
-    with serving(app_of(SHAPES[shape](model))) as served:
-        connection = open_stream(served)
-        read_until(connection, b"word3")
+    model = Talker(words=0, silent=True) if silent else Talker()
+    app = app_of(SHAPES[shape](model))
+    if behind:
+
+        @app.middleware("http")
+        async def passing(request: Request, proceed: Callable[[Request], Any]) -> Response:
+            response: Response = await proceed(request)
+            return response
+
+    with serving(app) as served:
+        connection = open_stream(served, b"RUN_STARTED" if silent else b"word3")
+        assert model.meter.begun.wait(PATIENCE)
         produced, left = model.meter.produced, time.monotonic()
         leave(connection)
         check_stopped(model, served, left, produced)
     noise = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     # Only an exception out of a callback stops a model in a thread; LangChain logs it.
-    assert [
-        line for line in noise if shape != "synchronous" or "on_llm_new_token" not in line
-    ] == []
+    assert shape == "synchronous" or noise == []
+    assert all("on_llm_new_token" in line for line in noise)
 
 
-@pytest.mark.parametrize("shape", [name for name in SHAPES if name != "synchronous"])
-def test_a_model_that_thinks_in_silence_is_stopped(shape: str) -> None:
-    model = Talker(words=0, silent=True)
-    with serving(app_of(SHAPES[shape](model))) as served:
-        connection = open_stream(served)
-        assert model.meter.begun.wait(PATIENCE)
+def test_the_reference_client_aborts(node_client: NodeClient) -> None:
+    model, go = Talker(), [{"id": "1", "role": "user", "content": "go"}]
+    with serving(app_of(flat(model))) as served:
+        run = node_client.run(url=served.url("/agent"), messages=go, abortAfterEvents=12)
         left = time.monotonic()
-        connection.leave()
-        check_stopped(model, served, left, 0)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_reference_client_aborts(shape: str, node_client: NodeClient) -> None:
-    model = Talker()
-    with serving(app_of(SHAPES[shape](model))) as served:
-        run = node_client.run(
-            url=served.url("/agent"),
-            messages=[{"id": "1", "role": "user", "content": "go"}],
-            abortAfterEvents=12,
-        )
-        left = time.monotonic()
-        assert run.error is None
-        assert run.runError is not None
-        assert run.runError["code"] == "abort"
+        assert (run.error, (run.runError or {}).get("code")) == (None, "abort")
         check_stopped(model, served, left, model.meter.produced)
 
 
-def test_the_reference_client_aborts_in_silence(node_client: NodeClient) -> None:
-    model = Talker(words=0, silent=True)
-    with serving(app_of(flat(model))) as served:
-        node_client.run(
-            url=served.url("/agent"),
-            messages=[{"id": "1", "role": "user", "content": "go"}],
-            abortAfterEvents=1,
-        )
-        served.wait_idle(AT_ONCE)
-
-
-def test_leaving_is_noticed_behind_middleware() -> None:
-    """`@app.middleware("http")` wraps what an endpoint hears from its client."""
-    model = Talker(words=0, silent=True)
-    app = app_of(flat(model))
-
-    @app.middleware("http")
-    async def passing(request: Request, proceed: Callable[[Request], Any]) -> Response:
-        response: Response = await proceed(request)
-        return response
-
-    with serving(app) as served:
-        connection = open_stream(served)
-        assert model.meter.begun.wait(PATIENCE)
-        left = time.monotonic()
-        connection.leave()
-        check_stopped(model, served, left, 0)
-
-
-@deep
 @pytest.mark.parametrize(
     "case_id",
     [
-        "anthropic-thinking-text",
-        "openai-summary-parts",
+        *("anthropic-thinking-text", "openai-summary-parts", "openrouter-thinking-text"),
         pytest.param("google-signature-on-thought", marks=deep),
         pytest.param("mistral-thinking-text", marks=deep),
         pytest.param("ollama-thinking-text", marks=deep),
         pytest.param("deepseek-thinking-text", marks=deep),
-        "openrouter-thinking-text",
     ],
 )
 def test_the_provider_sees_its_client_leave(case_id: str, provider_server: ProviderServer) -> None:
     case = BY_ID[case_id]
     provider_server.script(case.provider, Reply(case.turns[0], hold_after=5))
     with serving(app_of(create_agent(case_model(case, provider_server), []))) as served:
-        connection = open_stream(served)
-        wait_for(lambda: provider_server.requests, "the provider was asked")
+        connection = open_stream(served, b"REASONING_MESSAGE_CONTENT")
         assert provider_server.requests[0].held.wait(PATIENCE)
-        # Packages let go of the provider only while they wait for more.
-        read_until(connection, b"REASONING_MESSAGE_CONTENT")
-        time.sleep(0.5)
+        time.sleep(0.5)  # packages let go of the provider only while they wait for more
         connection.leave()
         assert provider_server.requests[0].finished.wait(PATIENCE), "the provider still talks"
         served.wait_idle()
     assert provider_server.disconnects == 1
 
 
-@pytest.mark.parametrize(
-    "shape",
-    [
-        name if name in ("nested", "synchronous") else pytest.param(name, marks=deep)
-        for name in SHAPES
-    ],
-)
-def test_a_run_may_go_on_unread(shape: str) -> None:
-    model = Talker(words=60)
+@pytest.mark.parametrize("goes_on", [True, False])
+@pytest.mark.parametrize("shape", ["nested", "synchronous"])
+def test_the_thread_of_a_run_that_was_left(shape: str, goes_on: bool) -> None:
+    """A run that goes on is in the thread; one that was stopped does not spoil it."""
+    model = Talker(words=40)
     graph = SHAPES[shape](model, InMemorySaver())
-    with serving(app_of(graph, on_disconnect="continue")) as served:
-        connection = open_stream(served, thread="unread")
-        read_until(connection, b"word3")
-        connection.leave()
+    with serving(app_of(graph, on_disconnect="continue" if goes_on else "cancel")) as served:
+        open_stream(served, b"word3", "left").leave()
         served.wait_idle()
-        assert model.meter.produced == 60
-        state = graph.get_state({"configurable": {"thread_id": "unread"}})
-        assert state.next == ()
-        assert any("word59" in message.text for message in state.values["messages"])
-        answer = ask(served.port, "POST", "/agent", body_of(run_input(thread="unread")))
-        assert b"word59" in answer.body
+        if goes_on:
+            assert model.meter.produced == 40
+            state = graph.get_state({"configurable": {"thread_id": "left"}})
+            assert state.next == ()
+            assert any("word39" in message.text for message in state.values["messages"])
+        given = run_input(*(() if goes_on else ("again",)), thread="left")
+        answer = ask(served.port, "POST", "/agent", body_of(given))
+    assert list(decode([answer.body]))[-1].type.value == "RUN_FINISHED"
+    assert b"word39" in answer.body
 
 
-@deep
 @pytest.mark.parametrize("mode", ["cancel", "continue"])
 def test_many_clients_leave_at_random_points(
     mode: Literal["cancel", "continue"], caplog: pytest.LogCaptureFixture
 ) -> None:
     source = random.Random(11)
     graphs = [shape(Talker(words=40, pause=0.002), InMemorySaver()) for shape in SHAPES.values()]
-    app = FastAPI()
-    for number, graph in enumerate(graphs):
-        app.include_router(
-            agui_router(LangGraphAgent(graph=graph, on_disconnect=mode), f"/agent-{number}")
-        )
 
     def visit(number: int, amount: int, leave: Callable[[Connection], None]) -> None:
+        path = f"/agent{number % len(graphs) or ''}"
         with Connection(served.port) as connection:
-            connection.send(
-                "POST",
-                f"/agent-{number % len(graphs)}",
-                body_of(run_input("go", thread=str(number))),
-            )
-            size = 0
+            connection.send("POST", path, body_of(run_input("go", thread=str(number))))
             if amount > 0:
                 connection.head()
                 for piece in connection.pieces():
-                    size += len(piece)
-                    if size > amount:
+                    amount -= len(piece)
+                    if amount < 0:
                         break
             leave(connection)
 
-    caplog.set_level(logging.WARNING)
-    with warnings.catch_warnings(record=True) as caught, serving(app) as served:
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        serving(app_of(*graphs, on_disconnect=mode)) as served,
+        ThreadPoolExecutor(50) as pool,
+    ):
         warnings.simplefilter("always")
-        leaves = list(LEAVE.values())
-        with ThreadPoolExecutor(50) as pool:
-            visits = [
-                pool.submit(visit, number, source.randrange(-300, 6000), source.choice(leaves))
-                for number in range(50)
-            ]
-        for done in visits:
-            done.result()
+        amounts = [(source.randrange(-300, 6000), source.choice(LEAVES)) for _ in range(50)]
+        list(pool.map(visit, range(50), *zip(*amounts, strict=True)))
         served.wait_idle()
-    noise = [str(warning.message) for warning in caught] + [
-        record.getMessage() for record in caplog.records
-    ]
+    noise = [str(one.message) for one in caught] + [one.getMessage() for one in caplog.records]
     assert not [line for line in noise if "never" in line]
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-def test_a_thread_that_was_left_can_go_on() -> None:
-    """What was running when its client left does not spoil the thread."""
-    model = Talker(words=30)
-    graph = synchronous(model, InMemorySaver())
-    with serving(app_of(graph)) as served:
-        connection = open_stream(served, thread="left")
-        read_until(connection, b"word3")
-        connection.leave()
-        served.wait_idle()
-        answer = ask(served.port, "POST", "/agent", body_of(run_input("again", thread="left")))
-    last = json.loads(answer.body.removesuffix(b"\n\n").rpartition(b"data: ")[2])
-    assert last["type"] == "RUN_FINISHED"
-    assert b"word29" in answer.body
-
-
-@pytest.mark.parametrize("mode", ["cancel", "continue"])
-def test_a_server_that_stops_takes_its_runs_along(mode: Literal["cancel", "continue"]) -> None:
-    model = Talker(words=0, silent=True)
-    with serving(app_of(flat(model), on_disconnect=mode)) as served:
-        connection = open_stream(served)
-        assert model.meter.begun.wait(PATIENCE)
-    assert model.meter.ended.is_set()
-    connection.leave()
-
-
 async def test_a_client_that_is_gone_before_the_first_byte() -> None:
-    agent = scripted_agent(["first", 60.0, "never"])
-    app = FastAPI()
+    agent, app = scripted_agent(["first", 60.0, "never"]), FastAPI()
     app.include_router(agui_router(agent))
 
     async def gone(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,33 +1,34 @@
-"""What an endpoint answers with: headers, framing, silence, and the places it can be mounted at."""
+"""What an endpoint answers with: headers, framing, silence, its schema, and where it is mounted."""
 
 from __future__ import annotations
 
+import json
 import re
 import time
-import warnings
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from ag_ui.core import AgentCapabilities, RunAgentInput
 from fastapi import APIRouter, FastAPI
+from jsonschema import Draft202012Validator
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint, agui_router
 from langgraph_agui.protocol import compact, decode
 from langgraph_agui.protocol.sse import encode
-from tests.kit.deep import deep
 from tests.kit.models.endless import Talker, flat
 from tests.kit.processes.node_client import NodeClient
-from tests.kit.processes.raw_http import Answer, Connection, ask, body_of
+from tests.kit.processes.raw_http import Connection, ask, body_of
 from tests.kit.processes.serving import serving
 from tests.kit.run.agents import RecordedRun, run_input
 
 COMMENT = b": keep-alive\n\n"
 
 
-def talking(**options: Any) -> LangGraphAgent:
-    graph = flat(Talker(**{"words": 3, "pause": 0, "said_as": "answer", **options}))
-    return LangGraphAgent(graph=graph)
+def talking(saver: Any = None, name: str | None = None, **options: Any) -> LangGraphAgent:
+    model = Talker(**{"words": 3, "pause": 0, "said_as": "answer", **options})
+    return LangGraphAgent(flat(model, saver), name=name)
 
 
 def app_of(agent: LangGraphAgent, **options: Any) -> FastAPI:
@@ -36,193 +37,125 @@ def app_of(agent: LangGraphAgent, **options: Any) -> FastAPI:
     return app
 
 
-def recorded_by(body: bytes, given: RunAgentInput) -> RecordedRun:
-    recorded = RecordedRun(list(decode([body])), given)
-    recorded.check_snapshot()
-    return recorded
-
-
 def answered(body: bytes, given: RunAgentInput) -> str:
     """The answer that a client holds after a complete stream."""
-    recorded = recorded_by(body, given)
-    assert recorded.last.type.value == "RUN_FINISHED"
+    recorded = RecordedRun(list(decode([body])), given)
+    recorded.check_snapshot()
+    assert (recorded.last.type.value, recorded.last.run_id) == ("RUN_FINISHED", given.run_id)
     return str(recorded.messages[-1].content)
 
 
-class TestStream:
-    def test_headers_say_that_this_is_a_stream(self) -> None:
-        with serving(app_of(talking())) as served:
-            answer = ask(served.port, "POST", "/agent", body_of(run_input("go")))
-        assert answer.status == 200
-        assert answer.headers["content-type"].partition(";")[0] == "text/event-stream"
-        assert {"no-cache", "no-transform"} <= set(answer.headers["cache-control"].split(", "))
-        assert answer.headers["x-accel-buffering"] == "no"
-        assert "content-length" not in answer.headers
-        assert "content-encoding" not in answer.headers
+def test_the_answer_is_a_stream_of_the_agents_events() -> None:
+    agent, given = talking(words=50), run_input("Grüße 🏛")
 
-    def test_bytes_are_those_of_the_agent_in_frames_of_one_event(self) -> None:
-        agent, given = talking(words=50), run_input("Grüße 🏛")
+    async def directly() -> bytes:
+        return b"".join([piece async for piece in agent.stream_sse(given)])
 
-        async def directly() -> bytes:
-            return b"".join([piece async for piece in agent.stream_sse(given)])
-
-        with serving(app_of(agent)) as served:
-            answer = ask(served.port, "POST", "/agent", body_of(given))
-            sent, told = (compact(decode([one])) for one in (answer.body, served.call(directly())))
-        assert sent == told  # which fragments leave together is a matter of time
-        assert answer.body == b"".join(map(encode, decode([answer.body])))
-        assert b"\r" not in answer.body
-        assert answer.body.endswith(b"\n\n")
-        for frame in answer.body.removesuffix(b"\n\n").split(b"\n\n"):
-            assert re.fullmatch(rb"data: \{.*\}", frame)
-        assert answered(answer.body, given).endswith("word49 ")
-
-    def test_the_first_event_does_not_wait_for_the_model(self) -> None:
-        with (
-            serving(app_of(talking(words=0, silent=True))) as served,
-            Connection(served.port) as connection,
-        ):
-            connection.send("POST", "/agent", body_of(run_input("go")))
-            assert connection.head()[0] == 200
-            assert b'"RUN_STARTED"' in next(connection.pieces())
-
-    def test_a_connection_serves_one_run_after_the_other(self) -> None:
-        with serving(app_of(talking())) as served, Connection(served.port) as connection:
-            for _ in range(3):
-                given = run_input("go")
-                connection.send("POST", "/agent", body_of(given))
-                assert answered(connection.answer().body, given)
-            served.wait_idle()
-
-    def test_many_runs_at_once_do_not_mix(self) -> None:
-        with serving(app_of(talking(words=20, pause=0.002))) as served:
-            connections = [
-                (Connection(served.port), run_input(f"go {number}")) for number in range(20)
-            ]
-            for connection, given in connections:
-                connection.send("POST", "/agent", body_of(given))
-            for connection, given in connections:
-                with connection:
-                    recorded = recorded_by(connection.answer().body, given)
-                assert recorded.messages[0] == given.messages[0]
-                assert recorded.last.run_id == given.run_id
+    with serving(app_of(agent)) as served:
+        answer = ask(served.port, "POST", "/agent", body_of(given))
+        sent, told = (compact(decode([one])) for one in (answer.body, served.call(directly())))
+    headers = answer.headers
+    assert (answer.status, headers["x-accel-buffering"]) == (200, "no")
+    assert headers["content-type"].partition(";")[0] == "text/event-stream"
+    assert {"no-cache", "no-transform"} <= set(headers["cache-control"].split(", "))
+    assert not {"content-length", "content-encoding"} & headers.keys()
+    assert sent == told  # which fragments leave together is a matter of time
+    assert answer.body == b"".join(map(encode, decode([answer.body])))
+    for frame in answer.body.removesuffix(b"\n\n").split(b"\n\n"):
+        assert re.fullmatch(rb"data: \{[^\r]*\}", frame)
+    assert answered(answer.body, given).endswith("word49 ")
 
 
-class TestSilence:
-    def test_a_comment_breaks_the_silence_and_only_that(self) -> None:
-        given = run_input("go")
-        with serving(app_of(talking(pause=0.2), keep_alive=0.05)) as served:
-            begun = time.monotonic()
-            answer = ask(served.port, "POST", "/agent", body_of(given))
-        lasted = time.monotonic() - begun
-        frames = answer.body.split(b"\n\n")
-        comments = [frame for frame in frames if frame.startswith(b":")]
-        assert 3 <= len(comments) <= lasted / 0.05
-        assert frames[0].startswith(b"data: ")
-        assert answered(answer.body, given) == "word0 word1 word2 "
-        assert answered(answer.body.replace(COMMENT, b""), given) == "word0 word1 word2 "
-
-    @pytest.mark.parametrize(
-        "keep_alive", [3.0, pytest.param(None, marks=deep)], ids=["busy", "off"]
-    )
-    def test_no_comment_otherwise(self, keep_alive: float | None) -> None:
-        given = run_input("go")
-        with serving(app_of(talking(words=40, pause=0.08), keep_alive=keep_alive)) as served:
-            begun = time.monotonic()
-            answer = ask(served.port, "POST", "/agent", body_of(given))
-        assert time.monotonic() - begun > 3.0, (
-            "the stream was meant to last longer than the allowed silence"
-        )
-        assert COMMENT not in answer.body
-        assert answered(answer.body, given).endswith("word39 ")
-
-    def test_comments_come_while_nothing_else_does(self) -> None:
-        with serving(app_of(talking(words=0, silent=True), keep_alive=0.05)) as served:
-            with Connection(served.port) as connection:
-                connection.send("POST", "/agent", body_of(run_input("go")))
-                connection.head()
-                comments = 0
-                for piece in connection.pieces():
-                    comments += piece == COMMENT
-                    if comments == 5:
-                        break
-            served.wait_idle()
-
-    def test_the_reference_client_does_not_mind(self, node_client: NodeClient) -> None:
-        with serving(app_of(talking(pause=0.15), keep_alive=0.02)) as served:
-            run = node_client.run(
-                url=served.url("/agent"), add=[{"id": "1", "role": "user", "content": "go"}]
-            )
-        assert (run.error, run.warnings) == (None, [])
-        assert run.messages[-1]["content"] == "word0 word1 word2 "
+def test_many_runs_at_once_do_not_mix() -> None:
+    with serving(app_of(talking(words=20, pause=0.002))) as served:
+        runs = [(Connection(served.port), run_input(f"go {number}")) for number in range(20)]
+        for connection, given in runs:
+            connection.send("POST", "/agent", body_of(given))
+        for connection, given in runs:
+            with connection:
+                assert answered(connection.answer().body, given).endswith("word19 ")
 
 
-class TestSlowReader:
-    def test_gets_everything_and_holds_up_nobody(self) -> None:
-        given = run_input("go")
-        with (
-            serving(app_of(talking(words=8000))) as served,
-            Connection(served.port, receive_buffer=4096) as slow,
-        ):
-            slow.send("POST", "/agent", body_of(given))
-            assert slow.head()[0] == 200
-            body = bytearray()
-            for number, piece in enumerate(slow.pieces()):
-                body += piece
-                if number == 2:  # now it stops reading for as long as another client takes
-                    other = run_input("go")
-                    answer = ask(served.port, "POST", "/agent", body_of(other))
-                    assert answered(answer.body, other).endswith("word7999 ")
-                elif number < 20:
-                    time.sleep(0.01)
-            assert answered(bytes(body), given).endswith("word7999 ")
-            served.wait_idle()
-
-    def test_may_leave_while_the_server_waits_for_it(self) -> None:
-        model = Talker(pause=0)
-        app = app_of(LangGraphAgent(graph=flat(model)))
-        with serving(app) as served, Connection(served.port, receive_buffer=4096) as slow:
-            slow.send("POST", "/agent", body_of(run_input("go")))
-            assert slow.head()[0] == 200
-            while model.meter.produced < 20_000:  # megabytes more than the sockets hold
-                assert not model.meter.ended.wait(0.01)
-            slow.leave()
-            assert model.meter.ended.wait(1)
-            served.wait_idle()
+def test_a_comment_breaks_the_silence_and_only_that() -> None:
+    given = run_input("go")
+    with serving(app_of(talking(pause=0.2), keep_alive=0.05)) as served:
+        begun = time.monotonic()
+        answer = ask(served.port, "POST", "/agent", body_of(given))
+    frames = answer.body.split(b"\n\n")
+    comments = [frame for frame in frames if frame.startswith(b":")]
+    assert 3 <= len(comments) <= (time.monotonic() - begun) / 0.05
+    assert frames[0].startswith(b"data: ")
+    for body in (answer.body, answer.body.replace(COMMENT, b"")):
+        assert answered(body, given) == "word0 word1 word2 "
 
 
-class TestDescription:
-    @pytest.mark.parametrize("saver", [None, InMemorySaver()], ids=["stateless", "stored"])
-    def test_capabilities(self, saver: InMemorySaver | None) -> None:
-        agent = LangGraphAgent(graph=flat(Talker(), saver), name="talker")
-        with serving(app_of(agent)) as served:
-            answer = ask(served.port, "GET", "/agent/capabilities")
-        assert answer.status == 200
-        assert b"null" not in answer.body
-        recorded = AgentCapabilities.model_validate(answer.json)
-        assert recorded == agent.capabilities()
-        assert recorded.identity is not None
-        assert recorded.identity.name == "talker"
-        assert recorded.state is not None
-        assert recorded.state.persistent_state is (saver is not None)
-
-    def test_health(self) -> None:
-        with serving(app_of(talking())) as served:
-            answer = ask(served.port, "GET", "/agent/health")
-        assert (answer.status, answer.json) == (200, {"status": "ok", "agent": {"name": "agent"}})
-
-    def test_other_methods_are_refused(self) -> None:
-        with serving(app_of(talking())) as served:
-            assert ask(served.port, "GET", "/agent").status == 405
-            assert ask(served.port, "POST", "/agent/health", b"{}").status == 405
+@pytest.mark.parametrize("keep_alive", [1.0, None], ids=["busy", "off"])
+def test_no_comment_otherwise(keep_alive: float | None) -> None:
+    """The stream lasts longer than the silence that is allowed."""
+    given, begun = run_input("go"), time.monotonic()
+    with serving(app_of(talking(words=30, pause=0.05), keep_alive=keep_alive)) as served:
+        answer = ask(served.port, "POST", "/agent", body_of(given))
+    assert time.monotonic() - begun > 1.0
+    assert COMMENT not in answer.body
+    assert answered(answer.body, given).endswith("word29 ")
 
 
-def _endpoint(app: FastAPI, agent: LangGraphAgent) -> None:
-    add_langgraph_fastapi_endpoint(app, agent, "/agent")
+def test_events_and_comments_do_not_wait_for_the_model() -> None:
+    app = app_of(talking(words=0, silent=True), keep_alive=0.05)
+    with serving(app) as served, Connection(served.port) as connection:
+        connection.send("POST", "/agent", body_of(run_input("go")))
+        assert connection.head()[0] == 200
+        pieces = connection.pieces()
+        assert b'"RUN_STARTED"' in next(pieces)
+        for _ in range(3):
+            while next(pieces) != COMMENT:
+                pass
+        connection.leave()
+        served.wait_idle()
 
 
-def _prefixed(app: FastAPI, agent: LangGraphAgent) -> None:
-    app.include_router(agui_router(agent, ""), prefix="/agent")
+def test_a_slow_reader_gets_everything_and_holds_up_nobody() -> None:
+    given, other, body = run_input("go"), run_input("go"), bytearray()
+    with serving(app_of(talking(words=4000))) as served, Connection(served.port, 4096) as slow:
+        slow.send("POST", "/agent", body_of(given))
+        assert slow.head()[0] == 200
+        for number, piece in enumerate(slow.pieces()):
+            body += piece
+            if number == 2:  # now it stops reading for as long as another client takes
+                answer = ask(served.port, "POST", "/agent", body_of(other))
+                assert answered(answer.body, other).endswith("word3999 ")
+        assert answered(bytes(body), given).endswith("word3999 ")
+        served.wait_idle()
+
+
+def test_a_slow_reader_may_leave_while_the_server_waits_for_it() -> None:
+    model = Talker(pause=0)
+    app = app_of(LangGraphAgent(flat(model)))
+    with serving(app) as served, Connection(served.port, 4096) as slow:
+        slow.send("POST", "/agent", body_of(run_input("go")))
+        assert slow.head()[0] == 200
+        while model.meter.produced < 20_000:  # megabytes more than the sockets hold
+            assert not model.meter.ended.wait(0.01)
+        slow.leave()
+        served.wait_idle()
+
+
+@pytest.mark.parametrize("saver", [None, InMemorySaver()], ids=["stateless", "stored"])
+def test_what_it_says_of_the_agent(saver: InMemorySaver | None) -> None:
+    agent = talking(saver, "talker")
+    with serving(app_of(agent)) as served:
+        answer = ask(served.port, "GET", "/agent/capabilities")
+        health = ask(served.port, "GET", "/agent/health")
+        refused = [("GET", "/agent"), ("POST", "/agent/health")]
+        assert [ask(served.port, *one).status for one in refused] == [405, 405]
+    assert (health.status, health.json) == (200, {"status": "ok", "agent": {"name": "talker"}})
+    assert (answer.status, b"null" in answer.body) == (200, False)
+    assert AgentCapabilities.model_validate(answer.json) == agent.capabilities()
+    assert answer.json["identity"]["name"] == "talker"
+    assert answer.json["state"]["persistentState"] is (saver is not None)
+
+
+Mount = Callable[[FastAPI, LangGraphAgent], Any]
 
 
 def _nested(app: FastAPI, agent: LangGraphAgent) -> None:
@@ -237,81 +170,82 @@ def _mounted(app: FastAPI, agent: LangGraphAgent) -> None:
     app.mount("/agent", inner)
 
 
-MOUNTS = {
-    "endpoint": (_endpoint, "/agent", "/agent"),
-    "endpoint-at-the-root": (
-        lambda app, agent: add_langgraph_fastapi_endpoint(app, agent),
-        "/",
-        "",
-    ),
-    "router-at-the-root": (lambda app, agent: app.include_router(agui_router(agent)), "/", ""),
-    "path-without-slash": (
-        lambda app, agent: add_langgraph_fastapi_endpoint(app, agent, "agent"),
-        "/agent",
-        "/agent",
-    ),
-    "path-with-two-slashes": (
-        lambda app, agent: app.include_router(agui_router(agent, "/a/")),
-        "/a/",
-        "/a",
-    ),
-    "path-with-parts": (
-        lambda app, agent: app.include_router(agui_router(agent, "/a/b")),
-        "/a/b",
-        "/a/b",
-    ),
-    "empty-path-with-prefix": (_prefixed, "/agent", "/agent"),
-    "prefix": (lambda app, agent: app.include_router(agui_router(agent), prefix="/p"), "/p/", "/p"),
-    "nested-routers": (_nested, "/api/v1/agent", "/api/v1/agent"),
-    "mounted-app": (_mounted, "/agent/", "/agent"),
-}
+def endpoint(*path: str) -> Mount:
+    return lambda app, agent: add_langgraph_fastapi_endpoint(app, agent, *path)
 
 
-class TestMounting:
-    @pytest.mark.parametrize(("mount", "path", "base"), MOUNTS.values(), ids=MOUNTS)
-    def test_everywhere(self, mount: Any, path: str, base: str) -> None:
-        app, given = FastAPI(), run_input("go")
-        mount(app, talking())
-        with serving(app) as served:
-            assert answered(ask(served.port, "POST", path, body_of(given)).body, given)
-            assert ask(served.port, "GET", f"{base}/health").status == 200
-            assert ask(served.port, "GET", f"{base}/capabilities").status == 200
-            assert ask(served.port, "GET", "/openapi.json").status == 200
+def router(*path: str, prefix: str = "") -> Mount:
+    return lambda app, agent: app.include_router(agui_router(agent, *path), prefix=prefix)
 
-    @pytest.mark.parametrize("path", ["/p", "/p/"])
-    def test_the_reference_client_finds_it_with_or_without_slash(
-        self, path: str, node_client: NodeClient
-    ) -> None:
-        app = FastAPI()
-        app.include_router(agui_router(talking()), prefix="/p")
-        with serving(app) as served:
-            run = node_client.run(
-                url=served.url(path), add=[{"id": "1", "role": "user", "content": "go"}]
-            )
-        assert (run.error, run.warnings) == (None, [])
-        assert run.messages[-1]["content"] == "word0 word1 word2 "
 
-    def test_several_agents_in_one_app(self) -> None:
-        app, given = FastAPI(), run_input("go")
-        for number in (1, 2, 3):
-            agent = LangGraphAgent(
-                graph=flat(Talker(words=number, pause=0)), name=f"agent {number}"
-            )
-            add_langgraph_fastapi_endpoint(app, agent, f"/agent-{number}")
-        with serving(app) as served:
-            for number in (1, 2, 3):
-                answer = ask(served.port, "POST", f"/agent-{number}", body_of(given))
-                assert answered(answer.body, given) == "".join(
-                    f"word{word} " for word in range(number)
-                )
-                health: Answer = ask(served.port, "GET", f"/agent-{number}/health")
-                assert health.json["agent"]["name"] == f"agent {number}"
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            schema = app.openapi()
-        operations = [
-            operation["operationId"]
-            for routes in schema["paths"].values()
-            for operation in routes.values()
-        ]
-        assert len(set(operations)) == len(operations) == 18
+@pytest.mark.parametrize(
+    ("mount", "path", "base"),
+    [
+        pytest.param(endpoint(), "/", "", id="endpoint at the root"),
+        pytest.param(endpoint("agent"), "/agent", "/agent", id="path without slash"),
+        pytest.param(router("/a/"), "/a/", "/a", id="path with two slashes"),
+        pytest.param(router("", prefix="/agent"), "/agent", "/agent", id="empty path with prefix"),
+        pytest.param(router(prefix="/p"), "/p/", "/p", id="prefix"),
+        pytest.param(_nested, "/api/v1/agent", "/api/v1/agent", id="nested routers"),
+        pytest.param(_mounted, "/agent/", "/agent", id="mounted app"),
+    ],
+)
+def test_it_can_be_mounted_everywhere(mount: Mount, path: str, base: str) -> None:
+    app, given = FastAPI(), run_input("go")
+    mount(app, talking())
+    with serving(app) as served:
+        assert answered(ask(served.port, "POST", path, body_of(given)).body, given)
+        for page in (f"{base}/health", f"{base}/capabilities", "/openapi.json"):
+            assert ask(served.port, "GET", page).status == 200
+
+
+@pytest.mark.parametrize("path", ["/p", "/p/"])
+def test_the_reference_client_finds_it_with_or_without_slash(
+    path: str, node_client: NodeClient
+) -> None:
+    """And does not mind comments."""
+    app, go = FastAPI(), [{"id": "1", "role": "user", "content": "go"}]
+    app.include_router(agui_router(talking(pause=0.1), keep_alive=0.02), prefix="/p")
+    with serving(app) as served:
+        run = node_client.run(url=served.url(path), add=go)
+    assert (run.error, run.warnings) == (None, [])
+    assert run.messages[-1]["content"] == "word0 word1 word2 "
+
+
+@pytest.mark.filterwarnings("error")
+def test_several_agents_in_one_app() -> None:
+    app, given = FastAPI(), run_input("go")
+    for words in (1, 2):
+        agent = talking(words=words, name=f"agent {words}")
+        add_langgraph_fastapi_endpoint(app, agent, f"/agent-{words}")
+    with serving(app) as served:
+        for words, said in ((1, "word0 "), (2, "word0 word1 ")):
+            answer = ask(served.port, "POST", f"/agent-{words}", body_of(given))
+            assert answered(answer.body, given) == said
+            health = ask(served.port, "GET", f"/agent-{words}/health")
+            assert health.json["agent"]["name"] == f"agent {words}"
+    routes = [one for path in app.openapi()["paths"].values() for one in path.values()]
+    assert len({one["operationId"] for one in routes}) == len(routes) == 12
+
+
+def test_openapi_describes_the_routes() -> None:
+    paths = app_of(talking()).openapi()["paths"]
+    cancel = paths["/agent/cancel"]["post"]
+    assert cancel["responses"].keys() == {"204", "400", "404", "413", "415", "422", "503"}
+    body = cancel["requestBody"]["content"]["application/json"]["schema"]
+    assert body["required"] == ["threadId", "runId"]
+    source = {"type": "url", "value": "https://e.com/a", "mimeType": "image/png"}
+    user = {"id": "u", "role": "user", "content": [{"type": "image", "source": source}]}
+    given = {"threadId": "t", "runId": "r", "messages": [user], "state": None}
+    for path in ("/agent", "/agent/connect"):
+        run = paths[path]["post"]
+        assert {"200", "400", "409", "413", "415", "422", "429", "503"} <= run["responses"].keys()
+        assert list(run["responses"]["200"]["content"]) == ["text/event-stream"]
+        assert run["requestBody"]["required"]
+        [(kind, content)] = run["requestBody"]["content"].items()
+        assert (kind, "$ref" in json.dumps(content)) == ("application/json", False)
+        Draft202012Validator.check_schema(content["schema"])
+        fits = Draft202012Validator(content["schema"]).is_valid
+        no_content = [{"id": "u", "role": "user"}]
+        wrong: list[Any] = [{"threadId": 1}, {"tools": None}, {"messages": no_content}]
+        assert [fits({**given, **one}) for one in [{}, *wrong]] == [True, False, False, False]

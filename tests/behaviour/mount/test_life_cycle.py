@@ -5,13 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent, RunLimits, add_langgraph_fastapi_endpoint, agui_router
@@ -55,23 +53,24 @@ def made_in_the_lifespan(agent: LangGraphAgent) -> FastAPI:
     return FastAPI(lifespan=lifespan)
 
 
+@pytest.mark.parametrize("mode", ["cancel", "continue"])
 @pytest.mark.parametrize("app_of", [mounted, made_in_the_lifespan])
-def test_a_server_that_stops_ends_its_streams(app_of: Any) -> None:
+def test_a_server_that_stops_ends_its_streams(app_of: Any, mode: Any) -> None:
+    """It may start again."""
     model = Talker(words=1, silent=True)
-    with (
-        serving(app_of(LangGraphAgent(flat(model, InMemorySaver())))) as served,
-        Connection(served.port) as connection,
-    ):
-        given = begin(served, connection)
-        assert model.meter.begun.wait(PATIENCE)
-        served.end()
-        assert end_of(connection, given) == STOPPED
-    assert model.meter.ended.is_set()
+    app = app_of(LangGraphAgent(flat(model, InMemorySaver()), on_disconnect=mode))
+    for _ in range(2):
+        model.meter.begun.clear()
+        with serving(app) as served, Connection(served.port) as connection:
+            given = begin(served, connection)
+            assert model.meter.begun.wait(PATIENCE)
+            served.end()
+            assert end_of(connection, given) == STOPPED
+        assert model.meter.ended.is_set()
 
 
 def test_an_agent_that_drains_takes_no_runs_and_ends_those_it_has() -> None:
-    model, agent = Talker(words=1, silent=True), None
-    agent = LangGraphAgent(flat(model, InMemorySaver()))
+    agent = LangGraphAgent(flat(Talker(words=1, silent=True), InMemorySaver()))
     with serving(mounted(agent)) as served, Connection(served.port) as connection:
         given = begin(served, connection)
         assert ask(served.port, "GET", "/agent/ready").json == {"status": "ready"}
@@ -79,15 +78,8 @@ def test_an_agent_that_drains_takes_no_runs_and_ends_those_it_has() -> None:
         assert end_of(connection, given) == STOPPED
         refused = ask(served.port, "POST", "/agent", body_of(run_input("go")))
         assert (refused.status, refused.json["code"]) == (503, "server_stopping")
-        assert ask(served.port, "GET", "/agent/ready").status == 503
-        assert ask(served.port, "GET", "/agent/health").status == 200
-
-
-def test_an_application_may_start_again() -> None:
-    app = mounted(LangGraphAgent(flat(Talker(words=1))))
-    for _ in range(2):
-        with serving(app) as served:
-            assert ask(served.port, "POST", "/agent", body_of(run_input("go"))).status == 200
+        pages = ("ready", "health")
+        assert [ask(served.port, "GET", f"/agent/{one}").status for one in pages] == [503, 200]
 
 
 def test_an_agent_of_two_applications_serves_until_both_have_ended() -> None:
@@ -124,28 +116,21 @@ def test_runs_may_end_by_themselves_while_the_agent_drains() -> None:
         assert end_of(connection, given) == ("RUN_FINISHED", None)
 
 
-def test_a_run_that_is_too_many_is_answered_with_429() -> None:
-    model = Talker(words=1, silent=True)
-    agent = LangGraphAgent(flat(model, InMemorySaver()), limits=RunLimits(runs=1, readers=1))
+def test_what_is_too_many_is_answered_with_429() -> None:
+    graph = flat(Talker(words=1, silent=True), InMemorySaver())
+    agent = LangGraphAgent(graph, limits=RunLimits(runs=1, readers=1))
     with serving(mounted(agent)) as served, Connection(served.port) as connection:
-        begin(served, connection)
+        body = body_of(begin(served, connection))
         for path, code in (("/agent", "too_many_runs"), ("/agent/connect", "too_many_readers")):
-            refused = ask(served.port, "POST", path, body_of(run_input("go", thread="t")))
+            refused = ask(served.port, "POST", path, body)
             assert (refused.status, refused.json["code"]) == (429, code)
 
 
-def test_a_server_whose_store_does_not_answer_is_not_ready(tmp_path: Path) -> None:
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
-            app.state.saver = saver
-            app.include_router(agui_router(LangGraphAgent(flat(Talker(), saver)), "/agent"))
-            yield
-
-    app = FastAPI(lifespan=lifespan)
-    with serving(app) as served:
+def test_a_server_whose_store_does_not_answer_is_not_ready() -> None:
+    agent = LangGraphAgent(flat(Talker(), saver := Troubled()))
+    with serving(mounted(agent)) as served:
         assert ask(served.port, "GET", "/agent/ready").status == 200
-        served.call(app.state.saver.conn.close())
+        saver.at = len(saver.calls) + 1
         answer = ask(served.port, "GET", "/agent/ready")
         assert (answer.status, answer.json) == (503, {"status": "not ready"})
         assert ask(served.port, "GET", "/agent/health").status == 200

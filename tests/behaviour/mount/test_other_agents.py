@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import ag_ui_langgraph
@@ -16,7 +16,6 @@ from ag_ui.core import (
     ReasoningStartEvent,
     RunAgentInput,
     RunFinishedEvent,
-    RunStartedEvent,
     StepStartedEvent,
     SubagentStartedEvent,
     TextMessageStartEvent,
@@ -31,7 +30,7 @@ from langgraph_agui.translate.lifecycle import run_started
 from tests.kit.graphs.small import chain_of, talker
 from tests.kit.models.scripted import Scripted
 from tests.kit.paths import ROOT
-from tests.kit.processes.raw_http import body_of
+from tests.kit.processes.raw_http import JSON, body_of
 from tests.kit.processes.serving import serving
 from tests.kit.run.agents import RecordedRun, run_input
 
@@ -40,34 +39,28 @@ def graph() -> Any:
     return chain_of(talker(Scripted(["Hel", "lo"])), checkpointer=InMemorySaver())
 
 
+def app_of(agent: Any, **options: Any) -> FastAPI:
+    app = FastAPI()
+    add_langgraph_fastapi_endpoint(app, agent, "/agent", **options)
+    return app
+
+
 def ask(app: FastAPI, path: str = "/agent", given: RunAgentInput | None = None) -> list[Any]:
+    body = body_of(given or run_input("hi"))
     with serving(app) as served:
-        answer = httpx2.post(
-            served.url(path),
-            content=body_of(given or run_input("hi")),
-            headers={"content-type": "application/json"},
-        )
+        answer = httpx2.post(served.url(path), content=body, headers=JSON)
     assert answer.status_code == 200, answer.text
     return list(decode([answer.content]))
 
 
-class Loud(LangGraphAgent):
-    """Changes its input and its events."""
-
-    async def run(self, run_input: RunAgentInput, **options: Any) -> AsyncIterator[Any]:  # type: ignore[override]
-        yield_first = CustomEvent(name="loud", value=options.get("context"))
-        async for event in super().run(run_input, **options):
-            yield event
-            if event.type == "RUN_STARTED":
-                yield yield_first
+def types(events: list[Any]) -> list[str]:
+    return [event.type.value for event in events]
 
 
 class Wrapper:
     """Delegates to an agent."""
 
-    name = "wrapper"
-
-    def __init__(self, agent: LangGraphAgent) -> None:
+    def __init__(self, agent: Any) -> None:
         self._agent = agent
 
     async def run(self, run_input: RunAgentInput) -> AsyncIterator[Any]:
@@ -75,141 +68,82 @@ class Wrapper:
             yield event
 
 
-def test_a_subclass_that_overrides_run() -> None:
-    app = FastAPI()
-    app.include_router(
-        agui_router(Loud(graph()), "/agent", context_factory=lambda _: {"user": "Ann"})
-    )
+class Loud(LangGraphAgent):
+    """Changes its events."""
+
+    async def run(self, run_input: RunAgentInput, **options: Any) -> AsyncIterator[Any]:  # type: ignore[override]
+        async for event in super().run(run_input, **options):
+            yield event
+            if event.type == "RUN_STARTED":
+                yield CustomEvent(name="loud", value=options.get("context"))
+
+    async def connect(self, run_input: RunAgentInput, **options: Any) -> AsyncIterator[Any]:  # type: ignore[override]
+        async for event in super().connect(run_input, **options):
+            if event.type in ("RUN_STARTED", "RUN_FINISHED"):
+                yield event
+
+
+def test_a_subclass_that_overrides_run_and_connect() -> None:
+    app = app_of(Loud(graph()), context_factory=lambda _: {"user": "Ann"})
     events = ask(app)
-    assert [event.type.value for event in events[:2]] == ["RUN_STARTED", "CUSTOM"]
+    assert (types(events)[:2], events[-1].type) == (["RUN_STARTED", "CUSTOM"], "RUN_FINISHED")
     assert events[1].value == {"user": "Ann"}
-    assert events[-1].type == "RUN_FINISHED"
+    assert types(ask(app, "/agent/connect")) == ["RUN_STARTED", "RUN_FINISHED"]
 
 
-def test_an_object_that_delegates() -> None:
-    app = FastAPI()
-    add_langgraph_fastapi_endpoint(app, Wrapper(LangGraphAgent(graph())), "/agent")
-    assert (
-        "".join(event.delta for event in ask(app) if event.type == "TEXT_MESSAGE_CONTENT")
-        == "Hello"
-    )
-
-
-def test_the_wrapper_of_the_docs() -> None:
+def of_the_docs() -> Any:
     page = (ROOT / "docs" / "migrating.md").read_text("utf-8")
     [program] = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     module: dict[str, Any] = {}
     exec(program, module)
-    app, agent = FastAPI(), LangGraphAgent(graph(), name="mine")
-    add_langgraph_fastapi_endpoint(
-        app, module["Polite"](agent), "/agent", config_factory=lambda _: {"tags": ["x"]}
-    )
-    events = ask(app)
-    assert (
-        "".join(event.delta for event in events if event.type == "TEXT_MESSAGE_CONTENT") == "Hello"
-    )
-    assert ask(app, path="/agent/connect")[-1].type == "RUN_FINISHED"
-    with serving(app) as served:
-        assert httpx2.get(served.url("/agent/capabilities")).json()["identity"]["name"] == "mine"
-        assert httpx2.get(served.url("/agent/health")).json()["agent"]["name"] == "mine"
+    return module["Polite"](LangGraphAgent(graph(), name="mine"))
 
 
-def test_a_subclass_that_overrides_connect() -> None:
-    class Quiet(LangGraphAgent):
-        async def connect(self, run_input: RunAgentInput, **options: Any) -> AsyncIterator[Any]:  # type: ignore[override]
-            async for event in super().connect(run_input, **options):
-                if event.type in ("RUN_STARTED", "RUN_FINISHED"):
-                    yield event
-
-    app = FastAPI()
-    add_langgraph_fastapi_endpoint(app, Quiet(graph()), "/agent")
-    assert [event.type.value for event in ask(app, path="/agent/connect")] == [
-        "RUN_STARTED",
-        "RUN_FINISHED",
-    ]
+MAKE: list[tuple[Callable[[], Any], dict[str, Any]]] = [
+    (lambda: Wrapper(LangGraphAgent(graph())), {}),
+    (lambda: ag_ui_langgraph.LangGraphAgent(name="theirs", graph=graph()), {}),
+    (of_the_docs, {"config_factory": lambda _: {"tags": ["x"]}}),
+]
 
 
-def test_the_incumbents_own_agent() -> None:
-    app = FastAPI()
-    agent = ag_ui_langgraph.LangGraphAgent(name="theirs", graph=graph())
-    add_langgraph_fastapi_endpoint(app, agent, "/agent")
-    assert (
-        "".join(event.delta for event in ask(app) if event.type == "TEXT_MESSAGE_CONTENT")
-        == "Hello"
-    )
+@pytest.mark.parametrize(("make", "options"), MAKE, ids=["wrapper", "incumbent", "docs"])
+def test_an_object_that_runs(make: Callable[[], Any], options: dict[str, Any]) -> None:
+    app = app_of(make(), **options)
+    said = [event.delta for event in ask(app) if event.type == "TEXT_MESSAGE_CONTENT"]
+    assert "".join(said) == "Hello"
+    if make is of_the_docs:
+        assert ask(app, "/agent/connect")[-1].type == "RUN_FINISHED"
+        with serving(app) as served:
+            told, health = (
+                httpx2.get(served.url(f"/agent/{one}")).json() for one in ("capabilities", "health")
+            )
+        assert (told["identity"]["name"], health["agent"]["name"]) == ("mine", "mine")
 
 
-def test_an_agent_that_raises_ends_its_run_with_an_error() -> None:
-    class Broken:
-        async def run(self, run_input: RunAgentInput) -> AsyncIterator[Any]:
+class Made:
+    """An agent of some events, and perhaps an error behind them."""
+
+    def __init__(self, *events: Any, fails: bool = False) -> None:
+        self.events, self.fails = events, fails
+
+    async def run(self, run_input: RunAgentInput) -> AsyncIterator[Any]:
+        for event in self.events:
+            yield event(run_input) if callable(event) else event
+        if self.fails:
             raise RuntimeError("CANARY")
-            yield
-
-    app = FastAPI()
-    add_langgraph_fastapi_endpoint(app, Broken(), "/agent")
-    [event] = ask(app)
-    assert (event.type.value, event.code) == ("RUN_ERROR", "internal")
-    assert "CANARY" not in event.message
-
-
-def started(run_input: RunAgentInput) -> Any:
-    return RunStartedEvent(thread_id=run_input.thread_id, run_id=run_input.run_id)
 
 
 def finished(run_input: RunAgentInput) -> Any:
     return RunFinishedEvent(thread_id=run_input.thread_id, run_id=run_input.run_id)
 
 
-class Unfinished:
-    async def run(self, run_input: RunAgentInput) -> AsyncIterator[Any]:
-        yield started(run_input)
-
-
-class BreaksOff:
-    """Fails in the middle of everything."""
-
-    async def run(self, run_input: RunAgentInput) -> AsyncIterator[Any]:
-        yield run_started(run_input)
-        yield StepStartedEvent(step_name="step")
-        yield SubagentStartedEvent(subagent_run_id="s", name="helper")
-        yield StepStartedEvent(step_name="step", subagent_run_id="s")
-        yield ReasoningStartEvent(message_id="r")
-        yield ReasoningMessageStartEvent(message_id="r", role="reasoning")
-        yield TextMessageStartEvent(message_id="m", subagent_run_id="s")
-        yield ToolCallStartEvent(tool_call_id="c", tool_call_name="look")
-        raise RuntimeError("broken")
-
-
-def test_an_agent_that_breaks_off_is_closed() -> None:
-    app, given = FastAPI(), run_input("hi")
-    app.include_router(agui_router(BreaksOff(), "/agent"))
-    recorded = RecordedRun(ask(app, given=given), given)
-    assert recorded.types[8:] == [
-        "TOOL_CALL_END",
-        "TEXT_MESSAGE_END",
-        "REASONING_MESSAGE_END",
-        "REASONING_END",
-        "STEP_FINISHED",
-        "SUBAGENT_ERROR",
-        "STEP_FINISHED",
-        "RUN_ERROR",
-    ]
-
-
-class GoesOn:
-    async def run(self, run_input: RunAgentInput) -> AsyncIterator[Any]:
-        yield started(run_input)
-        yield finished(run_input)
-        yield CustomEvent(name="late", value=1)
-
-
-class NoGenerator:
+class NoGenerator(Made):
     """`run` is an iterator of another kind, which has to be closed too."""
 
     closed = False
 
     def run(self, run_input: RunAgentInput) -> Any:
-        self._events = iter([started(run_input), None, finished(run_input)])
+        self._events = iter([run_started(run_input), None, finished(run_input)])
         return self
 
     def __aiter__(self) -> Any:
@@ -221,125 +155,123 @@ class NoGenerator:
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        type(self).closed = True
+        self.closed = True
 
 
-class FailsAtOnce:
-    def run(self, run_input: RunAgentInput) -> Any:
-        raise RuntimeError("CANARY")
+def fails(_: object, run_input: RunAgentInput | None = None) -> Any:
+    raise RuntimeError("CANARY")
 
 
-class FailsToClone(Unfinished):
-    def clone(self) -> Any:
-        raise RuntimeError("CANARY")
+FailsAtOnce, FailsToClone = (
+    type("Fails", (), {"run": fails}),
+    type("NoClone", (Made,), {"clone": fails}),
+)
+BREAKS_OFF = [
+    StepStartedEvent(step_name="step"),
+    SubagentStartedEvent(subagent_run_id="s", name="helper"),
+    StepStartedEvent(step_name="step", subagent_run_id="s"),
+    ReasoningStartEvent(message_id="r"),
+    ReasoningMessageStartEvent(message_id="r", role="reasoning"),
+    TextMessageStartEvent(message_id="m", subagent_run_id="s"),
+    ToolCallStartEvent(tool_call_id="c", tool_call_name="look"),
+]
+CLOSED = "TOOL_CALL_END TEXT_MESSAGE_END REASONING_MESSAGE_END REASONING_END STEP_FINISHED"
+CLOSED += " SUBAGENT_ERROR STEP_FINISHED RUN_ERROR"
 
 
 @pytest.mark.parametrize(
-    ("agent", "types"),
+    ("agent", "told"),
     [
-        (Unfinished(), ["RUN_STARTED", "RUN_ERROR"]),
-        (GoesOn(), ["RUN_STARTED", "RUN_FINISHED"]),
-        (NoGenerator(), ["RUN_STARTED", "RUN_FINISHED"]),
-        (FailsAtOnce(), ["RUN_ERROR"]),
-        (FailsToClone(), ["RUN_ERROR"]),
+        pytest.param(Made(fails=True), "RUN_ERROR", id="raises"),
+        pytest.param(Made(run_started), "RUN_STARTED RUN_ERROR", id="has no end"),
+        pytest.param(
+            Made(run_started, finished, CustomEvent(name="late", value=1)),
+            "RUN_STARTED RUN_FINISHED",
+            id="goes on",
+        ),
+        pytest.param(NoGenerator(), "RUN_STARTED RUN_FINISHED", id="no generator"),
+        pytest.param(FailsAtOnce(), "RUN_ERROR", id="fails at once"),
+        pytest.param(FailsToClone(), "RUN_ERROR", id="fails to clone"),
+        pytest.param(Made(run_started, *BREAKS_OFF, fails=True), CLOSED, id="breaks off"),
     ],
-    ids=lambda value: type(value).__name__ if not isinstance(value, list) else "",
 )
-def test_each_run_has_one_end(agent: Any, types: list[str]) -> None:
-    app = FastAPI()
-    add_langgraph_fastapi_endpoint(app, agent, "/agent")
-    events = ask(app)
-    assert [event.type.value for event in events] == types
+def test_each_run_has_one_end_and_all_is_closed(agent: Any, told: str) -> None:
+    given = run_input("hi")
+    events = ask(app_of(agent), given=given)
+    sent = 1 + len(BREAKS_OFF) if told is CLOSED else 0
+    assert types(events)[sent:] == told.split()
+    if told.startswith("RUN_STARTED") or sent:
+        RecordedRun(events, given)
+    last = events[-1]
     assert "CANARY" not in str(events)
+    assert last.type == "RUN_FINISHED" or last.code == "internal" or "ends" in last.message
     assert getattr(agent, "closed", True)
 
 
-class KeepsItsRun:
+class KeepsItsRun(Made):
     """Serves one request: it keeps the state of a run in itself."""
 
     used = False
 
     def clone(self) -> KeepsItsRun:
-        return KeepsItsRun()
+        return KeepsItsRun(*self.events)
 
     async def run(self, run_input: RunAgentInput) -> AsyncIterator[Any]:
         assert not self.used
         self.used = True
-        yield started(run_input)
-        yield finished(run_input)
+        async for event in super().run(run_input):
+            yield event
 
     connect = run
 
 
 @pytest.mark.parametrize("path", ["/agent", "/agent/connect"])
 def test_each_request_gets_a_clone(path: str) -> None:
-    app, agent = FastAPI(), KeepsItsRun()
-    add_langgraph_fastapi_endpoint(app, agent, "/agent")
+    agent = KeepsItsRun(run_started, finished)
+    app = app_of(agent)
     for _ in range(2):
-        assert [event.type.value for event in ask(app, path)] == ["RUN_STARTED", "RUN_FINISHED"]
+        assert types(ask(app, path)) == ["RUN_STARTED", "RUN_FINISHED"]
     assert not agent.used
+    ours = LangGraphAgent(graph(), name="mine")
+    assert ours.clone() is ours
+    assert ours.get_capabilities()["identity"]["name"] == "mine"  # type: ignore[index]
 
 
-def test_capabilities_of_any_kind() -> None:
-    class Async(Unfinished):
-        async def get_capabilities(self) -> dict[str, Any]:
-            return {"custom": {"a": 1}}
+CUSTOM = {"custom": {"a": 1}}
 
-    class Model(Unfinished):
-        def get_capabilities(self) -> AgentCapabilities:
-            return AgentCapabilities.model_validate({"custom": {"a": 1}})
 
-    for agent in (Async(), Model()):
-        app = FastAPI()
-        add_langgraph_fastapi_endpoint(app, agent, "/agent", tags=None, dependencies=None)
-        with serving(app) as served:
-            assert httpx2.get(served.url("/agent/capabilities")).json()["custom"] == {"a": 1}
+async def later(_: Any) -> dict[str, Any]:
+    return CUSTOM
+
+
+@pytest.mark.parametrize("get", [later, lambda _: AgentCapabilities.model_validate(CUSTOM)])
+def test_capabilities_of_any_kind(get: Any) -> None:
+    agent = type("Agent", (Made,), {"get_capabilities": get})()
+    with serving(app_of(agent, tags=None, dependencies=None)) as served:
+        told = httpx2.get(served.url("/agent/capabilities")).json()
+        assert CUSTOM.items() <= told.items()
 
 
 @pytest.mark.parametrize(
-    ("agent", "text"),
+    ("agent", "options", "text"),
     [
-        (lambda: graph(), r"LangGraphAgent\(graph\)"),
-        (lambda: object(), r"run\(input\)"),
-        (lambda: LangGraphAgent, "class"),
-        (lambda: None, r"run\(input\)"),
+        (graph(), {}, r"LangGraphAgent\(graph\)"),
+        (object(), {}, r"run\(input\)"),
+        (LangGraphAgent, {}, "class"),
+        (Wrapper(None), {"context_factory": dict}, r"Wrapper\.run takes no context"),
     ],
 )
-def test_what_is_no_agent_is_refused_at_mount(agent: Any, text: str) -> None:
+def test_what_cannot_run_is_refused_at_mount(agent: Any, options: Any, text: str) -> None:
     with pytest.raises(TypeError, match=text):
-        agui_router(agent())
+        agui_router(agent, **options)
     with pytest.raises(TypeError, match=text):
-        add_langgraph_fastapi_endpoint(FastAPI(), agent())
-
-
-def test_a_factory_that_run_does_not_take_is_refused_at_mount() -> None:
-    with pytest.raises(TypeError, match=r"Wrapper\.run takes no context"):
-        agui_router(Wrapper(LangGraphAgent(graph())), context_factory=lambda _: {})
+        add_langgraph_fastapi_endpoint(FastAPI(), agent, **options)
 
 
 def test_the_options_of_the_route() -> None:
-    app = FastAPI()
-    add_langgraph_fastapi_endpoint(
-        app,
-        LangGraphAgent(graph()),
-        "/agent",
-        name="chat",
-        tags=["agents"],
-        operation_id="run_chat",
-    )
+    app = app_of(LangGraphAgent(graph()), name="chat", tags=["agents"], operation_id="run_chat")
     add_langgraph_fastapi_endpoint(app, LangGraphAgent(graph()), "/hidden", include_in_schema=False)
-    schema = app.openapi()
-    operation = schema["paths"]["/agent"]["post"]
-    assert (operation["tags"], operation["operationId"], operation["summary"]) == (
-        ["agents"],
-        "run_chat",
-        "Chat",
-    )
-    assert "/hidden" not in schema["paths"]
-    assert app.url_path_for("chat") == "/agent"
-
-
-def test_clones_and_capabilities() -> None:
-    agent = LangGraphAgent(graph(), name="mine")
-    assert agent.clone() is agent
-    assert agent.get_capabilities()["identity"]["name"] == "mine"  # type: ignore[index]
+    paths = app.openapi()["paths"]
+    described = {"tags": ["agents"], "operationId": "run_chat", "summary": "Chat"}
+    assert described.items() <= paths["/agent"]["post"].items()
+    assert ("/hidden" in paths, app.url_path_for("chat")) == (False, "/agent")

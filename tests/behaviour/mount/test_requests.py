@@ -10,84 +10,56 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 from langchain_core.messages import BaseMessage
-from langgraph.graph import END, START, MessagesState, StateGraph
 
-from langgraph_agui import InputLimits, LangGraphAgent, RunLimits, agui_router
+from langgraph_agui import InputLimits, RunLimits, agui_router
 from langgraph_agui.protocol import decode
 from langgraph_agui.protocol.schema import parse_input
+from tests.kit.graphs.small import Chat, agent_of
 from tests.kit.processes.raw_http import JSON, Answer, Connection, ask
 from tests.kit.processes.serving import Served, serving, wait_for
 from tests.kit.run.agents import RecordedRun
 
 LIMIT = 100_000
 IMAGE = "iVBORw0KGgo="
-
-
-class ReceivedEvents:
-    """The messages that reached the graph, one list per run."""
-
-    def __init__(self) -> None:
-        self.runs: list[list[BaseMessage]] = []
-
-    def agent(self) -> LangGraphAgent:
-        async def receive_event(state: MessagesState) -> Any:
-            self.runs.append(list(state["messages"]))
-            return {"messages": [("ai", "heard")]}
-
-        builder = StateGraph(MessagesState)
-        builder.add_node("hear", receive_event)
-        builder.add_edge(START, "hear")
-        builder.add_edge("hear", END)
-        limits = RunLimits(input=InputLimits(max_bytes=LIMIT))
-        return LangGraphAgent(graph=builder.compile(), limits=limits)
+RUNS: list[list[BaseMessage]] = []
+"""The messages that reached the graph, one list per run."""
 
 
 @pytest.fixture(scope="module")
-def received() -> ReceivedEvents:
-    return ReceivedEvents()
+def served() -> Iterator[Served]:
+    async def hear(state: Chat) -> Any:
+        RUNS.append(list(state["messages"]))
+        return {"messages": [("ai", "heard")]}
 
-
-@pytest.fixture(scope="module")
-def served(received: ReceivedEvents) -> Iterator[Served]:
-    app = FastAPI()
-    app.include_router(agui_router(received.agent(), "/agent"))
+    app, limits = FastAPI(), RunLimits(input=InputLimits(max_bytes=LIMIT))
+    app.include_router(agui_router(agent_of(hear, limits=limits), "/agent"))
     with serving(app) as served:
         yield served
 
 
 @pytest.fixture(autouse=True)
-def forget(received: ReceivedEvents) -> None:
-    received.runs.clear()
+def forget() -> None:
+    RUNS.clear()
 
 
 def wire(**changes: Any) -> dict[str, Any]:
     """An input as the reference client sends it; a change to None takes the member away."""
-    given = {
-        "threadId": "t",
-        "runId": "r",
-        "protocolVersion": "1.0",
-        "state": {},
-        "messages": [{"id": "u1", "role": "user", "content": "hello"}],
-        "tools": [],
-        "context": [],
-        "forwardedProps": {},
-    }
+    ids = {"threadId": "t", "runId": "r", "protocolVersion": "1.0"}
+    said = [{"id": "u1", "role": "user", "content": "hello"}]
+    given = {**ids, "state": {}, "messages": said, "tools": [], "context": [], "forwardedProps": {}}
     return {key: value for key, value in {**given, **changes}.items() if value is not None}
 
 
-def post(served: Served, body: object) -> Answer:
+def post(served: Served, body: object, headers: Any = JSON) -> Answer:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return ask(served.port, "POST", "/agent", data)
+    return ask(served.port, "POST", "/agent", data, headers)
 
 
-def check_refused(answer: Answer, status: int, received: ReceivedEvents) -> str:
+def check_refused(answer: Answer, status: int) -> str:
     assert answer.status == status, answer.body
     assert answer.headers["content-type"] == "application/json"
-    assert received.runs == []
-    detail = answer.json["detail"]
-    assert isinstance(detail, str)
-    assert detail
-    return detail
+    assert (RUNS, answer.json["detail"] != "") == ([], True)
+    return str(answer.json["detail"])
 
 
 def check_served(answer: Answer, given: dict[str, Any]) -> RecordedRun:
@@ -96,221 +68,134 @@ def check_served(answer: Answer, given: dict[str, Any]) -> RecordedRun:
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
     assert (recorded.last.thread_id, recorded.last.run_id) == (given["threadId"], given["runId"])
     assert recorded.messages[-1].content == "heard"
+    assert recorded.events[0].protocol_version == "1.0"  # type: ignore[union-attr]
     return recorded
 
 
-NOT_JSON = {
-    "nothing": b"",
-    "words": b"hello",
-    "cut": json.dumps(wire()).encode()[:-1],
-    "two": b"{}{}",
-    "not-utf8": b'{"threadId": "\xff\xfe"}',
-    "nan": json.dumps(wire(state={"x": float("nan")})).encode(),
-    "infinity": json.dumps(wire(state={"x": float("-inf")})).encode(),
-}
+NAN = [json.dumps(wire(state={"x": float(one)})).encode() for one in ("nan", "-inf")]
+NOT_JSON = [b"", b"hello", json.dumps(wire()).encode()[:-1], b"{}{}", b'{"threadId":"\xff"}', *NAN]
 
 
-@pytest.mark.parametrize("body", NOT_JSON.values(), ids=NOT_JSON)
-def test_what_is_not_json(body: bytes, served: Served, received: ReceivedEvents) -> None:
-    assert check_refused(post(served, body), 400, received) == "The body is not JSON."
+@pytest.mark.parametrize("body", NOT_JSON)
+def test_what_is_not_json(body: bytes, served: Served) -> None:
+    assert check_refused(post(served, body), 400) == "The body is not JSON."
 
 
 @pytest.mark.parametrize("value", [[], [wire()], "input", 1, None, True])
-def test_what_is_not_an_object(value: object, served: Served, received: ReceivedEvents) -> None:
-    assert "object" in check_refused(post(served, json.dumps(value).encode()), 422, received)
+def test_what_is_not_an_object(value: object, served: Served) -> None:
+    assert "object" in check_refused(post(served, json.dumps(value).encode()), 422)
 
 
-MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
-    "no-thread": ({"threadId": None}, "threadId"),
-    "no-run": ({"runId": None}, "runId"),
-    "thread-number": ({"threadId": 7}, "threadId"),
-    "messages-object": ({"messages": {}}, "messages"),
-    "messages-text": ({"messages": "hello"}, "messages"),
-    "message-text": ({"messages": ["hello"]}, "messages/0"),
-    "message-without-id": ({"messages": [{"role": "user", "content": "x"}]}, "id"),
-    "content-number": ({"messages": [{"id": "1", "role": "user", "content": 3}]}, "content"),
-    "content-missing": ({"messages": [{"id": "1", "role": "user"}]}, "content"),
-    "arguments-object": (
-        {
-            "messages": [
-                {
-                    "id": "1",
-                    "role": "assistant",
-                    "toolCalls": [
-                        {"id": "c", "type": "function", "function": {"name": "f", "arguments": {}}}
-                    ],
-                }
-            ]
-        },
-        "arguments",
-    ),
-    "tool-without-name": ({"tools": [{"description": "x", "parameters": {}}]}, "name"),
-    "tools-object": ({"tools": {}}, "tools"),
-    "context-value-object": ({"context": [{"description": "x", "value": {}}]}, "value"),
-    "resume-object": ({"resume": {}}, "resume"),
-    "resume-status": ({"resume": [{"interruptId": "1", "status": "maybe"}]}, "status"),
-    "version-number": ({"protocolVersion": 1.0}, "protocolVersion"),
-}
-
-
-@pytest.mark.parametrize(("changes", "place"), MALFORMED.values(), ids=MALFORMED)
-def test_malformed_input_is_refused_with_the_place(
-    changes: dict[str, Any], place: str, served: Served, received: ReceivedEvents
-) -> None:
-    assert place in check_refused(post(served, wire(**changes)), 422, received)
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": {}}}
+UNHEARD_OF = {"messages": {"are": "different"}}
 
 
 @pytest.mark.parametrize(
-    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None]
+    ("changes", "place"),
+    [
+        ({"threadId": None}, "threadId"),
+        ({"runId": None}, "runId"),
+        ({"threadId": 7}, "threadId"),
+        ({"messages": {}}, "messages"),
+        ({"messages": "hello"}, "messages"),
+        ({"messages": ["hello"]}, "messages/0"),
+        ({"messages": [{"role": "user", "content": "x"}]}, "id"),
+        ({"messages": [{"id": "1", "role": "user", "content": 3}]}, "content"),
+        ({"messages": [{"id": "1", "role": "user"}]}, "content"),
+        ({"messages": [{"id": "1", "role": "assistant", "toolCalls": [CALL]}]}, "arguments"),
+        ({"tools": [{"description": "x", "parameters": {}}]}, "name"),
+        ({"tools": {}}, "tools"),
+        ({"context": [{"description": "x", "value": {}}]}, "value"),
+        ({"resume": {}}, "resume"),
+        ({"resume": [{"interruptId": "1", "status": "maybe"}]}, "status"),
+        ({"protocolVersion": 1.0}, "protocolVersion"),
+        # another major version; what else it says may be of a shape that only it knows
+        ({"protocolVersion": "2.0"}, "1.0"),
+        ({"protocolVersion": "10.0"}, "1.0"),
+        ({"protocolVersion": "0.9", **UNHEARD_OF}, "1.0"),
+    ],
 )
-def test_other_content_types(kind: str | None, served: Served, received: ReceivedEvents) -> None:
-    """Browsers send these across sites without asking."""
-    headers = {"content-type": kind} if kind else {}
-    check_refused(
-        ask(served.port, "POST", "/agent", json.dumps(wire()).encode(), headers), 415, received
-    )
+def test_malformed_input_is_refused_with_the_place(
+    changes: dict[str, Any], place: str, served: Served
+) -> None:
+    assert place in check_refused(post(served, wire(**changes)), 422)
+
+
+KINDS = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_content_types_that_browsers_send_across_sites(kind: str | None, served: Served) -> None:
+    check_refused(post(served, wire(), {"content-type": kind} if kind else {}), 415)
 
 
 @pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON"])
 def test_json_by_another_spelling(kind: str, served: Served) -> None:
-    check_served(
-        ask(served.port, "POST", "/agent", json.dumps(wire()).encode(), {"content-type": kind}),
-        wire(),
-    )
+    headers = {"content-type": kind, "accept": "text/event-stream"}
+    check_served(post(served, wire(), headers), wire())
 
 
-def padded(size: int) -> bytes:
+def test_large_bodies(served: Served) -> None:
+    """With a length, and in pieces without one."""
     body = json.dumps(wire()).encode()
-    return body + b" " * (size - len(body))
-
-
-def test_too_large(served: Served, received: ReceivedEvents) -> None:
-    check_served(post(served, padded(LIMIT)), wire())
-    received.runs.clear()
-    assert str(LIMIT) in check_refused(post(served, padded(LIMIT + 1)), 413, received)
-
-
-def test_too_large_without_a_length(served: Served, received: ReceivedEvents) -> None:
-    body = padded(LIMIT + 1)
+    large = body + b" " * (LIMIT + 1 - len(body))
+    assert str(LIMIT) in check_refused(post(served, large), 413)
     with Connection(served.port) as connection:
-        connection.send_chunked("/agent", [body[:60_000], body[60_000:]])
-        check_refused(connection.answer(), 413, received)
-
-
-def test_in_pieces_without_a_length(served: Served) -> None:
-    body = json.dumps(wire()).encode()
+        connection.send_chunked("/agent", [large[:60_000], large[60_000:]])
+        check_refused(connection.answer(), 413)
+    check_served(post(served, large[:-1]), wire())
     with Connection(served.port) as connection:
         connection.send_chunked("/agent", [body[at : at + 7] for at in range(0, len(body), 7)])
         check_served(connection.answer(), wire())
 
 
 def test_a_client_that_leaves_while_it_sends(
-    served: Served, received: ReceivedEvents, caplog: pytest.LogCaptureFixture
+    served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Connection(served.port) as connection:
         connection.send_part("/agent", b'{"threadId":', 1000)
         wait_for(served.tasks, "the request has begun")
     served.wait_idle()
-    assert received.runs == []
+    assert not RUNS
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-def test_absent_members_mean_nothing(served: Served, received: ReceivedEvents) -> None:
-    given = wire(tools=None, context=None, state=None, forwardedProps=None, protocolVersion=None)
+BARE = {"threadId": "t", "runId": "r"}
+PARTS = [{"type": "hologram", "source": {}}, {"type": "text", "text": "hello", "font": "serif"}]
+UNKNOWN = [
+    {"id": "p", "role": "prophet", "content": "I foresee"},
+    {"id": "u1", "role": "user", "mood": "curious", "content": PARTS},
+    {"id": "a", "role": "activity", "activityType": "x", "content": {"deep": [1, None]}},
+    {"id": "s", "role": "system", "content": "You are a pirate."},
+]
+HALF = [{"id": "u1", "role": "user", "content": "half \ud83c"}]
+
+
+@pytest.mark.parametrize(
+    ("given", "heard"),
+    [
+        pytest.param(BARE, [], id="nothing"),
+        pytest.param({**wire(), "state": None}, ["hello"], id="null"),
+        pytest.param(wire(novelty={"any": "thing"}, messages=UNKNOWN), ["hello"], id="unknown"),
+        pytest.param(wire(messages=HALF), ["half \ufffd"], id="half an emoji"),
+        *((wire(protocolVersion=one), ["hello"]) for one in (None, "1.1", "1.99", "1", "new")),
+    ],
+)
+def test_what_is_served(given: dict[str, Any], heard: list[str], served: Served) -> None:
     check_served(post(served, given), given)
-    assert [message.content for message in received.runs[0]] == ["hello"]
-    bare = {"threadId": "t", "runId": "r"}
-    check_served(post(served, bare), bare)
-    assert received.runs[1] == []
+    assert [[message.text for message in run] for run in RUNS] == [heard]
 
 
-def test_null_state_is_no_state(served: Served) -> None:
-    given = {**wire(), "state": None}
+def test_binary_parts_from_before_1_0(served: Served) -> None:
+    png, url = {"type": "binary", "mimeType": "image/png"}, "https://example.com/a.pdf"
+    parts = [
+        {"type": "text", "text": "look"},
+        {**png, "data": IMAGE, "filename": "a.png"},
+        {"type": "binary", "mimeType": "application/pdf", "url": url},
+        {**png, "id": "file-1"},
+    ]
+    given = wire(messages=[{"id": "u1", "role": "user", "content": parts}])
     check_served(post(served, given), given)
-
-
-def test_unknown_material_is_passed_over(served: Served, received: ReceivedEvents) -> None:
-    given = wire(
-        novelty={"any": "thing"},
-        messages=[
-            {"id": "p", "role": "prophet", "content": "I foresee"},
-            {
-                "id": "u1",
-                "role": "user",
-                "mood": "curious",
-                "content": [
-                    {"type": "hologram", "source": {}},
-                    {"type": "text", "text": "hello", "font": "serif"},
-                ],
-            },
-            {"id": "a", "role": "activity", "activityType": "x", "content": {"deep": [1, None]}},
-            {"id": "s", "role": "system", "content": "You are a pirate."},
-        ],
-    )
-    check_served(post(served, given), given)
-    assert [message.text for message in received.runs[0]] == ["hello"]
-
-
-def test_binary_parts_from_before_1_0(served: Served, received: ReceivedEvents) -> None:
-    given = wire(
-        messages=[
-            {
-                "id": "u1",
-                "role": "user",
-                "content": [
-                    {"type": "text", "text": "look"},
-                    {"type": "binary", "mimeType": "image/png", "data": IMAGE, "filename": "a.png"},
-                    {
-                        "type": "binary",
-                        "mimeType": "application/pdf",
-                        "url": "https://example.com/a.pdf",
-                    },
-                    {"type": "binary", "mimeType": "image/png", "id": "file-1"},
-                ],
-            }
-        ]
-    )
-    check_served(post(served, given), given)
-    blocks = received.runs[0][0].content_blocks
+    blocks = RUNS[0][0].content_blocks
     assert [block["type"] for block in blocks] == ["text", "image", "file"]
     assert IMAGE in str(blocks[1])
-
-
-@pytest.mark.parametrize("depth", [100, 400, 700, 850, 950, 2000, 9000])
-def test_deep_state_is_served_or_refused_but_never_cut(depth: int, served: Served) -> None:
-    body = json.dumps(wire()).replace(
-        '"state": {}', '"state": {"deep": ' + "[" * depth + "]" * depth + "}"
-    )
-    answer = post(served, body.encode())
-    if answer.status == 200:
-        assert list(decode([answer.body]))[-1].type.value in ("RUN_FINISHED", "RUN_ERROR")
-    else:
-        assert answer.status in (400, 422)
-        assert answer.json["detail"]
-
-
-def test_half_an_emoji_does_not_break_the_stream(served: Served) -> None:
-    given = wire(messages=[{"id": "u1", "role": "user", "content": "half \ud83c"}])
-    answer = post(served, given)
-    assert answer.status == 200
-    assert list(decode([answer.body]))[-1].type.value == "RUN_FINISHED"
-
-
-@pytest.mark.parametrize("version", [None, "1.0", "1.1", "1.99", "1", "1.0.0", "new"])
-def test_versions_that_are_served(version: str | None, served: Served) -> None:
-    given = wire(protocolVersion=version)
-    recorded = check_served(post(served, given), given)
-    assert recorded.events[0].protocol_version == "1.0"  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize("version", ["2.0", "10.0", "0.9"])
-def test_another_major_is_refused(version: str, served: Served, received: ReceivedEvents) -> None:
-    assert "1.0" in check_refused(post(served, wire(protocolVersion=version)), 422, received)
-    # What else it says may be of a shape that only the other major knows.
-    unheard_of = {"protocolVersion": version, "messages": {"are": "different"}}
-    assert "1.0" in check_refused(post(served, unheard_of), 422, received)
-
-
-def test_headers_of_the_reference_client(served: Served) -> None:
-    headers = {**JSON, "accept": "text/event-stream"}
-    check_served(ask(served.port, "POST", "/agent", json.dumps(wire()).encode(), headers), wire())

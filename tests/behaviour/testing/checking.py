@@ -7,8 +7,7 @@ from tests.kit.run import agents as streams
 
 
 def checked(run: RecordedRun) -> RecordedRun:
-    """Return a run, whose stream the tests' own helper judges as well: strictly, beside the
-    reference client, and beside its closing snapshot."""
+    """Return a run that the kit has judged as well, strictly and beside its closing snapshot."""
     judged = streams.RecordedRun(run.events, run.input)
     assert streams.dumped(run.messages) == streams.dumped(judged.messages)
     assert run.state == judged.state

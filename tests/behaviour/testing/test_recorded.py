@@ -25,7 +25,7 @@ from httpx2 import ASGITransport, AsyncClient
 from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain.tools import ToolRuntime
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.runtime import Runtime
@@ -40,10 +40,11 @@ from langgraph_agui import (
 )
 from langgraph_agui.client import AGUIClient
 from langgraph_agui.protocol import ProtocolError
-from langgraph_agui.testing import RecordedRun, Reply, ScriptedChatModel, call, record_run
+from langgraph_agui.testing import ScriptedChatModel, call, record_run
 from tests.behaviour.testing.checking import checked
 
 PAGE_TOOL = Tool(name="get_city", description="Return the city that the user is in.")
+PAY, YES = call("transfer", to="Ada", amount=5), {"approved": True}
 
 
 class Notes(AgentState[Any]):
@@ -60,7 +61,12 @@ def add_note(note: str, runtime: ToolRuntime[None, Notes]) -> Command[Any]:
     return state_update(runtime, "Noted.", {"notes": [*runtime.state.get("notes", []), note]})
 
 
-def make_agent(*replies: Any) -> LangGraphAgent:
+def results(messages: list[Any]) -> str:
+    """What the model says: the results behind the user's last message."""
+    return " ".join(one.text for one in messages if one.type == "tool")
+
+
+def make_agent(*replies: Any, **options: Any) -> LangGraphAgent:
     graph = create_agent(
         ScriptedChatModel(*replies),
         [transfer, add_note],
@@ -68,7 +74,7 @@ def make_agent(*replies: Any) -> LangGraphAgent:
         state_schema=Notes,
         checkpointer=InMemorySaver(),
     )
-    return LangGraphAgent(graph, name="bank")
+    return LangGraphAgent(graph, name="bank", **options)
 
 
 def over_http(agent: LangGraphAgent) -> AGUIClient:
@@ -77,175 +83,98 @@ def over_http(agent: LangGraphAgent) -> AGUIClient:
     return AGUIClient("http://test/agent", http_client=AsyncClient(transport=ASGITransport(app)))
 
 
-@pytest.fixture(params=["in process", "over HTTP"])
-def reach(request: pytest.FixtureRequest) -> Any:
-    """How the agent is reached: as it is, or by its client."""
-    return over_http if request.param == "over HTTP" else lambda agent: agent
-
-
-def told(run: RecordedRun) -> list[tuple[str, object]]:
-    return [(message.role, message.content) for message in run.messages]
-
-
+@pytest.mark.parametrize("reach", [lambda agent: agent, over_http], ids=["in process", "HTTP"])
 async def test_a_conversation(reach: Any) -> None:
-    first = checked(await record_run(reach(make_agent("Hello!", "Fine.")), "Hi"))
-    assert told(first) == [("user", "Hi"), ("assistant", "Hello!")]
-    assert (first.outcome, first.error, first.interrupts) == ("success", None, [])
-    assert (first.events[0].type, first.events[-1].type) == ("RUN_STARTED", "RUN_FINISHED")
-    second = checked(await first.then("How are you?"))
-    assert told(second)[2:] == [("user", "How are you?"), ("assistant", "Fine.")]
-    assert (second.text, first.text) == ("Fine.", "Hello!")
-    assert second.input.thread_id == first.input.thread_id
-    assert second.input.run_id != first.input.run_id
+    down, note = ConnectionError("secret"), call("add_note", note="tea")
+    replies = ["Hello!", ["Let me ", down], [call("get_city")] * 3, results, note, "Noted."]
+    replies += [[PAY, call("transfer", to="Ben", amount=6)], results]
+    first = checked(await record_run(reach(make_agent(*replies)), "Hi", tools=[PAGE_TOOL]))
+    assert [(one.role, one.content) for one in first.messages] == [
+        ("user", "Hi"),
+        ("assistant", "Hello!"),
+    ]
+    assert (first.outcome, first.error, first.interrupts, first.text) == (
+        "success",
+        None,
+        [],
+        "Hello!",
+    )
+    with pytest.raises(ValueError, match=r"for no answer; 0 came. This is RecordedRun\(outcome='s"):
+        await first.answer()
 
+    failed = checked(await first.then("Where am I?"))
+    assert failed.input.thread_id == first.input.thread_id
+    assert failed.input.run_id != first.input.run_id
+    assert (failed.outcome, failed.text) == ("error", "Let me ")
+    said = failed.error and failed.error.message
+    assert str(said).startswith("The model could not answer.")
+    shown = f"outcome='error', code='model_error', message={said!r}, text='Let me '"
+    assert repr(failed) == f"RecordedRun({shown})"
 
-@pytest.mark.parametrize("approved", [True, False])
-async def test_an_approval(reach: Any, approved: bool) -> None:
-    agent = make_agent(call("transfer", to="Ada", amount=5), lambda messages: messages[-1].text)
-    asked = checked(await record_run(reach(agent), "Send Ada 5 euros"))
-    assert (asked.outcome, asked.text, len(asked.interrupts)) == ("interrupt", "", 1)
-    done = checked(await asked.answer({"approved": approved}))
-    assert (done.outcome, done.interrupts) == ("success", [])
-    assert ("Sent 5 euros to Ada." in done.text) is approved
+    asked = checked(await failed.then("Where am I?"))
+    assert [one.function.name for one in asked.pending_tool_calls] == ["get_city"] * 3
+    for answers in ((), ("Oslo", "Rome")):
+        expected = rf"for each of \['get_city', .*\]; {len(answers)} came"
+        with pytest.raises(ValueError, match=expected):
+            await asked.answer(*answers)
+    last = asked.pending_tool_calls[2].id
+    no_map = ToolMessage(id="m", tool_call_id=last, content="", error="No map.")
+    located = checked(await asked.answer("Oslo", {"city": "Rome"}, no_map))
+    assert (located.text, located.pending_tool_calls) == ('Oslo {"city": "Rome"} No map.', [])
+
+    noted = checked(await located.then("Tea", state={"notes": ["rice"]}))
+    assert (noted.state, noted.text) == ({"notes": ["rice", "tea"]}, "Noted.")
+    assert noted.pending_tool_calls == []  # the graph has answered its own
+    paying = checked(await noted.then("Send money"))
+    assert paying.input.state == paying.state == noted.state
+    assert (paying.outcome, paying.text, len(paying.interrupts)) == ("interrupt", "", 2)
+    with pytest.raises(ValueError, match=r"for each of \['Tool execution requires approval', "):
+        await paying.answer()
+    no = ResumeEntry(interrupt_id=paying.interrupts[0].id, status="cancelled")
+    paid = checked(await paying.answer(no, YES))
+    assert (paid.outcome, paid.interrupts) == ("success", [])
+    assert ("Sent 6 euros to Ben." in paid.text, "Ada" in paid.text) == (True, False)
 
 
 @pytest.mark.parametrize("given", [None, "Ben got it."])
 async def test_approvals_as_calls(given: str | None) -> None:
     """The guarded call is pending too, for it has no result. A client's result of it is ignored."""
-    graph = make_agent(call("transfer", to="Ada", amount=5), lambda messages: messages[-1].text)
-    agent = LangGraphAgent(graph.graph, approvals=ApprovalOptions(ask_by="tool_call"))
+    agent = make_agent(PAY, results, approvals=ApprovalOptions(ask_by="tool_call"))
     asked = checked(await record_run(agent, "Send Ada 5 euros"))
     guarded, approval = asked.pending_tool_calls
     assert [one.function.name for one in (guarded, approval)] == ["transfer", "request_approval"]
-    if given is None:
-        yes = ToolMessage(id="m", tool_call_id=approval.id, content='{"approved": true}')
-        done = await asked.then(yes)
-    else:
-        done = await asked.answer(given, {"approved": True})
+    yes = ToolMessage(id="m", tool_call_id=approval.id, content='{"approved": true}')
+    done = await (asked.then(yes) if given is None else asked.answer(given, YES))
     assert (done.text, done.pending_tool_calls) == ("Sent 5 euros to Ada.", [])
 
 
-async def test_answers_are_in_the_order_of_the_interrupts() -> None:
-    def script(messages: list[BaseMessage]) -> Reply:
-        if messages[-1].type != "tool":
-            return [call("transfer", to="Ada", amount=5), call("transfer", to="Ben", amount=6)]
-        return " ".join(one.text for one in messages if one.type == "tool")
-
-    asked = checked(await record_run(make_agent(script), "Send money"))
-    cancelled = ResumeEntry(interrupt_id=asked.interrupts[0].id, status="cancelled")
-    done = checked(await asked.answer(cancelled, {"approved": True}))
-    assert "Sent 6 euros to Ben." in done.text
-    assert "Ada" not in done.text
-
-
-async def test_a_tool_of_the_client(reach: Any) -> None:
-    agent = make_agent(call("get_city"), lambda messages: f"You are in {messages[-1].text}.")
-    asked = checked(await record_run(reach(agent), "Where am I?", tools=[PAGE_TOOL]))
-    [pending] = asked.pending_tool_calls
-    assert pending.function.name == "get_city"
-    done = checked(await asked.answer("Oslo"))
-    assert (done.text, done.pending_tool_calls) == ("You are in Oslo.", [])
-
-
-async def test_a_tool_of_the_client_that_fails() -> None:
-    agent = make_agent(call("get_city"), lambda messages: messages[-1].text)
-    asked = checked(await record_run(agent, "Where am I?", tools=[PAGE_TOOL]))
-    [pending] = asked.pending_tool_calls
-    result = ToolMessage(id="m", tool_call_id=pending.id, content="", error="The user refused.")
-    done = checked(await asked.then(result, "Never mind."))
-    assert done.text == "Never mind."
-
-
-async def test_results_of_each_kind() -> None:
-    agent = make_agent(
-        [call("get_city"), call("get_city"), call("get_city")],
-        lambda messages: " ".join(one.text for one in messages if one.type == "tool"),
-    )
-    asked = checked(await record_run(agent, "Where am I?", tools=[PAGE_TOOL]))
-    failed = ToolMessage(
-        id="m", tool_call_id=asked.pending_tool_calls[2].id, content="", error="No map."
-    )
-    done = checked(await asked.answer("Oslo", {"city": "Rome"}, failed))
-    assert done.text == 'Oslo {"city": "Rome"} No map.'
-
-
-@pytest.mark.parametrize("answers", [(), ("Oslo", "Rome")])
-async def test_each_question_has_one_answer(answers: tuple[str, ...]) -> None:
-    asked = await record_run(make_agent(call("get_city")), "Where?", tools=[PAGE_TOOL])
-    with pytest.raises(ValueError, match=rf"for each of \['get_city'\]; {len(answers)} came"):
-        await asked.answer(*answers)
-
-
-async def test_an_approval_has_one_answer() -> None:
-    asked = await record_run(make_agent(call("transfer", to="Ada", amount=5)), "Send 5 euros")
-    with pytest.raises(ValueError, match=r"for each of \['Tool execution requires approval'\]"):
-        await asked.answer()
-
-
-async def test_nothing_to_answer() -> None:
-    run = await record_run(make_agent("Hello!"), "Hi")
-    with pytest.raises(
-        ValueError, match=r"for no answer; 0 came. This is RecordedRun\(outcome='su"
-    ):
-        await run.answer()
-
-
-async def test_state(reach: Any) -> None:
-    replies = [call("add_note", note="tea"), "Noted.", call("add_note", note="milk"), "Noted."]
-    first = checked(await record_run(reach(make_agent(*replies)), "Tea", state={"notes": ["rice"]}))
-    assert first.state == {"notes": ["rice", "tea"]}
-    second = checked(await first.then("Milk", state={"notes": ["tea"]}))
-    assert second.state == {"notes": ["tea", "milk"]}
-
-
-async def test_the_state_is_sent_back_as_it_is() -> None:
-    replies = [call("add_note", note="tea"), "Noted.", "Hello!"]
-    first = checked(await record_run(make_agent(*replies), "Tea"))
-    second = checked(await first.then("Hi"))
-    assert second.input.state == second.state == {"notes": ["tea"]}
-
-
 async def test_messages_and_whole_inputs() -> None:
-    agent = make_agent("Hello!", "Hello again.", "Bye.")
-    message = UserMessage(id="m1", content="Hi")
-    assert told(checked(await record_run(agent, message)))[0] == ("user", "Hi")
-    given = RunAgentInput(
-        protocol_version="1.0", thread_id="t1", run_id="r1", messages=[message], state={}
-    )
-    run = checked(await record_run(agent, given))
-    assert run.input is given
-    assert checked(await run.then("Bye")).input.thread_id == "t1"
-
-
-async def test_the_answer_to_a_part_of_the_conversation() -> None:
     """A client may send its last message alone; then the snapshot brings earlier answers."""
-    first = await record_run(make_agent("Hello!", "Hello again."), "Hi")
-    again = UserMessage(id="m1", content="And now?")
-    part = first.input.model_copy(update={"run_id": "r2", "messages": [again]})
-    second = await record_run(first.agent, part)
-    assert (len(second.messages), second.text) == (4, "Hello again.")
+    agent, message = make_agent("Hello!", "Bye.", "Again."), UserMessage(id="m1", content="Hi")
+    first = checked(await record_run(agent, message))
+    assert first.messages[0] == message
+    part = first.input.model_copy(
+        update={"run_id": "r2", "messages": [UserMessage(id="m2", content="And now?")]}
+    )
+    second = await record_run(agent, part)
+    assert second.input is part
+    assert (len(second.messages), second.text) == (4, "Bye.")
+    assert checked(await second.then("On")).input.thread_id == part.thread_id
+    for options in ({"state": {}}, {"tools": [PAGE_TOOL]}):
+        with pytest.raises(TypeError, match="A whole input has its own"):
+            await record_run(agent, part, **options)
 
 
 @pytest.mark.parametrize("given", [["Hi"], {"role": "user", "content": "Hi"}, HumanMessage("Hi")])
 async def test_something_else_is_refused(given: Any) -> None:
     first = await record_run(make_agent("Hello!"), "Hi")
-    with pytest.raises(TypeError, match=f"messages of ag_ui.core .* not {type(given).__name__}"):
-        await record_run(first.agent, given)
-    with pytest.raises(TypeError, match=f"messages of ag_ui.core .* not {type(given).__name__}"):
-        await first.then(given)
-
-
-async def test_a_graph_is_no_agent() -> None:
-    graph: Any = make_agent("Hello!").graph
+    for refused in (record_run(first.agent, given), first.then(given)):
+        with pytest.raises(
+            TypeError, match=f"messages of ag_ui.core .* not {type(given).__name__}"
+        ):
+            await refused
     with pytest.raises(TypeError, match=r"as LangGraphAgent\(graph\) has; CompiledStateGraph"):
-        await record_run(graph, "Hi")
-
-
-@pytest.mark.parametrize("options", [{"state": {}}, {"tools": [PAGE_TOOL]}])
-async def test_a_whole_input_has_its_own_state_and_tools(options: dict[str, Any]) -> None:
-    first = await record_run(make_agent("Hello!"), "Hi")
-    with pytest.raises(TypeError, match="A whole input has its own"):
-        await record_run(first.agent, first.input, **options)
+        await record_run(make_agent().graph, "Hi")  # type: ignore[arg-type]
 
 
 async def test_options_of_each_run() -> None:
@@ -255,28 +184,13 @@ async def test_options_of_each_run() -> None:
         return {"messages": [AIMessage(f"Hello, {runtime.context}.")]}
 
     builder = StateGraph(MessagesState, context_schema=str).add_node(greet)
-    graph = builder.add_edge(START, "greet").compile(checkpointer=InMemorySaver())
-    config = {"tags": ["test"]}
-    first = checked(await record_run(LangGraphAgent(graph), "Hi", context="Ada", config=config))
-    assert (first.text, first.options) == ("Hello, Ada.", {"context": "Ada", "config": config})
+    agent = LangGraphAgent(builder.add_edge(START, "greet").compile(checkpointer=InMemorySaver()))
+    options: Any = {"context": "Ada", "config": {"tags": ["test"]}}
+    first = checked(await record_run(agent, "Hi", **options))
+    assert (first.text, first.options) == ("Hello, Ada.", options)
     assert checked(await first.then("Hi again")).text == "Hello, Ada."
     with pytest.raises(TypeError, match="tool"):
-        await record_run(LangGraphAgent(graph), "Hi", tool=PAGE_TOOL)
-
-
-async def test_a_run_that_fails(reach: Any) -> None:
-    agent = make_agent("Hello!", ["Let me ", ConnectionError("secret")], "Now.")
-    first = checked(await record_run(reach(agent), "Hi"))
-    failed = checked(await first.then("And now?"))
-    assert (failed.outcome, failed.text) == ("error", "Let me ")
-    assert failed.error is not None
-    assert failed.error.code == "model_error"
-    assert failed.error.message.startswith("The model could not answer.")
-    assert repr(failed) == (
-        "RecordedRun(outcome='error', code='model_error', "
-        f"message={failed.error.message!r}, text='Let me ')"
-    )
-    assert checked(await failed.then("And now?")).text == "Now."
+        await record_run(agent, "Hi", tool=PAGE_TOOL)
 
 
 class Rude:
@@ -285,11 +199,10 @@ class Rude:
     def __init__(self, *events: Event) -> None:
         self.events, self.closed = events, False
 
-    async def run(self, run_input: RunAgentInput) -> AsyncIterator[Event]:
+    async def run(self, given: RunAgentInput) -> AsyncIterator[Event]:
+        ids = {"thread_id": given.thread_id, "run_id": given.run_id}
         try:
-            yield RunStartedEvent(
-                thread_id=run_input.thread_id, run_id=run_input.run_id, protocol_version="1.0"
-            )
+            yield RunStartedEvent(**ids, protocol_version="1.0")
             for event in self.events:
                 yield event
         finally:
@@ -308,8 +221,7 @@ async def test_a_stream_that_breaks_a_rule(events: list[Event], code: str) -> No
     agent = Rude(*events)
     with pytest.raises(ProtocolError) as refused:
         await record_run(agent, "Hi")
-    assert refused.value.code == code
-    assert agent.closed
+    assert (refused.value.code, agent.closed) == (code, True)
 
 
 async def test_calls_of_an_agent_of_before_1_0() -> None:

@@ -4,7 +4,6 @@ an agent."""
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,14 +14,16 @@ from langchain_core.caches import InMemoryCache
 from langchain_core.globals import set_llm_cache
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import MessagesState
 from pydantic import BaseModel
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.testing import Reply, ScriptedChatModel, call, reasoning, record_run
 from tests.behaviour.testing.checking import checked
+from tests.kit.graphs.small import agent_of
 
 GREETING = [reasoning("They greet me. "), "Hello! ", "What is it?"]
+CITATION = {"type": "citation"}
 IMAGE = {"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png"}
 
 
@@ -48,41 +49,21 @@ def blocks(*pairs: tuple[str, str, int]) -> list[Any]:
         ("", [""]),
         (["<thi", "nk> ", "so"], ["<thi", "nk> ", "so"]),
         (
-            GREETING,
-            blocks(
-                ("reasoning", "They ", 0),
-                ("reasoning", "greet ", 0),
-                ("reasoning", "me. ", 0),
-                ("text", "Hello! ", 1),
-                ("text", "What ", 1),
-                ("text", "is ", 1),
-                ("text", "it?", 1),
-            ),
-        ),
-        (call("get_weather", city="Rome"), ["", '{"city": ', '"Rome"}']),
-        (call("now"), ["", "{}"]),
-        (["I look. ", call("now")], ["I ", "look. ", "", "{}"]),
-        (IMAGE, [[{**IMAGE, "index": 0}]]),
-        (
-            [reasoning("a"), reasoning("b"), IMAGE, reasoning("c")],
+            [reasoning("They greet. "), reasoning("Well."), IMAGE, "Hello! ", reasoning("c")],
             [
-                *blocks(("reasoning", "a", 0), ("reasoning", "b", 0)),
+                *blocks(*(("reasoning", text, 0) for text in ("They ", "greet. ", "Well."))),
                 [{**IMAGE, "index": 1}],
-                *blocks(("reasoning", "c", 2)),
+                *blocks(("text", "Hello! ", 2), ("reasoning", "c", 3)),
             ],
         ),
+        (["I look. ", call("now", at="Rome")], ["I ", "look. ", "", '{"at": ', '"Rome"}']),
+        (call("now"), ["", "{}"]),
+        (IMAGE, [[{**IMAGE, "index": 0}]]),
         (
-            {"type": "text", "text": "It is so.", "annotations": [{"type": "citation"}]},
+            {"type": "text", "text": "It is.", "annotations": [CITATION]},
             [
-                [
-                    {
-                        "type": "text",
-                        "text": "It ",
-                        "annotations": [{"type": "citation"}],
-                        "index": 0,
-                    }
-                ],
-                *blocks(("text", "is ", 0), ("text", "so.", 0)),
+                [{"type": "text", "text": "It ", "annotations": [CITATION], "index": 0}],
+                *blocks(("text", "is.", 0)),
             ],
         ),
         (AIMessageChunk("As it is."), ["As it is."]),
@@ -92,23 +73,17 @@ def test_pieces(reply: Reply, chunks: list[Any]) -> None:
     assert said(reply) == chunks
 
 
-@pytest.mark.parametrize(
-    "reply", [GREETING, "Hello!", ["I look. ", call("a", x=1), call("b")], [call("a"), IMAGE]]
-)
+@pytest.mark.parametrize("reply", [GREETING, ["I look. ", call("a", x=1), call("b")], [IMAGE]])
 async def test_invoke_returns_the_joined_stream(reply: Reply) -> None:
-    def model() -> ScriptedChatModel:
-        return ScriptedChatModel(reply)
-
-    def plain(message: AIMessage) -> Any:
+    def plain(message: Any) -> Any:
         calls = [{**one, "id": ""} for one in message.tool_calls]
         return message.content, calls, message.usage_metadata, message.response_metadata
 
-    joined: Any = None
-    async for chunk in model().astream("Hello"):
-        joined = chunk if joined is None else joined + chunk
-    for message in (model().invoke("Hello"), await model().ainvoke("Hello")):
+    model = ScriptedChatModel(lambda _: reply)
+    chunks: list[Any] = [chunk async for chunk in model.astream("Hello")]
+    joined = chunks[0].__add__(chunks[1:])
+    for message in (model.invoke("Hello"), await model.ainvoke("Hello")):
         assert plain(message) == plain(joined)
-    assert joined.usage_metadata["input_tokens"] == 1
 
 
 def test_usage_counts_words() -> None:
@@ -123,15 +98,16 @@ def test_usage_counts_words() -> None:
 
 def test_each_use_of_a_call_has_an_id_of_its_own() -> None:
     model = ScriptedChatModel(lambda _: [call("a"), call("b"), call("c", "call_1")])
-    first, second = (model.invoke("Hello").tool_calls for _ in range(2))
-    ids = [one["id"] for one in [*first, *second]]
+    ids = [one["id"] for _ in range(2) for one in model.invoke("Hello").tool_calls]
     assert ids[2] == ids[5] == "call_1"
     assert len(set(ids)) == 5
 
 
-def test_arguments_of_any_name() -> None:
-    args = {"name": "Ada", "call_id": 3}
+def test_arguments_have_any_name() -> None:
+    args: Any = {"name": "Ada", "call_id": 3}
     assert call("greet", **args)["args"] == args
+    with pytest.raises(TypeError, match=r"write call\('add', name=value\)"):
+        call("add", args)
 
 
 def test_the_same_chunk_can_be_sent_again() -> None:
@@ -143,33 +119,26 @@ def test_the_same_chunk_can_be_sent_again() -> None:
 
 
 def test_replies_come_in_order_and_a_last_function_goes_on() -> None:
-    model = ScriptedChatModel("One", lambda messages: f"Two: {messages[-1].text}", "Three")
-    assert [model.invoke("Hello").text for _ in range(3)] == ["One", "Two: Hello", "Three"]
+    def echo(messages: list[BaseMessage]) -> Iterator[Any]:
+        yield reasoning("Hm.")
+        yield f"Echo: {messages[-1].text}"
+
+    model = ScriptedChatModel("One", echo, "Three")
+    assert [model.invoke("Hello").text for _ in range(3)] == ["One", "Echo: Hello", "Three"]
     with pytest.raises(RuntimeError, match=r"call 4 .* are 3\. .* human message 'Hello'"):
         model.invoke("Hello")
-    echo = ScriptedChatModel("One", lambda messages: messages[-1].text)
-    assert [echo.invoke(text).text for text in ("Hello", "Two", "Three")] == ["One", "Two", "Three"]
-
-
-def test_a_generator_function() -> None:
-    def script(messages: list[BaseMessage]) -> Iterator[Any]:
-        yield reasoning("Hm.")
-        yield f"You said: {messages[-1].text}"
-
-    assert ScriptedChatModel(script).invoke("Hello").text == "You said: Hello"
-
-
-def test_an_empty_script() -> None:
+    last = ScriptedChatModel("One", echo)
+    assert [last.invoke(text).text for text in "abc"] == ["One", "Echo: b", "Echo: c"]
     with pytest.raises(RuntimeError, match="call 1 of the model has no reply; there are 0"):
         ScriptedChatModel().invoke("Hello")
 
 
 async def test_errors_come_behind_what_was_said() -> None:
-    reply = ["Let me ", ConnectionError("The provider is down.")]
+    model = ScriptedChatModel(lambda _: ["Let me ", ConnectionError("The provider is down.")])
     heard: list[str] = []
     with pytest.raises(ConnectionError, match="is down"):
-        heard.extend(chunk.text for chunk in ScriptedChatModel(reply).stream("Hello"))
-    stream = ScriptedChatModel(reply).astream("Hello")
+        heard.extend(chunk.text for chunk in model.stream("Hello"))
+    stream = model.astream("Hello")
     assert [(await anext(stream)).text for _ in range(2)] == ["Let ", "me "]
     with pytest.raises(ConnectionError, match="is down"):
         await anext(stream)
@@ -177,13 +146,13 @@ async def test_errors_come_behind_what_was_said() -> None:
 
 @pytest.mark.parametrize("wrong", [None, AIMessage("Hello"), {"text": "Hello"}, ["Hello", None]])
 def test_something_else_is_refused(wrong: Any) -> None:
-    refused = pytest.raises(TypeError, match="A reply is made of texts, calls, content blocks")
-    with refused:
-        ScriptedChatModel("Hello", wrong)
-    with refused:
-        ScriptedChatModel(lambda _: wrong).invoke("Hello")
-    with refused:
-        ScriptedChatModel(iter([wrong])).invoke("Hello")
+    for invoke in (
+        lambda: ScriptedChatModel("Hello", wrong),
+        lambda: ScriptedChatModel(lambda _: wrong).invoke("Hello"),
+        lambda: ScriptedChatModel(iter([wrong])).invoke("Hello"),
+    ):
+        with pytest.raises(TypeError, match="A reply is made of texts, calls, content blocks"):
+            invoke()
 
 
 def test_a_cache_of_the_application_has_no_say(request: pytest.FixtureRequest) -> None:
@@ -191,17 +160,6 @@ def test_a_cache_of_the_application_has_no_say(request: pytest.FixtureRequest) -
     request.addfinalizer(lambda: set_llm_cache(None))
     model = ScriptedChatModel("One", "Two")
     assert [model.invoke("Hello").text for _ in range(2)] == ["One", "Two"]
-
-
-def test_a_delay_is_not_negative() -> None:
-    with pytest.raises(ValueError, match="delay"):
-        ScriptedChatModel("Hello", delay=-1)
-
-
-def test_arguments_have_names() -> None:
-    args: Any = {"a": 1}
-    with pytest.raises(TypeError, match=r"write call\('add', name=value\)"):
-        call("add", args)
 
 
 async def test_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,12 +170,12 @@ async def test_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(time, "sleep", slept.append)
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    reply = ["Hello you ", 2, "there."]
-    for _ in ScriptedChatModel(reply, delay=0.5).stream("Hello"):
-        pass
-    async for _ in ScriptedChatModel(reply, delay=0.5).astream("Hello"):
-        pass
+    model = ScriptedChatModel(lambda _: ["Hello you ", 2, "there."], delay=0.5)
+    list(model.stream("Hello"))
+    _ = [chunk async for chunk in model.astream("Hello")]
     assert slept == [0.5, 0.5, 2, 0.5] * 2
+    with pytest.raises(ValueError, match="delay"):
+        ScriptedChatModel("Hello", delay=-1)
 
 
 class Weather(BaseModel):
@@ -226,22 +184,17 @@ class Weather(BaseModel):
     celsius: int
 
 
-def test_structured_output() -> None:
-    model = ScriptedChatModel(call("Weather", celsius=21)).with_structured_output(Weather)
-    assert model.invoke("How warm is it?") == Weather(celsius=21)
-
-
 async def test_structured_output_is_not_shown() -> None:
     """As that of any model that passes on what LangChain says of the call."""
     model = ScriptedChatModel(call("Weather", celsius=21)).with_structured_output(Weather)
 
     async def answer(state: MessagesState) -> dict[str, Any]:
         weather = await model.ainvoke(state["messages"])
-        return {"messages": [AIMessage(f"It is {weather.celsius} degrees.", id="answer")]}
+        assert weather == Weather(celsius=21)
+        return {"messages": [AIMessage("It is warm.", id="answer")]}
 
-    graph = StateGraph(MessagesState).add_node(answer).add_edge(START, "answer").compile()
-    run = checked(await record_run(LangGraphAgent(graph), "How warm is it?"))
-    assert run.text == "It is 21 degrees."
+    run = checked(await record_run(agent_of(answer), "How warm is it?"))
+    assert run.text == "It is warm."
     assert "TOOL_CALL_START" not in {event.type for event in run.events}
 
 
@@ -262,34 +215,31 @@ def test_a_subclass_sees_the_names_of_tools() -> None:
     assert Model().invoke("Tools:").text == "Tools: "
 
 
-@pytest.mark.parametrize("checkpointer", [True, False])
-async def test_reasoning_goes_through_an_agent_and_comes_back(checkpointer: bool) -> None:
+@pytest.mark.parametrize("saver", [InMemorySaver(), None], ids=["saved", "unsaved"])
+async def test_reasoning_goes_through_an_agent_and_comes_back(saver: Any) -> None:
     """As that of a provider: streamed, kept by the graph or by its client, and sent again."""
-    seen: list[str] = []
+    seen: list[Any] = []
 
     def script(messages: list[BaseMessage]) -> Reply:
-        seen.append(json.dumps([one.content for one in messages if isinstance(one, AIMessage)]))
+        seen.append([one.content_blocks for one in messages if isinstance(one, AIMessage)])
         return GREETING
 
-    saver = InMemorySaver() if checkpointer else None
     agent = LangGraphAgent(create_agent(ScriptedChatModel(script), checkpointer=saver))
     first = checked(await record_run(agent, "Hello"))
     assert [message.role for message in first.messages] == ["user", "reasoning", "assistant"]
     assert first.text == "Hello! What is it?"
     second = checked(await first.then("Hello again"))
-    assert len(second.messages) == 6
-    assert seen[0] == "[]"
-    [again] = json.loads(seen[1])
+    assert (len(second.messages), seen[0]) == (6, [])
+    [again] = seen[1]
     assert [block["type"] for block in again] == ["reasoning", "text"]
     assert again[0]["reasoning"] == "They greet me. "
 
 
 async def test_an_unanswered_call_is_an_error_of_the_run(caplog: pytest.LogCaptureFixture) -> None:
-    agent = LangGraphAgent(create_agent(ScriptedChatModel("Hello!"), checkpointer=InMemorySaver()))
-    first = checked(await record_run(agent, "Hello"))
-    second = checked(await first.then("And now?"))
-    assert (second.outcome, second.error and second.error.code) == ("error", "model_error")
-    assert "The script has run out: call 2 of the model has no reply" in caplog.text
+    agent = LangGraphAgent(create_agent(ScriptedChatModel()))
+    run = checked(await record_run(agent, "And now?"))
+    assert (run.outcome, run.error and run.error.code) == ("error", "model_error")
+    assert "The script has run out: call 1 of the model has no reply" in caplog.text
     assert "human message 'And now?'" in caplog.text
 
 

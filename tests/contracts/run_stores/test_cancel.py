@@ -8,17 +8,25 @@ from typing import Any
 
 import pytest
 
-from langgraph_agui.readers.subscription import Subscription
-from tests.contracts.run_stores.test_following import Pair, gated, pair_on, until_joined
+from tests.contracts.run_stores.pair import (
+    Follower,
+    Pair,
+    ending,
+    followed,
+    gated,
+    lost,
+    pair_on,
+    stepping,
+)
 from tests.kit.processes.stores import Server
 from tests.kit.run.agents import RecordedRun, run_input, user
 from tests.kit.run.joining import read
 from tests.kit.waiting import PATIENCE, eventually
 
 
-async def joined(pair: Pair, worker: str, run_id: str) -> Subscription:
+async def joined(pair: Pair, worker: str, run_id: str) -> Follower:
     """A client of a worker that has joined the first run by a run id, when the store knows it."""
-    store: Any = pair.stores[0]
+    store = pair.stores[0]
     enter, entered = store.enter, list[str]()
 
     async def record(name: str, run: str) -> None:
@@ -26,48 +34,65 @@ async def joined(pair: Pair, worker: str, run_id: str) -> Subscription:
         entered.append(run)
 
     store.enter = record
-    reader: Subscription = getattr(pair, worker).subscribe(run_input(thread="t", run=run_id))
-    await until_joined(reader)
+    follower = await Follower(getattr(pair, worker), run_input(thread="t", run=run_id)).join()
     await eventually(lambda: entered, "the store knows the client's id")
     store.enter = enter
-    return reader
+    return follower
 
 
-async def waiting(pair: Pair, worker: str, run_id: str) -> Subscription:
-    """A run of a worker that waits for the thread."""
-    reader: Subscription = await getattr(pair, worker).begin(
-        run_input(user("and", "u2"), thread="t", run=run_id)
-    )
-    workers = pair.one._workers
-    assert workers is not None
-    async with asyncio.timeout(PATIENCE):
-        while await pair.stores[0].find(workers._key("t", run_id)) is None:
-            await asyncio.sleep(0.001)
-    return reader
+async def test_any_worker_cancels(server: Server) -> None:
+    async with followed(server) as (pair, live, follower):
+        assert not await pair.two.cancel("t", "other")
+        assert not await pair.two.cancel("other", "live")
+        assert await pair.two.cancel("t", "live")
+        assert ending(await pair.truth(live)) == "cancelled"
+        assert ending(await follower.rest()) == "cancelled"
+        async with asyncio.timeout(PATIENCE):
+            while await pair.two.cancel("t", "live"):  # until the store has it too
+                await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("worker", ["one", "two"])
+async def test_who_has_joined_cancels_by_its_own_run_id(server: Server, worker: str) -> None:
+    """A page that was reloaded no longer knows the id of the run; any worker may get its wish."""
+    async with pair_on(server, model := gated()) as pair:
+        live = await pair.begin()
+        await model.hung.wait()
+        await joined(pair, worker, "mine")
+        for other in (pair.one, pair.two):
+            assert not await other.cancel("other", "mine")
+        await pair.until_cancelled(pair.two if worker == "one" else pair.one, "mine")
+        assert ending(await pair.truth(live)) == "cancelled"
 
 
 @pytest.mark.parametrize(
     ("first", "joins", "waits", "asked"),
     [
-        ("waits", "one", "one", "two"),
+        ("joins", "one", "one", "one"),
+        ("joins", "two", "one", "two"),
         ("waits", "one", "two", "one"),
         ("waits", "two", "one", "two"),
         ("waits", "two", "two", "one"),
-        ("joins", "two", "two", "two"),
     ],
 )
 async def test_a_client_joins_by_the_id_of_another_run(
     server: Server, first: str, joins: str, waits: str, asked: str
 ) -> None:
     """The id stops the run that has it, and after that the one which the client has joined."""
-    model = gated(4)
+    model, given = gated(), run_input(user("and", "u2"), thread="t", run="same")
+
+    async def waiting() -> Any:
+        reader = await getattr(pair, waits).begin(given)
+        await pair.until_found(given)
+        return reader
+
     async with pair_on(server, model, on_busy="wait") as pair:
         live = await pair.begin()
         await model.hung.wait()
         if first == "joins":
-            client, other = await joined(pair, joins, "same"), await waiting(pair, waits, "same")
+            client, other = await joined(pair, joins, "same"), await waiting()
         else:
-            other, client = await waiting(pair, waits, "same"), await joined(pair, joins, "same")
+            other, client = await waiting(), await joined(pair, joins, "same")
         agent = getattr(pair, asked)
         assert await agent.cancel("t", "same")
         async with asyncio.timeout(PATIENCE):
@@ -80,38 +105,73 @@ async def test_a_client_joins_by_the_id_of_another_run(
             while not reading.done():  # the store may still have the run that has ended
                 await agent.cancel("t", "same")
                 await asyncio.sleep(0.01)
-            assert (await reading)[-1].outcome.type == "cancelled"
-            assert (await read(client))[-1].outcome.type == "cancelled"
+        assert (await reading)[-1].outcome.type == "cancelled"
+        assert ending(await client.rest()) == "cancelled"
 
 
-async def test_the_next_run_has_the_id_of_a_client_that_has_joined(server: Server) -> None:
-    model = gated(4)
-    async with pair_on(server, model) as pair:
+async def test_a_run_id_that_comes_again(server: Server) -> None:
+    """Each run is followed and stopped by itself: also the next one, with the id of a client that
+    has joined, and one that begins before the end of the first has reached the store."""
+    async with pair_on(server, model := gated()) as pair:
         live = await pair.begin()
         await model.hung.wait()
         client = await joined(pair, "two", "same")
         model.gate.set()
-        await asyncio.gather(read(live), read(client))
-        again = gated(1)
-        next_pair = Pair(pair.stores, again)
-        later = await next_pair.begin(run_input(user("on", "u2"), thread="t", run="same"))
-        await again.hung.wait()
-        assert await next_pair.two.cancel("t", "same")
-        assert (await read(later))[-1].outcome.type == "cancelled"
-        await next_pair.end()
+        await asyncio.gather(pair.truth(live), client.rest())
+        for run in ("live", "same"):
+            later = Pair(pair.stores, model := gated(1))
+            given = run_input(user("on", "u2"), thread="t", run=run)
+            live = await later.begin(given)
+            await model.hung.wait()
+            follower = await later.follow(run=None if run == "live" else "x").join()
+            assert await later.two.cancel("t", run)
+            assert ending(RecordedRun(await read(live), given)) == "cancelled"
+            assert ending(await follower.rest()) == "cancelled"
+            await later.end()
+
+
+async def test_a_run_id_that_comes_again_at_once(server: Server) -> None:
+    """The end of the first run is not that of the second."""
+    async with server() as one, server() as two:
+        pairs = [Pair([one, two], gated(), saver=None) for _ in range(2)]
+        lives, runs = [], set[str]()
+        for pair in pairs:
+            lives.append(await pair.begin())
+            async with asyncio.timeout(PATIENCE):
+                while (run := await two.find(pair.key("t", "live"))) is None or run in runs:
+                    await asyncio.sleep(0.001)
+            runs.add(run)
+        next(iter(pairs[0].one._running)).stop()
+        for pair, live in zip(pairs, lives, strict=True):
+            if pair is pairs[1]:
+                assert await pair.two.cancel("t", "live")
+            assert ending(await pair.truth(live)) == "cancelled"
+            await pair.end()
 
 
 async def test_a_client_that_has_joined_stops_its_run_without_the_store(server: Server) -> None:
-    model = gated(4)
-    async with pair_on(server, model) as pair:
+    async with pair_on(server, model := gated()) as pair:
         live = await pair.begin()
         await model.hung.wait()
         client = await joined(pair, "one", "mine")
-
-        async def fail(name: str) -> None:
-            raise OSError("lost")
-
-        pair.stores[0].find = fail  # type: ignore[method-assign, assignment]
+        pair.stores[0].find = lost
         assert await pair.one.cancel("t", "mine")
-        assert RecordedRun(await read(live), pair.given).last.outcome.type == "cancelled"
-        await read(client)
+        assert ending(await pair.truth(live)) == "cancelled"
+        await client.rest()
+
+
+async def test_a_run_that_cannot_be_joined(server: Server) -> None:
+    """The signals to its worker still arrive."""
+    async with pair_on(server, stepping()) as pair:
+        live, joins = await pair.begin(), list[Any]()
+
+        def fail() -> None:
+            joins.append(True)
+            raise ValueError("cannot")
+
+        next(iter(pair.one._running)).log = fail  # type: ignore[method-assign, assignment]
+        follower = pair.follow()
+        await eventually(lambda: joins, "it is asked for")
+        async with follower.reader:
+            assert await pair.two.cancel("t", "live")
+            assert ending(await pair.truth(live)) == "cancelled"

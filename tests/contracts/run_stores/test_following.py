@@ -1,214 +1,124 @@
-"""A run of one worker, followed and stopped by another: two agents on two stores, in one event
-loop."""
+"""A run of one worker, followed by another."""
 
 from __future__ import annotations
 
 import asyncio
-import subprocess
-from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ag_ui.core import BaseEvent, RunAgentInput, StepStartedEvent
+from ag_ui.core import ResumeEntry, RunAgentInput
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent, RunLimits, agui_router
 from langgraph_agui.kernel.errors import RunInputError, StateError
 from langgraph_agui.protocol import Fold, fold
 from langgraph_agui.protocol.sse import encode
-from langgraph_agui.readers.subscription import Subscription
-from langgraph_agui.translate.lifecycle import run_started
-from langgraph_agui.workers import Entry, RedisRunStore, RunStore, run_writer
-from langgraph_agui.workers.signals import Signal, mark_event
+from langgraph_agui.workers import Entry, RedisRunStore, run_writer
 from tests.behaviour.threads.test_join import check, forget, held_after, ordered
-from tests.kit.deep import deep, others_deep
-from tests.kit.models.scripted import Scripted, calling, part, text_chunk, thinking
+from tests.contracts.run_stores.pair import (
+    STOPS,
+    WORDS,
+    Follower,
+    MadeRun,
+    Pair,
+    ending,
+    followed,
+    gated,
+    pair_on,
+    stepping,
+)
+from tests.kit.graphs.small import Chat, chain_of
+from tests.kit.models.scripted import Scripted, text_chunk
+from tests.kit.processes.raw_http import JSON, body_of
 from tests.kit.processes.redis_server import free_port, start_redis
 from tests.kit.processes.stores import Server
 from tests.kit.run.agents import RecordedRun, dumped, run_input, user
 from tests.kit.run.joining import agent_of, join_after, read, turns
+from tests.kit.run.wire_events import event, sse
 from tests.kit.waiting import PATIENCE, eventually
 
 
-class Gated(Scripted):
-    """Stops behind the `stop`th chunk, until the gate is open."""
-
-    stop: int = 0
-    gate: Any = None
-    sent: int = 0
-
-    async def _astream(self, *args: Any, **kwargs: Any) -> Any:
-        async for chunk in super()._astream(*args, **kwargs):
-            yield chunk
-            self.sent += 1
-            if self.sent == self.stop:
-                self.hung.set()
-                await self.gate.wait()
-
-
-# A turn with everything, and where it stops: in the middle of reasoning, of text, of a call's
-# arguments.
-TURN: list[Any] = [
-    *(thinking("Hm", 0), thinking(", well.", 0), thinking(index=0, signature="s1")),
-    *(text_chunk("Look", 1), text_chunk("ing.", 1)),
-    *(
-        calling(part("look", "", "c1", 2)),
-        calling(part(None, '{"place":', None, 2)),
-        calling(part(None, ' "a"}', None, 2)),
-    ),
-]
-STOPS = {"reasoning": 1, "text": 4, "arguments": 7}
-
-
-def gated(stop: int) -> Gated:
-    return Gated(TURN, [text_chunk("All done.", 1)], stop=stop, gate=asyncio.Event())
-
-
-class Pair:
-    """Two workers of one agent: the run is in the first."""
-
-    def __init__(self, stores: list[RunStore], model: Scripted, **options: Any) -> None:
-        saver = options.pop("saver", InMemorySaver())
-        options = {"on_disconnect": "continue", **options}
-        self.stores = stores
-        self.has_threads = saver is not None
-        self.one, self.two = (
-            agent_of(saver, model, run_store=store, **options) for store in stores
-        )
-        self.given = run_input(user("go", "u1"), thread="t", run="live")
-
-    async def begin(self, given: RunAgentInput | None = None) -> Subscription:
-        """A run of the first worker, which the other one can find."""
-        given = given or self.given
-        reader: Subscription = await self.one.begin(given)
-        await self.until_found(given)
-        return reader
-
-    async def until_found(self, given: RunAgentInput) -> None:
-        workers = self.two._workers
-        assert workers is not None
-        async with asyncio.timeout(PATIENCE):
-            while not await self.stores[1].find(workers._key(given.thread_id, given.run_id)):
-                await asyncio.sleep(0.001)
-            while (
-                self.has_threads
-                and given.run_id == self.given.run_id
-                and not await self.stores[1].find(workers._key(given.thread_id))
-            ):
-                await asyncio.sleep(0.001)
-
-    def join(self, **fields: Any) -> tuple[Subscription, RunAgentInput]:
-        """A client of the second worker."""
-        own = run_input(*fields.pop("messages", ()), thread="t", **fields)
-        return self.two.subscribe(own), own
-
-    async def end(self) -> None:
-        await asyncio.gather(self.one.drain(), self.two.drain())
-
-
-@asynccontextmanager
-async def pair_on(server: Server, model: Scripted, **options: Any) -> AsyncIterator[Pair]:
-    async with server() as one, server() as two:
-        pair = Pair([one, two], model, **options)
-        yield pair
-        await pair.end()
-
-
-async def until_joined(reader: Subscription) -> list[BaseEvent]:
-    """What a client gets first."""
-    async with asyncio.timeout(PATIENCE):
-        return await reader.take()
-
-
-async def rest_of(reader: Subscription, first: list[BaseEvent], own: RunAgentInput) -> RecordedRun:
-    async with asyncio.timeout(PATIENCE):
-        return RecordedRun([*first, *await read(reader)], own)  # type: ignore[list-item]
-
-
 @pytest.mark.parametrize("where", STOPS)
-async def test_a_page_is_reloaded_in_the_middle_of_a_word(each_server: Server, where: str) -> None:
+async def test_a_page_is_reloaded_in_the_middle_of_a_word(server: Server, where: str) -> None:
     """What it holds in the end equals what the run's own client holds, in the forms of both
-    generations."""
-    model = gated(STOPS[where])
-    async with pair_on(each_server, model) as pair:
+    generations. Who was cut off gets the rest, and nothing twice."""
+    model, middle = gated(STOPS[where]), {"reasoning": "Hm", "text": "Look"}
+    async with pair_on(server, model) as pair:
         live = await pair.begin()
         await model.hung.wait()
-        joined = [
-            pair.join(),
-            pair.join(messages=[user("go", "u1")], state={"mood": "old", "mine": 1}),
-            pair.join(protocol_version=None),
+        local = await Follower(pair.one, run_input(thread="t")).join()
+        held = fold(local.first, [])
+        async with local.reader:  # and its connection breaks
+            pass
+        clients = [
+            await one.join()
+            for one in (
+                pair.follow(),
+                pair.follow(protocol_version=None),
+                pair.follow(user("go", "u1"), state={"mood": "old", "mine": 1}),
+                pair.follow(*held.messages, state=held.state),
+            )
         ]
-        first = [await until_joined(reader) for reader, _ in joined]
-        assert [events[0].type.value for events in first] == ["RUN_STARTED"] * 3
+        assert [one.first[0].type.value for one in clients] == ["RUN_STARTED"] * 4
+        deltas = [getattr(one, "delta", None) for one in clients[0].first]
+        deltas = [one for one in deltas if isinstance(one, str)]
+        assert deltas[-1] == middle.get(where, '{"place":')
         model.gate.set()
-        truth = RecordedRun(await read(live), pair.given)
-        recorded = [
-            await rest_of(reader, some, own)
-            for (reader, own), some in zip(joined, first, strict=True)
-        ]
-    assert [message.role for message in truth.messages][:2] == ["user", "reasoning"]
+        truth, recorded = await pair.truth(live), [await one.rest() for one in clients]
+        after = pair.follow(*recorded[3].messages, state=recorded[3].state)
+        assert dumped((await after.rest()).messages) == dumped(recorded[3].messages)
+    assert [one.role for one in truth.messages][:2] == ["user", "reasoning"]
     for one in recorded:
         assert ordered(one.messages) == ordered(truth.messages)
         assert one.last.run_id == one.input.run_id
-    assert [one.state for one in recorded] == [truth.state, {**truth.state, "mine": 1}, truth.state]
-    assert [one.last.outcome is None for one in recorded] == [False, False, True]
-    middle = {"reasoning": "Hm", "text": "Look", "arguments": '{"place":'}[where]
-    deltas = [
-        event.delta
-        for event in first[0]
-        if hasattr(event, "delta") and isinstance(event.delta, str)
-    ]
-    assert deltas[-1] == middle
-
-
-@pytest.mark.parametrize("where", STOPS)
-async def test_who_lost_its_connection_gets_the_rest_and_nothing_twice(
-    server: Server, where: str
-) -> None:
-    model = gated(STOPS[where])
-    async with pair_on(server, model) as pair:
-        live = await pair.begin()
-        await model.hung.wait()
-        received = list[Any]()
-        async with live:  # and its connection breaks
-            await eventually(lambda: len(live._items) or received, "events wait")
-            received += live.take_waiting()
-        client = fold(received, pair.given.messages)
-        reader, own = pair.join(messages=client.messages, state=client.state)
-        first = await until_joined(reader)
-        model.gate.set()
-        recorded = await rest_of(reader, first, own)
-        again, seen = pair.join(messages=recorded.messages, state=recorded.state)
-        after = RecordedRun(await read(again), seen)
-    texts = [
-        message.content
-        for message in recorded.messages
-        if message.role in ("reasoning", "assistant")
-    ]
-    assert [text for text in texts if text] == ["Hm, well.", "Looking.", "All done."]
-    assert dumped(after.messages) == dumped(recorded.messages)
+    assert [one.state for one in recorded[:3]] == [truth.state] * 2 + [{**truth.state, "mine": 1}]
+    assert [one.last.outcome is None for one in recorded] == [False, True, False, False]
 
 
 async def test_who_follows_gets_nothing_that_only_the_tab_of_the_run_holds(server: Server) -> None:
-    answers: list[Any] = [[text_chunk("Old.", 1)], [text_chunk("Well", 1), text_chunk(", yes.", 1)]]
-    model = Gated(*answers, stop=2, gate=asyncio.Event())
-    async with pair_on(server, model) as pair:
+    turns = [[text_chunk("Old.", 1)], [text_chunk("Well", 1), text_chunk(", yes.", 1)]]
+    async with pair_on(server, model := gated(2, *turns)) as pair:
         before = run_input(user("my pin is 1234", "u1"), thread="t", run="first")
         held = RecordedRun(await read(await pair.one.begin(before)), before).messages
         await forget(pair.one)
         live = await pair.begin(run_input(*held, user("go", "u2"), thread="t", run="live"))
         await model.hung.wait()
-        reader, own = pair.join()
-        first = await until_joined(reader)
+        follower = await pair.follow().join()
         model.gate.set()
         await read(live)
-        recorded = await rest_of(reader, first, own)
+        recorded = await follower.rest()
     assert [one.content for one in recorded.messages] == ["go", "Well, yes."]
-    assert all(b"1234" not in encode(event) for event in recorded.events)
+    assert all(b"1234" not in encode(one) for one in recorded.events)
+
+
+async def test_a_question_is_followed_and_answered_by_another_worker(server: Server) -> None:
+    async def ask(state: Chat) -> Any:
+        await gate.wait()
+        return {"messages": [("ai", f"So {interrupt({'question': 'Which?'})}.")]}
+
+    def asking(saver: Any, _: Any, **options: Any) -> LangGraphAgent:
+        return LangGraphAgent(chain_of(ask, checkpointer=saver), name="asks", **options)
+
+    gate = asyncio.Event()
+    async with pair_on(server, Scripted(), make=asking) as pair:
+        live = await pair.begin()
+        clients = [await pair.follow().join(), await pair.follow(protocol_version=None).join()]
+        gate.set()
+        truth, new, old = await pair.truth(live), *[await one.rest() for one in clients]
+        shown = await pair.follow().rest()
+        asked = truth.last.outcome.interrupts
+        assert new.last.outcome.interrupts == shown.last.outcome.interrupts == asked
+        assert "on_interrupt" in [one.name for one in old.of("CUSTOM")]
+        resume = [ResumeEntry(interrupt_id=asked[0].id, status="resolved", payload="both")]
+        given = run_input(*shown.messages, thread="t", resume=resume)
+        for agent in (pair.two, pair.one):  # the second time, it was answered
+            done = RecordedRun(await read(await agent.begin(given)), given)
+            assert [one.content for one in done.messages] == ["go", "So both."]
 
 
 class Halting(Scripted):
@@ -223,19 +133,20 @@ class Halting(Scripted):
             await self.gate.wait()
 
 
-@pytest.mark.parametrize("after", others_deep(range(3, 38), lambda after: after // 8))
+@pytest.mark.parametrize("after", [3, 11, 19, 27, 35])
 async def test_joined_after_any_event(server: Server, after: int) -> None:
     """Of one who holds nothing, one of before AG-UI 1.0, one who holds the question, two who were
     cut off, now and earlier; from when others find the run."""
+    cut = run_input(thread="t")
     inputs = [
         run_input(thread="t"),
         run_input(thread="t", protocol_version=None),
         run_input(user("go", "u1"), thread="t", state={"mood": "old"}),
-        lambda received: held_after(received[: after // 2], given, run_input(thread="t")),
+        lambda received: held_after(received[: after // 2], pair.given, run_input(thread="t")),
     ]
-    given, cut = run_input(user("go", "u1"), thread="t", run="live"), run_input(thread="t")
     async with pair_on(server, model := Halting(*turns(), gate=asyncio.Event())) as pair:
         pair.one.subscribe = pair.two.subscribe  # type: ignore[method-assign]
+        seen = set[Any]()
 
         async def open_when(ready: Awaitable[None]) -> None:
             await ready
@@ -243,85 +154,68 @@ async def test_joined_after_any_event(server: Server, after: int) -> None:
 
         def halt(received: list[Any]) -> RunAgentInput:
             model.gate.clear()
-            tasks.append(
-                asyncio.create_task(open_when(eventually(all_have_begun, "all have begun")))
-            )
-            return held_after(received, given, cut)
+            ready = open_when(eventually(all_have_begun, "all have begun"))
+            tasks.append(asyncio.create_task(ready))
+            return held_after(received, pair.given, cut)
 
         def all_have_begun() -> bool:
             seen.update(pair.two._shown)
-            return len(seen) == 5 and all(
-                one.has_joined or one._shown or one.task.done() for one in seen
-            )
+            begun = [one.has_joined or one._shown or one.task.done() for one in seen]
+            return len(begun) == 5 and all(begun)
 
-        seen = set[Any]()
-        tasks = [asyncio.create_task(open_when(pair.until_found(given)))]
-        joined = await join_after(pair.one, after, *inputs, halt, given=given)
+        tasks = [asyncio.create_task(open_when(pair.until_found(pair.given)))]
+        joined = await join_after(pair.one, after, *inputs, halt, given=pair.given)
         await asyncio.gather(*tasks)
     if after <= len(joined.live.events):
         check(joined)
 
 
 async def test_a_long_run_is_written_from_its_beginning_again(
-    each_server: Server, monkeypatch: pytest.MonkeyPatch
+    server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Old entries go, and who follows from early or late on has all of it once."""
     monkeypatch.setattr(run_writer, "_INTERVAL", 0.001)
     beginnings: list[Entry] = []
     words = [part for number in range(300) for part in (0.008, text_chunk(f"word{number:400} ", 1))]
     model = Scripted([text_chunk("Begin ", 1), 0.05, *words])
-    async with (
-        pair_on(each_server, model, limits=RunLimits(unread=30_000)) as pair,
-        each_server() as three,
-    ):
+    async with pair_on(server, model, limits=RunLimits(unread=30_000)) as pair, server() as three:
         begin_log = pair.stores[0].begin_log
 
         async def record(run: str, beginning: Entry, oldest: int) -> None:
             beginnings.append(beginning)
             await begin_log(run, beginning, oldest)
 
-        pair.stores[0].begin_log = record  # type: ignore[method-assign]
-        live = asyncio.create_task(read(await pair.begin()))
-        early, own_early = pair.join()
-        reading = asyncio.create_task(read(early))
+        pair.stores[0].begin_log = record
+        live = asyncio.create_task(pair.truth(await pair.begin()))
+        early = asyncio.create_task(pair.follow().rest())
         await eventually(lambda: len(beginnings) > 2, "it began anew, twice")
-        later, own_later = pair.join()
-        elsewhere = Pair([pair.stores[1], three], model).join()
-        late = [(later, own_later), elsewhere]
-        recorded = await asyncio.gather(*(rest_of(reader, [], own) for reader, own in late))
-        recorded.append(RecordedRun(await reading, own_early))
-        truth = RecordedRun(await live, pair.given)
+        late = [pair.follow(), Pair([pair.stores[1], three], model).follow()]
+        recorded = await asyncio.gather(early, *(one.rest() for one in late))
     for one in recorded:
-        assert dumped(one.messages) == dumped(truth.messages)
+        assert dumped(one.messages) == dumped((await live).messages)
 
 
 async def test_a_client_joins_behind_all_that_it_holds(
-    each_server: Server, monkeypatch: pytest.MonkeyPatch
+    server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It comes from the run's own worker to one that has not read as far: nothing that it holds is
     taken from it, not even for a moment."""
     monkeypatch.setattr(run_writer, "_INTERVAL", 1.0)
-    words = [text_chunk(f"word{number} ", 1) for number in range(10)]
-    model = Gated([text_chunk("Begin ", 1), *words, 60.0], stop=1, gate=asyncio.Event())
-    async with pair_on(each_server, model) as pair:
-        live = await pair.begin()
-        await model.hung.wait()
-        early, own_early = pair.join()
-        first = await until_joined(early)
+    model = gated(1, [text_chunk("Begin ", 1), *WORDS, 60.0])
+    async with followed(server, model) as (pair, live, early):
         model.gate.set()
         client = Fold(pair.given.messages)
 
         def holds_all() -> bool:
-            for event in live.take_waiting():
-                client.feed(event)  # type: ignore[arg-type]
-            return str(client.messages[-1].content).endswith("word9 ")
+            for one in live.take_waiting():
+                client.feed(one)
+            return str(client.messages[-1].content).endswith("word19 ")
 
         await eventually(holds_all, "the first client has it all")
-        late, own_late = pair.join(messages=client.messages)
-        joined = await until_joined(late)
-        assert fold(joined, client.messages).messages == client.messages  # type: ignore[arg-type]
+        late = await pair.follow(*client.messages, state=client.state).join()
+        assert fold(late.first, client.messages).messages == client.messages
         assert await pair.one.cancel("t", "live")
-        recorded = [await rest_of(early, first, own_early), await rest_of(late, joined, own_late)]
+        recorded = [await early.rest(), await late.rest()]
         async with live:
             pass
     assert [one.messages[-1].content for one in recorded] == [client.messages[-1].content] * 2
@@ -330,9 +224,9 @@ async def test_a_client_joins_behind_all_that_it_holds(
 async def test_a_mark_is_in_the_next_beginning_too(server: Server) -> None:
     """A worker that is slow to read finds the answer to its client there."""
     words = [part for _ in range(400) for part in (0.002, text_chunk("x" * 500, 1))]
-    model = Gated([text_chunk("Begin ", 1), *words], stop=1, gate=asyncio.Event())
+    model = gated(1, [text_chunk("Begin ", 1), *words])
     async with pair_on(server, model, limits=RunLimits(unread=60_000)) as pair:
-        live = asyncio.create_task(read(await pair.begin()))
+        live = asyncio.create_task(pair.truth(await pair.begin()))
         begin_log, beginnings = pair.stores[0].begin_log, list[Entry]()
         reads, may_read = pair.stores[1].read, asyncio.Event()
 
@@ -347,351 +241,229 @@ async def test_a_mark_is_in_the_next_beginning_too(server: Server) -> None:
             await may_read.wait()
             return await reads(run, position)
 
-        pair.stores[0].begin_log = begin  # type: ignore[method-assign]
-        pair.stores[1].read = read_late  # type: ignore[method-assign]
-        reader, own = pair.join()
+        pair.stores[0].begin_log, pair.stores[1].read = begin, read_late
+        follower = pair.follow()
         await eventually(lambda: beginnings, "the log is begun")
         model.gate.set()
-        first = await until_joined(reader)
+        await follower.join()
         assert not live.done()
-        recorded = await rest_of(reader, first, own)
-        truth = RecordedRun(await live, pair.given)
-    assert dumped(recorded.messages) == dumped(truth.messages)
+        assert dumped((await follower.rest()).messages) == dumped((await live).messages)
 
 
-async def test_many_clients_of_a_worker_read_the_run_once(each_server: Server) -> None:
-    model = gated(4)
-    async with pair_on(each_server, model, limits=RunLimits(readers=100)) as pair:
+async def test_many_clients_of_a_worker_read_the_run_once(server: Server) -> None:
+    """And need no room of other clients: `runs` limits the runs of a worker and the threads that it
+    shows, not who follows elsewhere."""
+    model, limits = gated(), RunLimits(readers=100, runs=2)
+    async with pair_on(server, model, limits=limits) as pair:
         live = await pair.begin()
         await model.hung.wait()
-        joined = [pair.join() for _ in range(100)]
-        first = [await until_joined(reader) for reader, _ in joined]
-        workers = pair.two._workers
-        assert workers is not None
-        assert [len(reader) for reader in workers._readers.values()] == [100]
-        refused, own_refused = pair.join()
-        assert (await rest_of(refused, [], own_refused)).last.code == "too_many_readers"
-        async with joined[0][0]:  # leaves
+        clients = [await pair.follow().join() for _ in range(100)]
+        readers: Any = pair.two._workers._readers  # type: ignore[union-attr]
+        assert [len(reader) for reader in readers.values()] == [100]
+        assert ending(await pair.follow().rest()) == "too_many_readers"
+        async with clients.pop().reader:  # leaves
             pass
         model.gate.set()
-        truth = RecordedRun(await read(live), pair.given)
-        for (reader, own), some in zip(joined[1:], first[1:], strict=True):
-            assert ordered((await rest_of(reader, some, own)).messages) == ordered(truth.messages)
-        assert not workers._readers
-
-
-async def test_followers_need_no_room_of_other_clients(server: Server) -> None:
-    """`max_concurrent_runs` limits the runs of a worker and the threads that it shows, not who
-    follows elsewhere."""
-    model = gated(4)
-    async with pair_on(server, model, limits=RunLimits(runs=2)) as pair:
-        live = await pair.begin()
-        await model.hung.wait()
-        joined = [pair.join() for _ in range(2)]
-        first = [await until_joined(reader) for reader, _ in joined]
-        joined.append(pair.join())
-        first.append(await until_joined(joined[2][0]))
-        model.gate.set()
-        truth = RecordedRun(await read(live), pair.given)
-        for (reader, own), some in zip(joined, first, strict=True):
-            assert ordered((await rest_of(reader, some, own)).messages) == ordered(truth.messages)
+        truth = await pair.truth(live)
+        for one in clients:
+            assert ordered((await one.rest()).messages) == ordered(truth.messages)
+        assert not readers
 
 
 async def test_a_reader_that_never_reads_disturbs_nobody(server: Server) -> None:
     model = Scripted([text_chunk("Well", 1), 0.1, *[0.001, text_chunk("x" * 1000, 1)] * 800])
     async with pair_on(server, model, limits=RunLimits(unread=600_000)) as pair:
-        reading = asyncio.create_task(read(await pair.begin()))
-        lazy, own_lazy = pair.join()
-        good, own = pair.join()
-        recorded = await rest_of(good, [], own)
-        truth = RecordedRun(await reading, pair.given)
-        assert dumped(recorded.messages) == dumped(truth.messages)
-        let_go = await read(lazy)
-        assert [event.code for event in let_go] == ["reader_too_slow"]
-        assert own_lazy.thread_id == "t"
+        live = asyncio.create_task(pair.truth(await pair.begin()))
+        lazy, good = pair.follow(), pair.follow()
+        assert dumped((await good.rest()).messages) == dumped((await live).messages)
+        assert [one.code for one in await read(lazy.reader)] == ["reader_too_slow"]
 
 
-# -- stopping ------------------------------------------------------------------------------------
-
-
-async def test_any_worker_cancels(each_server: Server) -> None:
-    model = gated(4)
-    async with pair_on(each_server, model) as pair:
-        live = await pair.begin()
-        await model.hung.wait()
-        reader, own = pair.join()
-        first = await until_joined(reader)
-        assert not await pair.two.cancel("t", "other")
-        assert not await pair.two.cancel("other", "live")
-        assert await pair.two.cancel("t", "live")
-        assert RecordedRun(await read(live), pair.given).last.outcome.type == "cancelled"
-        assert (await rest_of(reader, first, own)).last.outcome.type == "cancelled"
-        async with asyncio.timeout(PATIENCE):
-            while await pair.two.cancel("t", "live"):  # until the store has it too
-                await asyncio.sleep(0.01)
-
-
-async def test_who_has_joined_cancels_by_its_own_run_id(server: Server) -> None:
-    """A page that was reloaded no longer knows the id of the run; any worker may get its wish."""
-    for joins in ("one", "two"):
-        model = gated(4)
-        async with pair_on(server, model) as pair:
-            live = await pair.begin()
-            await model.hung.wait()
-            reader: Subscription = getattr(pair, joins).subscribe(run_input(thread="t", run="mine"))
-            async with reader:
-                await reader.take()
-            for other in (pair.one, pair.two):
-                assert not await other.cancel("other", "mine")
-            async with asyncio.timeout(PATIENCE):
-                while not await (pair.two if joins == "one" else pair.one).cancel("t", "mine"):
-                    await asyncio.sleep(0.01)
-            assert (await read(live))[-1].outcome.type == "cancelled"
-
-
-async def test_a_run_that_waits_for_its_thread(each_server: Server) -> None:
-    """It is cancelled from anywhere; who connects follows the run that has the thread."""
-    model = gated(4)
-    async with pair_on(each_server, model, on_busy="wait") as pair:
-        live = await pair.begin()
-        await model.hung.wait()
-        waiting = await pair.begin(run_input("and", thread="t", run="waits"))
-        reader, own = pair.join()
-        first = await until_joined(reader)
-        assert await pair.two.cancel("t", "waits")
-        assert (await read(waiting))[-1].outcome.type == "cancelled"
+@pytest.mark.parametrize("which", ["one", "two"])
+async def test_a_worker_that_stops_ends_what_it_serves(server: Server, which: str) -> None:
+    """Its runs, for all; and clients that follow runs of others."""
+    async with followed(server, model := gated()) as (pair, live, follower):
+        run = asyncio.create_task(pair.truth(live))
+        rest = asyncio.create_task(follower.rest())
+        await getattr(pair, which).drain()
+        assert ending(await rest) == "server_stopping"
         model.gate.set()
-        truth = RecordedRun(await read(live), pair.given)
-        assert ordered((await rest_of(reader, first, own)).messages) == ordered(truth.messages)
-
-
-async def test_a_worker_that_stops_ends_its_runs_for_all(server: Server) -> None:
-    model = gated(4)
-    async with pair_on(server, model) as pair:
-        live = await pair.begin()
-        await model.hung.wait()
-        reader, own = pair.join()
-        first = await until_joined(reader)
-        reading = asyncio.create_task(read(live))
-        await pair.one.drain()
-        assert (await reading)[-1].code == "server_stopping"
-        assert (await rest_of(reader, first, own)).last.code == "server_stopping"
+        assert ending(await run) == ("server_stopping" if which == "one" else "success")
         with pytest.raises(RunInputError, match="stopping"):
-            await pair.one.begin(run_input("on", thread="t"))
+            await getattr(pair, which).begin(run_input("on", thread="t"))
 
 
-async def test_a_worker_that_stops_lets_its_followers_go(server: Server) -> None:
-    model = gated(4)
-    async with pair_on(server, model) as pair:
+async def test_a_worker_that_stops_while_a_client_looks_for_its_run(server: Server) -> None:
+    async with pair_on(server, gated()) as pair:
         live = await pair.begin()
-        await model.hung.wait()
-        reader, own = pair.join()
-        first = await until_joined(reader)
-        reading = asyncio.create_task(read(reader))
+        found, find, signals = asyncio.Event(), pair.stores[1].find, list[str]()
+
+        async def find_later(name: str) -> str | None:
+            await found.wait()
+            return str(await find(name))
+
+        async def signal(run: str, text: str) -> bool:
+            signals.append(text)
+            return False
+
+        pair.stores[1].find, pair.stores[1].signal = find_later, signal
+        follower = pair.follow()
+        [shown] = pair.two._shown
         await pair.two.drain()
-        assert RecordedRun([*first, *await reading], own).last.code == "server_stopping"  # type: ignore[list-item]
-        model.gate.set()
-        assert (await read(live))[-1].type.value == "RUN_FINISHED"
+        found.set()
+        await asyncio.wait({shown.task})
+        assert ((await follower.rest()).types, signals) == (["RUN_STARTED", "RUN_ERROR"], [])
+        assert await pair.one.cancel("t", "live")
+        await read(live)
 
 
-async def test_a_worker_that_dies(each_server: Server) -> None:
-    """Its readers elsewhere get a code, and who connects after that gets the thread as it
-    stands."""
-    model = gated(4)
-    async with each_server() as two:
-        async with each_server() as one:
-            pair = Pair([one, two], model)
+@pytest.mark.parametrize("where", STOPS)
+async def test_a_worker_that_dies(server: Server, where: str) -> None:
+    """What is open is closed for its readers elsewhere, who get a code; who connects after that
+    gets the thread as it stands."""
+    async with server() as two:
+        async with server() as one:
+            pair = Pair([one, two], model := gated(STOPS[where]))
             await pair.begin()
             await model.hung.wait()
-            reader, own = pair.join()
-            first = await until_joined(reader)
+            clients = [await pair.follow().join(), await pair.follow(protocol_version=None).join()]
         # The store of the first worker is closed: to the other one it is dead.
-        recorded = await rest_of(reader, first, own)
-        assert recorded.last.code == "run_lost"
-        assert recorded.last.metadata["correlationId"]
-        again, own = pair.join()
-        assert (await rest_of(again, [], own)).last.type.value == "RUN_FINISHED"
+        for one in clients:
+            recorded = await one.rest()
+            assert (ending(recorded), "STEP_FINISHED" in recorded.types) == ("run_lost", True)
+            assert recorded.last.metadata["correlationId"]
+        assert (await pair.follow().rest()).last.type.value == "RUN_FINISHED"
         assert not await pair.two.cancel("t", "live")
         await pair.end()
 
 
 async def test_a_run_that_ends_before_it_can_answer(server: Server) -> None:
     """Who asks for it then gets the thread as it stands."""
-    async with pair_on(server, gated(0)) as pair:
-        key = pair.two._workers._key  # type: ignore[union-attr]
-        await pair.stores[0].begin(key("t", "gone"), print)  # live, and never answers
-        await pair.stores[0].enter(key("t"), key("t", "gone"))
-        reader, own = pair.join()
-        await eventually(lambda: pair.two._workers._readers, "the run is followed")  # type: ignore[union-attr]
-        await pair.stores[0].finish(key("t", "gone"))
-        recorded = await rest_of(reader, [], own)
-        assert recorded.types == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
-
-
-async def mark_of(signals: list[str]) -> str:
-    """The mark that the first client to follow a run has sent."""
-    await eventually(lambda: signals, "a client asks for the run")
-    return Signal.from_text(signals[0]).mark
+    async with pair_on(server, gated()) as pair:
+        gone = await MadeRun(pair, pair.key("t", "gone")).begin(pair.key("t"))
+        follower = pair.follow()
+        await eventually(lambda: gone.signals, "the run is followed")
+        await gone.store.finish(gone.key)
+        kinds = ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
+        assert (await follower.rest()).types == kinds
 
 
 async def test_a_worker_that_is_too_far_behind(server: Server) -> None:
-    async with pair_on(server, gated(0)) as pair:
-        key = pair.two._workers._key  # type: ignore[union-attr]
-        signals = list[str]()
-        await pair.stores[0].begin(run := key("t", "fast"), signals.append)
-        await pair.stores[0].enter(key("t"), run)
-        reader, own = pair.join()
-        await pair.stores[0].begin_log(run, Entry(1, encode(run_started(pair.given))), 1)
-        await pair.stores[0].append(run, Entry(2, encode(mark_event(await mark_of(signals)))))
-        first = await until_joined(reader)
-        await pair.stores[0].append(run, Entry(4, encode(StepStartedEvent(step_name="a"))))
-        assert (await rest_of(reader, first, own)).last.code == "run_lost"
+    async with pair_on(server, gated()) as pair:
+        run = await MadeRun(pair, pair.key("t", "fast")).begin(pair.key("t"))
+        follower = pair.follow()
+        await run.mark()
+        await run.write(1)
+        await run.write(2, await run.mark())
+        await follower.join()
+        await run.write(4, sse(event("STEP_STARTED", stepName="a")))
+        assert ending(await follower.rest()) == "run_lost"
+
+
+async def test_who_was_let_go_leaves_later(server: Server) -> None:
+    """And leaves the others of its worker in the feed that they share."""
+    async with pair_on(server, gated()) as pair:
+        run = await MadeRun(pair, "fast").begin(pair.key("t"))
+        slow = pair.follow()
+        await run.mark()
+        await run.write(1)
+        await run.write(2, await run.mark())
+        await slow.join()
+        run.signals.clear()
+        fresh = pair.follow()
+        mark = await run.mark()
+        await run.write(4)
+        await run.write(5, mark)
+        assert (await slow.join()).first[-1].type.value == "RUN_ERROR"
+        assert (await fresh.join()).first[0].type.value == "RUN_STARTED"
+        async with slow.reader:
+            pass
+        readers: Any = pair.two._workers._readers  # type: ignore[union-attr]
+        assert [len(reader) for reader in readers.values()] == [1]
+        async with fresh.reader:
+            pass
+        await run.store.finish("fast")
 
 
 async def test_a_thread_that_nobody_keeps_is_joined_by_the_run(server: Server) -> None:
-    model = gated(4)
+    """And no agent of another name finds it."""
+    model = gated()
     async with pair_on(server, model, saver=None) as pair:
         live = await pair.begin()
         await model.hung.wait()
-        stranger, own_stranger = pair.join()
-        assert (await rest_of(stranger, [], own_stranger)).messages == []
-        reader, own = pair.join(run="live")
-        first = await until_joined(reader)
-        model.gate.set()
-        truth = RecordedRun(await read(live), pair.given)
-        assert ordered((await rest_of(reader, first, own)).messages) == ordered(truth.messages)
-
-
-async def test_agents_of_other_names_share_nothing(server: Server) -> None:
-    model = gated(4)
-    async with pair_on(server, model) as pair:
-        await pair.begin()
-        await model.hung.wait()
         other = agent_of(InMemorySaver(), model, name="other", run_store=pair.stores[1])
         assert not await other.cancel("t", "live")
-        own = run_input(thread="t")
-        assert RecordedRun(await read(other.subscribe(own)), own).messages == []
+        for stranger in (pair.follow(), Follower(other, run_input(thread="t", run="live"))):
+            assert (await stranger.rest()).messages == []
+        follower = await pair.follow(run="live").join()
+        model.gate.set()
+        truth = await pair.truth(live)
+        assert ordered((await follower.rest()).messages) == ordered(truth.messages)
+
+
+async def test_a_thread_of_more_than_may_wait(server: Server) -> None:
+    given = run_input(user("x" * 59_900, "u1"), thread="t", run="live")
+    async with pair_on(server, stepping(), limits=RunLimits(unread=60_000)) as pair:
+        live = await pair.begin(given)
+        follower = await pair.follow().join()
+        assert await pair.two.cancel("t", "live")
+        truth = RecordedRun(await read(live), given)
+        assert dumped((await follower.rest()).messages) == dumped(truth.messages)
 
 
 async def test_a_second_event_loop_is_refused(server: Server) -> None:
     """The connections of the store belong to the first one."""
     async with pair_on(server, Scripted(["Hi"], ["Again"])) as pair:
         await read(await pair.one.begin(pair.given))
+        app, on = FastAPI(), run_input("on", thread="t")
+        app.include_router(agui_router(pair.one, "/agent"))
 
-        async def in_second_loop() -> list[BaseEvent]:
+        async def in_second_loop() -> list[Any]:
             with pytest.raises(RunInputError, match="works in one event loop"):
                 await pair.one.cancel("t", "other")
-            ran = [event async for event in pair.one.run(run_input("on", thread="t"))]
-            shown = [event async for event in pair.one.connect(run_input(thread="t"))]
-            assert [event.type.value for event in [*ran, *shown]] == [
-                "RUN_STARTED",
-                "RUN_ERROR",
-            ] * 2
-            return [ran[-1], shown[-1]]
+            ways = (pair.one.run, pair.one.connect)
+            return [[one async for one in way(on)] for way in ways]
 
-        ends: list[Any] = await asyncio.to_thread(asyncio.run, in_second_loop())
-        assert [event.code for event in ends] == ["wrong_event_loop"] * 2
-        again = await pair.one.begin(run_input("on", thread="t"))
-        assert (await read(again))[-1].type.value == "RUN_FINISHED"
+        for events in await asyncio.to_thread(asyncio.run, in_second_loop()):
+            assert [one.type.value for one in events] == ["RUN_STARTED", "RUN_ERROR"]
+            assert events[-1].code == "wrong_event_loop"
 
+        def post(path: str) -> Any:  # a test client has an event loop of its own
+            return TestClient(app).post(path, content=body_of(on), headers=JSON)
 
-async def test_a_second_event_loop_is_refused_over_http(server: Server) -> None:
-    async with server() as store:
-        agent = agent_of(InMemorySaver(), Scripted(["Hi"]), run_store=store)
-        await read(await agent.begin(run_input("go", thread="t")))
-        app = FastAPI()
-        app.include_router(agui_router(agent, "/agent"))
-
-        def post() -> list[tuple[int, str]]:
-            body = run_input("on", thread="t").model_dump(mode="json", by_alias=True)
-            client = TestClient(app)  # has an event loop of its own
-            answers = [
-                client.post(f"/agent{path}", json=body) for path in ("", "/connect", "/cancel")
-            ]
-            return [(answer.status_code, answer.json()["code"]) for answer in answers]
-
-        assert await asyncio.to_thread(post) == [(500, "wrong_event_loop")] * 3
-        await agent.drain()
-
-
-# -- a store that is down ------------------------------------------------------------------------
+        for path in ("/agent", "/agent/connect", "/agent/cancel"):
+            answer = await asyncio.to_thread(post, path)
+            assert (answer.status_code, answer.json()["code"]) == (500, "wrong_event_loop")
+        again = RecordedRun(await read(await pair.one.begin(on)), on)
+        assert ending(again) == "success"
 
 
 async def test_runs_go_on_while_the_store_is_down(tmp_path: Path) -> None:
-    port = free_port()
-    process: subprocess.Popen[bytes] | None = start_redis(port, tmp_path)
+    process = start_redis(port := free_port(), tmp_path)
+    url = f"redis://127.0.0.1:{port}"
     try:
-        url = f"redis://127.0.0.1:{port}"
         async with RedisRunStore(url) as one, RedisRunStore(url) as two:
-            model = gated(4)
-            pair = Pair([one, two], model)
+            pair = Pair([one, two], model := gated())
             live = await pair.begin()
             await model.hung.wait()
-            reader, own = pair.join()
-            first = await until_joined(reader)
-            assert process is not None
+            follower = await pair.follow().join()
             process.kill()
             process.wait(PATIENCE)
             model.gate.set()
-            truth = RecordedRun(await read(live), pair.given)
-            assert truth.last.type.value == "RUN_FINISHED"
-            assert (await rest_of(reader, first, own)).last.code == "run_lost"
+            truth = await pair.truth(live)
+            assert (ending(truth), ending(await follower.rest())) == ("success", "run_lost")
             with pytest.raises(StateError, match="store of live runs"):
                 await pair.two.cancel("t", "other")
-            at_rest, own = pair.join()
-            assert ordered((await rest_of(at_rest, [], own)).messages) == ordered(truth.messages)
-            second = RecordedRun(
-                await read(await pair.one.begin(given := run_input("on", thread="t"))),
-                given,
-            )
-            assert second.last.type.value == "RUN_ERROR" or second.messages
+            assert ordered((await pair.follow().rest()).messages) == ordered(truth.messages)
+            given = run_input("on", thread="t")
+            await read(await pair.one.begin(given))
 
             process = start_redis(port, tmp_path)
-            later = gated(4)
-            pair = Pair([one, two], later)
+            pair = Pair([one, two], model := gated())
             live = await pair.begin()
-            await later.hung.wait()
+            await model.hung.wait()
             assert await pair.two.cancel("t", "live")
-            assert (await read(live))[-1].outcome.type == "cancelled"
+            assert ending(await pair.truth(live)) == "cancelled"
             await pair.end()
     finally:
-        if process is not None:
-            process.kill()
-
-
-class WaitsEachTime(Scripted):
-    """Stops behind each chunk, until the gate is open."""
-
-    gate: Any = None
-
-    async def _astream(self, *args: Any, **kwargs: Any) -> Any:
-        async for chunk in super()._astream(*args, **kwargs):
-            yield chunk
-            await self.gate.wait()
-
-
-@deep
-async def test_many_runs_at_once(server: Server) -> None:
-    turns = [[text_chunk(f"answer {number}", 1)] for number in range(50)]
-    model = WaitsEachTime(*turns, gate=asyncio.Event())
-    async with pair_on(server, model) as pair:
-        inputs = [
-            run_input(user("go", f"u{number}"), thread=f"t{number}", run="r")
-            for number in range(50)
-        ]
-        lives = [await pair.begin(given) for given in inputs]
-        own = [run_input(thread=given.thread_id) for given in inputs]
-        readers = [pair.two.subscribe(one) for one in own]
-        begun = await asyncio.gather(*map(until_joined, readers))
-        model.gate.set()
-        for live, given, reader, first, one in zip(lives, inputs, readers, begun, own, strict=True):
-            truth = RecordedRun(await read(live), given)
-            joined = await rest_of(reader, first, one)
-            assert dumped(joined.messages) == dumped(truth.messages)
-
-
-def test_an_agent_without_a_store_shares_nothing() -> None:
-    assert agent_of(InMemorySaver())._workers is None
-    assert isinstance(
-        agent_of(InMemorySaver(), run_store=RedisRunStore("redis://localhost")), LangGraphAgent
-    )
+        process.kill()

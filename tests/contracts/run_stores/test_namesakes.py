@@ -15,7 +15,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.workers import RedisRunStore, RunStore, namesakes
-from tests.contracts.run_stores.test_following import Pair, gated, pair_on, rest_of, until_joined
+from tests.contracts.run_stores.pair import Follower, Pair, followed, gated, lost
 from tests.kit.models.scripted import Scripted
 from tests.kit.processes.stores import Server
 from tests.kit.run.agents import RecordedRun, dumped, run_input, user
@@ -29,9 +29,9 @@ def refund(amount: int) -> str:
     return f"refunded {amount}"
 
 
-def other_service(store: RunStore, model: Scripted | None = None) -> LangGraphAgent:
+def other_service(store: RunStore, saver: Any = None) -> LangGraphAgent:
     """An agent with another graph, and the name of `agent_of`."""
-    graph = create_agent(model or Scripted(["Hi"]), [refund], checkpointer=InMemorySaver())
+    graph = create_agent(Scripted(["Hi"]), [refund], checkpointer=saver or InMemorySaver())
     return LangGraphAgent(graph, name="joined", run_store=store, on_disconnect="continue")
 
 
@@ -44,28 +44,34 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 WARNING = "Two agents with the name 'joined' and different graphs share their live runs"
 
 
-async def test_a_run_store_needs_a_name(server: Server) -> None:
+def check_warned(caplog: pytest.LogCaptureFixture, *, once: bool = True) -> None:
+    assert [text[: len(WARNING)] for text in warnings(caplog)] == [WARNING] * once
+
+
+def test_a_run_store_needs_a_name() -> None:
     """By the default name, two services would share their runs and not know it."""
-    async with server() as store:
-        for agent in (agent_of(None, name="support", run_store=store), agent_of(None, name=None)):
-            assert agent.capabilities().identity.name == agent.name  # type: ignore[union-attr]
-        with pytest.raises(ValueError, match="run_store needs the agent's name"):
-            agent_of(None, name=None, run_store=store)
+    store = RedisRunStore("redis://localhost")
+    for agent in (agent_of(None, name="support", run_store=store), agent_of(None, name=None)):
+        assert agent.capabilities().identity.name == agent.name  # type: ignore[union-attr]
+    with pytest.raises(ValueError, match="run_store needs the agent's name"):
+        agent_of(None, name=None, run_store=store)
 
 
 async def test_two_services_of_one_name(server: Server, caplog: pytest.LogCaptureFixture) -> None:
-    """The later one says so when it starts, each time, until one of them has another name."""
+    """The later one says so when it starts, each time, until one of them has another name; also in
+    one process."""
     async with server() as one, server() as two:
         async with agent_of(InMemorySaver(), run_store=one).serving():
-            assert warnings(caplog) == []
-            for _ in range(2):
-                async with other_service(two).serving():
-                    assert [text[: len(WARNING)] for text in warnings(caplog)] == [WARNING]
+            check_warned(caplog, once=False)
+            for store in (two, two, one):
+                other = other_service(store)
+                async with other.serving(), other.serving():
+                    check_warned(caplog)
                 caplog.clear()
             async with agent_of(InMemorySaver(), name="refunds", run_store=two).serving():
-                assert warnings(caplog) == []
+                check_warned(caplog, once=False)
         async with other_service(two).serving():  # nobody else is left
-            assert warnings(caplog) == []
+            check_warned(caplog, once=False)
 
 
 async def test_a_service_is_seen_as_long_as_it_has_a_worker(
@@ -73,9 +79,8 @@ async def test_a_service_is_seen_as_long_as_it_has_a_worker(
 ) -> None:
     """If the worker that is seen ends, another one is seen."""
     monkeypatch.setattr(namesakes, "_INTERVAL", 0.01)
-    async with server() as one, server() as two, server() as third:
+    async with server() as one, server() as two, server() as third, AsyncExitStack() as stack:
         first, second = (agent_of(InMemorySaver(), run_store=store) for store in (one, two))
-        stack = AsyncExitStack()
         await stack.enter_async_context(first.serving())
         async with second.serving():
             workers: Any = second._workers
@@ -85,68 +90,44 @@ async def test_a_service_is_seen_as_long_as_it_has_a_worker(
             async with asyncio.timeout(PATIENCE):
                 while await third.find(workers._key()) in (None, seen):
                     await asyncio.sleep(0.001)
-            assert warnings(caplog) == []
+            check_warned(caplog, once=False)
             async with other_service(third).serving():
-                assert [text[: len(WARNING)] for text in warnings(caplog)] == [WARNING]
-
-
-async def test_two_agents_of_one_process(server: Server, caplog: pytest.LogCaptureFixture) -> None:
-    async with server() as store:
-        agent, other = agent_of(InMemorySaver(), run_store=store), other_service(store)
-        async with agent.serving(), agent.serving(), other.serving(), other.serving():
-            assert [text[: len(WARNING)] for text in warnings(caplog)] == [WARNING]
+                check_warned(caplog)
 
 
 async def test_workers_of_one_service_say_nothing(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    model = gated(4)
-    async with pair_on(server, model) as pair, AsyncExitStack() as stack:
+    async with followed(server) as (pair, _, _), AsyncExitStack() as stack:
         for agent in (pair.one, pair.two, agent_of(InMemorySaver(), run_store=pair.stores[0])):
             await stack.enter_async_context(agent.serving())
-        await pair.begin()
-        await model.hung.wait()
-        await until_joined(pair.join()[0])
         assert await pair.two.cancel("t", "live")
-        assert warnings(caplog) == []
+        check_warned(caplog, once=False)
 
 
-async def test_a_deploy_changes_the_graph(server: Server, caplog: pytest.LogCaptureFixture) -> None:
-    """Old and new workers follow and stop each other's runs; each says at most once that the graphs
-    differ."""
-    async with server() as one, server() as two:
-        model, saver = gated(4), InMemorySaver()
-        old = Pair([one, two], model, saver=saver)
-        graph = create_agent(Scripted(["Hi"]), [refund], checkpointer=saver)
-        new = LangGraphAgent(graph, name="joined", run_store=two, on_disconnect="continue")
-        async with old.one.serving(), new.serving():
-            live = await old.begin()
-            await model.hung.wait()
-            readers = [(new.subscribe(own), own) for own in [run_input(thread="t")] * 3]
-            first = [await until_joined(reader) for reader, _ in readers]
-            model.gate.set()
-            truth = RecordedRun(await read(live), old.given)
-            for (reader, own), some in zip(readers, first, strict=True):
-                followed = await rest_of(reader, some, own)
-                assert dumped(followed.messages) == dumped(truth.messages)
-            assert [text[: len(WARNING)] for text in warnings(caplog)] == [WARNING]
-
-
-async def test_a_run_of_another_service_is_followed(
-    server: Server, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("serves", [True, False])
+async def test_a_deploy_changes_the_graph(
+    serves: bool, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Also agents that no application serves say that their graphs differ: once, though clients
-    come again and again."""
-    model = gated(4)
-    async with pair_on(server, model) as pair:
-        await pair.begin()
+    """Old and new workers follow and stop each other's runs; each says at most once that the graphs
+    differ, also agents that no application serves, though clients come again and again."""
+    async with server() as one, server() as two, AsyncExitStack() as stack:
+        old = Pair([one, two], model := gated(), saver=(saver := InMemorySaver()))
+        new = other_service(two, saver)
+        for agent in (old.one, new) if serves else ():
+            await stack.enter_async_context(agent.serving())
+        live = await old.begin()
         await model.hung.wait()
-        other = other_service(pair.stores[1])
-        for _ in range(3):
-            await until_joined(other.subscribe(run_input(thread="t")))
-        assert await other.cancel("t", "live")
-        assert [text[: len(WARNING)] for text in warnings(caplog)] == [WARNING]
-        await other.drain()
+        clients = [await Follower(new, run_input(thread="t")).join() for _ in range(3)]
+        if serves:
+            model.gate.set()
+        else:
+            assert await new.cancel("t", "live")
+        truth = await old.truth(live)
+        for client in clients:
+            assert dumped((await client.rest()).messages) == dumped(truth.messages)
+        check_warned(caplog)
+        await asyncio.gather(old.end(), new.drain())
 
 
 def test_the_digest_of_a_graph_is_that_of_all_processes() -> None:
@@ -159,8 +140,7 @@ def test_the_digest_of_a_graph_is_that_of_all_processes() -> None:
     agent: Any = LangGraphAgent(graph, name="worker", run_store=RedisRunStore("redis://localhost"))
     keys = [agent._workers.namesakes.new_key() for _ in range(2)]
     assert [key.partition("-")[0] for key in keys] == ["b8c2ee2f90d2bbf5"] * 2
-    assert len({*keys}) == 2
-    assert all(len(key) <= 64 for key in keys)
+    assert (len({*keys}), max(map(len, keys)) <= 64) == (2, True)
 
 
 async def test_a_store_that_is_down_at_the_start(
@@ -168,17 +148,11 @@ async def test_a_store_that_is_down_at_the_start(
 ) -> None:
     """The application starts without it."""
     async with RedisRunStore(redis_url) as store:
-
-        async def fail(name: str) -> None:
-            raise OSError("lost")
-
-        store.find = fail  # type: ignore[method-assign, assignment]
-        agent: Any = agent_of(InMemorySaver(), Scripted(["Hi"]), run_store=store)
+        store.find = lost  # type: ignore[method-assign]
+        agent = agent_of(InMemorySaver(), Scripted(["Hi"]), run_store=store)
         async with agent.serving():
             [warning] = warnings(caplog)
             assert warning.startswith("The store of live runs does not answer (find)")
             given = run_input(user("go"), thread="t")
-            assert (
-                RecordedRun(await read(await agent.begin(given)), given).messages[-1].content
-                == "Hi"
-            )
+            run = RecordedRun(await read(await agent.begin(given)), given)
+            assert run.messages[-1].content == "Hi"

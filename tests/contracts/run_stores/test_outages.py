@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 from psycopg_pool import AsyncConnectionPool
 from redis.asyncio import Redis
 
+from langgraph_agui import RunLimits
 from langgraph_agui.kernel.errors import StateError
-from langgraph_agui.protocol.sse import encode
-from langgraph_agui.translate.lifecycle import run_started
 from langgraph_agui.workers import (
     Entry,
     PostgresRunStore,
@@ -26,54 +26,40 @@ from langgraph_agui.workers import (
     run_writer,
 )
 from langgraph_agui.workers.bounded import BoundedStore, StoreFailures
-from langgraph_agui.workers.signals import Signal, mark_event
-from tests.contracts.run_stores.test_attacks import WORDS, stepping
-from tests.contracts.run_stores.test_following import (
-    STOPS,
+from langgraph_agui.workers.signals import Signal
+from tests.contracts.run_stores.pair import (
+    SERVERS,
+    MadeRun,
     Pair,
+    ending,
+    followed,
     gated,
+    lost,
     pair_on,
-    rest_of,
-    until_joined,
+    stepping,
 )
+from tests.kit.models.scripted import Scripted, text_chunk
 from tests.kit.processes.redis_server import free_port, start_redis
 from tests.kit.processes.silence import line_to
-from tests.kit.processes.stores import Server, postgres, redis
-from tests.kit.run.agents import RecordedRun, check_closed, dumped
+from tests.kit.processes.stores import Server
+from tests.kit.run.agents import dumped
 from tests.kit.run.joining import read
 from tests.kit.waiting import PATIENCE, eventually
-
-SERVERS = {"redis": redis, "postgres": postgres}
-
-
-@pytest.fixture(
-    params=["redis", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))]
-)
-def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def address(kind: str, request: pytest.FixtureRequest) -> str:
-    """The address of an empty database."""
-    return str(request.getfixturevalue("redis_url" if kind == "redis" else "fresh_database"))
 
 
 async def until(answers: Callable[[], Awaitable[object]], what: str) -> None:
     """Wait until a database answers so. It may fail meanwhile."""
+
+    async def answer() -> object:
+        try:
+            return await answers()
+        except OSError:
+            return None
+
     async with asyncio.timeout(PATIENCE):
-        while not await _answer(answers()):
+        while not await answer():
             await asyncio.sleep(0.01)
 
-
-async def _answer(call: Awaitable[object]) -> object:
-    try:
-        return await call
-    except OSError:
-        return None
-
-
-# -- a store that forgets ------------------------------------------------------------------------
 
 Forget = Callable[[], Awaitable[object]]
 
@@ -89,31 +75,20 @@ async def forget(kind: str, address: str) -> AsyncIterator[Forget]:
             yield lambda: connection.execute("TRUNCATE langgraph_agui_runs, langgraph_agui_log")
 
 
-async def test_a_database_forgets_a_run(kind: str, address: str, forget: Forget) -> None:
-    """It soon knows the run again. Who follows it goes on, and others find it."""
-    async with pair_on(SERVERS[kind](address), model := stepping(WORDS)) as pair:
-        live = await pair.begin()
+async def test_a_database_forgets_a_run(server: Server, forget: Forget) -> None:
+    """It soon knows the run again. Who follows it goes on, and others find it and stop it."""
+    async with followed(server, model := stepping()) as (pair, live, early):
         model.go(3)
-        early, own_early = pair.join()
-        first = await until_joined(early)
         await forget()
         await pair.until_found(pair.given)
         model.go(3)
-        late, own_late = pair.join()
-        seen = await until_joined(late)
-        model.go(100)
-        truth = RecordedRun(await read(live), pair.given)
-        for reader, own, some in ((early, own_early, first), (late, own_late, seen)):
-            assert dumped((await rest_of(reader, some, own)).messages) == dumped(truth.messages)
-
-
-async def test_a_run_that_was_forgotten_is_stopped(kind: str, address: str, forget: Forget) -> None:
-    async with pair_on(SERVERS[kind](address), model := gated(4)) as pair:
-        live = await pair.begin()
-        await model.hung.wait()
+        late = await pair.follow().join()
         await forget()
         await until(lambda: pair.two.cancel("t", "live"), "it is stopped")
-        assert (await read(live))[-1].outcome.type == "cancelled"
+        truth = await pair.truth(live)
+        assert ending(truth) == "cancelled"
+        for one in (early, late):
+            assert dumped((await one.rest()).messages) == dumped(truth.messages)
 
 
 async def test_redis_evicts_one_key(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,12 +108,37 @@ async def test_redis_evicts_one_key(redis_url: str, monkeypatch: pytest.MonkeyPa
             await client.delete(key)
             await until(lambda key=key: client.exists(key), "it is there again")  # type: ignore[misc]
             assert 0 < await client.ttl(key) <= 24 * 3600
-        assert await two.find("thread") == "run"
-        assert await one.find("taken") == "next"
+        assert (await two.find("thread"), await one.find("taken")) == ("run", "next")
         for store, run in ((one, "run"), (two, "next")):
             await store.finish(run)
         await store.enter("late", "run")  # of a client that joined at the end
         assert await client.keys() == []
+
+
+LOCKS = "FROM pg_locks WHERE locktype = 'advisory' AND granted"
+KILL = f"WITH held AS MATERIALIZED (SELECT pid {LOCKS}) SELECT array_agg(pid) FROM held WHERE pg_terminate_backend(pid)"
+LISTEN_AGAIN = f"SELECT count(*) = 2 AND NOT array_agg(pid) && %s::int4[] {LOCKS}"
+
+
+async def test_the_connection_that_listens_is_lost(server: Server, kind: str, address: str) -> None:
+    """The worker's runs are found and stopped again after that."""
+    async with followed(server, stepping()) as (pair, live, first):
+        async with first.reader:  # so that both listen
+            pass
+        for _ in range(2):
+            if kind == "redis":
+                async with Redis.from_url(address) as client:
+                    await client.client_kill_filter(_type="pubsub")
+            else:
+                async with await psycopg.AsyncConnection.connect(address, autocommit=True) as sql:
+                    [[killed]] = await (await sql.execute(KILL)).fetchall()
+                    query: Any = (LISTEN_AGAIN, (killed,))
+                    while await (await sql.execute(*query)).fetchone() != (True,):
+                        await asyncio.sleep(0.01)
+            await pair.until_found(pair.given)
+        follower = await pair.follow().join()
+        assert await pair.two.cancel("t", "live")
+        assert ending(await pair.truth(live)) == ending(await follower.rest()) == "cancelled"
 
 
 async def test_the_database_loses_the_connection_that_listens(
@@ -158,11 +158,9 @@ async def test_the_database_loses_the_connection_that_listens(
         await client.client_kill_filter(_type="pubsub")
         assert not await other.signal("run", "lost")
         line.flows.set()
-        await until(lambda: other.signal("run", "again"), "others see it")
 
         async def arrives() -> bool:
-            await other.signal("run", "again")
-            return bool(signals)
+            return await other.signal("run", "again") and bool(signals)
 
         await until(arrives, "a signal arrives")
 
@@ -170,8 +168,8 @@ async def test_the_database_loses_the_connection_that_listens(
 async def test_redis_restarts_without_a_disk(tmp_path: Path) -> None:
     """A run that went on before, its new name, and a run that began meanwhile: all are found."""
     process = start_redis(port := free_port(), tmp_path)
+    url = f"redis://127.0.0.1:{port}"
     try:
-        url = f"redis://127.0.0.1:{port}"
         async with RedisRunStore(url) as one, RedisRunStore(url) as two:
             await one.begin("before", print)
             await one.enter("early", "before")
@@ -190,19 +188,13 @@ async def test_redis_restarts_without_a_disk(tmp_path: Path) -> None:
         process.wait(PATIENCE)
 
 
-# -- a store that fails --------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("is_there", [False, True])
 async def test_an_entry_that_was_not_written_is_written_again(
-    each_server: Server, monkeypatch: pytest.MonkeyPatch, *, is_there: bool
+    server: Server, monkeypatch: pytest.MonkeyPatch, *, is_there: bool
 ) -> None:
     """Also if it is there, and nobody has learned that. Who follows the run lacks nothing."""
     monkeypatch.setattr(run_writer, "_RETRY", 0.01)
-    async with pair_on(each_server, model := stepping(WORDS)) as pair:
-        live = await pair.begin()
-        reader, own = pair.join()
-        first = await until_joined(reader)
+    async with followed(server, model := stepping()) as (pair, live, follower):
         append, positions = pair.stores[0].append, list[int]()
 
         async def fail(run: str, entry: Entry) -> None:
@@ -213,68 +205,107 @@ async def test_an_entry_that_was_not_written_is_written_again(
             if fails:
                 raise OSError("lost")
 
-        pair.stores[0].append = fail  # type: ignore[method-assign]
+        pair.stores[0].append = fail
         model.go(2)
         await eventually(lambda: len(positions) >= 3, "it was written again")
         model.go(100)
-        followed = await rest_of(reader, first, own)
-        truth = RecordedRun(await read(live), pair.given)
-    assert followed.last.type.value == "RUN_FINISHED"
-    assert dumped(followed.messages) == dumped(truth.messages)
-    assert positions[0] == positions[1] == positions[2]
+        rest, truth = await follower.rest(), await pair.truth(live)
+    assert (ending(rest), dumped(rest.messages)) == ("success", dumped(truth.messages))
+    assert positions.count(positions[0]) == 3
 
 
 async def test_the_end_of_a_run_that_is_not_written(
-    each_server: Server, monkeypatch: pytest.MonkeyPatch
+    server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who follows the run loses it, and the store is told that it has ended."""
     monkeypatch.setattr(run_writer, "_RETRY", 0.01)
     monkeypatch.setattr(run_reader, "_MISSES", 1)
-    async with pair_on(each_server, model := stepping(WORDS)) as pair:
-        live = await pair.begin()
-        reader, own = pair.join()
-        first = await until_joined(reader)
-
-        async def fail(*_: object) -> None:
-            raise OSError("lost")
-
-        pair.stores[0].append = fail  # type: ignore[method-assign, assignment]
+    async with followed(server, model := stepping()) as (pair, live, follower):
+        pair.stores[0].append = lost
         model.go(100)
-        assert (await read(live))[-1].type.value == "RUN_FINISHED"
-        assert (await rest_of(reader, first, own)).last.code == "run_lost"
+        assert ending(await pair.truth(live)) == "success"
+        assert ending(await follower.rest()) == "run_lost"
         assert not await pair.two.cancel("t", "live")
 
 
-async def test_a_log_with_a_gap(each_server: Server) -> None:
+async def test_the_end_of_a_run_does_not_reach_the_store(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told again: until then, who connects to the thread would wait for the run."""
+    monkeypatch.setattr(run_writer, "_RETRIES", (0.0, 0.0, 0.0))
+    async with pair_on(server, Scripted(["Hi"])) as pair:
+        finish, tries = pair.stores[0].finish, list[str]()
+
+        async def fail(run: str) -> None:
+            tries.append(run)
+            await (finish(run) if len(tries) == 3 else lost())
+
+        pair.stores[0].finish = fail
+        await read(await pair.one.begin(pair.given))
+        assert ending(await pair.follow().rest()) == "success"
+        await pair.end()
+        assert len(tries) == 3
+
+
+async def test_a_run_that_does_not_reach_the_store(server: Server) -> None:
+    """It is not kept in memory for that."""
+    async with pair_on(server, Scripted(["Hi"])) as pair:
+        pair.stores[0].enter = lost
+        await read(await pair.one.begin(pair.given))
+        await pair.end()
+        assert not pair.stores[0]._receivers
+        assert not await pair.two.cancel("t", "live")
+
+
+async def test_a_store_that_is_too_slow(server: Server) -> None:
+    """Who followed the run is let go; who comes after that gets all of it."""
+    model, limits = stepping([text_chunk("x", 1)] * 600), RunLimits(unread=20_000)
+    async with followed(server, model, limits=limits) as (pair, live, follower):
+        truth = asyncio.create_task(pair.truth(live))
+        append, slow, waits = pair.stores[0].append, asyncio.Event(), asyncio.Event()
+
+        async def wait(*entry: Any) -> None:
+            waits.set()
+            await slow.wait()
+            await append(*entry)
+
+        pair.stores[0].append = wait
+        model.go(1)
+        await waits.wait()
+        model.go(500)
+        [run] = pair.one._running
+        await eventually(lambda: run._readers[-1].dropped, "the store is too slow")
+        slow.set()
+        assert ending(await follower.rest()) == "run_lost"
+        again = await pair.follow().join()
+        model.go(1_000)
+        assert dumped((await again.rest()).messages) == dumped((await truth).messages)
+
+
+async def test_a_log_with_a_gap(server: Server) -> None:
     """As that of a replica that was behind. It is not read again and again, and who has not joined
     yet does so in the log that is written next."""
-    async with pair_on(each_server, gated(0)) as pair:
-        key = pair.two._workers._key  # type: ignore[union-attr]
-        store, signals = pair.stores[0], list[str]()
-        await store.begin(run := key("t", "fast"), signals.append)
-        await store.enter(key("t"), run)
-        beginning = encode(run_started(pair.given))
-        await store.begin_log(run, Entry(1, beginning), 1)
-        await store.append(run, Entry(3, beginning))
+    async with pair_on(server, gated()) as pair:
+        run = await MadeRun(pair, pair.key("t", "fast")).begin(pair.key("t"))
+        await run.write(1)
+        await run.write(3, run.beginning)
         read_entries, reads = pair.stores[1].read, list[int]()
 
         async def count(run: str, position: int) -> Sequence[Entry]:
             reads.append(position)
-            return await read_entries(run, position)
+            found: Sequence[Entry] = await read_entries(run, position)
+            return found
 
-        pair.stores[1].read = count  # type: ignore[method-assign]
-        reader, own = pair.join()
-        asks_again = Signal("follow").to_text()
-        await eventually(lambda: signals.count(asks_again) == 3, "its worker asks for another log")
+        pair.stores[1].read = count
+        follower, again = pair.follow(), Signal("follow").to_text()
+        await eventually(lambda: run.signals.count(again) == 3, "it asks for another log")
         assert len(reads) <= 4
-        mark = Signal.from_text(signals[0]).mark
-        await store.begin_log(run, Entry(4, beginning), 3)
-        await store.append(run, Entry(5, encode(mark_event(mark))))
-        assert [one.type.value for one in await until_joined(reader)] == ["RUN_STARTED"]
-        await store.finish(run)
-        async with reader:
+        await run.store.begin_log(run.key, Entry(4, run.beginning), 3)
+        await run.write(5, await run.mark())
+        assert [one.type.value for one in (await follower.join()).first] == ["RUN_STARTED"]
+        await run.store.finish(run.key)
+        async with follower.reader:
             pass
-        assert own.thread_id == "t"
 
 
 def test_the_log_is_told_once_a_minute(
@@ -297,46 +328,15 @@ async def test_a_store_that_is_down_is_no_flood_of_records(
     monkeypatch.setattr(run_writer, "_RETRIES", ())
     monkeypatch.setattr(bounded, "ANSWER", 0.2)
     async with RedisRunStore(f"redis://127.0.0.1:{free_port()}") as store:
-        pair = Pair([store, store], gated(4), saver=None)
+        pair = Pair([store, store], gated(), saver=None)
         for number in range(5):
             live = await pair.one.begin(pair.given.model_copy(update={"thread_id": f"t{number}"}))
             assert await pair.one.cancel(f"t{number}", "live")
             await read(live)
-            reader, _ = pair.join()
-            await read(reader)
+            await read(pair.follow().reader)
         await eventually(lambda: store.failures._count > 5, "more has failed")
         await pair.end()
-    records = [one for one in caplog.records if one.name.startswith("langgraph_agui.workers.bound")]
-    assert len(records) == 1
-
-
-# -- the end of a run that is lost ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize("where", STOPS)
-async def test_a_run_that_is_lost_is_closed(
-    redis_url: str, where: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its step, its message, its reasoning or its call, for clients of both generations."""
-    monkeypatch.setattr(run_reader, "_MISSES", 1)
-    model = gated(STOPS[where])
-    async with RedisRunStore(redis_url) as two:
-        async with RedisRunStore(redis_url) as one:
-            pair = Pair([one, two], model)
-            await pair.begin()
-            await model.hung.wait()
-            joined = [pair.join(), pair.join(protocol_version=None)]
-            first = [await until_joined(reader) for reader, _ in joined]
-        # The store of the first worker is closed: to the other one it is dead.
-        for (reader, own), some in zip(joined, first, strict=True):
-            recorded = await rest_of(reader, some, own)
-            assert recorded.last.code == "run_lost"
-            assert "STEP_FINISHED" in recorded.types
-            check_closed(recorded.events)
-        await pair.end()
-
-
-# -- a store that is silent ----------------------------------------------------------------------
+    assert len([one for one in caplog.records if one.name == bounded.__name__]) == 1
 
 
 def be_quick(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,16 +381,6 @@ async def test_a_database_falls_silent(
         line.flows.clear()
 
 
-async def test_a_database_that_never_says_anything(
-    kind: str, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    be_quick(monkeypatch)
-    async with line_to(address) as (line, through), asyncio.timeout(PATIENCE):
-        line.flows.clear()
-        async with silent_store(kind, through) as own:
-            await check_all_fail(BoundedStore(own))
-
-
 @asynccontextmanager
 async def silent_store(kind: str, address: str) -> AsyncIterator[RunStore]:
     """A store whose database does not answer from the beginning on."""
@@ -405,3 +395,13 @@ async def silent_store(kind: str, address: str) -> AsyncIterator[RunStore]:
             yield on_pool
     finally:
         await pool.close(timeout=0)
+
+
+async def test_a_database_that_never_says_anything(
+    kind: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    be_quick(monkeypatch)
+    async with line_to(address) as (line, through), asyncio.timeout(PATIENCE):
+        line.flows.clear()
+        async with silent_store(kind, through) as own:
+            await check_all_fail(BoundedStore(own))

@@ -1,8 +1,5 @@
-"""Each call of the checkpointer fails once, and hangs once, in each kind of run.
-
-After each: one terminal event; what is guarded has run at most once for an approval; the next turn
-works.
-"""
+"""Each call of the checkpointer fails once, and hangs once, in each kind of run. After each: one
+terminal event; what is guarded has run at most once for an approval; the next turn works."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
 """The wall clock jumps: only deadlines of approvals look at it, and they are as late or early as it
-is.
-
-The clock is the machine's, which a test cannot set: `time.time` and the `datetime` that deadlines
-are read with are shifted.
-"""
+is. `time.time` and the `datetime` that deadlines are read with are shifted."""
 
 from __future__ import annotations
 

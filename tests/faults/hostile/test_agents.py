@@ -29,107 +29,80 @@ from langgraph_agui.client import (
     RunLimitError,
 )
 from langgraph_agui.protocol.response_schema import check_schema
-from tests.kit.deep import together
 from tests.kit.processes.scripted_servers import (
     Awaiting,
     Blocking,
     Peer,
     Script,
-    Server,
     answering,
+    asking,
+    both,
     frames,
     recording,
     server,
 )
 from tests.kit.run.agents import dumped, run_input
-from tests.kit.run.wire_events import FINISHED, STARTED, event, in_run, text
+from tests.kit.run.wire_events import STARTED, call, event, in_run, text
 from tests.kit.waiting import PATIENCE
 
 ASK = run_input(UserMessage(id="u", content="hi"), thread="t")
 WHOLE = in_run(*text("m", "a"))
 KEY = {"X-Key": "s3cret", "Authorization": "Bearer s3cret", "Cookie": "s3cret"}
-both = pytest.mark.parametrize("reader", [Blocking(), Awaiting()], ids=repr)
 
 
-def failure(reader: Blocking, client: AGUIClient) -> AgentError:
+def failure(reader: Blocking, url: str, **options: Any) -> Any:
     with pytest.raises(AgentError) as caught:
-        reader.read(client.run(ASK))
+        reader.read(AGUIClient(url, **options).run(ASK))
     return caught.value
-
-
-def capabilities(client: AGUIClient) -> Any:
-    return asyncio.run(client.capabilities())
-
-
-# -- redirects -----------------------------------------------------------------------------------
 
 
 @both
 def test_a_redirect_within_the_origin_keeps_the_request(reader: Blocking) -> None:
+    limits = ClientLimits(run_timeout=PATIENCE)
     with server(answering(307, location="/other?secret=1"), recording(*WHOLE)) as agent:
-        assert len(reader.read(AGUIClient(agent.url, headers=KEY).run(ASK))) == len(WHOLE)
+        client = AGUIClient(agent.url, headers=KEY, limits=limits, timeout=None)
+        assert len(reader.read(client.run(ASK))) == len(WHOLE)
     first, second = agent.asked
     assert (second.method, second.path, second.body) == ("POST", "/other?secret=1", first.body)
     assert (second.header("authorization"), second.header("x-key")) == ("Bearer s3cret", "s3cret")
 
 
-def elsewhere(other: Server) -> list[str]:
-    """Other origins: by port, by host and by scheme. All of them lead to one server."""
-    return [
-        other.url + "?token=s3cret",
-        other.url.replace("127.0.0.1", "localhost"),
-        other.url.replace("http://", "https://user:s3cret@"),
-        other.url.replace("http:", ""),
-    ]
-
-
 @both
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_to_another_origin_sends_nothing_there(reader: Blocking, status: int) -> None:
+    """By port, by host and by scheme; also by a client that would follow it."""
+    follows = httpx2.AsyncClient if isinstance(reader, Awaiting) else httpx2.Client
     with server() as other:
-        for where in elsewhere(other):
+        for where, options in (
+            (other.url + "?token=s3cret", {}),
+            (other.url.replace("127.0.0.1", "localhost"), {}),
+            (other.url.replace("http://", "https://user:s3cret@"), {}),
+            (other.url.replace("http:", ""), {"http_client": follows(follow_redirects=True)}),
+        ):
             with server(answering(status, location=where)) as agent:
-                error = failure(reader, AGUIClient(agent.url, headers=KEY))
+                error = failure(reader, agent.url, headers=KEY, **options)
             assert isinstance(error, RedirectError)
-            assert (error.url, error.status) == (agent.url, status)
+            assert (error.url, error.status, len(agent.asked)) == (agent.url, status, 1)
             assert "another origin" in str(error)
             assert "s3cret" not in f"{error}{error!r}{vars(error)}"
-            assert len(agent.asked) == 1
-    assert other.asked == []
-
-
-@both
-def test_a_given_client_that_follows_redirects_does_not_either(reader: Blocking) -> None:
-    kind = httpx2.AsyncClient if isinstance(reader, Awaiting) else httpx2.Client
-    with server() as other, server(answering(307, location=other.url)) as agent:
-        error = failure(reader, AGUIClient(agent.url, http_client=kind(follow_redirects=True)))
-    assert isinstance(error, RedirectError)
     assert other.asked == []
 
 
 @pytest.mark.parametrize("kind", [None, httpx2.Client, httpx2.AsyncClient])
 def test_capabilities_are_not_fetched_elsewhere(kind: Callable[..., Any] | None) -> None:
-    with (
-        server() as other,
-        server(answering(307, location=other.url), answering(307, location="/c")) as agent,
-    ):
-        client = AGUIClient(
-            agent.url, headers=KEY, http_client=kind(follow_redirects=True) if kind else None
-        )
+    with server() as other, server(answering(307, location=other.url)) as agent:
+        follows = kind(follow_redirects=True) if kind else None
+        client = AGUIClient(agent.url, headers=KEY, http_client=follows)
         with pytest.raises(RedirectError):
-            capabilities(client)
+            asyncio.run(client.capabilities())  # type: ignore[arg-type]
     assert other.asked == []
 
 
 @both
 def test_redirects_are_few(reader: Blocking) -> None:
     with server(*[answering(307, location="/agent")] * 20) as agent:
-        error = failure(reader, AGUIClient(agent.url))
-    assert isinstance(error, RedirectError)
+        assert isinstance(failure(reader, agent.url), RedirectError)
     assert len(agent.asked) == 6
-
-
-# -- limits of one run ---------------------------------------------------------------------------
 
 
 def endless(size: int = 60_000, *, packed: bool = False) -> Script:
@@ -152,13 +125,11 @@ def endless(size: int = 60_000, *, packed: bool = False) -> Script:
 @both
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
 def test_a_stream_without_end(reader: Blocking, packed: bool) -> None:
-    limit = 3_000_000
+    limit, seen = 3_000_000, list[Any]()
     with server(endless(packed=packed)) as agent:
-        seen: list[Any] = []
         run = AGUIClient(agent.url, limits=ClientLimits(max_bytes=limit)).run(ASK)
-        with pytest.raises(
-            RunLimitError, match=r"3,000,000 bytes.*ClientLimits\(max_bytes=\.\.\.\)"
-        ) as caught:
+        said = r"3,000,000 bytes.*ClientLimits\(max_bytes=\.\.\.\)"
+        with pytest.raises(RunLimitError, match=said) as caught:
             reader.read(run, seen.append)
     assert caught.value.option == "max_bytes"
     assert dumped(caught.value.messages) == dumped(run.messages)
@@ -199,75 +170,53 @@ def unpacking(peer: Peer) -> None:
         peer.write(packer.flush(zlib.Z_FULL_FLUSH))
 
 
-SLOW = [silent, slow, mute, dripping, unpacking]
-
-
-@together(
-    both,
-    pytest.mark.parametrize("script", SLOW, ids=lambda one: one.__name__),
-    pytest.mark.parametrize(
-        "limit", [0.2, timedelta(milliseconds=200)], ids=["seconds", "timedelta"]
-    ),
+@both
+@pytest.mark.parametrize(
+    ("script", "limit"),
+    [
+        *((one, 0.2) for one in (silent, slow, mute, dripping, answering(503, retry_after="30"))),
+        (unpacking, timedelta(milliseconds=200)),
+    ],
+    ids=["silent", "slow", "mute", "dripping", "busy", "unpacking"],
 )
-def test_a_run_that_takes_too_long(
-    reader: Blocking, script: Script, limit: float | timedelta
-) -> None:
+def test_a_run_that_takes_too_long(reader: Blocking, script: Script, limit: Any) -> None:
     with server(script) as agent:
-        error = failure(reader, AGUIClient(agent.url, limits=ClientLimits(run_timeout=limit)))
+        error = failure(reader, agent.url, limits=ClientLimits(run_timeout=limit))
     assert isinstance(error, RunLimitError)
-    assert error.option == "run_timeout"
-    assert "0.2 s" in str(error)
+    assert (error.option, "0.2 s" in str(error), len(agent.asked)) == ("run_timeout", True, 1)
+
+
+DOUBLING = [{"op": "copy", "from": "", "path": f"/k{n}"} for n in range(60)]
+ACTIVITY = {"messageId": "a", "activityType": "x"}
 
 
 @both
-def test_waiting_for_a_busy_agent_counts(reader: Blocking) -> None:
-    with server(*[answering(503, retry_after="30")] * 3) as agent:
-        error = failure(reader, AGUIClient(agent.url, limits=ClientLimits(run_timeout=0.2)))
-    assert isinstance(error, RunLimitError)
-    assert len(agent.asked) == 1
-
-
-@both
-def test_a_run_in_time(reader: Blocking) -> None:
-    with server(recording(*WHOLE)) as agent:
-        client = AGUIClient(agent.url, limits=ClientLimits(run_timeout=PATIENCE), timeout=None)
-        assert len(reader.read(client.run(ASK))) == len(WHOLE)
-
-
-BOMB = [
-    event("STATE_DELTA", delta=[{"op": "copy", "from": "", "path": f"/k{n}"} for n in range(60)])
-]
-ACTIVITY: list[dict[str, Any]] = [
-    event("ACTIVITY_SNAPSHOT", messageId="a", activityType="x", content={"a": 1}),
-    event(
-        "ACTIVITY_DELTA",
-        messageId="a",
-        activityType="x",
-        patch=[{"op": "copy", "from": "", "path": f"/k{n}"} for n in range(60)],
-    ),
-]
-
-
-@both
-@pytest.mark.parametrize("bomb", [BOMB, ACTIVITY], ids=["state", "activity"])
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        [event("STATE_DELTA", delta=DOUBLING)],
+        [
+            event("ACTIVITY_SNAPSHOT", **ACTIVITY, content={"a": 1}),
+            event("ACTIVITY_DELTA", **ACTIVITY, patch=DOUBLING),
+        ],
+    ],
+    ids=["state", "activity"],
+)
 def test_a_patch_that_doubles_and_doubles(reader: Blocking, bomb: list[dict[str, Any]]) -> None:
     with server(recording(*in_run(*bomb))) as agent:
-        error = failure(reader, AGUIClient(agent.url, limits=ClientLimits(max_weight=100_000)))
+        error = failure(reader, agent.url, limits=ClientLimits(max_weight=100_000))
     assert isinstance(error, RunLimitError)
-    assert error.option == "max_weight"
-    assert error.state == {}
+    assert (error.option, error.state) == ("max_weight", {})
 
 
-@pytest.mark.parametrize(
-    "name", ["max_event", "max_bytes", "max_weight", "max_tool_rounds", "run_timeout"]
-)
+NAMES = ["max_event", "max_bytes", "max_weight", "max_tool_rounds", "run_timeout"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_limits_that_are_none(name: str) -> None:
     for value in (0, -1, *([timedelta(0)] if name == "run_timeout" else [])):
         with pytest.raises(ValueError, match=name):
             ClientLimits(**{name: value})  # type: ignore[arg-type]
-
-
-# -- rounds of local tools -----------------------------------------------------------------------
 
 
 def add(a: int) -> int:
@@ -275,46 +224,40 @@ def add(a: int) -> int:
     return a + 1
 
 
-def called(n: int) -> list[dict[str, Any]]:
-    return in_run(
-        event("TOOL_CALL_START", toolCallId=f"c{n}", toolCallName="add", parentMessageId=f"m{n}"),
-        event("TOOL_CALL_ARGS", toolCallId=f"c{n}", delta='{"a": 1}'),
-        event("TOOL_CALL_END", toolCallId=f"c{n}"),
-    )
-
-
+CALLING = [
+    recording(*in_run(*call(f"c{n}", '{"a": 1}', name="add", parentMessageId=f"m{n}")))
+    for n in range(5)
+]
 THREE = ClientLimits(max_tool_rounds=3)
+TOO_MANY = pytest.raises(RunLimitError, match=r"3 runs.*max_tool_rounds")
 
 
 @both
 def test_an_agent_that_calls_for_ever(reader: Blocking) -> None:
-    with server(*(recording(*called(n)) for n in range(4))) as agent:
+    with server(*CALLING) as agent:
         session = AGUISession[Any](AGUIClient(agent.url, limits=THREE), tools=[add])
         with pytest.raises(RunLimitError, match=r"3 runs.*max_tool_rounds") as caught:
             reader.read(session.send("go"))
-        assert len(agent.asked) == 3
         assert dumped(caught.value.messages) == dumped(session.messages)
-        assert session.messages[-1].role == "tool"
+        assert (len(agent.asked), session.messages[-1].role) == (3, "tool")
         assert session.pending_tool_calls == []
 
 
 def test_an_agent_in_a_graph_that_calls_for_ever() -> None:
-    with server(*(recording(*called(n)) for n in range(4))) as agent:
+    with server(*CALLING, *CALLING) as agent:
         node = RemoteAgent(AGUIClient(agent.url, limits=THREE), tools=[add])
-        for turn in range(2):
-            with pytest.raises(RunLimitError, match="max_tool_rounds"):
+        for turn in (1, 2):
+            with TOO_MANY:
                 node.invoke({"messages": "go"})
-            assert len(agent.asked) == 3
-            if not turn:
-                agent.asked.clear()
+            assert len(agent.asked) == 3 * turn
 
 
 def test_a_model_that_calls_for_ever() -> None:
-    with server(*(recording(*called(n)) for n in range(5)), recording(*WHOLE)) as agent:
+    with server(*CALLING, recording(*WHOLE)) as agent:
         model = AGUIChatModel(url=agent.url, limits=THREE)
         made = create_agent(model, tools=[add], checkpointer=InMemorySaver())
         config: Any = {"configurable": {"thread_id": "t"}}
-        with pytest.raises(RunLimitError, match=r"3 runs.*max_tool_rounds"):
+        with TOO_MANY:
             made.invoke({"messages": "go"}, config)
         assert len(agent.asked) == 3
         held = made.get_state(config).values["messages"]
@@ -325,14 +268,8 @@ def test_a_model_that_calls_for_ever() -> None:
         model.bind_tools([add]).invoke([HumanMessage("go"), *others])
         made.invoke({"messages": "on"}, config, interrupt_after=["model"])
         assert len(agent.asked) == 5
-
-
-def test_a_model_has_the_limits_of_a_run() -> None:
     with server(endless()) as agent, pytest.raises(RunLimitError, match="max_bytes"):
         AGUIChatModel(url=agent.url, limits=ClientLimits(max_bytes=100_000)).invoke("go")
-
-
-# -- schemas of answers --------------------------------------------------------------------------
 
 
 def test_a_hostile_schema_neither_hangs_a_graph_nor_goes_on_to_its_clients() -> None:
@@ -340,18 +277,15 @@ def test_a_hostile_schema_neither_hangs_a_graph_nor_goes_on_to_its_clients() -> 
     levels = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(60)}
     schema = {"type": "string", "pattern": "^(a+)+$", "$ref": "#/$defs/d0", "$defs": levels}
     asked = {"id": "i", "reason": "input_required", "message": "Which?", "responseSchema": schema}
-    paused = {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [asked]}}
-    with server(recording(STARTED, paused), recording(*WHOLE)) as agent:
+    with server(recording(STARTED, asking(asked)), recording(*WHOLE)) as agent:
         node = RemoteAgent(agent.url, checkpointer=InMemorySaver())
         config: Any = {"configurable": {"thread_id": "t"}}
         [waiting] = node.invoke({"messages": "go"}, config)["__interrupt__"]
-        told = json.dumps(waiting.value["responseSchema"])
-        assert "string" in told
-        assert "pattern" not in told
-        assert "$ref" not in told
+        told, said = json.dumps(waiting.value["responseSchema"]), "a" * 60 + "!"
+        assert ("string" in told, "pattern" in told, "$ref" in told) == (True, False, False)
         assert len(told) < 100_000
-        check_schema("a" * 60 + "!", waiting.value["responseSchema"], "as a server does")
+        check_schema(said, waiting.value["responseSchema"], "as a server does")
         [again] = node.invoke(Command(resume=7), config)["__interrupt__"]
         assert "'type: string'" in again.value["error"]
-        node.invoke(Command(resume="a" * 60 + "!"), config)
-    assert agent.asked[1].json["resume"][0]["payload"] == "a" * 60 + "!"
+        node.invoke(Command(resume=said), config)
+    assert agent.asked[1].json["resume"][0]["payload"] == said

@@ -5,139 +5,102 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent, StateOptions, agui_router
 from langgraph_agui.nodes import emit_state
-from tests.kit.processes.raw_http import Answer, ask
+from tests.faults.hostile.requests import caller, post, resolved, tool, user, wire
+from tests.kit.graphs.small import Chat, agent_of, chain_of
 from tests.kit.processes.serving import Served, serving
 
 EVIL = "evil\n\r\x1b[2J\u202e\x9b\u2028 ERROR root: forged " + "x" * 5_000
 
 
-class State(MessagesState):
+class State(Chat):
     value: str
     asked: bool
 
 
-def fail(state: State) -> Any:
-    """Emit, say and raise what a client or a model has made up."""
-    emit_state({EVIL: 1})
-    if state["messages"][-1].content == "fail":
-        raise ValueError(state["messages"][-1].id)
-    call = {"name": EVIL, "args": {EVIL: 1}, "id": EVIL}
-    image = {"type": EVIL, "image": 1}
-    return {
-        "messages": [AIMessage([image, {"type": "text", "text": EVIL}], tool_calls=[call], id=EVIL)]
-    }
-
-
-def ask_or_fail(state: State) -> Any:
+def ask(state: State) -> Any:
     if state["messages"][-1].content == "ask":
         interrupt({"question": EVIL})
-    return fail(state)
 
 
-def graph_of(node: Callable[[State], Any], saver: InMemorySaver | None = None) -> Any:
-    builder = StateGraph(State)
-    builder.add_node("answer", node)
-    builder.add_edge(START, "answer")
-    builder.add_edge("answer", END)
-    return builder.compile(checkpointer=saver)
+def answer(state: State) -> Any:
+    """Emit, say and raise what a client or a model has made up."""
+    last = state["messages"][-1]
+    emit_state({EVIL: 1})
+    if last.content == "fail":
+        raise ValueError(last.id)
+    call = {"name": EVIL, "args": {EVIL: 1}, "id": EVIL}
+    content: Any = [{"type": EVIL, "image": 1}, {"type": "text", "text": EVIL}]
+    return {"messages": [AIMessage(content, tool_calls=[call], id=EVIL)]}
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    app = FastAPI()
-    agent = LangGraphAgent(graph_of(ask_or_fail, InMemorySaver()))
-    app.include_router(agui_router(agent, "/saved"))
-    warned = LangGraphAgent(graph_of(fail), state=StateOptions(forbidden_change="ignore"))
-    app.include_router(agui_router(warned, "/unsaved"))
+    app, warns = FastAPI(), StateOptions(forbidden_change="ignore")
+    saved = agent_of(ask, answer, state=State, checkpointer=InMemorySaver())
+    unsaved = LangGraphAgent(chain_of(answer, state=State), state=warns)
+    app.include_router(agui_router(saved, "/saved"))
+    app.include_router(agui_router(unsaved, "/unsaved"))
     with serving(app) as served:
         yield served
 
 
-def user(content: Any = "hello", message_id: str = EVIL) -> dict[str, Any]:
-    return {"id": message_id, "role": "user", "content": content}
+def evil(content: Any = "hello", **fields: Any) -> dict[str, Any]:
+    return user(content, EVIL, **fields)
 
 
-def wire(**changes: Any) -> dict[str, Any]:
-    return {
-        "threadId": EVIL,
-        "runId": EVIL,
-        "protocolVersion": "1.0",
-        "messages": [user()],
-        **changes,
-    }
+def sent(*messages: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return wire(*(messages or [evil()]), **{"threadId": EVIL, "runId": EVIL, **changes})
 
 
-CALL = {"id": EVIL, "type": "function", "function": {"name": EVIL, "arguments": "{"}}
 IMAGE = {"type": "image", "source": {"type": "url", "value": f"http://{EVIL}"}}
-REQUESTS: dict[str, dict[str, Any]] = {
-    "plain": wire(),
-    "fails": wire(messages=[user("fail")]),
-    "unknown members": wire(**{EVIL: 1}, messages=[{**user(), EVIL: 1}, {**user(), "role": EVIL}]),
-    "unknown parts": wire(
-        messages=[user([{"type": EVIL}, {"type": "text", "text": "a", EVIL: 1}])]
-    ),
-    "old spelling": wire(
-        messages=[{"id": EVIL, "role": "assistant", "content": [{"type": EVIL}]}, user()]
-    ),
-    "malformed": wire(messages=[{**user(), "content": {EVIL: EVIL}}]),
-    "null": wire(messages=[{**user(), "name": None}], tools=[{"name": None}]),
-    "calls": wire(
-        messages=[{"id": EVIL, "role": "assistant", "toolCalls": [CALL]}, user(message_id="u")]
-    ),
-    "results": wire(
-        messages=[{"id": f"{EVIL}t", "role": "tool", "toolCallId": EVIL, "content": "x"}, user()]
-    ),
-    "state": wire(state={EVIL: EVIL, "value": [EVIL]}),
-    "state of the graph": wire(state={"asked": EVIL}),
-    "tools": wire(tools=[{"name": EVIL, "description": EVIL, "parameters": {EVIL: EVIL}}]),
-    "node": wire(forwardedProps={"nodeName": EVIL}),
-    "answers": wire(resume=[{"interruptId": EVIL, "status": "resolved", "payload": EVIL}]),
-    "cancels": wire(resume=[{"interruptId": EVIL, "status": "cancelled"}]),
-    "media": wire(messages=[user([IMAGE])]),
-    "values": wire(messages=[{**user(), "encryptedValue": EVIL}]),
-    "version": wire(protocolVersion=EVIL),
-    "zero": wire(threadId=f"\0{EVIL}"),
-    "no messages": wire(messages=EVIL),
-}
+TEXT = {"type": "text", "text": "a", EVIL: 1}
+RESULT = {"id": f"{EVIL}t", "role": "tool", "toolCallId": EVIL, "content": "x"}
+OLD = {"id": EVIL, "role": "assistant", "content": [{"type": EVIL}]}
+REQUESTS: list[dict[str, Any]] = [
+    sent(),
+    sent(evil("fail")),
+    sent(evil(**{EVIL: 1}), {**evil(), "role": EVIL}, **{EVIL: 1}),
+    sent(evil([{"type": EVIL}, TEXT])),
+    sent(OLD, evil()),
+    sent(evil({EVIL: EVIL})),
+    sent(evil(name=None), tools=[{"name": None}]),
+    sent(caller(EVIL, name=EVIL, arguments="{", id_=EVIL), user()),
+    sent(RESULT, evil()),
+    sent(state={EVIL: EVIL, "value": [EVIL]}),
+    sent(state={"asked": EVIL}),
+    sent(tools=[tool(EVIL, EVIL, **{EVIL: EVIL})]),
+    sent(forwardedProps={"nodeName": EVIL}),
+    sent(resume=[resolved(EVIL, EVIL)]),
+    sent(resume=[{"interruptId": EVIL, "status": "cancelled"}]),
+    sent(evil([IMAGE])),
+    sent(evil(encryptedValue=EVIL)),
+    sent(protocolVersion=EVIL),
+    sent(threadId=f"\0{EVIL}"),
+    sent(messages=EVIL),
+]
 
 
-def check(answer: Answer) -> None:
+def check(served: Served, path: str, body: dict[str, Any]) -> list[Any]:
     """What an error says is printable and short."""
-    if answer.status != 200:
-        said = [json.loads(answer.body)["detail"]]
-    else:
-        frames = [
-            json.loads(line[5:]) for line in answer.body.splitlines() if line.startswith(b"data:")
-        ]
-        said = [frame["message"] for frame in frames if frame["type"] == "RUN_ERROR"]
-    assert all(text.isprintable() and len(text) < 1_100 for text in said), said
-
-
-@pytest.mark.parametrize("path", ["/saved", "/unsaved", "/saved/connect"])
-def test_requests(path: str, served: Served, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG, "langgraph_agui"):
-        for name, body in REQUESTS.items():
-            check(
-                ask(
-                    served.port,
-                    "POST",
-                    path,
-                    json.dumps({**body, "threadId": f"{body['threadId']}{name}"}).encode(),
-                )
-            )
-    check_log(caplog, at_least=3)
+    answer = post(served, path, body)
+    lines = [line[5:] for line in answer.body.splitlines() if line.startswith(b"data:")]
+    events = [json.loads(line) for line in lines] if answer.status == 200 else []
+    said = [one["message"] for one in events if one["type"] == "RUN_ERROR"]
+    for text in said if answer.status == 200 else [answer.json["detail"]]:
+        assert text.isprintable()
+        assert len(text) < 1_100
+    return events
 
 
 def check_log(caplog: pytest.LogCaptureFixture, at_least: int) -> None:
@@ -148,20 +111,22 @@ def check_log(caplog: pytest.LogCaptureFixture, at_least: int) -> None:
         assert len(record.getMessage()) < 3_000
 
 
+@pytest.mark.parametrize("path", ["/saved", "/unsaved", "/saved/connect"])
+def test_requests(path: str, served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "langgraph_agui"):
+        for number, body in enumerate(REQUESTS):
+            check(served, path, {**body, "threadId": f"{body['threadId']}{number}"})
+    check_log(caplog, at_least=3)
+
+
 @pytest.mark.parametrize("status", ["resolved", "cancelled"])
 def test_approvals(status: str, served: Served, caplog: pytest.LogCaptureFixture) -> None:
-    asked = {**wire(messages=[user("ask")]), "threadId": f"{EVIL}{status}"}
-    answer = ask(served.port, "POST", "/saved", json.dumps(asked).encode())
-    (last,) = [
-        json.loads(line[5:]) for line in answer.body.splitlines() if b'"RUN_FINISHED"' in line
-    ]
-    (interrupt_id,) = (one["id"] for one in last["outcome"]["interrupts"])
-    entry = {
-        "interruptId": interrupt_id,
-        "status": status,
-        **({"payload": EVIL} if status == "resolved" else {}),
-    }
+    asked = sent(evil("ask"), threadId=f"{EVIL}{status}")
+    [question] = check(served, "/saved", asked)[-1]["outcome"]["interrupts"]
+    entry = {**resolved(question["id"], EVIL), "status": status}
+    if status == "cancelled":
+        del entry["payload"]
     with caplog.at_level(logging.DEBUG, "langgraph_agui"):
-        check(ask(served.port, "POST", "/saved", json.dumps({**asked, "resume": [entry]}).encode()))
+        check(served, "/saved", {**asked, "resume": [entry]})
     assert any("decisions" in record.name for record in caplog.records)
     check_log(caplog, at_least=1)

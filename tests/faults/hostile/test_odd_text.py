@@ -10,60 +10,45 @@ import pytest
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-from langgraph.graph import END, START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.protocol.input import clean_input
 from langgraph_agui.protocol.schema import parse_input
+from tests.faults.hostile.requests import caller, resolved, tool, user, wire
+from tests.kit.graphs.small import Chat, agent_of
+from tests.kit.run.agents import RecordedRun, collect
 
 POSTGRES = pytest.mark.xdist_group("postgres")
 ODD = {"zero": "a\0b", "half": "a\ud800b"}
 
 
-class State(MessagesState):
+class State(Chat):
     note: str
     data: Any
 
 
-def make_agent(saver: Any, written: dict[str, Any] | None = None) -> LangGraphAgent:
-    builder = StateGraph(State)
-    builder.add_node("answer", lambda _: {"messages": [AIMessage("ok")], **(written or {})})
-    builder.add_edge(START, "answer")
-    builder.add_edge("answer", END)
-    return LangGraphAgent(builder.compile(checkpointer=saver))
+def agent(saver: Any, **written: Any) -> LangGraphAgent:
+    says = {"messages": [AIMessage("ok")], **written}
+    return agent_of(lambda _: says, state=State, checkpointer=saver)
 
 
-def wire(number: int = 1, **changes: Any) -> dict[str, Any]:
-    message = {"id": f"u{number}", "role": "user", "content": "hello"}
-    return {
-        "threadId": "t",
-        "runId": f"r{number}",
-        "protocolVersion": "1.0",
-        "messages": [message],
-        **changes,
-    }
-
-
-async def run(agent: LangGraphAgent, sent: dict[str, Any]) -> Any:
-    events = [event async for event in agent.run(parse_input(sent))]
-    assert [event.type.value for event in events[1:-1]].count("RUN_ERROR") == 0
-    return events[-1]
+async def check_runs(agent: LangGraphAgent, number: int, **changes: Any) -> None:
+    sent = {**wire(user(id_=f"u{number}"), runId=f"r{number}"), **changes}
+    events = await collect(agent.run(parse_input(sent)))
+    assert events[-1].type.value == "RUN_FINISHED", events[-1]
+    assert "RUN_ERROR" not in [event.type.value for event in events]
 
 
 TEXTS: dict[str, Any] = {
-    "message": lambda odd: {"messages": [{"id": "u1", "role": "user", "content": odd}]},
-    "part": lambda odd: {
-        "messages": [{"id": "u1", "role": "user", "content": [{"type": "text", "text": odd}]}]
-    },
+    "message": lambda odd: {"messages": [user(odd)]},
+    "part": lambda odd: {"messages": [user([{"type": "text", "text": odd}])]},
     "state": lambda odd: {"state": {"note": odd}},
     "state inside": lambda odd: {"state": {"data": [{"x": odd}]}},
     "key": lambda odd: {"state": {"data": {odd: 1}}},
     "props": lambda odd: {"forwardedProps": {"x": odd}},
     "context": lambda odd: {"context": [{"description": odd, "value": odd}]},
-    "tools": lambda odd: {
-        "tools": [{"name": "f", "description": odd, "parameters": {"title": odd}}]
-    },
-    "answer": lambda odd: {"resume": [{"interruptId": "i", "status": "resolved", "payload": odd}]},
+    "tools": lambda odd: {"tools": [tool("f", odd, title=odd)]},
+    "answer": lambda odd: {"resume": [resolved("i", odd)]},
 }
 
 
@@ -75,63 +60,42 @@ def test_text_is_cleaned(place: str, odd: str) -> None:
 
 
 def test_what_is_clean_stays_the_same_object() -> None:
-    given = parse_input(
-        wire(state={"text": "ä\ufffd 😀 \\u0000", "deep": {"x": [1.5, None, True]}})
-    )
+    state = {"text": "ä\ufffd 😀 \\u0000", "deep": {"x": [1.5, None, True]}}
+    given, plain = parse_input(wire(state=state)), parse_input(wire())
     assert clean_input(given).input == given
-    plain = parse_input(wire())
     assert clean_input(plain).input is plain
 
 
 @POSTGRES
 @pytest.mark.parametrize("place", ["message", "state", "key"])
 async def test_a_thread_goes_on_after_it(place: str, postgres_saver: AsyncPostgresSaver) -> None:
-    agent = make_agent(postgres_saver)
+    made = agent(postgres_saver)
     for number, odd in enumerate(ODD.values(), 1):
-        last = await run(agent, {**wire(number), **TEXTS[place](odd)})
-        assert last.type.value == "RUN_FINISHED", last
-    assert (await run(agent, wire(9))).type.value == "RUN_FINISHED"
-    stored = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})
-    shown = json.dumps(
-        [str(stored.values), [message.content for message in stored.values["messages"]]]
-    )
-    assert "\\u0000" not in shown
-    assert "\\ud800" not in shown
+        await check_runs(made, number, **TEXTS[place](odd))
+    await check_runs(made, 9)
+    stored = await made.graph.aget_state({"configurable": {"thread_id": "t"}})
+    shown = json.dumps([str(stored.values), [one.content for one in stored.values["messages"]]])
+    assert not {one for one in ("\\u0000", "\\ud800") if one in shown}
 
 
 IDS: dict[str, Any] = {
     "threadId": lambda odd: {"threadId": odd},
     "runId": lambda odd: {"runId": odd},
     "parentRunId": lambda odd: {"parentRunId": odd},
-    "message id": lambda odd: {"messages": [{"id": odd, "role": "user", "content": "x"}]},
-    "toolCallId": lambda odd: {
-        "messages": [{"id": "t", "role": "tool", "toolCallId": odd, "content": "x"}]
-    },
-    "tool call id": lambda odd: {
-        "messages": [
-            {
-                "id": "a",
-                "role": "assistant",
-                "toolCalls": [
-                    {"id": odd, "type": "function", "function": {"name": "f", "arguments": "{}"}}
-                ],
-            }
-        ]
-    },
-    "subagentRunId": lambda odd: {
-        "messages": [{"id": "a", "role": "assistant", "content": "x", "subagentRunId": odd}]
-    },
-    "interruptId": lambda odd: {"resume": [{"interruptId": odd, "status": "cancelled"}]},
+    "message id": lambda odd: {"messages": [user(id_=odd)]},
+    "toolCallId": lambda odd: {"messages": [{**user(), "role": "tool", "toolCallId": odd}]},
+    "tool call id": lambda odd: {"messages": [caller(odd)]},
+    "subagentRunId": lambda odd: {"messages": [user(role="assistant", subagentRunId=odd)]},
+    "interruptId": lambda odd: {"resume": [resolved(odd, 1)]},
 }
 
 
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("name", IDS)
 async def test_ids_are_refused(name: str, odd: str) -> None:
-    agent = make_agent(InMemorySaver())
-    for way in (agent.run, agent.connect):
-        events = [event async for event in way(parse_input(wire(**IDS[name](odd))))]
-        last: Any = events[-1]
+    made = agent(InMemorySaver())
+    for way in (made.run, made.connect):
+        last: Any = (await collect(way(parse_input(wire(**IDS[name](odd))))))[-1]
         assert (last.type.value, last.code) == ("RUN_ERROR", "invalid_input")
         assert last.message.startswith(f"The {name} 'a\\")
 
@@ -143,15 +107,14 @@ async def test_a_thread_that_was_damaged_goes_on(
 ) -> None:
     """What was written is beside the last checkpoint, and Postgres refuses the next one for
     ever."""
-    agent = make_agent(postgres_saver)
-    assert (await run(agent, wire())).type.value == "RUN_FINISHED"
-    damaging: Any = make_agent(postgres_saver, {"note": "a\0b"} if by == "node" else None).graph
-    given = {"messages": [("human", "x")], **({"note": "a\0b"} if by == "input" else {})}
+    made, odd = agent(postgres_saver), {"note": "a\0b"}
+    await check_runs(made, 1)
+    damaging: Any = agent(postgres_saver, **(odd if by == "node" else {})).graph
+    given = {"messages": [("human", "x")], **(odd if by == "input" else {})}
     with pytest.raises(Exception, match="u0000"):
         await damaging.ainvoke(given, {"configurable": {"thread_id": "t"}})
-    for number in (2, 3):
-        last = await run(agent, wire(number))
-        assert last.type.value == "RUN_FINISHED", last
+    await check_runs(made, 2)
+    await check_runs(made, 3)
 
 
 @POSTGRES
@@ -160,6 +123,28 @@ async def test_what_models_and_tools_say_is_stored_as_it_is(
 ) -> None:
     """Messages are stored as bytes; only what a node writes into a channel of text is refused by
     Postgres."""
-    agent = make_agent(postgres_saver, {"messages": [AIMessage("a\0b")]})
-    assert (await run(agent, wire())).type.value == "RUN_FINISHED"
-    assert (await run(agent, wire(2))).type.value == "RUN_FINISHED"
+    made = agent(postgres_saver, messages=[AIMessage("a\0b")])
+    await check_runs(made, 1)
+    await check_runs(made, 2)
+
+
+async def test_half_of_a_surrogate_pair_in_a_key() -> None:
+    """JSON spells it, and no checkpointer takes it: such arguments are kept as text."""
+    message = caller("c", arguments='{"a": {"\\ud83d": null}}')
+    given = parse_input(wire(message))
+    recorded = RecordedRun(await collect(agent(InMemorySaver()).run(given)), given)
+    assert recorded.last.type.value == "RUN_FINISHED"
+    [kept] = [one for one in recorded.messages if one.id == "a"]
+    assert (
+        kept.model_dump(by_alias=True)["toolCalls"][0]["function"]
+        == (message["toolCalls"][0]["function"])
+    )
+
+
+async def test_an_empty_id_in_a_thread_is_not_shown_to_another_client() -> None:
+    made = agent(InMemorySaver())
+    for message in (caller("", name="", arguments="", id_=""), user("hello", "u9")):
+        given = parse_input(wire(message))
+        recorded = RecordedRun(await collect(made.run(given)), given)
+        assert recorded.last.type.value == "RUN_FINISHED"
+    assert all(one.id for one in recorded.messages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -19,51 +20,26 @@ from tests.kit.deep import example_count
 from tests.kit.processes.scripted_servers import Blocking, Peer, frames, server
 from tests.kit.run.agents import dumped, run_input
 from tests.kit.run.random_answers import streams
-from tests.kit.run.wire_events import Wire, in_run
+from tests.kit.run.wire_events import Wire, activity, event, in_run
 
 LIMITS = ClientLimits(max_weight=10_000)
 CLIENT = AGUIClient("http://127.0.0.1:1/agent", limits=LIMITS)
 ASK = run_input(UserMessage(id="u", content="hi"), thread="t")
 
-texts = st.text(max_size=10)
 odd = st.sampled_from(
-    [
-        "",
-        "u",
-        "m",
-        "\x00",
-        "\ud800",
-        "a\x1b[2J\n",
-        "x" * 3000,
-        0,
-        -1,
-        1.5,
-        10**400,
-        True,
-        None,
-        [],
-        {},
-        ["a"],
-        {"id": "m"},
-    ]
+    ["", "u", "m", "\x00", "\ud800", "a\x1b[2J\n", "x" * 3000, *(0, -1, 1.5, 10**400, True, None)]
+) | st.sampled_from([[], {}, ["a"], {"id": "m"}])
+fragments = st.sampled_from(
+    [b"", b"\n", b"\r", b"\n\n", b"\xff", b"data:", b"\xef\xbb\xbf", b":", b"{", b'"', b"[" * 500]
 )
-deltas = st.builds(
-    lambda patch, activity: (
-        {"type": "ACTIVITY_DELTA", "messageId": "u", "activityType": "x", "patch": patch}
-        if activity
-        else {"type": "STATE_DELTA", "delta": patch}
+patches = st.lists(operations, max_size=4)
+extras = st.one_of(
+    patches.map(lambda patch: event("STATE_DELTA", delta=patch)),
+    patches.map(
+        lambda patch: event("ACTIVITY_DELTA", messageId="u", activityType="x", patch=patch)
     ),
-    st.lists(operations, max_size=4),
-    st.booleans(),
-)
-snapshots = st.builds(
-    lambda value, activity: (
-        {"type": "ACTIVITY_SNAPSHOT", "messageId": "v", "activityType": "x", "content": value}
-        if activity
-        else {"type": "STATE_SNAPSHOT", "snapshot": value}
-    ),
-    documents,
-    st.booleans(),
+    documents.map(lambda value: event("STATE_SNAPSHOT", snapshot=value)),
+    documents.map(lambda value: activity("v", content=value)),
 )
 
 
@@ -71,7 +47,7 @@ snapshots = st.builds(
 def broken(draw: Any) -> list[Wire]:
     """The events of a run, with patches between them and some fields replaced, repeated or gone."""
     events = [dict(one) for one in draw(streams())]
-    for extra in draw(st.lists(deltas | snapshots, max_size=3)):
+    for extra in draw(st.lists(extras, max_size=3)):
         events.insert(draw(st.integers(0, len(events))), extra)
     for _ in range(draw(st.integers(0, 3))):
         if events:
@@ -90,23 +66,7 @@ def bodies(draw: Any) -> bytes:
     body = bytearray(frames(draw(broken())))
     for _ in range(draw(st.integers(0, 3))):
         at = draw(st.integers(0, len(body)))
-        body[at : at + draw(st.integers(0, 5))] = draw(
-            st.sampled_from(
-                [
-                    b"",
-                    b"\n",
-                    b"\r",
-                    b"\n\n",
-                    b"\xff",
-                    b"data:",
-                    b"\xef\xbb\xbf",
-                    b":",
-                    b"{",
-                    b'"',
-                    b"[" * 500,
-                ]
-            )
-        )
+        body[at : at + draw(st.integers(0, 5))] = draw(fragments)
     return bytes(body)
 
 
@@ -114,10 +74,8 @@ cuts = st.lists(st.integers(0, 5000), max_size=8)
 
 
 def cut(body: bytes, places: list[int]) -> list[bytes]:
-    return [
-        body[a:b]
-        for a, b in pairwise([0, *sorted(min(place, len(body)) for place in places), len(body)])
-    ]
+    at = sorted(min(place, len(body)) for place in places)
+    return [body[a:b] for a, b in pairwise([0, *at, len(body)])]
 
 
 def decoded(chunks: list[bytes]) -> tuple[list[Any], str]:
@@ -166,9 +124,8 @@ def test_random_streams_end_as_runs_or_as_errors(body: bytes, places: list[int])
     fed(whole, [body, None])
     assert dumped(run.messages) == dumped(whole.messages)
     assert (to_jsonable(run.state), run.outcome) == (to_jsonable(whole.state), whole.outcome)
-    json.dumps(
-        to_jsonable(run.input.model_copy(update={"messages": run.messages, "state": run.state}))
-    )
+    held = {"messages": run.messages, "state": run.state}
+    json.dumps(to_jsonable(run.input.model_copy(update=held)))
     assert run.open_call_ids is not None
 
 
@@ -185,13 +142,9 @@ def test_a_session_goes_on_after_any_answer(body: bytes, places: list[int]) -> N
     with server(answer, answer) as agent:
         session = AGUISession[Any](AGUIClient(agent.url, limits=LIMITS, retries=0))
         for _ in range(2):
-            try:
-                Blocking().read(
-                    session.resume({}, cancel=[one.id for one in session.interrupts])
-                    if session.interrupts
-                    else session.send("hi")
-                )
-            except AgentError:
-                continue
+            open_ids = [one.id for one in session.interrupts]
+            with suppress(AgentError):
+                turn = session.resume({}, cancel=open_ids) if open_ids else session.send("hi")
+                Blocking().read(turn)
         json.loads(session.to_json())
         assert len(agent.asked) >= 1

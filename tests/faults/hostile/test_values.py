@@ -4,6 +4,7 @@ thread goes on."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from inspect import isawaitable
 from typing import Any
 
 import pytest
@@ -12,10 +13,10 @@ from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
-from langgraph.graph import START, MessagesState, StateGraph
 
-from langgraph_agui import LangGraphAgent, agui_router, emit_activity, emit_result
+from langgraph_agui import agui_router, emit_activity, emit_result
 from tests.kit.expect.faults import Case, each
+from tests.kit.graphs.small import Chat, agent_of
 from tests.kit.processes.serving import Served, serving
 from tests.kit.run.visitor import Visitor, ending
 
@@ -34,7 +35,7 @@ class Odd:
         raise RuntimeError(CANARY)
 
 
-class State(MessagesState):
+class State(Chat):
     value: Any
 
 
@@ -64,73 +65,37 @@ VALUES: dict[str, Callable[[], Any]] = {
 }
 
 
-async def in_state(value: Any) -> Any:
-    return {"value": value}
-
-
-async def in_written_event(value: Any) -> None:
-    get_stream_writer()(value)
-
-
-async def in_dispatched_event(value: Any) -> None:
-    await adispatch_custom_event("odd", value)
-
-
-async def in_activity(value: Any) -> None:
-    emit_activity("odd", {"value": value})
-
-
-async def in_result(value: Any) -> None:
-    emit_result(value)
-
-
-async def in_message(value: Any) -> Any:
-    return {
-        "messages": [
-            AIMessage("odd", additional_kwargs={"value": value}, response_metadata={"value": value})
-        ]
-    }
+def message_with(value: Any) -> Any:
+    fields = {"additional_kwargs": {"value": value}, "response_metadata": {"value": value}}
+    return {"messages": [AIMessage("odd", **fields)]}
 
 
 PLACES: dict[str, Callable[[Any], Any]] = {
-    "the state": in_state,
-    "an event of a stream writer": in_written_event,
-    "a dispatched event": in_dispatched_event,
-    "an activity": in_activity,
-    "the run's result": in_result,
-    "the fields of a message": in_message,
+    "the state": lambda value: {"value": value},
+    "an event of a stream writer": lambda value: get_stream_writer()(value),
+    "a dispatched event": lambda value: adispatch_custom_event("odd", value),
+    "an activity": lambda value: emit_activity("odd", {"value": value}),
+    "the run's result": emit_result,
+    "the fields of a message": message_with,
 }
-
-
-UNSTORABLE = {
-    "an unknown object",
-    "an integer of 5,000 digits",
-    "keys that are no strings",
-    "a cycle",
-    "5,000 levels",
-}
-"""What LangGraph's own serializer refuses."""
-
+# What LangGraph's own serializer refuses.
+UNSTORABLE = {"an unknown object", "an integer of 5,000 digits", "keys that are no strings"}
+UNSTORABLE |= {"a cycle", "5,000 levels"}
 SHALLOW = ("the state", "a dispatched event")
+ODD, UNSTORED = "a value that is not JSON in", "a value that cannot be stored in"
+JSON, ERROR, SAVED = (
+    "the event, with JSON in its place",
+    "`RUN_ERROR`, `graph_error`",
+    "a message, with a checkpointer",
+)
 CASES = [
     *(
-        Case(
-            f"a value that is not JSON in {place}",
-            "a message",
-            "the event, with JSON in its place",
-            "success",
-            deep=place not in SHALLOW,
-        )
-        for place in PLACES
+        Case(f"{ODD} {one}", "a message", JSON, "success", deep=one not in SHALLOW)
+        for one in PLACES
     ),
     *(
-        Case(
-            f"a value that cannot be stored in {place}",
-            "a message, with a checkpointer",
-            "`RUN_ERROR`, `graph_error`",
-            "graph_error",
-        )
-        for place in ("the state", "the fields of a message")
+        Case(f"{UNSTORED} {one}", SAVED, ERROR, "graph_error")
+        for one in ("the state", "the fields of a message")
     ),
 ]
 
@@ -141,15 +106,14 @@ def served() -> Iterator[Served]:
         place, _, value = state["messages"][-1].text.partition(": ")
         if place == "hello":
             return {"messages": [AIMessage("Well.")]}
-        update = await PLACES[place](VALUES[value]())
-        return {"messages": [AIMessage("Done.")]} | (update or {})
+        update = PLACES[place](VALUES[value]())
+        if isawaitable(update):
+            update = await update
+        return {"messages": [AIMessage("Done.")]} | (update if isinstance(update, dict) else {})
 
-    builder = StateGraph(State)
-    builder.add_node("odd", odd)
-    builder.add_edge(START, "odd")
     app = FastAPI()
     for path, saver in (("/plain", None), ("/stored", InMemorySaver())):
-        app.include_router(agui_router(LangGraphAgent(builder.compile(checkpointer=saver)), path))
+        app.include_router(agui_router(agent_of(odd, state=State, checkpointer=saver), path))
     with serving(app) as served:
         yield served
 

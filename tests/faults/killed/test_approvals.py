@@ -23,17 +23,8 @@ from tests.kit.run.thread_client import Client, asked, ending
 from tests.kit.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.xdist_group("killed_approvals")
-ROWS = pytest.mark.parametrize(
-    ("kind", "place"),
-    [
-        ("interrupt", "record"),
-        ("breakpoint", "tool"),
-        ("batched", "record"),
-        ("per_call", "tool"),
-        ("tool_batched", "tool"),
-        ("subgraph_per_call", "record"),
-    ],
-)
+PLACES = {"interrupt": "record", "breakpoint": "tool", "batched": "record", "per_call": "tool"}
+PLACES |= {"tool_batched": "tool", "subgraph_per_call": "record"}
 
 
 class Killer:
@@ -69,7 +60,7 @@ def killer() -> Iterator[Killer]:
     assert made.process.returncode == 0
 
 
-@ROWS
+@pytest.mark.parametrize(("kind", "place"), PLACES.items())
 @pytest.mark.parametrize("denied", [False, True])
 async def test_killed_with_an_approval(
     kind: str, place: str, denied: bool, killer: Killer, tmp_path: Path

@@ -32,8 +32,8 @@ from tests.kit.waiting import PATIENCE, wait_for
 
 @dataclass
 class Killed:
-    """A run that was killed: its files, what its client holds, the types of the events that it got,
-    and whether the run was still alive then."""
+    """A run that was killed: its files, what its client holds and got, and whether the run was still
+    alive then."""
 
     database: Path
     done: Path
@@ -106,12 +106,8 @@ async def saved(saver: AsyncSqliteSaver) -> dict[str, str]:
 
 
 async def go_on(killed: Killed, *, forgetful: bool = False) -> dict[str, str]:
-    """Say "hello", and more; return the results that the model was told.
-
-    Args:
-        killed: What was killed.
-        forgetful: Whether the client sends no more than its newest message.
-    """
+    """Say "hello", and more; return the results that the model was told. A forgetful client sends
+    no more than its newest message."""
     async with AsyncSqliteSaver.from_conn_string(str(killed.database)) as saver:
         there, model = await saved(saver), Scripted(["Hello."], ["Again."])
         thread = Talk(agent(saver, model, killed.done, pytest.fail), model)

@@ -9,11 +9,7 @@ import pytest
 
 from langgraph_agui.protocol import parse_event
 from langgraph_agui.protocol.fold import Fold
-from tests.kit.run.wire_events import Wire, call, event, result, text
-
-
-def activity(name: str) -> Wire:
-    return event("ACTIVITY_SNAPSHOT", messageId=name, activityType="x", content={})
+from tests.kit.run.wire_events import Wire, activity, call, result, text
 
 
 def results(*names: str) -> list[Wire]:

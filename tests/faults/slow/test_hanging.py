@@ -24,20 +24,15 @@ from tests.kit.waiting import PATIENCE, wait_for
 
 class Hanging:
     """An agent whose model or tool hangs until it is let go; `begun` counts how often each tool
-    began."""
+    began. `patient` is the same without a limit."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, saver: Any = None, **options: Any) -> None:
         self.begun: list[str] = []
         self.let_go = threading.Event()
-        tools = [
-            self.tool("look"),
-            self.tool("spend"),
-            self.sync_tool("grab"),
-            self.sync_tool("pay"),
-        ]
-        guard, model = HumanInTheLoopMiddleware({"spend": True, "pay": True}), self.script
-        kept: Any = {"middleware": [guard], "checkpointer": InMemorySaver()}
-        graph = create_agent(Scripted(script=model), tools, **kept)
+        tools = [self.tool(name) for name in ("look", "spend", "grab", "pay")]
+        guard: Any = HumanInTheLoopMiddleware({"spend": True, "pay": True})
+        model, saver = Scripted(script=self.script), saver or InMemorySaver()
+        graph = create_agent(model, tools, middleware=[guard], checkpointer=saver)
         self.agent, self.patient = LangGraphAgent(graph, **options), LangGraphAgent(graph)
 
     def script(self, messages: list[BaseMessage]) -> Any:
@@ -49,22 +44,19 @@ class Hanging:
         return [call(last.text, f"c{len(messages)}")]
 
     def tool(self, name: str) -> BaseTool:
-        async def hang() -> str:
-            """Hang."""
-            self.begun.append(name)
-            await asyncio.Event().wait()
-            return "never"
-
-        return tool(name)(hang)
-
-    def sync_tool(self, name: str) -> BaseTool:
         def hang() -> str:
             """Hang, in a thread that nobody can stop."""
             self.begun.append(name)
             self.let_go.wait(PATIENCE)
             return "at last"
 
-        return tool(name)(hang)
+        async def hang_here() -> str:
+            """Hang."""
+            self.begun.append(name)
+            await asyncio.Event().wait()
+            return "never"
+
+        return tool(name)(hang if name in ("grab", "pay") else hang_here)
 
     def app(self) -> FastAPI:
         app = FastAPI()
@@ -81,10 +73,9 @@ def waits(stream: Stream, hanging: Hanging) -> None:
     """Do nothing."""
 
 
-# Seconds; a run that does not hang is served by an agent without a limit.
-SOON = 1.0
 LATE, CANCELLED = "`RUN_ERROR`, `run_timeout`", "`RUN_FINISHED` with the outcome `cancelled`"
 LEFT, VANISHED = (f"a {one} connection; the run stops" for one in ("closed", "reset"))
+SOON = 1.0
 
 # What ends a run that hangs: what is done, the limits of the agent, what the client gets.
 ENDS: dict[str, tuple[Callable[[Stream, Hanging], None], dict[str, float], str, str]] = {
@@ -101,8 +92,12 @@ RUNS = {
     "grab": ("a tool hangs in a thread", "a message"),
     "pay": ("a tool hangs in a thread", "an approval"),
 }
-SHALLOW = ["model `agent.cancel`", "spend its client vanishes", "pay its client leaves"]
-SHALLOW += ["spend `total`"]
+SHALLOW = [
+    "model `agent.cancel`",
+    "spend its client vanishes",
+    "pay its client leaves",
+    "spend `total`",
+]
 CASES = [
     Case(f"{fault}: {what}", run, told, end, (name, act, limits), f"{name} {what}" not in SHALLOW)
     for name, (fault, run) in RUNS.items()

@@ -111,37 +111,30 @@ def test_so_are_those_that_run_nothing() -> None:
 
 
 def test_what_a_hook_sets_in_its_context_reaches_the_run() -> None:
-    """Such as the fields of an application's log records."""
+    """If it is cancelled by other code, that is a fault of the server."""
 
     async def config(request: Request) -> RunnableConfig:
         await asyncio.sleep(0)
         TENANT.set("acme")
         return {}
 
-    with serving(app_of(agent(), config_factory=config)) as served:
-        assert b"acme" in post(served).body
-
-
-def test_a_hook_that_other_code_cancels_is_a_fault_of_the_server() -> None:
-    async def config(request: Request) -> RunnableConfig:
+    async def cancelled(request: Request) -> RunnableConfig:
         raise asyncio.CancelledError
 
     with serving(app_of(agent(), config_factory=config)) as served:
+        assert b"acme" in post(served).body
+    with serving(app_of(agent(), config_factory=cancelled)) as served:
         assert post(served).status == 500
 
 
-class Paused(Talk):
-    """A thread that waits for an answer."""
-
-    def __init__(self, on_answer: Hanging, **limits: Any) -> None:
-        graph, approvals = agent().graph, ApprovalOptions(on_answer=on_answer)
-        limits_ = RunLimits(runs=1, **limits)
-        super().__init__(LangGraphAgent(graph, approvals=approvals, limits=limits_), Scripted())
-
-    async def ask(self) -> None:
-        paused = await self.say("ask", outcome="interrupt")
-        name = paused.last.outcome.interrupts[0].id
-        self.answer = ResumeEntry(interrupt_id=name, status="resolved", payload="b")
+async def paused(on_answer: Hanging, **limits: Any) -> tuple[Talk, ResumeEntry]:
+    """A thread that waits for an answer, and the answer."""
+    approvals = ApprovalOptions(on_answer=on_answer)
+    made = LangGraphAgent(agent().graph, approvals=approvals, limits=RunLimits(runs=1, **limits))
+    thread = Talk(made, Scripted())
+    asked = await thread.say("ask", outcome="interrupt")
+    name = asked.last.outcome.interrupts[0].id
+    return thread, ResumeEntry(interrupt_id=name, status="resolved", payload="b")
 
 
 @WAYS
@@ -149,15 +142,14 @@ async def test_an_answer_is_refused_and_may_come_again(
     obeys: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     hook = Hanging(None, obeys=obeys)
-    thread = Paused(hook, hook=0.05)
-    await thread.ask()
-    refused = await thread.say(resume=[thread.answer], outcome="hook_timeout")
+    thread, answer = await paused(hook, hook=0.05)
+    refused = await thread.say(resume=[answer], outcome="hook_timeout")
     hook.mended.set()
     assert refused.types == ["RUN_STARTED", "RUN_ERROR"]
     record = the_record(caplog)
     assert refused.last.metadata["correlationId"] == record.correlation_id
     assert "on_answer took longer than 0.05 seconds" in str(record.exc_info)
-    await thread.say(resume=[thread.answer])
+    await thread.say(resume=[answer])
     assert hook.calls == 2
 
 
@@ -165,9 +157,9 @@ async def test_an_answer_is_refused_and_may_come_again(
 @pytest.mark.parametrize("stop", ["cancelled", "server_stopping", "run_timeout"])
 async def test_a_run_that_is_stopped_does_not_wait_for_it(obeys: bool, stop: str) -> None:
     hook = Hanging(None, obeys=obeys)
-    thread = Paused(hook, hook=None, total=0.2 if stop == "run_timeout" else None)
-    await thread.ask()
-    answering = asyncio.create_task(thread.say(resume=[thread.answer], run="r", outcome=stop))
+    total = 0.2 if stop == "run_timeout" else None
+    thread, answer = await paused(hook, hook=None, total=total)
+    answering = asyncio.create_task(thread.say(resume=[answer], run="r", outcome=stop))
     await eventually(lambda: hook.calls, "the hook is called")
     if stop == "cancelled":
         assert await thread.agent.cancel("t", "r")
@@ -176,4 +168,4 @@ async def test_a_run_that_is_stopped_does_not_wait_for_it(obeys: bool, stop: str
             pass
     await answering
     hook.mended.set()
-    await thread.say(resume=[thread.answer])
+    await thread.say(resume=[answer])

@@ -25,6 +25,7 @@ from langgraph_agui.protocol.schema import parse_input
 from tests.kit.deep import deep
 from tests.kit.graphs.small import agent_of
 from tests.kit.models.media_files import GIF, PNG, encoded
+from tests.kit.run.wire_events import caller, message
 
 pytestmark = deep
 
@@ -35,30 +36,35 @@ MOST = 5
 
 
 def user(number: object) -> dict[str, Any]:
-    return {"id": f"u{number}", "role": "user", "content": "hello"}
+    return message("user", f"u{number}", "hello")
 
 
 def calls(number: object, *ids: str, **fields: Any) -> dict[str, Any]:
-    function = {"name": "look", "arguments": "{}"}
-    listed = [{"id": one, "type": "function", "function": function} for one in ids]
-    return {"id": f"a{number}", "role": "assistant", "toolCalls": listed, **fields}
+    return caller(f"a{number}", *ids, **fields)
 
 
 def result(number: object, call: str) -> dict[str, Any]:
-    return {"id": f"t{number}", "role": "tool", "toolCallId": call, "content": "done"}
+    return message("tool", f"t{number}", "done", toolCallId=call)
+
+
+def call_of(number: object) -> dict[str, Any]:
+    return calls(number, f"c{number}")
+
+
+def result_of(number: object) -> dict[str, Any]:
+    return result(number, f"c{number}")
 
 
 def thought(number: object) -> list[dict[str, Any]]:
-    why = {"id": f"r{number}", "role": "reasoning", "content": "so", "encryptedValue": "abcd"}
-    said = {"id": f"b{number}", "role": "assistant", "content": "hi"}
-    return [why, {**said, "encryptedValue": "eyJ2IjoxfQ"}]
+    why = message("reasoning", f"r{number}", "so", encryptedValue="abcd")
+    return [why, message("assistant", f"b{number}", "hi", encryptedValue="eyJ2IjoxfQ")]
 
 
 def media(count: int) -> dict[str, Any]:
     """A message with media in the old form and in the new one."""
     data = {"type": "data", "value": encoded(GIF), "mimeType": "image/gif"}
     old = {"type": "binary", "mimeType": "image/png", "data": encoded(PNG)}
-    return {"id": "p", "role": "user", "content": [old, {"type": "image", "source": data}] * count}
+    return message("user", "p", [old, {"type": "image", "source": data}] * count)
 
 
 def names(count: int) -> list[str]:
@@ -76,27 +82,19 @@ def pairs(count: int, make: Callable[[int], Any]) -> list[Any]:
 
 
 HISTORIES: dict[str, Callable[[int], list[Any]]] = {
-    "open calls": lambda n: all_of(n, lambda i: calls(i, f"c{i}")),
-    "one message, results in reverse": lambda n: [
-        calls(0, *names(n)),
-        *all_of(n, lambda i: result(i, f"c{n - 1 - i}")),
-    ],
-    "late results": lambda n: all_of(
-        n // 2, lambda i: calls(i, f"c{i}"), lambda i: result(i, f"c{i}")
-    ),
+    "open calls": lambda n: all_of(n, call_of),
+    "results in reverse": lambda n: [calls(0, *names(n)), *all_of(n, result_of)[::-1]],
+    "late results": lambda n: all_of(n // 2, call_of, result_of),
     "old media": lambda n: [media(n // 2)],
-    "results of no call": lambda n: all_of(n, lambda i: result(i, f"c{i}")),
+    "results of no call": lambda n: all_of(n, result_of),
     "one call id": lambda n: all_of(n // 2, lambda i: calls(i, "c"), lambda i: result(i, "c")),
-    "one call id in one message": lambda n: [
-        calls(0, *["c"] * n),
-        *all_of(n, lambda i: result(i, "c")),
-    ],
+    "in one message": lambda n: [calls(0, *["c"] * n), *all_of(n, lambda i: result(i, "c"))],
     "one message id": lambda n: [user(0)] * n,
     "one assistant id": lambda n: all_of(n, lambda i: calls(0, f"c{i}")),
-    "alternating": lambda n: pairs(n // 2, lambda i: (calls(i, f"c{i}"), result(i, f"c{i}"))),
+    "alternating": lambda n: pairs(n // 2, lambda i: (call_of(i), result_of(i))),
     "results of calls and of none": lambda n: [
         calls(0, *names(n // 2)),
-        *pairs(n // 2, lambda i: (result(i, f"c{i}"), result(f"o{i}", f"o{i}"))),
+        *pairs(n // 2, lambda i: (result_of(i), result(f"o{i}", f"o{i}"))),
     ],
     "subagents": lambda n: all_of(n, lambda i: calls(i, f"c{i}", subagentRunId=f"s{i}")),
     "reasoning": lambda n: pairs(n // 2, thought),
@@ -154,7 +152,7 @@ ROWS = [("unknown thread", name) for name in HISTORIES] + [
     ("no thread", "late results"),
     ("known thread", "alternating"),
     ("other ids", "results of calls and of none"),
-    ("connect", "one message, results in reverse"),
+    ("connect", "results in reverse"),
     ("old client", "old media"),
 ]
 

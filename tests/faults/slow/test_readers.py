@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from ag_ui.core import (
@@ -55,15 +55,12 @@ def end(recorded: RecordedRun) -> str:
 
 
 @pytest.mark.parametrize("on_disconnect", ["cancel", "continue"])
-def test_a_client_that_does_not_read_is_let_go(
-    on_disconnect: Literal["cancel", "continue"],
-) -> None:
+def test_a_client_that_does_not_read_is_let_go(on_disconnect: Any) -> None:
     # more in the whole than the buffers of kernel and server hold for a reader, by far
     model, app, given = loud(20_000), FastAPI(), run_input("go", thread="t")
-    app.include_router(
-        agui_router(agent_of(model, 1_000_000, on_disconnect=on_disconnect), "/agent")
-    )
-    with serving(app) as served, Connection(served.port, receive_buffer=65_536) as connection:
+    agent = agent_of(model, 1_000_000, on_disconnect=on_disconnect)
+    app.include_router(agui_router(agent, "/agent"))
+    with serving(app) as served, Connection(served.port, 65_536) as connection:
         connection.send("POST", "/agent", body_of(given))
         assert connection.head()[0] == 200
         assert model.meter.ended.wait(PATIENCE)
@@ -90,14 +87,13 @@ async def test_who_joins_and_does_not_read_disturbs_nobody() -> None:
     [
         ("RUN_STARTED", 500, 100_000, WORDS - 1),
         ("TEXT_MESSAGE_START", 500, 100_000, WORDS - 1),
-        ("RUN_STARTED", 200_000, 1_000_000, 20),
+        pytest.param("RUN_STARTED", 200_000, 1_000_000, 20, id="large events count at once"),
     ],
-    ids=["from the beginning", "in the middle of a text", "large events"],
 )
 async def test_a_program_that_does_not_read_is_let_go(
     until: str, length: int, unread: int, most: int
 ) -> None:
-    """What is open is closed before; large events count at once."""
+    """What is open is closed before."""
     model, given, received = loud(length), run_input("go"), list[Any]()
     events = agent_of(model, unread).run(given)
     while not received or received[-1].type.value != until:

@@ -1,0 +1,200 @@
+"""Two workers of one agent in one event loop, on two stores: the run is in the first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from ag_ui.core import RunAgentInput
+from langgraph.checkpoint.memory import InMemorySaver
+
+from langgraph_agui.protocol.sse import encode
+from langgraph_agui.readers.subscription import Subscription
+from langgraph_agui.translate.lifecycle import run_started
+from langgraph_agui.workers import Entry
+from langgraph_agui.workers.signals import Signal, mark_event
+from tests.kit.models.scripted import Scripted, calling, part, text_chunk, thinking
+from tests.kit.processes.stores import Server, postgres, redis
+from tests.kit.run.agents import RecordedRun, run_input, user
+from tests.kit.run.joining import agent_of, read
+from tests.kit.waiting import PATIENCE, eventually
+
+SERVERS = {"redis": redis, "postgres": postgres}
+
+
+class Gated(Scripted):
+    """Stops behind the `stop`th chunk, until the gate is open."""
+
+    stop: int = 0
+    gate: Any = None
+    sent: int = 0
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> Any:
+        async for chunk in super()._astream(*args, **kwargs):
+            yield chunk
+            self.sent += 1
+            if self.sent == self.stop:
+                self.hung.set()
+                await self.gate.wait()
+
+
+# A turn with everything, and where it stops: in the middle of reasoning, of text, of a call's
+# arguments.
+LOOK = [part("look", "", "c1", 2), part(None, '{"place":', None, 2), part(None, ' "a"}', None, 2)]
+TURN: list[Any] = [
+    *(thinking("Hm", 0), thinking(", well.", 0), thinking(index=0, signature="s1")),
+    *(text_chunk("Look", 1), text_chunk("ing.", 1), *map(calling, LOOK)),
+]
+STOPS = {"reasoning": 1, "text": 4, "arguments": 7}
+
+
+def gated(stop: int = 4, *turns: Any) -> Gated:
+    turns = turns or (TURN, [text_chunk("All done.", 1)])
+    return Gated(*turns, stop=stop, gate=asyncio.Event())
+
+
+class Stepping(Scripted):
+    """Takes a step for each chunk, and one at the end."""
+
+    steps: Any = None
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> Any:
+        await self.steps.acquire()
+        async for chunk in super()._astream(*args, **kwargs):
+            yield chunk
+            await self.steps.acquire()
+
+    def go(self, steps: int) -> None:
+        for _ in range(steps):
+            self.steps.release()
+
+
+WORDS = [text_chunk(f"word{number} ", 1) for number in range(20)]
+
+
+def stepping(turn: list[Any] = WORDS) -> Stepping:
+    return Stepping(turn, steps=asyncio.Semaphore(1))
+
+
+async def lost(*_: object) -> Any:
+    """A call of a store that fails."""
+    raise OSError("lost")
+
+
+def ending(run: RecordedRun) -> str:
+    """The code of an error, or the type of the outcome."""
+    return str(getattr(run.last, "code", None) or run.last.outcome.type)
+
+
+class Follower:
+    """A client of a worker that follows a run."""
+
+    def __init__(self, agent: Any, own: RunAgentInput) -> None:
+        self.own, self.first = own, list[Any]()
+        self.reader: Subscription = agent.subscribe(own)
+
+    async def join(self) -> Follower:
+        """Wait for what it gets first."""
+        async with asyncio.timeout(PATIENCE):
+            self.first = await self.reader.take()
+        return self
+
+    async def rest(self) -> RecordedRun:
+        async with asyncio.timeout(PATIENCE):
+            return RecordedRun([*self.first, *await read(self.reader)], self.own)
+
+
+class Pair:
+    def __init__(self, stores: list[Any], model: Scripted, **options: Any) -> None:
+        saver = options.pop("saver", InMemorySaver())
+        options = {"on_disconnect": "continue", **options}
+        self.stores, self.has_threads = stores, saver is not None
+        make = options.pop("make", agent_of)
+        made = [make(saver, model, run_store=store, **options) for store in stores]
+        self.one, self.two = made
+        self.given = run_input(user("go", "u1"), thread="t", run="live")
+
+    def key(self, *ids: str) -> str:
+        """The name of a thread, or of a run, in the stores."""
+        workers: Any = self.two._workers
+        return str(workers._key(*ids))
+
+    async def begin(self, given: RunAgentInput | None = None) -> Subscription:
+        """A run of the first worker, which the other one can find."""
+        given = given or self.given
+        reader: Subscription = await self.one.begin(given)
+        await self.until_found(given)
+        return reader
+
+    async def until_found(self, given: RunAgentInput) -> None:
+        names = [self.key(given.thread_id, given.run_id)]
+        if self.has_threads and given.run_id == self.given.run_id:
+            names.append(self.key(given.thread_id))
+        async with asyncio.timeout(PATIENCE):
+            for name in names:
+                while not await self.stores[1].find(name):
+                    await asyncio.sleep(0.001)
+
+    def follow(self, *messages: Any, **fields: Any) -> Follower:
+        """A client of the second worker."""
+        return Follower(self.two, run_input(*messages, thread="t", **fields))
+
+    async def truth(self, live: Subscription) -> RecordedRun:
+        """What the run's own client gets."""
+        return RecordedRun(await read(live), self.given)
+
+    async def until_cancelled(self, agent: Any, run: str) -> None:
+        """Cancel a run as soon as its worker can be asked to."""
+        async with asyncio.timeout(PATIENCE):
+            while not await agent.cancel("t", run):
+                await asyncio.sleep(0.01)
+
+    async def end(self) -> None:
+        await asyncio.gather(self.one.drain(), self.two.drain())
+
+
+@asynccontextmanager
+async def pair_on(server: Server, model: Scripted, **options: Any) -> AsyncIterator[Pair]:
+    async with server() as one, server() as two:
+        pair = Pair([one, two], model, **options)
+        yield pair
+        await pair.end()
+
+
+@asynccontextmanager
+async def followed(server: Server, model: Any = None, **options: Any) -> AsyncIterator[Any]:
+    """A pair, a run that has stopped at its gate, and a client of the other worker."""
+    model = model or gated()
+    async with pair_on(server, model, **options) as pair:
+        live = await pair.begin()
+        if isinstance(model, Gated):
+            await model.hung.wait()
+        yield pair, live, await pair.follow().join()
+
+
+class MadeRun:
+    """A run in the first store that a test writes itself."""
+
+    def __init__(self, pair: Pair, key: str) -> None:
+        self.store, self.key, self.signals = pair.stores[0], key, list[str]()
+        self.beginning = encode(run_started(pair.given))
+
+    async def begin(self, *names: str) -> MadeRun:
+        await self.store.begin(self.key, self.signals.append)
+        for name in names:
+            await self.store.enter(name, self.key)
+        return self
+
+    async def mark(self) -> bytes:
+        """The answer to the first client that has asked for the run."""
+        await eventually(lambda: self.signals, "a client asks for the run")
+        return encode(mark_event(Signal.from_text(self.signals[0]).mark))
+
+    async def write(self, position: int, data: bytes | None = None) -> None:
+        """Add an entry; without data, the beginning."""
+        if data is None:
+            await self.store.begin_log(self.key, Entry(position, self.beginning), position)
+        else:
+            await self.store.append(self.key, Entry(position, data))
