@@ -112,6 +112,7 @@ def test_the_reference_client_aborts(node_client: NodeClient) -> None:
         check_stopped(model, served, left, model.meter.produced)
 
 
+@deep
 @pytest.mark.parametrize(
     "case_id",
     [
