@@ -105,21 +105,6 @@ async def test_values_and_patches_are_shown_at_once_and_the_graph_has_the_last_w
     assert "does not fit" in caplog.text
 
 
-async def test_an_emission_ends_with_its_superstep_whether_or_not_it_was_returned() -> None:
-    async def first(state: Any) -> Any:
-        emit_state({"doc": "preview"})
-
-    async def second(state: Any) -> Any:
-        emit_state({"notes": ["preview"]})
-        return {"notes": ["n"]}
-
-    agent = agent_of(first, second, state=Paper)
-    recorded = await record_run(agent, run_input("hi", state={"doc": "old"}))
-    assert history(recorded) == ["old", "preview", "old"]
-    assert history(recorded, "notes") == ["-", [], ["preview"], ["n"]]
-    assert {"doc": "preview", "notes": ["preview"]} not in [state for _, state in states(recorded)]
-
-
 @pytest.mark.parametrize("end", ["fails", "is cancelled", "asks"])
 async def test_nothing_of_an_emission_stays_when_the_node_does_not_end(end: str) -> None:
     hang = asyncio.Event()
@@ -199,9 +184,6 @@ async def test_hidden_keys_are_not_shown_and_warned_about_once(
     assert all(key in warning for key in ("messages", "scratch", "secret"))
 
 
-# Tools and subagents that emit
-
-
 def emitting(is_sync: bool) -> Any:
     @tool("dig")
     async def dig(runtime: ToolRuntime) -> str:
@@ -277,9 +259,6 @@ async def test_an_emission_in_an_agent_that_a_tool_calls_is_a_subagents() -> Non
     assert history(recorded) == ["-", "preview", "-"]
 
 
-# Predictions
-
-
 @tool
 def write(doc: str, call: Annotated[str, InjectedToolCallId]) -> Command[Any]:
     """Write."""
@@ -350,26 +329,6 @@ async def test_a_call_that_comes_to_nothing_leaves_what_was_there(used: Any) -> 
     tools = ToolNode([used], handle_tool_errors=True)
     recorded = await predicting(talker(model), tools, state={"doc": "old"})
     assert history(recorded) == ["old", "a", "ab", "old"]
-
-
-async def test_two_calls_at_once_end_each_for_itself() -> None:
-    @tool
-    def title(text: str) -> str:
-        """Name."""
-        raise ValueError
-
-    def both(name: str, args: Any) -> Any:
-        chunks = streamed("write", "c1", {"doc": "a"}, 99)
-        return talker(Scripted([*chunks, *streamed(name, "c2", args, 99, index=1)]))
-
-    recorded = await predicting(both("write", {"doc": "b"}), ToolNode([write_nothing]))
-    assert history(recorded) == ["-", "a", "b", "-"]  # it does not fall back
-
-    tools = ToolNode([write, title], handle_tool_errors=True)
-    more = [PredictState("title", "text")]
-    recorded = await predicting(both("title", {"text": "t"}), tools, more=more)
-    assert history(recorded) == ["-", "a", "A"]  # not taken with the one that failed
-    assert history(recorded, "text") == ["-", "t", "-"]
 
 
 @pytest.mark.parametrize(
@@ -478,9 +437,6 @@ def test_outside_a_run_nobody_is_told_and_without_a_call_there_is_nothing_to_ans
     emit_state([{"op": "add", "path": "/doc", "value": 1}])
     with pytest.raises(ValueError, match="tool call"):
         state_update("", "done", {})
-
-
-# Declared subgraphs
 
 
 class Inner(TypedDict, total=False):
