@@ -105,6 +105,21 @@ async def test_values_and_patches_are_shown_at_once_and_the_graph_has_the_last_w
     assert "does not fit" in caplog.text
 
 
+async def test_an_emission_ends_with_its_superstep_whether_or_not_it_was_returned() -> None:
+    async def first(state: Any) -> Any:
+        emit_state({"doc": "preview"})
+
+    async def second(state: Any) -> Any:
+        emit_state({"notes": ["preview"]})
+        return {"notes": ["n"]}
+
+    agent = agent_of(first, second, state=Paper)
+    recorded = await record_run(agent, run_input("hi", state={"doc": "old"}))
+    assert history(recorded) == ["old", "preview", "old"]
+    assert history(recorded, "notes") == ["-", [], ["preview"], ["n"]]
+    assert {"doc": "preview", "notes": ["preview"]} not in [state for _, state in states(recorded)]
+
+
 @pytest.mark.parametrize("end", ["fails", "is cancelled", "asks"])
 async def test_nothing_of_an_emission_stays_when_the_node_does_not_end(end: str) -> None:
     hang = asyncio.Event()
@@ -329,6 +344,26 @@ async def test_a_call_that_comes_to_nothing_leaves_what_was_there(used: Any) -> 
     tools = ToolNode([used], handle_tool_errors=True)
     recorded = await predicting(talker(model), tools, state={"doc": "old"})
     assert history(recorded) == ["old", "a", "ab", "old"]
+
+
+async def test_two_calls_at_once_end_each_for_itself() -> None:
+    @tool
+    def title(text: str) -> str:
+        """Name."""
+        raise ValueError
+
+    def both(name: str, args: Any) -> Any:
+        chunks = streamed("write", "c1", {"doc": "a"}, 99)
+        return talker(Scripted([*chunks, *streamed(name, "c2", args, 99, index=1)]))
+
+    recorded = await predicting(both("write", {"doc": "b"}), ToolNode([write_nothing]))
+    assert history(recorded) == ["-", "a", "b", "-"]  # it does not fall back
+
+    tools = ToolNode([write, title], handle_tool_errors=True)
+    more = [PredictState("title", "text")]
+    recorded = await predicting(both("title", {"text": "t"}), tools, more=more)
+    assert history(recorded) == ["-", "a", "A"]  # not taken with the one that failed
+    assert history(recorded, "text") == ["-", "t", "-"]
 
 
 @pytest.mark.parametrize(

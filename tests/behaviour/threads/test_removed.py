@@ -216,6 +216,17 @@ async def test_a_question_that_was_rewritten_is_asked_again_after_failures(
     assert await thread.texts() == ["In short: one", "One.", f"In short: {words}", "Two."]
 
 
+async def test_a_question_that_was_rewritten_is_asked_again_as_often_as_its_run_fails(
+    saver: Any,
+) -> None:
+    model = Scripted(["One."])
+    nodes = [rewrite, node("search", True), node("rank", True), talker(model)]
+    thread = chat(*nodes, model=model, checkpointer=saver)
+    for outcome in ("graph_error", "graph_error", "success"):
+        await thread.say(user("one", "u1"), outcome=outcome)
+    assert await thread.texts() == ["In short: one", "One."]
+
+
 async def test_a_stale_tab_does_not_continue_what_another_has_asked(saver: Any) -> None:
     model = Scripted(["One."], ["Noted."], [RuntimeError("down")], ["Deleted."])
     thread = chat(rewrite, talker(model), model=model, checkpointer=saver)
