@@ -170,18 +170,3 @@ async def test_an_old_client_is_asked_as_by_ag_ui_langgraph(kind: str, tmp_path:
             assert (last.type, last.outcome) == ("RUN_FINISHED", None)
         ids = [event.raw_event["id"].partition(":")[0] for event in ours.of("CUSTOM")]
         assert ids == [one.id for one in (await client.snapshot()).interrupts]
-
-
-async def test_the_ids_of_the_events_answer_several_questions(tmp_path: Path) -> None:
-    file = tmp_path / "happened"
-    agent = LangGraphAgent(asking(InMemorySaver()))
-    given = run_input(user(str(file)), thread="t", protocol_version=OLD)
-    first = await record_run(agent, given)
-    amounts = {
-        event.raw_event["id"]: json.loads(event.value)["amount"] for event in first.of("CUSTOM")
-    }
-    answers = {name: {"approved": amount == 2} for name, amount in amounts.items()}
-    props = {"command": {"resume": answers}}
-    given = run_input(*first.messages, thread="t", protocol_version=OLD, forwarded_props=props)
-    assert (await record_run(agent, given)).last.type == "RUN_FINISHED"
-    assert happened(file) == [2]

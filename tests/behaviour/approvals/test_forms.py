@@ -374,9 +374,6 @@ async def test_a_schema_in_a_value_holds_for_edited_arguments() -> None:
     assert ending(await answer(client, questions, yes({"amount": 9}))) == "success"
 
 
-# MCP elicitation
-
-
 async def test_an_elicitation_has_its_message_schema_and_call() -> None:
     [one] = await opened(client_of(FORMS["mcp"](InMemorySaver())))
     assert (one.reason, one.message, one.tool_call_id) == ("input_required", "When?", "c-Ada")
@@ -457,9 +454,6 @@ async def test_no_schema_of_a_server_stops_a_thread(schema: Any) -> None:
     payload = {"action": "accept", "content": {"date": "a" * 60 + "!"}}
     assert ending(await answer(client, await opened(client), payload)) == "success"
     assert await got(client) == dated(payload)
-
-
-# forms of the application
 
 
 def no_choice(_: object = None) -> object:

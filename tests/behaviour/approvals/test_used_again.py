@@ -106,10 +106,7 @@ def by_command(questions: list[Interrupt], form: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("kind", "form"),
-    [
-        *product(["batched", "breakpoint"], ["by id", "plain", "with event"]),
-        ("per_call", "by id"),
-    ],
+    [*product(["batched", "breakpoint"], ["by id", "plain", "with event"]), ("per_call", "by id")],
 )
 async def test_a_command_sent_again_by_another_run_answers_nothing_that_is_asked_again(
     kind: str, form: str, tmp_path: Path

@@ -139,19 +139,6 @@ async def test_what_is_no_json_never_cuts_the_stream(value: Any, seen: Any) -> N
     assert b"RUN_FINISHED" in sse
 
 
-async def test_an_echoed_placeholder_does_not_replace_the_value_behind_it() -> None:
-    seen: list[Any] = []
-
-    async def node(state: Any) -> Any:
-        seen.append(state.get("thing"))
-        return {"thing": b"hi"}
-
-    client = Client(agent_of(node, state=Typed, checkpointer=InMemorySaver()))
-    await client.say("hi")
-    await client.say("more")
-    assert seen == [None, b"hi"]
-
-
 async def test_a_change_in_place_is_seen_at_the_end() -> None:
     async def later(state: Any) -> Any:
         state["thing"]["n"] = 5

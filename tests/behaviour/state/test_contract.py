@@ -141,9 +141,6 @@ class Data:
     thing: Any = None
 
 
-# What is shown
-
-
 @pytest.mark.parametrize("state", [Plain, Model, Data])
 def test_private_keys_stay_in_the_graph_and_work_there(state: Any) -> None:
     graph = graph_of(
@@ -272,9 +269,6 @@ def test_agents_with_state_of_middleware() -> None:
     assert "'inner', 'plan'" in refusal(contract, wrong, {"plan": ["a"]})[1]
 
 
-# What is a change
-
-
 @pytest.mark.parametrize("sent", [None, [], 3, "text", {}, {"messages": ["forged"]}])
 def test_what_changes_nothing(sent: Any) -> None:
     assert contract_of(Plain, schema=Later).changed(sent, {"count": 1}) == {}
@@ -393,9 +387,6 @@ def test_what_the_thread_does_not_hold_is_changed_unless_it_is_nothing() -> None
     assert "count" in refusal(contract, {"count": None}, {"count": 1})[1]
 
 
-# What may be changed
-
-
 @pytest.mark.parametrize(
     ("key", "options"),
     [
@@ -506,9 +497,6 @@ def test_reasoning_that_the_client_has_not_seen_is_not_replaced() -> None:
     assert contract_of(Plain).changed({"thing": "mine"}, stored) == {"thing": "mine"}
     options: Any = {"client_writable": False, "forbidden_change": "ignore"}
     assert contract_of(Plain, show=veiled, **options).changed({"thing": "mine"}, stored) == {}
-
-
-# Types
 
 
 class Ingredient(BaseModel):
@@ -777,9 +765,6 @@ def test_no_instruction_to_langgraph_is_smuggled_in(value: Any) -> None:
     assert contract_of(state).changed({"x": {"a": value}}, {}) == {"x": {"a": value}}
 
 
-# The agent's schema
-
-
 class Seen(BaseModel):
     count: int = Field(ge=0)
     notes: list[str]
@@ -890,9 +875,6 @@ def test_the_schema_for_clients() -> None:
     contract = contract_of(Model, schema=Model)  # the graph's own model
     assert contract.changed({"count": 1, "messages": "forged"}, {}) == {"count": 1}
     assert list(contract.json_schema["properties"]) == keys  # type: ignore[index]
-
-
-# How it is written
 
 
 class Need:

@@ -218,9 +218,6 @@ async def test_a_function_goes_on_with_its_input_and_its_echo_is_no_edit(
     assert edits or "left out" not in caplog.text
 
 
-# What stays private
-
-
 @pytest.mark.parametrize("as_patch", [True, False])
 async def test_hidden_reasoning_stays_hidden_in_what_is_emitted(as_patch: bool) -> None:
     thought = {"type": "reasoning", "reasoning": CANARY, "id": "r"}
@@ -286,9 +283,6 @@ async def test_what_a_subgraph_marks_as_private_is_not_shown_while_it_runs() -> 
     assert CANARY not in texts(recorded)
     assert ["raw"] in [state.get("log") for _, state in states(recorded)]
     assert recorded.state == {"doc": "clean", "log": ["raw", "clean"]}
-
-
-# Those who join
 
 
 @pytest.mark.parametrize(
@@ -361,9 +355,6 @@ async def test_who_joins_early_holds_what_the_graph_holds_and_not_what_another_h
         assert ending(recorded) == ending(received) == "RUN_FINISHED"
         assert first.state == {"doc": edit, "log": [len(edit)]}
         assert second.state == {**first.state, "tab": 2}
-
-
-# The agent's schema
 
 
 class Typed(BaseModel):

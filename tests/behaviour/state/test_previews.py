@@ -199,9 +199,6 @@ async def test_hidden_keys_are_not_shown_and_warned_about_once(
     assert all(key in warning for key in ("messages", "scratch", "secret"))
 
 
-# Tools and subagents that emit
-
-
 def emitting(is_sync: bool) -> Any:
     @tool("dig")
     async def dig(runtime: ToolRuntime) -> str:
@@ -275,9 +272,6 @@ async def test_an_emission_in_an_agent_that_a_tool_calls_is_a_subagents() -> Non
     assert "" not in shown_by(recorded, "digging")
     assert "" in shown_by(recorded, "before")
     assert history(recorded) == ["-", "preview", "-"]
-
-
-# Predictions
 
 
 @tool
@@ -478,9 +472,6 @@ def test_outside_a_run_nobody_is_told_and_without_a_call_there_is_nothing_to_ans
     emit_state([{"op": "add", "path": "/doc", "value": 1}])
     with pytest.raises(ValueError, match="tool call"):
         state_update("", "done", {})
-
-
-# Declared subgraphs
 
 
 class Inner(TypedDict, total=False):

@@ -47,9 +47,6 @@ TURNS = 15
 """Turns of the event loop after each action: what it has sent is told by then."""
 
 
-# -- the graph -----------------------------------------------------------------------------------
-
-
 def merge(held: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     return {**held, **new}
 
@@ -100,9 +97,6 @@ PREDICT = [
     PredictState("write_secret", "secret"),
 ]
 START_VALUES = {"items": [], "meta": {}, "cards": [], "total": 0}
-
-
-# -- programs ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -319,9 +313,6 @@ class World:
             await self._done(step)
 
 
-# -- what a client sees --------------------------------------------------------------------------
-
-
 def exact(value: Any) -> str:
     """JSON text: True is not 1, and 1.0 is not."""
     return json.dumps(value, sort_keys=True)
@@ -350,8 +341,6 @@ class Oracle:
         self.previewed: set[str] = set()
         self._previews: list[tuple[str, str, Any]] = []
         self._paused_flash: list[Any] = []
-
-    # -- a run's beginning
 
     def begin(self, sent: Any, *, resumed: bool = False) -> bool:
         """The client sends its state; return whether it has changed anything of the graph's."""
@@ -395,8 +384,6 @@ class Oracle:
             if key in self._own and self._own[key] is None and key not in self.truth
         }
 
-    # -- what a client sees
-
     @property
     def visible(self) -> dict[str, Any]:
         """The graph's values, what only the client has, and over both what is previewed."""
@@ -415,8 +402,6 @@ class Oracle:
         now = deepcopy(self.visible)
         if exact(now) != exact(self.shown[-1]):
             self.shown.append(now)
-
-    # -- supersteps
 
     def superstep(self, step: Superstep, number: int) -> str:
         """Play a superstep, or those of its nodes that had paused; return how it ends."""
@@ -585,8 +570,6 @@ def patch(document: dict[str, Any], operation: dict[str, Any]) -> str:
         holder[token] = operation["value"]
     return first
 
-
-# -- what hypothesis makes up --------------------------------------------------------------------
 
 keys = st.sampled_from(
     ["a", "b", "id", "p", "s", "x/y", "~", "", "__proto__", "constructor", "prototype"]
@@ -772,9 +755,6 @@ def edited(held: Any, changes: list[tuple[str, Any]]) -> Any:
     return sent
 
 
-# -- the machine ---------------------------------------------------------------------------------
-
-
 class Thread:
     """A thread, its client, and what both should hold."""
 
@@ -947,9 +927,6 @@ Life.TestCase.settings = settings(
 TestLife = Life.TestCase
 
 
-# -- those who join ------------------------------------------------------------------------------
-
-
 def seen_by(recorded: RecordedRun) -> list[str]:
     """The states that a reader has held, without what only this one has."""
     fold = Fold(recorded.input.messages, recorded.input.state)
@@ -992,9 +969,6 @@ def test_those_who_join_a_run_see_what_its_first_reader_sees(
             states = states[1:]  # until the graph has spoken, a reader holds what it came with
         assert states == first[len(first) - len(states) :], ending
         assert "theirs" not in theirs or recorded.state["theirs"] == theirs["theirs"]
-
-
-# -- without a checkpointer ----------------------------------------------------------------------
 
 
 class Stateless(RuleBasedStateMachine):

@@ -67,19 +67,6 @@ async def test_the_recipe_grows_is_changed_and_is_edited(send: Any) -> None:
     assert len(fourth.of(*STATE)) == 1
 
 
-async def test_what_is_no_recipe_is_refused_and_one_that_is_cleared_is_written_anew() -> None:
-    client = Client(make_agent("patches", Cook(delay=0)))
-    await client.say(WISH)
-    messages, client.state = client.messages, {"recipe": {**SOUP, "servings": 0}}
-    wrong = await client.say(EDITED)
-    assert wrong.last.code == "state_invalid"
-    assert not wrong.of("STEP_STARTED")
-    client.messages, client.state = messages, {"recipe": None}
-    again = await client.say(WISH)
-    assert again.of("TOOL_CALL_START")[0].tool_call_name == "Recipe"
-    assert client.state == {"recipe": SOUP}
-
-
 def test_in_the_reference_client(node_client: NodeClient) -> None:
     def say(question: str, messages: list[Any], state: Any) -> ClientRun:
         asked = user(question).model_dump(by_alias=True, exclude_none=True)

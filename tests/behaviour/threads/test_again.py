@@ -29,7 +29,7 @@ from tests.kit.graphs.small import Chat, chain_of, sync_talker, talker
 from tests.kit.models.media_files import PNG, encoded
 from tests.kit.models.scripted import Scripted
 from tests.kit.run.agents import dumped, run_input, user
-from tests.kit.run.talking import Talk, by_role, chat, echo, edit, left_at, result, talk, until
+from tests.kit.run.talking import Talk, chat, echo, edit, left_at, result, talk, until
 
 ONE = ["one", "1: re one"]
 TWO = [*ONE, "two look", "Looking.", "seen a", "seen b", "3: re two look"]
@@ -105,20 +105,6 @@ async def test_a_list_that_ends_with_a_known_message(
     assert (await thread.texts())[:-1] == [*branch, "more"]
 
 
-async def test_again_and_again_and_branches_of_branches(saver: Any) -> None:
-    thread = talk(saver)
-    held = await thread.spoken(**TURNS)
-    for number in (5, 6):
-        again = await thread.say(*until(held, "u3"))
-        assert by_role(again.messages, "assistant")[-1].content == f"{number}: re three"
-    first = await thread.say(*edit(held, "u2", "a"))
-    second = await thread.say(*first.messages, user("b", "u4"))
-    await thread.say(*edit(second.messages, "u4", "c"))
-    assert await thread.texts() == [*ONE, "a", "7: re a", "c", "9: re c"]
-    await thread.say(*until(held, "u1"))
-    assert await thread.texts() == ["one", "10: re one"]
-
-
 async def test_again_from_one_of_several_messages(saver: Any) -> None:
     thread = talk(saver)
     held = (await thread.say(user("one", "u1"), user("two", "u2"))).messages
@@ -177,9 +163,6 @@ async def test_a_redacted_message_before_a_new_one(keeps: bool | None) -> None:
     assert await thread.texts() == [*before, "second", "Two."]
 
 
-# What belongs to a run beside its messages.
-
-
 class Watcher(AsyncCallbackHandler):
     def __init__(self) -> None:
         self.models: list[Any] = []
@@ -227,9 +210,6 @@ async def test_the_other_channels_are_those_of_the_fork_point(
     more = {**again.state, "mood": "mine", "draft": 1}
     last = await thread.say(*until(again.messages, "u1"), state=more)
     assert last.state == {"turns": ["u1"], "mood": "after u1", "draft": 1}
-
-
-# Media.
 
 
 def shown(text: str, source: dict[str, Any] | None) -> UserMessage:
@@ -293,9 +273,6 @@ async def test_media_that_the_client_has_dropped(whole: bool, left: Any) -> None
     await thread.say(shown("look", left), *rest, user("new", "u2"))
     assert (await thread.stored())[: len(stored)] == stored
     assert thread.asked[len(stored) :] == ["new"]
-
-
-# Other graphs.
 
 
 def nested(model: Scripted, saver: Any, own: bool | None) -> Any:

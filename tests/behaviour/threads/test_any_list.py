@@ -118,8 +118,6 @@ async def test_an_empty_answer_of_a_hidden_node_is_none(saver: Any) -> None:
     assert await thread.stored() == before
 
 
-# Any list.
-
 LENGTH = 10
 """Messages that the client of an agent holds after three turns, reasoning included."""
 

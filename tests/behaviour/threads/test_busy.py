@@ -90,9 +90,6 @@ async def test_waiting_runs_come_one_after_the_other() -> None:
     assert await thread.texts() == ["one", "One", "two", "Two", "three", "Three"]
 
 
-# A thread is free again when the end of its run is heard.
-
-
 @pytest.mark.parametrize("end", ["RUN_FINISHED", "RUN_ERROR"])
 async def test_the_thread_is_free_when_the_end_is_heard(saver: Any, end: str) -> None:
     thread = talk(saver, Scripted([RuntimeError("down") if end == "RUN_ERROR" else "Yes."]))

@@ -209,9 +209,6 @@ async def test_a_run_that_is_stopped_as_its_message_is_kept() -> None:
         assert calls(stopped.messages) == calls((await thread.connect()).messages), turns
 
 
-# A client that was cut off, or whose server has died, holds the call as it came.
-
-
 def cut_off(arguments: str) -> list[Message]:
     call = {"id": "c1", "type": "function", "function": {"name": "paint", "arguments": arguments}}
     half = {"id": "lc_run--1", "role": "assistant", "content": "Look: ", "toolCalls": [call]}
@@ -257,9 +254,6 @@ def test_a_call_goes_with_all_of_its_results(order: int) -> None:
     made = agui_messages_to_langchain(held)
     assert [(one.type, one.id) for one in made] == [("ai", "m0"), ("tool", "r0"), ("ai", "m")]
     assert [len(getattr(one, "tool_calls", ())) for one in made] == [1, 0, 0]
-
-
-# Other ways.
 
 
 @ARGUMENTS

@@ -17,7 +17,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
-from langgraph_agui import AGUIMiddleware, LangGraphAgent, TrustOptions
+from langgraph_agui import AGUIMiddleware, LangGraphAgent
 from tests.kit.expect.histories import assert_valid
 from tests.kit.graphs.dying_checkpointer import Dying
 from tests.kit.graphs.small import Chat, chain_of, talker
@@ -57,10 +57,7 @@ BROKEN: dict[str, tuple[list[Any], list[str]]] = {
         [called("c1", "c2"), got("c2"), *TAIL],
         ["", "seen c2", LOST, "two", "Two."],
     ),
-    "a late result": (
-        [called("c1"), TAIL[0], got("c1"), TAIL[1]],
-        ["", "seen c1", "two", "Two."],
-    ),
+    "a late result": ([called("c1"), TAIL[0], got("c1"), TAIL[1]], ["", "seen c1", "two", "Two."]),
     "a result of nothing": ([got("c9"), TAIL[1]], ["Two."]),
     "two results": ([called("c1"), got("c1"), got("c1", "x"), TAIL[1]], ["", "seen c1", "Two."]),
     "no result at the end": ([called("c1", "c2")], ["", LOST, LOST]),
@@ -141,9 +138,6 @@ async def test_messages_that_cannot_be_taken_out_stay(saver: Any) -> None:
     assert thread.asked == ["one", "", "seen c1", LOST, "hello", "One.", "more"]
 
 
-# Stopped and failed.
-
-
 @tool
 async def broken(place: str) -> str:
     """Look, in vain."""
@@ -210,9 +204,6 @@ async def test_a_node_that_raises_is_run_with_the_next_message(saver: Any) -> No
     assert thread.asked[:4] == ["go", "", "seen c1", "hello"]
 
 
-# A step whose writes do not fit together.
-
-
 class Fault:
     """A graph whose two parallel nodes write what cannot be combined, until it is mended."""
 
@@ -261,9 +252,6 @@ async def test_a_step_whose_writes_do_not_fit_together(
     # Nothing of the step that failed comes back.
     assert await fault.say("more") == "success"
     assert texts(await fault.client.stored()) == [*said, "more", "re more"]
-
-
-# Stopped in a graph with breakpoints.
 
 
 class Stopping:
@@ -354,9 +342,6 @@ async def test_a_breakpoint_behind_a_node_is_still_one(yes: bool) -> None:
     assert stopping.done == ["first", "slow", *(["last"] if yes else [])]
 
 
-# Threads that the server has lost.
-
-
 def script() -> Scripted:
     first = [*thought("hm"), text_chunk("Looking", 1), calling(looking(index=2))]
     return Scripted(first, [text_chunk("It is x.", 0)], ["Bye."])
@@ -378,13 +363,6 @@ async def test_the_model_reads_what_langgraph_alone_would_have_sent() -> None:
 
 def comparable(message: Any) -> Any:
     return message.type, message.content, getattr(message, "tool_calls", None)
-
-
-async def test_a_lost_thread_can_be_ignored() -> None:
-    first = await talk(None, script()).say("hi")
-    thread = talk(InMemorySaver(), trust=TrustOptions(history="ignore"))
-    await thread.say(*first.messages, "bye")
-    assert thread.asked == ["hi", "bye"]
 
 
 async def test_an_open_call_of_a_lost_thread_is_answered_as_interrupted_and_never_run() -> None:

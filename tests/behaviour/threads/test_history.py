@@ -137,9 +137,6 @@ async def test_without_a_checkpointer_the_thread_is_the_clients() -> None:
     assert thread.asked == ["other"]
 
 
-# What a node stores is not what was streamed.
-
-
 async def test_an_answer_stored_under_an_id_of_its_own_is_not_told_again() -> None:
     """The client knows it by the id it was streamed under; only that run could tell that both are
     one."""
@@ -171,9 +168,6 @@ async def test_a_node_that_stores_the_text_alone_is_believed() -> None:
     assert thread.asked == ["one", "Answer", "two"]
 
 
-# Results of client tools.
-
-
 def asking(saver: Any, *calls: str) -> Talk:
     """A thread whose model leaves `calls` to the client, then answers."""
     model = Scripted([call("paint", call_id, at) for at, call_id in enumerate(calls)], ["thanks"])
@@ -181,10 +175,7 @@ def asking(saver: Any, *calls: str) -> Talk:
 
 
 RESULTS: dict[str, tuple[list[list[Any]], list[list[str]]]] = {
-    "all of them": (
-        [[result("p2", "two"), result("p1", "one")]],
-        [["two", "one"]],
-    ),
+    "all of them": ([[result("p2", "two"), result("p1", "one")]], [["two", "one"]]),
     "two results of a call, and one of none": (
         [[result("p2"), result("p1", "first"), result("p1", "x", "again"), result("p9", "stray")]],
         [["done", "first"]],
@@ -231,9 +222,6 @@ async def test_a_result_that_comes_too_late(saver: Any) -> None:
     late = await thread.say(*first.messages, result("c1", "picked"), **pick)
     [told] = by_role(late.messages, "tool")
     assert told.content == thread.asked[2] == "This call has no result."
-
-
-# An id names one message.
 
 
 @pytest.mark.parametrize("gone", [False, True])

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from ag_ui.core import BaseEvent, Message, RunAgentInput, ToolMessage
+from ag_ui.core import Message, RunAgentInput, ToolMessage
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.protocol import decode, fold
+from langgraph_agui.protocol import fold
 from langgraph_agui.readers.subscription import Subscription
 from tests.kit.graphs.small import Chat, chain_of, talker
 from tests.kit.models.scripted import Scripted, text_chunk
@@ -107,43 +107,6 @@ async def test_a_second_turn_is_joined(after: int, forgetful: bool) -> None:
 def by_id(messages: Sequence[Message]) -> dict[str, Any]:
     return {message["id"]: message for message in dumped(messages)}
 
-
-@pytest.mark.parametrize("after", [1, 11, 26, 40])
-async def test_bytes_and_events_are_the_same(after: int) -> None:
-    agent, pieces, both = agent_of(InMemorySaver()), list[bytes](), list[asyncio.Task[None]]()
-    original = agent.subscribe
-
-    async def listen(reader: Subscription) -> None:
-        async with reader as outlet:
-            while frames := await outlet.take_frames():
-                pieces.append(frames)
-
-    def subscribe(given: RunAgentInput) -> Any:
-        both.append(asyncio.create_task(listen(original(given))))
-        return original(given)
-
-    agent.subscribe = subscribe  # type: ignore[method-assign, assignment]
-    (recorded,) = (await join_after(agent, after, run_input(thread="t", run="mine"))).joined
-    await asyncio.gather(*both)
-    assert neighbours_joined(list(decode(pieces))) == neighbours_joined(recorded.events)
-
-
-def neighbours_joined(events: Sequence[BaseEvent]) -> list[dict[str, Any]]:
-    """The events as dicts, with fragments of one block that follow each other as one.
-
-    How many a reader gets depends on when it looks.
-    """
-    joined: list[dict[str, Any]] = []
-    for event in map(plain, events):
-        before = joined[-1] if joined else {}
-        if "delta" in before and before | {"delta": None} == event | {"delta": None}:
-            before["delta"] += event["delta"]
-        else:
-            joined.append(event)
-    return joined
-
-
-# Readers who leave, and how a run ends.
 
 SAID = ["go", "Hm.", "Well, yes."]
 
@@ -274,9 +237,6 @@ async def test_a_joiner_hears_that_the_run_pauses() -> None:
         if after <= len(joined.live.events):
             check(joined)
             assert joined.joined[0].last.outcome.type == "interrupt"
-
-
-# What the tabs of the run and of the joiner hold.
 
 
 async def forget(agent: LangGraphAgent) -> None:

@@ -130,9 +130,6 @@ async def test_a_release_that_is_cancelled_still_releases(locks: ThreadLocks) ->
     await check_free(locks)
 
 
-# Several event loops.
-
-
 async def test_waiters_of_closed_event_loops_are_passed_over() -> None:
     """No code would release their leases."""
 

@@ -143,9 +143,6 @@ async def test_a_lost_connection_is_opened_again_and_takes_its_locks(
     await other.release()
 
 
-# A database that cannot be reached, or is silent.
-
-
 def be_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_locks, "ANSWER", 0.4)
 
@@ -275,9 +272,6 @@ async def test_an_agent_stops_though_the_database_is_silent(
         await agent.drain()
         assert (await running).last.code == "server_stopping"
         await eventually(lambda: not locks._queues, "no thread has a run")
-
-
-# The pool of the checkpointer.
 
 
 async def test_a_database_that_cannot_be_reached_is_a_state_error() -> None:

@@ -200,9 +200,6 @@ async def test_a_run_of_the_applications_own_forgets_nothing(saver: Any) -> None
     assert (await thread.texts())[2:] == ["cron", "3: re cron", "three", "4: re three"]
 
 
-# A question that the graph rewrites.
-
-
 @pytest.mark.parametrize("words", ["two", "edited"])
 async def test_a_question_that_was_rewritten_is_asked_again_after_failures(
     saver: Any, words: str
@@ -252,9 +249,6 @@ async def test_a_run_that_goes_on_remembers(saver: Any) -> None:
     assert await thread.texts() == ["[removed]", "Noted.", "In short: next", "Next."]
 
 
-# Two tabs.
-
-
 @pytest.mark.parametrize("edited", ["u1", "u2"])
 @pytest.mark.parametrize("end", [None, -1], ids=["answered", "unanswered"])
 async def test_a_stale_tab_goes_on_in_the_branch_of_the_other(
@@ -282,9 +276,6 @@ async def test_a_tab_that_joins_loses_it_with_the_first(saver: Any) -> None:
     events += [event async for event in run]
     for heard in (events, await joined):
         assert dumped(fold(heard, given.messages).messages) == dumped(held)
-
-
-# What is trimmed, and other ways to keep a conversation: they take nothing from the clients.
 
 
 async def test_a_client_keeps_what_was_trimmed(saver: Any) -> None:
@@ -403,9 +394,6 @@ async def test_the_same_words_from_several_calls_stay_several_messages() -> None
     assert [one.name for one in await thread.stored()] == [None, "j0", "j1", "j2"]
 
 
-# Edits of what is gone.
-
-
 @pytest.mark.parametrize("words", ["edited", "u2"])
 async def test_an_edit_of_a_message_that_was_summed_up(saver: Any, words: str) -> None:
     writer = Scripted(*[["All so far."]] * 9)
@@ -485,9 +473,6 @@ async def test_an_edit_of_a_trimmed_message_during_a_pause(saver: Any) -> None:
     await thread.say(*held, user("ask", "u4"), outcome="interrupt")
     await thread.say(*edit(held, "u2"))
     assert await thread.texts() == ["u1", "new", "5: re new"]
-
-
-# Histories of front ends, and what the thread remembers.
 
 
 def as_copilotkit(messages: Sequence[Message]) -> list[Message]:

@@ -96,8 +96,6 @@ def task(name: str, description: str) -> tuple[str, dict[str, Any]]:
     return "task", {"description": description, "subagent_type": name}
 
 
-# -- deepagents ----------------------------------------------------------------------------------
-
 DEEP = {
     "mid_a": ExpectedSubagent("mid_a", BOSS, "boss.0", "do a"),
     "mid_b": ExpectedSubagent("mid_b", BOSS, "boss.1", "do b"),
@@ -163,9 +161,6 @@ def deep_specs(saver: Any) -> Built:
     boss = voice(BOSS, task("worker", "do it"))
     graph = create_deep_agent(boss, subagents=[spec], checkpointer=saver)
     return Built(graph, boss, {"worker": ExpectedSubagent("worker", BOSS, "boss.0", "do it")})
-
-
-# -- agents as tools -----------------------------------------------------------------------------
 
 
 def boss_of(
@@ -237,9 +232,6 @@ def nostream(saver: Any) -> Built:
     agent = agent_of(voice("quiet").with_config(tags=["nostream"]))
     graph, boss = boss_of(saver, [agent_tool("quiet", agent)], ("quiet", {"question": "why"}))
     return Built(graph, boss, {}, silent=("quiet",))
-
-
-# -- nodes ---------------------------------------------------------------------------------------
 
 
 class Topic(TypedDict):
@@ -403,9 +395,6 @@ PARALLEL = {
     "sent": ("work-x", "work-y"),
 }
 """Two speakers of each graph that speak at once."""
-
-
-# -- failures ------------------------------------------------------------------------------------
 
 
 class Mend(AgentMiddleware):

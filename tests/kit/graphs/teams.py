@@ -77,9 +77,6 @@ def add(a: int, b: int) -> int:
 ADD = ("add", {"a": 1, "b": 2})
 
 
-# -- langgraph-supervisor -------------------------------------------------------------------------
-
-
 def supervised(saver: Any, mode: Any, *wanted: tuple[str, dict[str, Any]], last: str) -> Team:
     """A supervisor that hands over to an agent with a tool, and then makes these calls."""
     boss, worker = member("boss", ("transfer_to_math", {}), *wanted), member("math", ADD)
@@ -120,9 +117,6 @@ def supervisors(saver: Any) -> Team:
     return Team(graph, [boss, inner, worker], ("boss: answers 1", "boss: answers 2"))
 
 
-# -- langgraph-swarm ------------------------------------------------------------------------------
-
-
 def swarm(saver: Any) -> Team:
     """Two agents that hand over to each other; the second turn begins with the second one."""
     models = [member("ann", ("transfer_to_bob", {})), member("bob", ADD)]
@@ -132,9 +126,6 @@ def swarm(saver: Any) -> Team:
     ]
     graph = create_swarm(agents, default_active_agent="ann").compile(checkpointer=saver)
     return Team(graph, models, ("bob: answers 1", "bob: answers 2"))
-
-
-# -- LangGraph alone ------------------------------------------------------------------------------
 
 
 def router(saver: Any) -> Team:

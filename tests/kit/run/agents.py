@@ -3,8 +3,7 @@ snapshot."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -21,7 +20,7 @@ from ag_ui.core import (
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.compat.old_clients import OldClient
-from langgraph_agui.protocol import Fold, Verifier, fold
+from langgraph_agui.protocol import Verifier, fold
 from tests.kit.expect.agreement import record_stream
 
 
@@ -140,21 +139,6 @@ def check_old_form(recorded: RecordedRun) -> None:
     ]
     assert dumped(nameless[0]) == dumped(nameless[1])
     assert client.state == recorded.state
-
-
-async def record_until(
-    agent: LangGraphAgent, given: RunAgentInput, enough: Callable[[Any], bool]
-) -> Fold:
-    """What a client holds that stops reading a run when its state is `enough`."""
-    fold, received = Fold(given.messages, given.state), []
-    async with aclosing(agent.run(given)) as events:
-        async for event in events:
-            received.append(event)
-            fold.feed(event)
-            if enough(fold.state):
-                break
-    record_stream(received, given.messages, given.state)
-    return fold
 
 
 def plain(event: BaseEvent) -> dict[str, Any]:

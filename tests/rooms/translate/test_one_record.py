@@ -162,9 +162,6 @@ async def test_a_call_whose_arguments_are_no_json_is_pending_for_nobody(known: b
     await check_reload(client, recorded)
 
 
-# Steps that run again: what they said before was a draft.
-
-
 def answers(recorded: RecordedRun, status: str = "resolved") -> list[ResumeEntry]:
     payload = "yes" if status == "resolved" else None
     ids = [one.id for one in asked(recorded)]
