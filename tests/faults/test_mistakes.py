@@ -39,18 +39,12 @@ from langgraph_agui.client import AGUIClient, AGUISession, RemoteAgent
 from langgraph_agui.devtools import playground_router
 from langgraph_agui.workers import RedisRunStore
 from tests.contracts.optional_packages.test_missing_extras import run_without
-from tests.faults.mistakes import (
-    CHECKPOINTERS,
-    EXTRAS,
-    GRAPHS,
-    INPUTS,
-    OPTIONS,
-    PAGE,
-    Mistake,
-    page,
-)
+from tests.faults.mistakes import Mistake, parts
 from tests.kit.models.scripted import Scripted
 from tests.kit.run.agents import run_input
+
+MISTAKES = parts()
+EXTRAS = MISTAKES.pop("Extras")
 
 
 class Notes(AgentState[Any]):
@@ -90,33 +84,13 @@ def names() -> dict[str, Any]:
         notes: str
 
     app = FastAPI()
-    used = (
-        AgentState,
-        AGUIClient,
-        AGUISession,
-        HumanInTheLoopMiddleware,
-        InMemorySaver,
-        MessagesState,
-        Notes,
-        PostgresSaver,
-        RemoteAgent,
-        RunAgentInput,
-        SqliteSaver,
-    )
+    used: list[Any] = [
+        *(AgentState, AGUIClient, AGUISession, HumanInTheLoopMiddleware, InMemorySaver, Notes),
+        *(MessagesState, PostgresSaver, RemoteAgent, RunAgentInput, SqliteSaver, confirm, pay),
+        *(create_agent, current_user, make_graph, make_graph_later, playground_router),
+    ]
     return {
-        **{
-            one.__name__: one
-            for one in (
-                *used,
-                confirm,
-                create_agent,
-                current_user,
-                make_graph,
-                make_graph_later,
-                pay,
-                playground_router,
-            )
-        },
+        **{one.__name__: one for one in used},
         **{name: getattr(langgraph_agui, name) for name in dir(langgraph_agui)},
         "app": app,
         "builder": builder,
@@ -133,12 +107,10 @@ def names() -> dict[str, Any]:
 
 @pytest.mark.filterwarnings("ignore:coroutine 'make_graph_later' was never awaited")
 @pytest.mark.parametrize(
-    "mistake", [*GRAPHS, *CHECKPOINTERS, *OPTIONS, *INPUTS], ids=lambda one: one.title
+    "mistake", [one for part in MISTAKES.values() for one in part], ids=lambda one: one.title
 )
 async def test_a_mistake_says_what_to_do(
-    mistake: Mistake,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    mistake: Mistake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     found = ""
@@ -155,17 +127,9 @@ async def test_a_mistake_says_what_to_do(
 
 
 BLOCKED = [
-    "fastapi",
-    "starlette",
-    "uvicorn",
-    "httpx2",
-    "typer",
-    "rich",
-    "langchain",
-    "cryptography",
-    "jsonschema",
+    *("fastapi", "starlette", "uvicorn", "httpx2", "typer", "rich", "langchain", "cryptography"),
+    *("jsonschema", "ag_ui_a2ui_toolkit"),
 ]
-
 
 STARS = """
 from langgraph_agui import *
@@ -195,9 +159,7 @@ for module in ("fastapi", "fastapi.router", "middleware"):
         texts.append(str(error))
 print(json.dumps([found, [*globals()], texts]))
 """
-    found, imported, texts = cast(
-        "list[list[str]]", run_without([*BLOCKED, "ag_ui_a2ui_toolkit"], code)
-    )
+    found, imported, texts = cast("list[list[str]]", run_without(BLOCKED, code))
     assert found == [mistake.answer for mistake in EXTRAS]
     remedies = [
         f'{package} is missing: pip install "langgraph-agui[{extra}]"' for package, extra in NEEDED
@@ -217,23 +179,6 @@ def test_names_for_migration_are_imported_by_name_only() -> None:
     names = set(dir(compat))
     assert not names & {*dir(langgraph_agui), *langgraph_agui.__all__}
     assert all(getattr(langgraph_agui, name) is getattr(compat, name) for name in names)
-
-
-def test_a_graph_that_cannot_pause_needs_no_checkpointer() -> None:
-    used = names()
-
-    class DecidesItself(HumanInTheLoopMiddleware):
-        def after_model(self, state: Any, runtime: Any) -> None:
-            """Approve."""
-
-    guards = [
-        HumanInTheLoopMiddleware({"pay": False}),
-        HumanInTheLoopMiddleware({}),
-        DecidesItself({"pay": True}),
-    ]
-    for guard in guards:
-        graph = create_agent(used["model"], [pay], middleware=[guard])
-        assert problem_of(graph) is None
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -256,18 +201,6 @@ def test_approvals_need_their_checkpointer_when_the_application_starts(late: boo
         TestClient(app) as client,
     ):
         assert client.get("/agent/ready").status_code == 200
-
-
-def test_approvals_inside_of_tools_are_not_judged() -> None:
-    inner = create_agent(
-        names()["model"], [pay], middleware=[HumanInTheLoopMiddleware({"pay": True})]
-    )
-
-    def delegate(task: str) -> str:
-        """Delegate."""
-        return str(inner.invoke({"messages": [("user", task)]}))
-
-    assert problem_of(create_agent(names()["model"], [delegate])) is None
 
 
 def local_import(question: str) -> str:
@@ -334,8 +267,9 @@ def test_each_way_to_write_interrupt_is_found(function: Any) -> None:
     model = names()["model"]
     found = problem_of(create_agent(model, [function]))
     assert f"interrupt() in the tool '{function.__name__}'" in str(found)
-    node = StateGraph(MessagesState).add_node("step", function).add_edge(START, "step")
-    assert "interrupt() in the node 'step'" in str(problem_of(node.compile()))
+    for node in (function, partial(function, question="Sure?")):
+        builder = StateGraph(MessagesState).add_node("step", node).add_edge(START, "step")
+        assert "interrupt() in the node 'step'" in str(problem_of(builder.compile()))
     around = StateGraph(MessagesState).add_node("team", create_agent(model, [function]))
     around.add_edge(START, "team")
     assert f"interrupt() in the tool '{function.__name__}'" in str(problem_of(around.compile()))
@@ -348,27 +282,34 @@ class MayAsk(AgentMiddleware[Any, Any, Any]):
             interrupt("Really?")
 
 
+class DecidesItself(HumanInTheLoopMiddleware):
+    def after_model(self, state: Any, runtime: Any) -> None:
+        """Approve."""
+
+
 def own_words(question: str) -> str:
     """Answer."""
     interrupt = str
     return interrupt(question)
 
 
-def test_a_node_with_some_of_its_arguments() -> None:
-    def node(state: MessagesState, question: str) -> None:
-        interrupt(question)
-
-    graph = StateGraph(MessagesState).add_node("step", partial(node, question="Sure?"))
-    found = problem_of(graph.add_edge(START, "step").compile())
-    assert "interrupt() in the node 'step'" in str(found)
-
-
 def test_what_may_never_ask_needs_no_checkpointer() -> None:
     model = names()["model"]
     inner = create_agent(model, [confirm], checkpointer=InMemorySaver())
     node = StateGraph(MessagesState).add_node("inner", inner).add_edge(START, "inner")
+    guards: list[Any] = [
+        *(MayAsk(), DecidesItself({"pay": True})),
+        *(HumanInTheLoopMiddleware(on) for on in ({"pay": False}, {})),
+    ]
+    guarded = create_agent(model, [pay], middleware=[HumanInTheLoopMiddleware({"pay": True})])
+
+    def delegate(task: str) -> str:
+        """Delegate."""
+        return str(guarded.invoke({"messages": [("user", task)]}))
+
     for graph in (
-        create_agent(model, [pay], middleware=[MayAsk()]),
+        *(create_agent(model, [pay], middleware=[guard]) for guard in guards),
+        create_agent(model, [delegate]),
         create_agent(model, [own_words, own_method, closure(str)]),
         node.compile(),
     ):
@@ -411,11 +352,6 @@ def test_a_saver_of_ones_own_is_judged_by_its_methods() -> None:
         TypeError, match="Poor is synchronous, and runs are not: use an asynchronous one"
     ):
         langgraph_agui.LangGraphAgent(builder.compile(checkpointer=Poor()))
-
-
-def test_the_page_is_that_of_today() -> None:
-    """If not: `make results`."""
-    assert page() == PAGE.read_text("utf-8")
 
 
 def test_json() -> None:

@@ -183,13 +183,8 @@ def test_a_frontend_tool(front: Front, saver: Any) -> None:
     front.use(
         LangGraphAgent(create_agent(model, middleware=[AGUIMiddleware()], checkpointer=saver))
     )
-    tools = [
-        {
-            "name": "paint",
-            "description": "Paint",
-            "parameters": {"type": "object", "properties": {"color": {}}},
-        }
-    ]
+    schema = {"type": "object", "properties": {"color": {}}}
+    tools = [{"name": "paint", "description": "Paint", "parameters": schema}]
     first = front.run("paint", tools=tools)
     assert shape(first) == [("user", "paint", []), ("assistant", "", ["paint"])]
     assert ("outcome" in (first.last or {})) == (front.generation is None)
@@ -231,6 +226,12 @@ def transferring(*thought: Any) -> Any:
     return create_agent(model, [transfer], middleware=[middleware], checkpointer=InMemorySaver())
 
 
+def resolved(front: Front, asked: ClientRun, payload: Any) -> ClientRun:
+    [question] = interrupts_of(asked)
+    answer = {"interruptId": question["id"], "status": "resolved", "payload": payload}
+    return front.run(resume=[answer])
+
+
 def check_decision(run: ClientRun, *, approved: bool) -> None:
     assert shape(run)[-1] == ("assistant", "Done.", [])
     assert (("tool", "sent 5", []) in shape(run)) == approved
@@ -244,18 +245,12 @@ def test_an_approval(front: Front, approved: bool) -> None:
     asked = front.run("send 5")
     [question] = questions_of(front, asked)
     if front.generation is None:
-        answer = {
-            "interruptId": interrupts_of(asked)[0]["id"],
-            "status": "resolved",
-            "payload": approved,
-        }
-        check_decision(front.run(resume=[answer]), approved=approved)
+        run = resolved(front, asked, approved)
     else:
         assert [one["args"] for one in question["action_requests"]] == [{"amount": 5}]
         decisions = {"decisions": [{"type": "approve" if approved else "reject"}]}
-        check_decision(
-            front.run(forwardedProps={"command": {"resume": decisions}}), approved=approved
-        )
+        run = front.run(forwardedProps={"command": {"resume": decisions}})
+    check_decision(run, approved=approved)
 
 
 @pytest.mark.parametrize("approved", [True, False])
@@ -265,8 +260,7 @@ def test_an_approval_by_the_outcome(answering: Front, approved: bool) -> None:
     assert run.custom == []
     [asked] = interrupts_of(run)
     assert asked["toolCallId"] == "c1"
-    answer = [{"interruptId": asked["id"], "status": "resolved", "payload": {"approved": approved}}]
-    check_decision(answering.run(resume=answer), approved=approved)
+    check_decision(resolved(answering, run, {"approved": approved}), approved=approved)
 
 
 @pytest.mark.parametrize("approved", [True, False])
@@ -302,17 +296,10 @@ def test_a_question(front: Front) -> None:
     asked = front.run("hi")
     assert questions_of(front, asked) == [{"question": "Which?"}]
     if front.generation is None:
-        answer = {
-            "interruptId": interrupts_of(asked)[0]["id"],
-            "status": "resolved",
-            "payload": "that",
-        }
-        second = front.run(resume=[answer])
+        second = resolved(front, asked, "that")
     else:
-        [event] = asked.custom
-        second = front.run(
-            forwardedProps={"command": {"resume": "that", "interruptEvent": event["value"]}}
-        )
+        answer = {"resume": "that", "interruptEvent": asked.custom[0]["value"]}
+        second = front.run(forwardedProps={"command": answer})
     assert shape(second)[-1] == ("assistant", "You said that.", [])
 
 
@@ -323,9 +310,7 @@ def test_a_question_by_the_outcome(answering: Front) -> None:
     assert run.custom == []
     [asked] = interrupts_of(run)
     assert asked["message"] == "Which?"
-    second = answering.run(
-        resume=[{"interruptId": asked["id"], "status": "resolved", "payload": "that"}]
-    )
+    second = resolved(answering, run, "that")
     assert shape(second)[-1] == ("assistant", "You said that.", [])
 
 

@@ -18,21 +18,29 @@ from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import interrupt
 
 from langgraph_agui import ApprovalOptions, ClientOptions, LangGraphAgent
 from langgraph_agui.compat.interrupts import on_interrupt_events
-from tests.kit.deep import deep, together
+from tests.kit.deep import together
 from tests.kit.graphs.pauses import KINDS, as_tool, happened, spender
 from tests.kit.graphs.small import chain_of
 from tests.kit.models.scripted import Scripted, call
 from tests.kit.run.agents import RecordedRun, record_run, run_input, user
 from tests.kit.run.approval_matrix import BAD, CASES, Paused, decide, pause, right
 
+APPROVE = {"decisions": [{"type": "approve"}]}
+
 
 def command(answer: Any, **more: Any) -> dict[str, Any]:
     return {"command": {"resume": answer, **more}}
+
+
+async def reply(
+    agent: LangGraphAgent, messages: Sequence[Message], answer: Any, **more: Any
+) -> RecordedRun:
+    given = run_input(*messages, thread="t", forwarded_props=command(answer), **more)
+    return await record_run(agent, given)
 
 
 def asked(recorded: RecordedRun) -> list[Any]:
@@ -114,32 +122,9 @@ matrix = pytest.mark.parametrize(("kind", "answer"), MATRIX, ids=lambda value: v
 async def test_what_is_guarded_runs_as_often_as_it_was_approved(
     kind: str, answer: str, way: str, tmp_path: Path
 ) -> None:
-    await approve_by_command(InMemorySaver(), kind, answer, way, tmp_path)
-
-
-@matrix
-@deep
-async def test_on_sqlite(kind: str, answer: str, tmp_path: Path) -> None:
-    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
-        await approve_by_command(saver, kind, answer, "bare", tmp_path)
-
-
-@matrix
-@deep
-@pytest.mark.xdist_group("postgres")
-async def test_on_postgres(kind: str, answer: str, postgres_threads: str, tmp_path: Path) -> None:
-    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-
-    async with AsyncPostgresSaver.from_conn_string(postgres_threads) as saver:
-        await approve_by_command(saver, kind, answer, "with event", tmp_path)
-
-
-async def approve_by_command(saver: Any, kind: str, answer: str, way: str, home: Path) -> None:
     """Give every wrong answer, the right one, and that again; see what happens."""
-    agent = LangGraphAgent(KINDS[kind](saver))
-    paused = Commanded(
-        **vars(await pause(agent, kind, answer, home, f"{kind}-{answer}-by-command")), way=way
-    )
+    agent = LangGraphAgent(KINDS[kind](InMemorySaver()))
+    paused = Commanded(**vars(await pause(agent, kind, answer, tmp_path)), way=way)
     bad = BAD if answer == "approve" and way == "bare" else {"the text true": "true"}
     good, _ = right(paused, "approve")
     for payload in bad.values():
@@ -199,22 +184,15 @@ async def test_a_message_while_paused_repeats_the_question_and_waits(
         )
         assert asked(again) == asked(first)
         assert happened(file) == []
-    props = command({"decisions": [{"type": "approve"}, {"type": "reject"}]})
-    given = run_input(
-        *first.messages, late, thread="t", protocol_version=None, forwarded_props=props
-    )
-    done = await record_run(agent, given)
+    decisions = {"decisions": [{"type": "approve"}, {"type": "reject"}]}
+    done = await reply(agent, [*first.messages, late], decisions, protocol_version=None)
     assert happened(file) == [1]
     assert len(asked(done)) == 1  # what the late message brings about
     assert asked(done) != asked(first)
     assert happened(f"{file}.late") == []
 
 
-async def test_a_client_that_knows_outcomes_is_refused_instead(tmp_path: Path) -> None:
-    agent = LangGraphAgent(KINDS["batched"](InMemorySaver()))
-    first = await record_run(agent, run_input(user(str(tmp_path / "happened")), thread="t"))
-    again = await record_run(agent, run_input(*first.messages, user("late"), thread="t"))
-    assert again.last.code == "interrupt_unanswered"
+TOO_MUCH = ("[" * 101 + "]" * 101, "[0" + ",0" * 50_000 + "]")  # to be read
 
 
 @pytest.mark.parametrize(
@@ -224,9 +202,7 @@ async def test_a_client_that_knows_outcomes_is_refused_instead(tmp_path: Path) -
         ('{"steps": [1]}', None, {"steps": [1]}),
         ("false", None, False),
         ("null", None, "null"),
-        *(
-            (much, None, much) for much in ("[" * 101 + "]" * 101, "[0" + ",0" * 50_000 + "]")
-        ),  # too much to read
+        *((much, None, much) for much in TOO_MUCH),
         (False, None, False),
         ("7", {"type": "string"}, "7"),
         ("7", {"type": "integer"}, 7),
@@ -245,13 +221,9 @@ async def test_a_graph_gets_what_the_text_of_an_answer_says(
         chain_of(ask, checkpointer=InMemorySaver()), approvals=ApprovalOptions(ask_by="events")
     )
     first = await record_run(agent, run_input("hi", thread="t", protocol_version=None))
-    given = run_input(
-        *first.messages, thread="t", protocol_version=None, forwarded_props=command(sent)
-    )
-    done = await record_run(agent, given)
+    done = await reply(agent, first.messages, sent, protocol_version=None)
     assert done.last.type == "RUN_FINISHED", done.last
-    assert got == [answer]
-    assert type(got[0]) is type(answer)
+    assert (got, type(got[0])) == ([answer], type(answer))
 
 
 @pytest.mark.parametrize(
@@ -323,17 +295,6 @@ async def test_a_question_is_answered_once_by_event_and_by_history(tmp_path: Pat
     assert happened(first.file) == [1, 1]
 
 
-async def test_a_client_without_a_history_answers(tmp_path: Path) -> None:
-    for number, messages in enumerate(([], [user(str(tmp_path / "happened"))])):
-        file = tmp_path / f"happened{number}"
-        agent = LangGraphAgent(KINDS["batched"](InMemorySaver()))
-        await record_run(agent, run_input(user(str(file)), thread="t"))
-        props = command({"decisions": [{"type": "approve"}, {"type": "reject"}]})
-        done = await record_run(agent, run_input(*messages, thread="t", forwarded_props=props))
-        assert done.last.type == "RUN_FINISHED", done.last
-        assert happened(file) == [1]
-
-
 async def test_without_a_checkpointer_nothing_waits() -> None:
     agent = LangGraphAgent(KINDS["batched"](None))
     recorded = await record_run(agent, run_input(user("x"), forwarded_props=command("yes")))
@@ -356,7 +317,7 @@ async def test_two_approvals_inside_one_subagent(subagents: Any, tmp_path: Path)
     graph = as_tool(spender("batched", model=Scripted(script=twice)), 1, InMemorySaver())
     agent = LangGraphAgent(graph, clients=ClientOptions(subagents=subagents))
     first = await record_run(agent, run_input(user(str(file)), thread="t"))
-    props = command({"decisions": [{"type": "approve"}]})
+    props = command(APPROVE)
     given = run_input(*first.messages, thread="t", forwarded_props=props)
     second = await record_run(agent, given)
     assert second.last.outcome.type == "interrupt"
@@ -368,9 +329,8 @@ async def test_two_approvals_inside_one_subagent(subagents: Any, tmp_path: Path)
         again = await record_run(agent, late)
         assert again.last.outcome.interrupts == second.last.outcome.interrupts  # asked again
         assert happened(file) == [1]
-    done = await record_run(agent, run_input(*second.messages, thread="t", forwarded_props=props))
-    assert done.last.outcome.type == "success"
-    assert happened(file) == [1, 2]
+    done = await reply(agent, second.messages, APPROVE)
+    assert (done.last.outcome.type, happened(file)) == ("success", [1, 2])
 
 
 def remover(*turns: Any, silence: Any = None) -> tuple[Any, list[str]]:
@@ -400,17 +360,12 @@ async def test_the_same_request_sent_again_answers_nothing_new(history: str) -> 
     agent = LangGraphAgent(graph)
     first = await record_run(agent, run_input(user("go"), thread="t"))
     messages = {"none": [], "of the user": first.messages[:1], "whole": first.messages}[history]
-    given = run_input(
-        *messages, thread="t", forwarded_props=command({"decisions": [{"type": "approve"}]})
-    )
+    given = run_input(*messages, thread="t", forwarded_props=command(APPROVE))
     for _ in range(3):
         again = await record_run(agent, given)
         assert removed == ["it"]
         assert [one.tool_call_id for one in again.last.outcome.interrupts] == ["c2"]
-    other = run_input(
-        *again.messages, thread="t", forwarded_props=command({"decisions": [{"type": "approve"}]})
-    )
-    assert (await record_run(agent, other)).last.outcome.type == "success"
+    assert (await reply(agent, again.messages, APPROVE)).last.outcome.type == "success"
     assert removed == ["it", "it"]
 
 
@@ -433,7 +388,7 @@ async def test_questions_of_nodes_with_no_message_between() -> None:
         again = await record_run(agent, given)
         assert asked == ["a"]
         assert [one.message for one in again.last.outcome.interrupts] == ["Delete b?"]
-    await record_run(agent, run_input(*first.messages, thread="t", forwarded_props=command("yes")))
+    await reply(agent, first.messages, "yes")
     assert asked == ["a", "b"]
 
 
@@ -447,8 +402,7 @@ async def test_an_object_with_the_one_id_as_key() -> None:
     agent = LangGraphAgent(chain_of(ask, checkpointer=InMemorySaver()))
     first = await record_run(agent, run_input(user("go"), thread="t"))
     [question] = first.last.outcome.interrupts
-    props = command(json.dumps({question.id: False}))
-    await record_run(agent, run_input(*first.messages, thread="t", forwarded_props=props))
+    await reply(agent, first.messages, json.dumps({question.id: False}))
     assert got == [False]
 
 
@@ -463,8 +417,7 @@ async def test_calls_that_the_client_does_not_see_are_approved(silence: Any) -> 
     hello = await record_run(agent, run_input(user("hi"), thread="t"))
     first = await record_run(agent, run_input(*hello.messages, user("go"), thread="t"))
     assert first.last.outcome.type == "interrupt"
-    props = command({"decisions": [{"type": "approve"}]})
-    done = await record_run(agent, run_input(*first.messages, thread="t", forwarded_props=props))
+    done = await reply(agent, first.messages, APPROVE)
     assert done.last.outcome.type == "success"
     assert removed == ["it"]
 
@@ -498,5 +451,5 @@ async def test_after_a_call_whose_result_the_client_does_not_see() -> None:
     agent = LangGraphAgent(chain_of(say, look, ask, checkpointer=InMemorySaver()))
     first = await record_run(agent, run_input(user("go"), thread="t"))
     assert [one.content for one in first.messages] == ["go", "Look here"]
-    await record_run(agent, run_input(*first.messages, thread="t", forwarded_props=command("yes")))
+    await reply(agent, first.messages, "yes")
     assert done == ["yes"]

@@ -28,7 +28,6 @@ from tests.kit.models.scripted import Scripted, calling, part
 from tests.kit.run.agents import record_run, run_input, user
 
 PAINT = Tool(name="paint", description="Paint.", parameters={"type": "object", "properties": {}})
-LOOK = Tool(name="other", description="Other.", parameters={"type": "object", "properties": {}})
 
 
 class State(CopilotKitState):

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from tests.contracts.migrated.differences import Played, differences, for_all
 from tests.contracts.migrated.serving import serving_graphs
-from tests.contracts.migrated.table import PAGE, common_words, lines, played, verdict
+from tests.contracts.migrated.table import PAGE, common_words, lines, played
 from tests.kit.deep import deep
 from tests.kit.processes.node_client import NodeClient
 from tests.kit.tables import rows
-
-CALL = {
-    "id": "a",
-    "role": "assistant",
-    "toolCalls": [{"id": "c", "function": {"name": "look", "arguments": "{}"}}],
-}
-RESULT = {"id": "r", "role": "tool", "toolCallId": "c", "content": "found"}
-ANSWER = {"id": "b", "role": "assistant", "content": "Found | it."}
 
 
 @deep
@@ -41,70 +30,3 @@ def test_the_page_has_the_table(node_client: NodeClient) -> None:
 
 def sizes(cell: str) -> list[float]:
     return [float(one) for one in cell.strip(" |").split(" / ") if one]
-
-
-def client(*messages: dict[str, Any], events: list[str] | None = None, **state: Any) -> Played:
-    return Played([], 1, list(messages), state, dict.fromkeys(state, 1), events or [], 0)
-
-
-def test_ids_are_no_difference() -> None:
-    found = differences(
-        client(CALL, RESULT, ANSWER), client(CALL, {**RESULT, "id": "s"}, {**ANSWER, "id": "x"})
-    )
-    assert found.messages == []
-    assert not any(found.alone.values())
-
-
-@pytest.mark.parametrize(
-    ("there", "here", "said"),
-    [
-        (
-            [CALL, ANSWER, RESULT],
-            [CALL, RESULT, ANSWER],
-            ["the result of `look` comes after “Found \\| it.” there"],
-        ),
-        (
-            [CALL, RESULT],
-            [CALL, ANSWER, RESULT],
-            ["2 messages there, 3 here", "“Found \\| it.” here alone"],
-        ),
-        (
-            [ANSWER, CALL],
-            [CALL, ANSWER],
-            ["the order is “Found \\| it.”, the call of `look` there"],
-        ),
-        (
-            [CALL, RESULT],
-            [CALL, {**RESULT, "content": "else"}],
-            ["the result of `look` there alone"],
-        ),
-    ],
-    ids=["order of results", "number", "order", "text"],
-)
-def test_messages_that_differ(there: Any, here: Any, said: list[str]) -> None:
-    words = "; ".join(differences(client(*there), client(*here)).messages)
-    assert all(one in words for one in said), words
-
-
-def test_state_fields_and_events_that_differ() -> None:
-    there = client({**ANSWER, "name": "n"}, events=["RAW", "RUN_STARTED"], title="a", notes=[])
-    here = client(ANSWER, events=["RUN_STARTED"], title="b", more=1)
-    found = differences(there, here)
-    assert found.messages == ['`title` is `"a"` there, `"b"` here']
-    assert {place: items for place, items in found.alone.items() if items} == {
-        ("messages", "there"): ["name"],
-        ("the state", "there"): ["notes"],
-        ("the state", "here"): ["more"],
-        ("events", "there"): ["RAW"],
-    }
-
-
-def test_a_verdict_names_the_clients_that_do_not_agree() -> None:
-    well, ill = client(), Played(["it raises"], 1, [], {}, {}, [], 0)
-    assert verdict({"0.0.59": well, "1.0.0": well}) == "passes"
-    assert verdict({"0.0.59": well, "1.0.0": ill}) == "passes (0.0.59); fails: it raises (1.0.0)"
-    assert verdict({"0.0.59": ill, "1.0.0": ill}) == "fails: it raises"
-
-
-def test_what_one_client_alone_meets_has_its_version() -> None:
-    assert for_all({"0.0.59": ["a", "b"], "1.0.0": ["b", "c"]}) == ["a (0.0.59)", "b", "c (1.0.0)"]
