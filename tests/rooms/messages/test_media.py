@@ -135,7 +135,7 @@ def test_a_picture_of_a_user_is_an_image_url(options: ReasoningOptions | None) -
     assert message.content[1:] == [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     first, *others = message.additional_kwargs["agui_images"]
     assert (first["id"], first["extras"]["agui"]["metadata"]) == ("p1", NAMED["metadata"])
-    assert others == [{}, {"mime_type": "image/png"}]
+    assert ({*first}, others) == ({"id", "extras"}, [{}, {"mime_type": "image/png"}])
     assert asked(BARE).additional_kwargs == {}
     shown = held(message, options)
     assert shown["content"][1:] == [NAMED, BARE, TYPED]
