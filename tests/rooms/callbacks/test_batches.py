@@ -43,9 +43,7 @@ class ReaderError(Exception):
 class Reader:
     """An `on_event` that does something at the first event of a type in one of the runs."""
 
-    def __init__(
-        self, type_: str, act: Callable[[Any], object] | None = None, run: int = 1
-    ) -> None:
+    def __init__(self, type_: str, act: Callable[[Any], object] | None = None, run: int = 1):
         self.events: list[Event] = []
         self.config: Any = {"callbacks": [AGUICallbackHandler(self, thread_id="t")]}
         self.error = ReaderError()
@@ -67,7 +65,8 @@ def echoing() -> Scripted:
 
     def script(messages: list[BaseMessage]) -> Sequence[Piece]:
         asked = messages[-1].text
-        return [0.001 * (8 - int(asked)), f"{asked}a ", 0.001 * (8 - int(asked)), f"{asked}b"]
+        pause = 0.001 * (8 - int(asked))
+        return [pause, f"{asked}a ", pause, f"{asked}b"]
 
     return Scripted(script=script)
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from ag_ui.core import Message, ToolMessage
+from ag_ui.core import ToolMessage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessageChunk
@@ -58,11 +58,8 @@ def test_each_event_gives_its_chunk() -> None:
         *([block] for block in CALLED),
         [{"type": "reasoning", "index": 0, "extras": {"encrypted_value": "v"}}],
     ]
-    assert [chunk.tool_call_chunks for chunk in chunks] == [
-        *[[]] * 5,
-        *([block] for block in CALLED),
-        [],
-    ]
+    called = [[block] for block in CALLED]
+    assert [chunk.tool_call_chunks for chunk in chunks] == [*[[]] * 5, *called, []]
     assert [chunk.id for chunk in chunks] == [None, None, *["m"] * 6, None]
     assert [chunk.chunk_position for chunk in chunks] == [*[None] * 8, "last"]
     recorded = {"output_version": "v1", "model_provider": "ag-ui"}
@@ -74,14 +71,9 @@ def test_the_sum_is_one_standard_message() -> None:
     assert total.id == "m"
     assert total.text == "abdone"
     assert total.tool_calls == [{"type": "tool_call", "id": "c", "name": "f", "args": {"x": 1}}]
+    extras = {"extras": {"encrypted_value": "new"}}
     assert total.content_blocks == [
-        {
-            "type": "reasoning",
-            "reasoning": "hm",
-            "id": "q",
-            "index": 0,
-            "extras": {"encrypted_value": "new"},
-        },
+        {"type": "reasoning", "reasoning": "hm", "id": "q", "index": 0, **extras},
         {"type": "text", "text": "ab", "id": "m", "index": 1},
         {"type": "tool_call", "id": "c", "name": "f", "args": {"x": 1}},
         {"type": "reasoning", "reasoning": "so", "id": "q2", "index": 3},
@@ -98,47 +90,26 @@ def test_the_sum_is_one_standard_message() -> None:
 
 def test_calls_of_the_agents_own_tools_are_not_the_callers_to_run() -> None:
     both = [
-        *LOOP[:-1],
-        *call("d", '{"y": 1}', name="ask"),
-        *call("e", "{", name="f"),
-        result("e", "p", [PART]),
+        *(*LOOP[:-1], *call("d", '{"y": 1}', name="ask"), *call("e", "{", name="f")),
+        result("e", "p", [PART], metadata={"status": "error"}),
         FINISHED,
     ]
     total = message_of(*both, tools={"ask"})
     assert [made["id"] for made in total.tool_calls] == ["d"]
     own = [block for block in total.content_blocks if block["type"].startswith("server_tool")]
+    call_, chunk, result_ = (f"server_tool_{kind}" for kind in ("call", "call_chunk", "result"))
+    ok, failed = {"status": "success", "output": "sunny"}, {"status": "error", "output": [PART]}
+    took, error = ({"extras": {"metadata": one}} for one in ({"took": 1}, {"status": "error"}))
     assert own == [
-        {"type": "server_tool_call", "id": "c", "name": "f", "args": {"x": 1}, "index": 2},
-        {
-            "type": "server_tool_result",
-            "id": "o",
-            "tool_call_id": "c",
-            "status": "success",
-            "output": "sunny",
-            "index": 3,
-            "extras": {"metadata": {"took": 1}},
-        },
-        {"type": "server_tool_call_chunk", "id": "e", "name": "f", "args": "{", "index": 7},
-        {
-            "type": "server_tool_result",
-            "id": "p",
-            "tool_call_id": "e",
-            "status": "success",
-            "output": [PART],
-            "index": 8,
-        },
+        {"type": call_, "id": "c", "name": "f", "args": {"x": 1}, "index": 2},
+        {"type": result_, "id": "o", "tool_call_id": "c", "index": 3, **ok, **took},
+        {"type": chunk, "id": "e", "name": "f", "args": "{", "index": 7},
+        {"type": result_, "id": "p", "tool_call_id": "e", "index": 8, **failed, **error},
     ]
     assert dumped(agui_messages_of(total)) == spoken(fold(both).messages, ToolMessage)
 
 
 PART = {"type": "text", "text": "x"}
-
-
-def test_a_result_that_failed_says_so() -> None:
-    wires = in_run(*call("c", "{}"), result("c", "o", metadata={"status": "error"}))
-    block = message_of(*wires, tools=[]).content[-1]
-    assert isinstance(block, dict)
-    assert block["status"] == "error"
 
 
 def test_results_stand_behind_their_message_as_a_client_puts_them() -> None:
@@ -152,11 +123,8 @@ def test_results_stand_behind_their_message_as_a_client_puts_them() -> None:
 
 def test_a_call_without_a_parent_is_in_a_message_of_its_own() -> None:
     """Its id is that of the call: the two have separate encrypted values."""
-    wires = in_run(
-        *call("c", "{}"),
-        encrypted("c", "of the message"),
-        encrypted("c", "of the call", "tool-call"),
-    )
+    values = encrypted("c", "of the message"), encrypted("c", "of the call", "tool-call")
+    wires = in_run(*call("c", "{}"), *values)
     held = agui_messages_of(message_of(*wires))
     assert [(one.id, one.encrypted_value) for one in held] == [("c", "of the message")]
     assert dumped(held) == spoken(fold(wires).messages)
@@ -209,34 +177,23 @@ def test_half_a_character_waits_for_the_other_half() -> None:
 
 def test_what_others_say_is_no_part_of_the_message() -> None:
     sub: Wire = {"subagentRunId": "a"}
-    total = message_of(
-        *in_run(
-            event("SUBAGENT_STARTED", name="n", **sub),
-            *text("ma", "of a", **sub),
-            *reasoning("qa", "of a", **sub),
-            *call("ca", "{}", **sub),
-            *text("ca", "of a"),
-            *call("cb", "{}", parentMessageId="ma"),  # no tag: it belongs to its message's owner
-            *text("ma", "of a again"),
-            encrypted("ma"),
-            encrypted("ca", subtype="tool-call"),
-            result("ca"),
-            event("SUBAGENT_FINISHED", **sub),
-            *text("u", "of a user", role="user"),
-            encrypted("u"),
-            event("ACTIVITY_SNAPSHOT", messageId="act", activityType="k", content={}),
-            event("STATE_SNAPSHOT", snapshot={}),
-            event("CUSTOM", name="n", value=None),
-            snapshot(
-                message("assistant", "s", "stated"), message("assistant", "sa", "of a", **sub)
-            ),
-            *call("cs", "{}", parentMessageId="sa"),
-            *text("sa", "of a"),
-        ),
-        tools=[],
-    )
-    assert total.content == []
-    assert total.additional_kwargs == {}
+    of_a = [
+        event("SUBAGENT_STARTED", name="n", **sub),
+        *(*text("ma", "of a", **sub), *reasoning("qa", "of a", **sub), *call("ca", "{}", **sub)),
+        *text("ca", "of a"),
+        *call("cb", "{}", parentMessageId="ma"),  # no tag: it belongs to its message's owner
+        *(*text("ma", "of a again"), encrypted("ma"), encrypted("ca", subtype="tool-call")),
+        *(result("ca"), event("SUBAGENT_FINISHED", **sub)),
+    ]
+    stated = message("assistant", "s", "stated"), message("assistant", "sa", "of a", **sub)
+    others = [
+        *(*text("u", "of a user", role="user"), encrypted("u")),
+        event("ACTIVITY_SNAPSHOT", messageId="act", activityType="k", content={}),
+        *(event("STATE_SNAPSHOT", snapshot={}), event("CUSTOM", name="n", value=None)),
+        *(snapshot(*stated), *call("cs", "{}", parentMessageId="sa"), *text("sa", "of a")),
+    ]
+    total = message_of(*in_run(*of_a, *others), tools=[])
+    assert (total.content, total.additional_kwargs) == ([], {})
 
 
 def test_a_run_that_says_nothing_is_an_empty_message() -> None:
@@ -245,28 +202,19 @@ def test_a_run_that_says_nothing_is_an_empty_message() -> None:
 
 
 def test_encrypted_values_for_the_history_are_no_error() -> None:
-    history = parsed_messages(
-        message("user", "u"),
-        message("tool", "o", toolCallId="h"),
-        {"id": "m", "role": "assistant", "toolCalls": [HELD]},
-    )
+    function = {"name": "f", "arguments": "{}"}
+    calls = [{"id": "h", "type": "function", "function": function}]
+    told = message("user", "u"), message("tool", "o", toolCallId="h")
+    history = fold(in_run(snapshot(*told, message("assistant", "m", toolCalls=calls)))).messages
     values = [encrypted("u"), encrypted("o"), encrypted("m"), encrypted("h", subtype="tool-call")]
-    assert message_of(*in_run(*values), history=history).content == []
-    echo = {
-        "threadId": "t",
-        "runId": "r",
-        "messages": [one.model_dump(by_alias=True) for one in history],
-    }
-    assert message_of({**STARTED, "input": echo}, *values, FINISHED).content == []
     stated = [one.model_dump(by_alias=True) for one in history]
-    assert message_of(*in_run(snapshot(*stated), *values)).content == []
-
-
-HELD = {"id": "h", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-
-
-def parsed_messages(*messages: Wire) -> list[Message]:
-    return fold(in_run(snapshot(*messages))).messages
+    echo = {"threadId": "t", "runId": "r", "messages": stated}
+    for total in (
+        message_of(*in_run(*values), history=history),
+        message_of({**STARTED, "input": echo}, *values, FINISHED),
+        message_of(*in_run(snapshot(*stated), *values)),
+    ):
+        assert total.content == []
 
 
 def built(wires: list[Wire], **options: Any) -> list[AIMessageChunk]:
@@ -291,7 +239,5 @@ def test_fragments_that_are_joined_have_the_same_sum(said: list[Wire]) -> None:
 def test_joined_fragments_are_one_chunk() -> None:
     words = [*"some words, letter by letter"]
     wires = in_run(*text("m", *words), *reasoning("q", *words), *call("c", *words))
-    assert [len(built(wires, **options)) for options in ({}, {"joins": True})] == [
-        3 * (1 + len(words)) + 1,
-        3 * 2 + 1,
-    ]
+    lengths = [len(built(wires, **options)) for options in ({}, {"joins": True})]
+    assert lengths == [3 * (1 + len(words)) + 1, 3 * 2 + 1]

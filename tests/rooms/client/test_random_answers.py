@@ -16,6 +16,7 @@ from langgraph_agui.messages.content import REMOTE_KWARG
 from langgraph_agui.protocol import fold
 from tests.behaviour.client.adding import encrypted, message_of, parsed, spoken, whole
 from tests.kit.deep import example_count
+from tests.kit.run.agents import dumped
 from tests.kit.run.random_answers import metadata, streams
 from tests.kit.run.wire_events import Wire, call, in_run, result, snapshot
 
@@ -30,10 +31,8 @@ def results(draw: Any, calls: list[str], number: int) -> tuple[list[Wire], list[
     recorded: list[Wire] = []
     stated: list[Wire] = []
     for call_id in draw(st.permutations(calls)):
-        message_id, content = (
-            f"o{number}{call_id}",
-            draw(st.sampled_from(["", "x", [{"type": "text", "text": "x"}]])),
-        )
+        message_id = f"o{number}{call_id}"
+        content = draw(st.sampled_from(["", "x", [{"type": "text", "text": "x"}]]))
         about = {} if (extra := draw(metadata)) is None else {"metadata": extra}
         values = draw(st.lists(st.sampled_from(["v1", "v2"]), max_size=2))
         match draw(st.sampled_from(["no", "told", "stated"])):
@@ -43,15 +42,8 @@ def results(draw: Any, calls: list[str], number: int) -> tuple[list[Wire], list[
             case "stated":
                 about |= {"encryptedValue": values[0]} if values else {}
                 about |= draw(st.sampled_from([{}, {"error": "no"}]))
-                stated.append(
-                    {
-                        "id": message_id,
-                        "role": "tool",
-                        "toolCallId": call_id,
-                        "content": content,
-                        **about,
-                    }
-                )
+                about |= {"toolCallId": call_id, "content": content}
+                stated.append({"id": message_id, "role": "tool", **about})
     return recorded, stated
 
 
@@ -63,12 +55,8 @@ def calls_of(messages: list[Message]) -> list[str]:
     """The calls of the parent agent that have no result."""
     done = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
     own = [one for one in messages if one.subagent_run_id is None]
-    return [
-        made.id
-        for one in own
-        for made in getattr(one, "tool_calls", None) or ()
-        if made.id not in done
-    ]
+    made = [call.id for one in own for call in getattr(one, "tool_calls", None) or ()]
+    return [call_id for call_id in made if call_id not in done]
 
 
 @st.composite
@@ -82,11 +70,7 @@ def conversations(draw: Any) -> tuple[list[Wire], list[Wire]]:
         recorded, stated = draw(results(calls_of(held(run, messages)), number))
         run[-1:-1] = recorded
         if stated or draw(st.booleans()):
-            whole_thread = [
-                one.model_dump(by_alias=True, mode="json", exclude_none=True)
-                for one in held(run, messages)
-            ]
-            run[-1:-1] = [snapshot(*whole_thread, *stated)]
+            run[-1:-1] = [snapshot(*dumped(held(run, messages)), *stated)]
         runs.append(run)
         messages = held(run, messages)
     return runs[0], runs[1]
@@ -102,15 +86,12 @@ def test_two_runs_are_sent_back_as_a_client_holds_them(
     for run in runs:
         chunks = MessageChunks(tools=tools or (), history=messages)
         made = [*(chunk for event in parsed(run) for chunk in chunks.feed(event)), *chunks.finish()]
-        made[-1].additional_kwargs = {
-            REMOTE_KWARG: {**made[-1].additional_kwargs.get(REMOTE_KWARG, {}), "agent": "a"}
-        }
+        about = {**made[-1].additional_kwargs.get(REMOTE_KWARG, {}), "agent": "a"}
+        made[-1].additional_kwargs = {REMOTE_KWARG: about}
         answer = loads(dumps(whole(made)), allowed_objects="messages")
-        assert not {call["id"] for call in answer.tool_calls} & {
-            block["tool_call_id"]
-            for block in answer.content
-            if block["type"] == "server_tool_result"
-        }
+        results = [one for one in answer.content if one["type"] == "server_tool_result"]
+        done = {one["tool_call_id"] for one in results}
+        assert done.isdisjoint(call["id"] for call in answer.tool_calls)
         answers.append(answer)
         messages = held(run, messages)
     sent = to_agui_request(answers, "a").messages

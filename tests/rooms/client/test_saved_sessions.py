@@ -19,15 +19,15 @@ from tests.kit.run.wire_events import Wire, event, in_run
 
 NOWHERE = "http://127.0.0.1:1/agent"
 
+
+def objects(inner: Any, size: int) -> Any:
+    return st.dictionaries(st.text(max_size=3), inner, max_size=size)
+
+
+floats = st.floats(allow_nan=False, allow_infinity=False)
 values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=4),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
-    ),
+    st.none() | st.booleans() | st.integers() | floats | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | objects(inner, 3),
     max_leaves=6,
 )
 interrupts = st.lists(
@@ -38,7 +38,7 @@ interrupts = st.lists(
         message=st.none() | st.text(max_size=3),
         tool_call_id=st.sampled_from([None, "c0"]),
         response_schema=st.sampled_from([None, {"type": "object"}]),
-        metadata=st.none() | st.dictionaries(st.text(max_size=3), values, max_size=2),
+        metadata=st.none() | objects(values, 2),
     ),
     max_size=2,
 )
@@ -49,25 +49,21 @@ def test_a_saved_session_holds_the_same(
     recorded: list[Wire], state: Any, open_: list[Interrupt], calls: list[str]
 ) -> None:
     fold = Fold([UserMessage(id="u", content=[TextPart(text="x")])])
-    for one in in_run(
-        *recorded,
-        event("ACTIVITY_SNAPSHOT", messageId="act", activityType="a", content={"n": None}),
-    ):
+    act = event("ACTIVITY_SNAPSHOT", messageId="act", activityType="a", content={"n": None})
+    for one in in_run(*recorded, act):
         fold.feed(one)
-    session = AGUISession[Any](
-        NOWHERE, messages=fold.messages, tools=[client_tool("f"), client_tool("g")]
-    )
+    tools = [client_tool("f"), client_tool("g")]
+    session = AGUISession[Any](NOWHERE, messages=fold.messages, tools=tools)
     session.state, session.interrupts, session._open_calls = state, open_, calls
     text = session.to_json()
-    again = AGUISession[Any].from_json(text, NOWHERE, tools=[client_tool("f"), client_tool("g")])
+    again = AGUISession[Any].from_json(text, NOWHERE, tools=tools)
     assert again.to_json() == text
     assert dumped(again.messages) == dumped(session.messages)
     assert again.state == session.state
     assert (again.thread_id, again.interrupts) == (session.thread_id, session.interrupts)
     assert again.pending_tool_calls == session.pending_tool_calls
-    assert again._input((), ()).model_dump(exclude={"run_id"}) == session._input((), ()).model_dump(
-        exclude={"run_id"}
-    )
+    requests = [one._input((), ()).model_dump(exclude={"run_id"}) for one in (again, session)]
+    assert requests[0] == requests[1]
 
 
 @pytest.mark.parametrize(

@@ -36,30 +36,20 @@ def test_the_chunks_of_any_stream_say_what_a_client_holds(wires: list[Wire]) -> 
     assert {block["id"]: block["text"] for block in blocks if block["type"] == "text"} == {
         one.id: one.content for one in answers if one.content is not None
     }
-    thoughts = [block for block in blocks if block["type"] == "reasoning"]
-    assert [
-        (one["id"], one["reasoning"], one.get("extras", {}).get("encrypted_value"))
-        for one in thoughts
-    ] == [
-        (one.id, one.content, one.encrypted_value)
-        for one in held
-        if isinstance(one, ReasoningMessage)
+    thoughts = [
+        (block["id"], block["reasoning"], block.get("extras", {}).get("encrypted_value"))
+        for block in blocks
+        if block["type"] == "reasoning"
     ]
+    seen = [one for one in held if isinstance(one, ReasoningMessage)]
+    assert thoughts == [(one.id, one.content, one.encrypted_value) for one in seen]
     made = [*total.tool_calls, *total.invalid_tool_calls]
-    assert sorted(str(one["id"]) for one in made) == sorted(
-        one.id for a in answers for one in a.tool_calls or ()
-    )
+    called = [one.id for answer in answers for one in answer.tool_calls or ()]
+    assert sorted(str(one["id"]) for one in made) == sorted(called)
     assert total.id == next((one.id for one in answers), None)
     assert dumped(agui_messages_of(total)) == spoken(held)
-
-
-@many
-@given(streams())
-def test_the_way_through_a_checkpoint_changes_nothing(wires: list[Wire]) -> None:
-    total = message_of(*wires)
-    assert dumped(agui_messages_of(loads(dumps(total), allowed_objects="all"))) == dumped(
-        agui_messages_of(total)
-    )
+    kept = loads(dumps(total), allowed_objects="all")  # a checkpoint in between
+    assert dumped(agui_messages_of(kept)) == spoken(held)
 
 
 @many
@@ -115,7 +105,7 @@ def test_a_call_that_was_changed_comes_out_changed() -> None:
     total.tool_calls[0]["name"] = "g"
     changed = agui_messages_of(total)[1]
     assert isinstance(changed, AssistantMessage)
-    assert changed.tool_calls is not None
+    assert changed.tool_calls
     assert changed.tool_calls[0].function.model_dump() == {"name": "g", "arguments": '{"x": 2}'}
     assert changed.tool_calls[0].encrypted_value == "cv"
 
@@ -130,21 +120,12 @@ def test_a_sum_that_is_cut_off_is_readable() -> None:
 
 def test_of_what_others_wrote_text_and_calls_come_out() -> None:
     made = {"type": "tool_call", "id": "c", "name": "f", "args": {"x": 1}}
-    blocks = [
-        {"type": "reasoning", "reasoning": "hm", "id": "rs_1"},
-        {"type": "text", "text": "hi", "id": "msg_1"},
-        made,
-        {
-            "type": "server_tool_result",
-            "tool_call_id": "c",
-            "id": "o",
-            "status": "success",
-            "output": "x",
-        },
-    ]
-    foreign = AIMessage(
-        blocks, id="m", tool_calls=[made], response_metadata={"model_provider": "openai"}
-    )
+    about = {"type": "server_tool_result", "tool_call_id": "c", "status": "success"}
+    thought = {"type": "reasoning", "reasoning": "hm", "id": "rs_1"}
+    said = {"type": "text", "text": "hi", "id": "msg_1"}
+    blocks: Any = [thought, said, made, {**about, "id": "o", "output": "x"}]
+    openai = {"model_provider": "openai"}
+    foreign = AIMessage(blocks, id="m", tool_calls=[made], response_metadata=openai)
     assistant = {"id": "m", "role": "assistant", "content": "hi"}
     function = {"name": "f", "arguments": '{"x": 1}'}
     called = {"toolCalls": [{"id": "c", "type": "function", "function": function}]}

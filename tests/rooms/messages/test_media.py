@@ -68,77 +68,38 @@ def given_to_model(one: Any) -> dict[str, Any]:
     return blocks[0]
 
 
-named = st.fixed_dictionaries(
-    {},
-    optional={
-        key: st.text() | JSON
-        for key in ("filename", "fileName", "name", "title", "context", "agui")
-    },
-)
-odd_mimes = (
-    "",
-    OCTETS,
-    "image/jpg",
-    "audio/mpeg",
-    "AUDIO/X-WAV",
-    "text/plain;charset=utf-8",
-    "audio/webm;codecs=opus",
-)
-mimes = st.sampled_from([*MIMES.values(), *odd_mimes]) | st.text(max_size=12)
-values = st.text(min_size=1).filter(lambda value: not value.lower().startswith("data:"))
+KEYS = ("filename", "fileName", "name", "title", "context", "agui")
+named = st.fixed_dictionaries({}, optional={key: st.text() | JSON for key in KEYS})
+odd = ["", OCTETS, "image/jpg", "IMAGE/PNG; a=b", "a,b/c", "audio/mpeg", "audio/webm;codecs=opus"]
+mimes = st.sampled_from([*MIMES.values(), *odd]) | st.text(max_size=12)
+values = st.sampled_from([HELLO, encoded(PNG), "https://e.com/a,b", "/a.png"]) | st.text(
+    min_size=1
+).filter(lambda value: not value.lower().startswith("data:"))
+either = st.none() | mimes
 sources = (
     st.builds(DataSource, value=values, mimeType=mimes)
-    | st.builds(UrlSource, value=values, mimeType=st.none() | mimes)
-    | st.builds(
-        FileSource, value=values, mimeType=st.none() | mimes, provider=st.none() | st.text()
-    )
+    | st.builds(UrlSource, value=values, mimeType=either)
+    | st.builds(FileSource, value=values, mimeType=either, provider=st.none() | st.text())
 )
+ids, metadata = st.none() | st.text(), st.none() | named | JSON
 media = st.one_of(
-    *(
-        st.builds(kind, id=st.none() | st.text(), source=sources, metadata=st.none() | named | JSON)
-        for kind in PARTS.values()
-    )
+    *(st.builds(kind, id=ids, source=sources, metadata=metadata) for kind in PARTS.values())
 )
 texts = st.builds(TextPart, text=st.text(min_size=1))
 
 
 @given(st.lists(texts | media, min_size=1))
 def test_parts_come_back_as_they_went(parts: list[Any]) -> None:
-    blocks = json.loads(json.dumps(content_blocks(parts)))  # a checkpoint in between
+    """As blocks, and in a user's message; with a checkpoint in between."""
+    blocks = json.loads(json.dumps(content_blocks(parts)))
+    content, kwargs = json.loads(json.dumps(user_blocks(parts)))
+    user = content_parts(with_images(HumanMessage(content, additional_kwargs=kwargs)))
     again = content_parts(blocks)
     if all(isinstance(one, TextPart) for one in parts):
-        assert again == "".join(one.text for one in parts)
+        assert again == user == "".join(one.text for one in parts)
     else:
-        assert plain(again) == plain(parts)
+        assert plain(again) == plain(user) == plain(parts)
         assert content_blocks(again) == blocks
-
-
-pictures = st.builds(
-    ImagePart,
-    id=st.none() | st.text(),
-    source=st.builds(
-        DataSource,
-        value=st.sampled_from([HELLO, encoded(PNG)]),
-        mimeType=st.sampled_from(["image/png", "image/jpg", "IMAGE/PNG; a=b", "", OCTETS, "a,b/c"]),
-    )
-    | st.builds(
-        UrlSource,
-        value=st.sampled_from(["https://e.com/a.png", "https://e.com/a,b", "/a.png"]),
-        mimeType=st.none() | mimes,
-    ),
-    metadata=st.none() | named | JSON,
-)
-
-
-@given(st.lists(texts | media | pictures, min_size=1))
-def test_a_users_parts_come_back_as_they_went(parts: list[Any]) -> None:
-    content, kwargs = json.loads(json.dumps(user_blocks(parts)))  # a checkpoint in between
-    message = HumanMessage(content, additional_kwargs=kwargs)
-    again = content_parts(with_images(message))
-    if all(isinstance(one, TextPart) for one in parts):
-        assert again == "".join(one.text for one in parts)
-    else:
-        assert plain(again) == plain(parts)
 
 
 NAMED: dict[str, Any] = {
@@ -148,10 +109,7 @@ NAMED: dict[str, Any] = {
     "metadata": {"filename": "cat.png", "alt": "a cat"},
 }
 BARE = {"type": "image", "source": {"type": "url", "value": "https://e.com/b"}}
-TYPED = {
-    "type": "image",
-    "source": {"type": "url", "value": "https://e.com/c", "mimeType": "image/png"},
-}
+TYPED = {"type": "image", "source": {**BARE["source"], "mimeType": "image/png"}}  # type: ignore[dict-item]
 SEALED = ReasoningOptions(seal=ReasoningSeal([bytes(32)]))
 OPTIONS = pytest.mark.parametrize("options", [None, SEALED], ids=["clear", "sealed"])
 
@@ -170,40 +128,28 @@ def held(message: BaseMessage, options: ReasoningOptions | None = None) -> dict[
     return one.model_dump(by_alias=True, exclude_none=True)
 
 
-def test_a_picture_of_a_user_is_an_image_url() -> None:
+@OPTIONS
+def test_a_picture_of_a_user_is_an_image_url(options: ReasoningOptions | None) -> None:
     message = asked(NAMED, BARE, TYPED)
-    assert message.content[1:] == [
-        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{encoded(PNG)}"}},
-        {"type": "image_url", "image_url": {"url": "https://e.com/b"}},
-        {"type": "image_url", "image_url": {"url": "https://e.com/c"}},
-    ]
+    urls = [f"data:image/png;base64,{encoded(PNG)}", "https://e.com/b", "https://e.com/b"]
+    assert message.content[1:] == [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     first, *others = message.additional_kwargs["agui_images"]
     assert (first["id"], first["extras"]["agui"]["metadata"]) == ("p1", NAMED["metadata"])
-    assert others == [{}, {"mime_type": "image/png"}]
+    assert ({*first}, others) == ({"id", "extras"}, [{}, {"mime_type": "image/png"}])
     assert asked(BARE).additional_kwargs == {}
-
-
-@OPTIONS
-def test_nothing_of_a_picture_is_lost(options: ReasoningOptions | None) -> None:
-    message = asked(NAMED, BARE, TYPED)
     shown = held(message, options)
     assert shown["content"][1:] == [NAMED, BARE, TYPED]
     assert "encryptedValue" not in shown
-    (again,) = to_langchain([shown], reasoning=options, thread_id="t")
-    assert again == message
+    assert to_langchain([shown], reasoning=options, thread_id="t") == [message]
 
 
 @OPTIONS
 def test_what_a_node_writes_beside_pictures_moves_nothing(options: ReasoningOptions | None) -> None:
-    content: Any = asked(BARE, NAMED).content
-    message = asked(BARE, NAMED).model_copy(
-        update={"content": [*content[:2], "Today is Monday.", *content[2:]]}
-    )
+    message = asked(BARE, NAMED)
+    message.content.insert(2, "Monday.")  # type: ignore[union-attr]
     shown = held(message, options)
-    assert [one["type"] for one in shown["content"]] == ["text", "image", "text", "image"]
-    assert (shown["content"][1], shown["content"][3]) == (BARE, NAMED)
-    (again,) = to_langchain([shown], reasoning=options, thread_id="t")
-    assert again == message
+    assert shown["content"][1:] == [BARE, {"type": "text", "text": "Monday."}, NAMED]
+    assert to_langchain([shown], reasoning=options, thread_id="t") == [message]
 
 
 def test_what_a_node_has_changed_is_shown_as_it_is() -> None:
@@ -216,9 +162,7 @@ def test_what_a_node_has_changed_is_shown_as_it_is() -> None:
 
 
 @OPTIONS
-def test_messages_of_older_releases_are_shown_as_they_were(
-    options: ReasoningOptions | None,
-) -> None:
+def test_messages_of_older_releases(options: ReasoningOptions | None) -> None:
     """Threads hold their pictures as standard blocks."""
     (sent,) = to_agui([asked(NAMED, TYPED)])
     old: Any = content_blocks(sent.content)  # type: ignore[arg-type]  # a user's
@@ -261,9 +205,8 @@ def test_the_blocks_are_standard_ones(kind: str, source: Any, member: str) -> No
     assert plain(content_parts([block])) == plain([sent])
 
 
-def test_text_alone() -> None:
-    assert content_blocks("Hello") == "Hello"
-    assert content_parts("Hello") == "Hello"
+def test_text() -> None:
+    assert content_blocks("Hello") == content_parts("Hello") == "Hello"
     parts = [{"type": "text", "text": "Hel"}, "lo", {"type": "input_text", "text": "!"}]
     assert content_parts(parts) == "Hello!"
     blocks = content_blocks([TextPart(text="a", id="t", metadata={"b": 1})])
@@ -271,12 +214,10 @@ def test_text_alone() -> None:
 
 
 def test_empty_text_is_not_sent_beside_media() -> None:
-    blocks = content_blocks([TextPart(text=""), part("image", HELLO, "image/png")])
-    assert [block["type"] for block in blocks if isinstance(block, dict)] == ["image"]
+    image: Any = {"type": "image", "url": URL}
+    assert content_blocks([TextPart(text=""), *content_parts([image])]) == [image]  # type: ignore[list-item]
     assert content_blocks([TextPart(text="")]) == ""
-    image = {"type": "image", "url": "https://example.com/a"}
-    shown = plain(content_parts(["", {"type": "text", "text": ""}, image]))
-    assert [one["type"] for one in shown] == ["image"]
+    assert plain(content_parts(["", {"type": "text", "text": ""}, image])) == [shown(image)]
 
 
 @pytest.mark.parametrize(
@@ -324,7 +265,7 @@ def test_data_urls_become_data(url: str, value: str, mime: str) -> None:
 @pytest.mark.parametrize("key", ["filename", "fileName", "name", "title"])
 def test_names_of_files(key: str) -> None:
     name = "Q3 r\u00e9port.v2.pdf"
-    extras = given_to_model(part("document", HELLO, "application/pdf", **{key: name}))["extras"]
+    extras = given_to_model(part("document", HELLO, PDF_TYPE, **{key: name}))["extras"]
     assert (extras["filename"], extras["title"]) == (name, name)
     assert re.fullmatch(r"Q3 r port v2-[0-9a-f]{8}", extras["name"])
     extras = given_to_model(part("image", HELLO, "image/png", **{key: "a.png"}))["extras"]
@@ -332,13 +273,11 @@ def test_names_of_files(key: str) -> None:
 
 
 def test_names_of_documents_are_distinct() -> None:
-    document = part("document", HELLO, "application/pdf", filename="a.pdf")
-    other = part("document", "b3RoZXI=", "application/pdf", filename="a.pdf")
+    document, other = (part("document", one, PDF_TYPE, **PDF) for one in (HELLO, "b3RoZXI="))
     said = [document, document, other]
     blocks = [*content_blocks(said, message_id="m1"), *content_blocks(said, message_id="m2")]
     assert len({block["extras"]["name"] for block in blocks}) == 6
-    named = part("document", HELLO, "application/pdf", filename="\u5206\u671f  x" * 200)
-    long = given_to_model(named)
+    long = given_to_model(part("document", HELLO, PDF_TYPE, filename="\u5206\u671f  x" * 200))
     assert re.fullmatch(r"[A-Za-z0-9]+(?:[ -][A-Za-z0-9]+)*", long["extras"]["name"])
     assert len(long["extras"]["name"]) <= 200
 
@@ -391,6 +330,14 @@ AS_PDF = data("document", PDF_TYPE)
 NAMED_PDF = data("document", PDF_TYPE, PDF)
 MADE_PDF = create_file_block(base64=HELLO, mime_type=PDF_TYPE, id="p", filename="a.pdf")
 
+WAV = {"data": HELLO, "format": "wav"}
+MP3 = {"data": HELLO, "format": "mp3"}
+CITED = {**TITLED, "citations": {"enabled": True}}
+VIDEO_FILE = file("video", "google", "video/mp4")
+MD, HIGH, LOW = {"text": "hello"}, {"detail": "high"}, {"detail": "low"}
+CSV = data("document", "text/csv", {"filename": "a.csv"})
+NAMED_MD, NAMED_DOCX = (data("document", one, NAMED_N) for one in ("text/markdown", DOCX))
+
 SHAPES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "v1": [
         (of("image", **based(mime_type="image/gif", index=0)), data("image", "image/gif")),
@@ -398,46 +345,30 @@ SHAPES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
         (of("audio", **based()), data("audio", "audio/wav")),
         (of("video", url=URL), url("video")),
         (of("file", url=URL, mime_type="image/png"), url("document", "image/png")),
-        (
-            of("file", **based(extras={**PDF, "x": 1})),
-            data("document", PDF_TYPE, {**PDF, "x": 1}),
-        ),
+        (of("file", **based(extras={**PDF, "x": 1})), data("document", PDF_TYPE, {**PDF, "x": 1})),
         (of("file", file_id="id1", id="p"), {**file("document"), "id": "p"}),
         (of("file", **based(extras={"a": b"\0"})), data("document", OCTETS)),
         (of("non_standard", value=of("video", file_id="id1")), file("video")),
-        (
-            of("text-plain", text="hello", mime_type="text/plain", **TITLED),
-            data("document", "text/plain", TITLE),
-        ),
-        (of("text-plain", text="hello"), PLAIN_TEXT),
+        (of("text-plain", text="hello", **TITLED), data("document", "text/plain", TITLE)),
         ({**create_plaintext_block("hello", id="p")}, {**PLAIN_TEXT, "id": "p"}),
         ({**MADE_PDF}, {**NAMED_PDF, "id": "p"}),
     ],
     "v0": [
-        (of("file", **V0_CSV), data("document", "text/csv", {"filename": "a.csv"})),
+        (of("file", **V0_CSV), CSV),
         (of("image", **V0_NAMED), url("image", None, {"filename": "n", "b": [1]})),
         (of("audio", source_type="id", id="id1"), file("audio")),
         (of("file", source_type="text", text="hello"), PLAIN_TEXT),
         (of("file", source_type="text", url="hello"), PLAIN_TEXT),
     ],
     "openai": [
-        (
-            of("image_url", image_url={"url": URL, "detail": "low"}),
-            url("image", None, {"detail": "low"}),
-        ),
+        (of("image_url", image_url={"url": URL, **LOW}), url("image", None, LOW)),
         (of("image_url", image_url=URL), url("image")),
         (of("image_url", image_url={"url": PDF_URL}), AS_PDF),
-        (
-            of("input_audio", input_audio={"data": HELLO, "format": "mp3"}),
-            data("audio", "audio/mpeg"),
-        ),
-        (
-            of("input_audio", input_audio={"data": HELLO, "format": "wav"}),
-            data("audio", "audio/wav"),
-        ),
+        (of("input_audio", input_audio=MP3), data("audio", "audio/mpeg")),
+        (of("input_audio", input_audio=WAV), data("audio", "audio/wav")),
         (of("file", file={"file_data": PDF_URL, **PDF}), NAMED_PDF),
         (of("file", file={"file_id": "id1"}), file("document", "openai")),
-        (of("input_image", image_url=URL, detail="high"), url("image", None, {"detail": "high"})),
+        (of("input_image", image_url=URL, **HIGH), url("image", None, HIGH)),
         (of("input_image", file_id="id1"), file("image", "openai")),
         (of("input_file", file_data=PDF_URL, **PDF), NAMED_PDF),
         (of("input_file", file_url=URL), url("document")),
@@ -447,33 +378,19 @@ SHAPES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
         (of("image", source=CLAUDES_JPEG), data("image", "image/jpeg")),
         (of("image", source=AS_URL), url("image")),
         (of("image", source=AS_FILE), file("image", "anthropic")),
-        (
-            of("document", source=CLAUDES_PDF, **TITLED, citations={"enabled": True}),
-            data("document", PDF_TYPE, TITLE),
-        ),
-        (of("document", source=AS_URL), url("document")),
-        (of("document", source=AS_FILE), file("document", "anthropic")),
+        (of("document", source=CLAUDES_PDF, **CITED), data("document", PDF_TYPE, TITLE)),
         (of("document", source=CLAUDES_TEXT), PLAIN_TEXT),
     ],
     "gemini": [
         (of("media", mime_type=PDF_TYPE, data=b"hello"), AS_PDF),
         (of("media", mime_type="audio/ogg", data=HELLO), data("audio", "audio/ogg")),
-        (
-            of("media", mime_type="video/mp4", file_uri="id1"),
-            file("video", "google", "video/mp4"),
-        ),
+        (of("media", mime_type="video/mp4", file_uri="id1"), VIDEO_FILE),
         (of("media", file_uri="id1"), file("document", "google")),
     ],
     "bedrock": [
         ({"image": bedrock("jpeg", BYTES)}, data("image", "image/jpeg")),
-        (
-            of("document", document=bedrock("docx", BYTES, name="n")),
-            data("document", DOCX, NAMED_N),
-        ),
-        (
-            {"document": bedrock("md", {"text": "hello"}, name="n")},
-            data("document", "text/markdown", NAMED_N),
-        ),
+        (of("document", document=bedrock("docx", BYTES, name="n")), NAMED_DOCX),
+        ({"document": bedrock("md", MD, name="n")}, NAMED_MD),
         (of("document", **bedrock("pdf", BYTES, name="n")), data("document", PDF_TYPE, NAMED_N)),
         (of("video", video=bedrock("mov", BYTES)), data("video", "video/quicktime")),
     ],
@@ -486,16 +403,10 @@ SHAPES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("block", "expected"),
-    [
-        pytest.param(*pair, id=f"{name}-{at}")
-        for name, pairs in SHAPES.items()
-        for at, pair in enumerate(pairs)
-    ],
-)
-def test_every_shape_is_understood(block: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert shown(block) == expected
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape_is_understood(name: str) -> None:
+    blocks, expected = zip(*SHAPES[name], strict=True)
+    assert [shown(block) for block in blocks] == [*expected]
 
 
 NULLS = {"base64": None, "url": None, "file_id": None, "mime_type": None, "extras": None}
@@ -531,15 +442,8 @@ def test_what_cannot_be_sent_is_left_out_with_one_warning(
 
 
 def test_members_of_wrong_types_are_as_none() -> None:
-    block = {
-        "type": "file",
-        "base64": HELLO,
-        "mime_type": 5,
-        "id": 6,
-        "metadata": [7],
-        "extras": {"agui": {"type": 8}},
-    }
-    assert shown(block) == data("document", OCTETS)
+    wrong = {"mime_type": 5, "id": 6, "metadata": [7], "extras": {"agui": {"type": 8}}}
+    assert shown({"type": "file", "base64": HELLO, **wrong}) == data("document", OCTETS)
     own = {"type": "image", "mime_type": [], "provider": 1, "metadata": {"a": object()}}
     assert shown({"type": "file", "file_id": "id1", "extras": {"agui": own}}) == file("document")
     assert shown({"type": "file", "url": URL, "extras": {"agui": {"type": []}}}) == url("document")
@@ -547,33 +451,41 @@ def test_members_of_wrong_types_are_as_none() -> None:
     assert shown(named) == url("document", None, PDF)
 
 
-_members = [
-    *("type", "base64", "data", "url", "file_id", "id", "mime_type", "format", "source"),
-    *("source_type", "extras", "metadata", "file", "image_url", "document", "text", "name"),
-    *("agui", "media_type"),
-]
+_members = st.sampled_from(
+    [
+        "type",
+        "base64",
+        "data",
+        "url",
+        "file_id",
+        "id",
+        "mime_type",
+        "format",
+        "source",
+        "source_type",
+        "extras",
+        "metadata",
+        "file",
+        "image_url",
+        "document",
+        "text",
+        "name",
+        "agui",
+        "media_type",
+    ]
+)
 _words = st.sampled_from(
     [*SHAPES, "text", "image", "file", "media", "base64", "id", "image_url", "document", "data:,"]
 )
 _anything = st.recursive(
-    st.none()
-    | st.integers()
-    | st.binary(max_size=4)
-    | _words
-    | st.text(max_size=4)
-    | st.just(PDF_URL),
-    lambda inner: (
-        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(_members), inner, max_size=5)
-    ),
+    st.none() | st.integers() | st.binary(max_size=4) | _words | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_members, inner, max_size=5),
     max_leaves=12,
 )
+_blocks = st.dictionaries(_members, _anything | st.just(PDF_URL), max_size=8) | _anything
 
 
-@given(
-    st.lists(
-        st.dictionaries(st.sampled_from(_members), _anything, max_size=8) | _anything, max_size=3
-    )
-)
+@given(st.lists(_blocks, max_size=3))
 def test_nothing_raises(blocks: list[Any]) -> None:
     parts = content_parts(blocks)
     json.dumps(plain(parts))

@@ -52,34 +52,21 @@ def beside(text: str) -> AIMessageChunk:
     return AIMessageChunk("", additional_kwargs={"reasoning_content": text})
 
 
+BETWEEN = text_chunk("a", 0), thinking("b", 1), text_chunk("c", 2), thinking("d", 3)
+HALVES = thinking("\ud83d", 1), thinking("\ude00", 1)
+
+
 @pytest.mark.parametrize(
     ("turn", "spoken", "content", "thoughts"),
     [
-        pytest.param(["Hel", "lo", ""], "text", "Hello", [], id="text"),
-        pytest.param(
-            [text_chunk("a", 0), thinking("b", 1), text_chunk("c", 2), thinking("d", 3)],
-            "text reasoning text reasoning",
-            "ac",
-            ["b", "d"],
-            id="thinking between texts",
-        ),
-        pytest.param(
-            [beside("hm "), beside("yes"), "Answer"],
-            "reasoning text",
-            "Answer",
-            ["hm yes"],
-            id="reasoning beside the text",
-        ),
-        pytest.param(
-            ["so \ud83d", "\ude00!", thinking("\ud83d", 1), thinking("\ude00", 1)],
-            "text reasoning",
-            "so 😀!",
-            ["😀"],
-            id="emoji cut between chunks",
-        ),
-        pytest.param(["a\ud83d"], "text", "a\ufffd", [], id="half an emoji at the end"),
-        pytest.param(["a\ud83d", "b"], "text", "a\ufffdb", [], id="half an emoji"),
-        pytest.param(["a", "\ude00"], "text", "a\ufffd", [], id="the other half"),
+        (["Hel", "lo", ""], "text", "Hello", []),
+        (BETWEEN, "text reasoning text reasoning", "ac", ["b", "d"]),
+        ([beside("hm "), beside("yes"), "Answer"], "reasoning text", "Answer", ["hm yes"]),
+        # Emoji that are cut between chunks, and halves of one.
+        (["so \ud83d", "\ude00!", *HALVES], "text reasoning", "so 😀!", ["😀"]),
+        (["a\ud83d"], "text", "a\ufffd", []),
+        (["a\ud83d", "b"], "text", "a\ufffdb", []),
+        (["a", "\ude00"], "text", "a\ufffd", []),
     ],
 )
 async def test_texts_and_reasoning(
@@ -146,44 +133,29 @@ async def test_parallel_calls_interleave_by_index() -> None:
     assert {event.parent_message_id for event in starts} == {answer(recorded).id}
 
 
+SEVERAL = [
+    calling(part("look", '{"q": 0', "c0", 0), part("find", '{"q": 1', "c1", 1)),
+    calling(part(args="}", index=1), part(args="}", index=0)),
+]
+NAMED_LATE = [
+    *(calling(part(None, None, "c0")), calling(part(args='{"q":'))),
+    *(calling(part("look")), calling(part(args=" 0}"))),
+]
+AT_ONE_INDEX = [call("look", "c0", 0, q=0), call("find", "c1", 0, q=1)]
+
+
 @pytest.mark.parametrize(
     ("turn", "expected"),
     [
-        pytest.param(
-            [
-                calling(part("look", '{"q": 0', "c0", 0), part("find", '{"q": 1', "c1", 1)),
-                calling(part(args="}", index=1), part(args="}", index=0)),
-            ],
-            [LOOK, FIND],
-            id="several in one chunk",
-        ),
+        pytest.param(SEVERAL, [LOOK, FIND], id="several in one chunk"),
         pytest.param([calling(LOOK_PART, FIND_PART)], [LOOK, FIND], id="whole, without an index"),
-        pytest.param(
-            [calling(LOOK_PART), calling(FIND_PART)],
-            [LOOK, FIND],
-            id="one by one, without an index",
-        ),
-        pytest.param(
-            [call("look", "c0", 0, q=0), call("find", "c1", 0, q=1)],
-            [LOOK, FIND],
-            id="another id at the same index",
-        ),
-        pytest.param(
-            [calling(part("look", None, "c0"))], [("c0", "look", "{}")], id="no arguments"
-        ),
-        pytest.param([calling(part("look", "", "c0"))], [("c0", "look", "{}")], id="empty ones"),
-        pytest.param(
-            [
-                *(calling(part(None, None, "c0")), calling(part(args='{"q":'))),
-                *(calling(part("look")), calling(part(args=" 0}"))),
-            ],
-            [LOOK],
-            id="a name that comes late",
-        ),
-        pytest.param([calling(part(None, "{}", "c0"))], [("c0", "", "{}")], id="no name"),
-        pytest.param(
-            [calling(part("look", "q is 1", "c0"))], [("c0", "look", "q is 1")], id="no JSON"
-        ),
+        pytest.param([calling(LOOK_PART), calling(FIND_PART)], [LOOK, FIND], id="one by one"),
+        pytest.param(AT_ONE_INDEX, [LOOK, FIND], id="another id at the same index"),
+        pytest.param(NAMED_LATE, [LOOK], id="a name that comes late"),
+        ([calling(part("look", None, "c0"))], [("c0", "look", "{}")]),
+        ([calling(part("look", "", "c0"))], [("c0", "look", "{}")]),
+        ([calling(part(None, "{}", "c0"))], [("c0", "", "{}")]),
+        ([calling(part("look", "q is 1", "c0"))], [("c0", "look", "q is 1")]),
     ],
 )
 async def test_calls(turn: Any, expected: Any) -> None:

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 from ag_ui.core import ResumeEntry, Tool, ToolMessage
-from langchain.agents import create_agent
 from langchain_core.messages import ToolMessage as LCToolMessage
-from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
@@ -67,9 +65,9 @@ async def connecting(client: Client, *held: Any) -> RecordedRun:
 
 def results(recorded: RecordedRun) -> dict[str, str]:
     """The results that were told, by their calls; each call has one."""
-    told = {one.tool_call_id: one.content for one in recorded.of("TOOL_CALL_RESULT")}
-    assert len(told) == len(recorded.of("TOOL_CALL_RESULT"))
-    return told
+    told = [(one.tool_call_id, one.content) for one in recorded.of("TOOL_CALL_RESULT")]
+    assert len(told) == len(dict(told))
+    return dict(told)
 
 
 def own(messages: Any) -> list[Any]:
@@ -120,13 +118,11 @@ async def test_no_tool_is_shown_as_failed(build: Any, stored: bool) -> None:
             assert second.messages[-1].content == heard
 
 
-@pytest.mark.parametrize("build", [until_done, node_until_done])
-async def test_a_call_at_the_end_of_a_turn(build: Any) -> None:
+async def test_a_call_at_the_end_of_a_turn() -> None:
     """The client sends its made result back, which runs nothing. The call gets its result before
     the model sees it, also if the client holds nothing."""
-    model = Scripted([call("Done", "d1")], [call("Done", "d2")])
-    saver = InMemorySaver()
-    client = client_of(build(saver, model))
+    model, saver = Scripted([call("Done", "d1")], [call("Done", "d2")]), InMemorySaver()
+    client = client_of(until_done(saver, model))
     first = await client.send("hi")
     again = await client.send()
     assert len(model.seen) == 1
@@ -204,7 +200,7 @@ async def test_a_pause_between_a_call_and_its_result() -> None:
 async def test_a_call_that_was_interrupted_says_so(way: str) -> None:
     """The run ends between a call that stands in another channel and its result: the client does
     not keep the call."""
-    started = asyncio.Event()
+    started, given = asyncio.Event(), run_input("hi", thread="t")
 
     async def act(state: Research) -> None:
         started.set()
@@ -213,38 +209,14 @@ async def test_a_call_that_was_interrupted_says_so(way: str) -> None:
         await asyncio.Event().wait()
 
     think = talker(Scripted([call("look", "c1")]), "think", key="supervisor_messages")
-    recorded = await stopping(Client(agent_of(think, act, state=Research)), started)
+    agent = agent_of(think, act, state=Research)
+    reading = asyncio.create_task(collect(agent.run(given)))
+    await asyncio.wait_for(started.wait(), PATIENCE)
+    await agent.cancel(given.thread_id, given.run_id)
+    recorded = RecordedRun(await reading, given)
     [result] = recorded.of("TOOL_CALL_RESULT")
     assert (result.content, result.metadata) == (INTERRUPTED, {"status": "error"})
     assert [one.role for one in recorded.messages] == ["user"]
-
-
-async def stopping(client: Client, started: asyncio.Event) -> RecordedRun:
-    """A run that is stopped when `started` is set, unless it has failed."""
-    given = run_input("hi", thread="t")
-    reading = asyncio.create_task(collect(client.agent.run(given)))
-    await asyncio.wait_for(started.wait(), PATIENCE)
-    await client.agent.cancel(given.thread_id, given.run_id)
-    return RecordedRun(await reading, given)
-
-
-async def test_a_stopped_tool_is_interrupted_on_the_next_turn() -> None:
-    started = asyncio.Event()
-
-    @tool("look")
-    async def hang() -> str:
-        """Look."""
-        started.set()
-        await asyncio.Event().wait()
-        return ""
-
-    model = Scripted([call("look", "c1")], ["Hello."])
-    client = client_of(create_agent(model, [hang], checkpointer=InMemorySaver()))
-    await stopping(client, started)
-    assert [one.role for one in (await client.connect()).messages] == ["user", "assistant"]
-    await client.send("more")
-    result = model.seen[-1][2]
-    assert (result.text, result.status) == (INTERRUPTED, "error")
 
 
 @stored_or_not
