@@ -1,5 +1,5 @@
-"""One conversation through the chat as a person has it: in a wide terminal, in a narrow one, and
-through a pipe."""
+"""One conversation through the chat as a person has it: in a narrow terminal, and through a
+pipe."""
 
 from __future__ import annotations
 
@@ -147,8 +147,8 @@ def converse(chat: Terminal) -> None:
 
 
 @deep
-@pytest.mark.parametrize("columns", [pytest.param(100, marks=deep), 40])
-def test_the_conversation_in_a_terminal(url: str, columns: int) -> None:
+def test_the_conversation_in_a_terminal(url: str) -> None:
+    columns = 40
     with chatting(url, columns=columns) as chat:
         converse(chat)
     assert "Traceback" not in chat.raw

@@ -6,7 +6,6 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from ag_ui.core import AgentCapabilities, BaseEvent, Event, RunAgentInput
 from fastapi import FastAPI
 from playwright.sync_api import expect
@@ -94,16 +93,6 @@ def test_chunks_of_every_family_are_drawn(browser: Browser, node_client: NodeCli
             "request",
             lambda one: inputs.append(one.post_data_json) if one.url.endswith("/agent") else None,
         )
-        ask(page)
-        assert outline(page)[1:] == [*SHOWN, "Meanwhile."]
-        ask(page, "again")
-    client = node_client.run(events=CHUNKS, messages=inputs[0]["messages"])
-    assert client.accepted
-    assert inputs[1]["messages"][:-1] == client.messages  # what the page holds after its first run
-
-
-def test_the_client_keeps_to_the_content_security_policy(browser: Browser) -> None:
-    with page_of(browser, Recorded(CHUNKS)) as page:
         page.add_init_script("""
             window.broken = [];
             const note = ({ violatedDirective, blockedURI }) => broken.push([violatedDirective, blockedURI]);
@@ -111,7 +100,12 @@ def test_the_client_keeps_to_the_content_security_policy(browser: Browser) -> No
         """)
         page.reload()
         ask(page)
-        assert page.evaluate("broken") == []
+        assert outline(page)[1:] == [*SHOWN, "Meanwhile."]
+        assert page.evaluate("broken") == []  # of the content security policy
+        ask(page, "again")
+    client = node_client.run(events=CHUNKS, messages=inputs[0]["messages"])
+    assert client.accepted
+    assert inputs[1]["messages"][:-1] == client.messages  # what the page holds after its first run
 
 
 def test_the_page_keeps_the_threads_of_an_agent_that_cannot_connect(browser: Browser) -> None:
@@ -158,36 +152,31 @@ def chunk_rows(page: Page) -> list[str]:
     return [f"{kind.inner_text()} {text.inner_text()}" for kind, text in texts]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({**CONTENT, "delta": 5}, "delta: Invalid input: expected string, received number"),
-        ({**CONTENT, "messageId": "nobody"}, "Cannot send 'TEXT_MESSAGE_CONTENT' event: No active"),
-        ({"type": "MESSAGES_SNAPSHOT", "messages": [None]}, ""),
-        (chunk(TEXT, delta="x"), "First TEXT_MESSAGE"),
-    ],
-    ids=["value", "order", "null", "chunk"],
-)
-def test_a_refused_event_is_told_and_the_thread_stays_usable(
-    browser: Browser, site: str, wrong: dict[str, Any], words: str
-) -> None:
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({**CONTENT, "delta": 5}, "delta: Invalid input: expected string, received number"),
+    ({**CONTENT, "messageId": "nobody"}, "Cannot send 'TEXT_MESSAGE_CONTENT' event: No active"),
+    ({"type": "MESSAGES_SNAPSHOT", "messages": [None]}, ""),
+    (chunk(TEXT, delta="x"), "First TEXT_MESSAGE"),
+]
+
+
+def test_a_refused_event_is_told_and_the_thread_stays_usable(browser: Browser, site: str) -> None:
     with opened(browser, f"{site}/") as page:
+        said, alert = page.locator(".text[data-role=assistant] .body"), page.get_by_role("alert")
         answer(page, frames(START_EVENT, *text_events("m", "Good")[:2], START_EVENT))
         ask(page, status="Failed")  # within one read: all before the refused event is shown
-        expect(page.get_by_role("alert")).to_contain_text(
-            "@ag-ui/client refuses event 4: Cannot send"
-        )
-        expect(page.locator(".text[data-role=assistant] .body")).to_have_text("Good")
+        expect(alert).to_contain_text("@ag-ui/client refuses event 4: Cannot send")
+        expect(said).to_have_text("Good")
         expect(page.locator(".streaming")).to_have_count(0)
-        page.unroute("**/agent")
-        answer(page, frames(START_EVENT, *text_events("n", "Fine"), wrong, END))
-        ask(page, "again", status="Failed")
-        expect(page.get_by_role("alert").last).to_contain_text(
-            f"@ag-ui/client refuses event 5: {words}"
-        )
+        for at, (wrong, problem) in enumerate(REFUSED):
+            page.unroute("**/agent")
+            answer(page, frames(START_EVENT, *text_events(f"n{at}", "Fine"), wrong, END))
+            ask(page, "again", status="Failed")
+            expect(alert.last).to_contain_text(f"@ag-ui/client refuses event 5: {problem}")
+            expect(said).to_have_count(at + 2)
         page.unroute("**/agent")
         ask(page, "hello")
-        expect(page.locator(".text[data-role=assistant] .body").last).to_contain_text("You wrote")
+        expect(said.last).to_contain_text("You wrote")
 
 
 def test_a_long_answer_is_applied_in_few_steps(browser: Browser, site: str) -> None:

@@ -13,7 +13,8 @@ from playwright.sync_api import expect
 
 from langgraph_agui.protocol import SSEDecoder
 from tests.behaviour.playground.sites import ask, opened, shown, wait_for_frame
-from tests.behaviour.playground.streams import frames
+from tests.behaviour.playground.streams import END as FINISHED
+from tests.behaviour.playground.streams import START_EVENT, frames, text_events
 from tests.kit.deep import deep
 from tests.kit.graphs.subagents import GRAPHS
 
@@ -25,18 +26,10 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Locator, Page, Response
 
-RUN = {"threadId": "t", "runId": "r"}
-START: dict[str, Any] = {"type": "RUN_STARTED", **RUN, "protocolVersion": "1.0"}
-END: dict[str, Any] = {"type": "RUN_FINISHED", **RUN, "outcome": {"type": "success"}}
-INPUT = {
-    **RUN,
-    "protocolVersion": "1.0",
-    "messages": [],
-    "tools": [],
-    "context": [],
-    "state": {},
-    "forwardedProps": {},
-}
+START: dict[str, Any] = {**START_EVENT, "protocolVersion": "1.0"}
+LISTS: dict[str, Any] = {"messages": [], "tools": [], "context": []}
+INPUT = {"threadId": "t", "runId": "r", "state": {}, "forwardedProps": {}, **LISTS}
+END: dict[str, Any] = {**FINISHED, "outcome": {"type": "success"}}
 
 
 @pytest.fixture
@@ -48,16 +41,6 @@ def page(browser: Browser, site: str) -> Iterator[Page]:
 
 def show_events(page: Page) -> None:
     page.get_by_role("tab", name="Events").click()
-
-
-def text(message_id: str, *deltas: str) -> list[dict[str, Any]]:
-    """The events of an assistant message."""
-    contents = [
-        {"type": "TEXT_MESSAGE_CONTENT", "messageId": message_id, "delta": delta}
-        for delta in deltas
-    ]
-    start = {"type": "TEXT_MESSAGE_START", "messageId": message_id, "role": "assistant"}
-    return [start, *contents, {"type": "TEXT_MESSAGE_END", "messageId": message_id}]
 
 
 def rows(page: Page, type_: str = "") -> Locator:
@@ -101,11 +84,15 @@ def test_every_event_has_a_row_and_its_json(page: Page) -> None:
     expect(row.locator(".insp-json")).to_have_count(1)
     shown_event = json.loads(row.locator(".insp-json").inner_text())
     assert shown_event == next(event for event in events if event["type"] == "TOOL_CALL_RESULT")
+    page.get_by_role("button", name="New thread").click()
+    expect(rows(page)).to_have_count(0)
+    expect(page.locator(".insp-count")).to_have_text("0 events")
+    expect(page.get_by_role("button", name="Export")).to_be_disabled()
 
 
 @deep
 def test_deltas_of_parallel_subagents_share_a_row_per_item(page: Page) -> None:
-    one, other = text("a", "A1", "A2", "A3"), text("b", "B1", "B2", "B3")
+    one, other = text_events("a", "A1", "A2", "A3"), text_events("b", "B1", "B2", "B3")
     both = [event for pair in zip(one, other, strict=True) for event in pair]
     open_events(page, [START, *both, END])
     contents = rows(page, "TEXT_MESSAGE_CONTENT")
@@ -136,7 +123,7 @@ def test_a_real_run_with_subagents_is_filtered_and_searched(browser: Browser) ->
 
 
 def test_a_finding_is_shown_at_its_event(page: Page) -> None:
-    bad = [START, *text("m", "one")[:-1], END]
+    bad = [START, *text_events("m", "one")[:-1], END]
     open_events(page, bad)
     expect(page.locator(".insp-verdict").first).to_have_text("1 finding")
     row = page.locator(".insp-rows [data-bad]")
@@ -155,9 +142,7 @@ def test_a_stream_that_cannot_be_verified(browser: Browser, site: str) -> None:
     context = browser.new_context()  # the browser logs the refusal
     page = context.new_page()
     page.goto(site)
-    open_text(
-        page, "".join(f"{json.dumps(line)}\n" for line in ({"input": {"threadId": 1}}, START, END))
-    )
+    open_events(page, [START, END], input={"threadId": 1})
     expect(page.locator(".insp-verdict").first).to_contain_text("The stream was not checked")
     context.close()
 
@@ -177,7 +162,7 @@ def test_the_folded_messages_are_compared_with_the_snapshot(page: Page) -> None:
         "activityType": "plan",
         "content": {"steps": 2},
     }
-    held = [*text("m", "one"), *text("gone", "x"), activity]
+    held = [*text_events("m", "one"), *text_events("gone", "x"), activity]
     open_events(page, [START, *held, snapshot, END], input=INPUT)
     expect(page.locator("#insp-messages .insp-verdict")).to_have_text("3 messages differ")
     kinds = [
@@ -238,7 +223,7 @@ def test_what_is_outside_of_steps_stands_where_it_was(page: Page) -> None:
         {"type": "TOOL_CALL_START", "toolCallName": "look", **call},
         {"type": "TOOL_CALL_END", **call},
         {"type": "TOOL_CALL_RESULT", "messageId": "r", "content": "seen", **call},
-        *({**event, **mine} for event in text("m", "It is there.")),
+        *({**event, **mine} for event in text_events("m", "It is there.")),
         {"type": "SUBAGENT_FINISHED", **mine},
         END,
     ]
@@ -292,29 +277,20 @@ def test_an_exported_thread_is_opened_again(page: Page, browser: Browser, site: 
 
 
 @deep
-@pytest.mark.parametrize("as_sse", [True, False])
-def test_streams_from_elsewhere_are_opened(page: Page, as_sse: bool) -> None:
-    events = [START, *text("m", "Hello"), END]
-    content = "".join(
-        f"data: {json.dumps(one)}\n\n" if as_sse else f"{json.dumps(one)}\n" for one in events
-    )
-    open_text(page, content)
-    expect(page.locator(".text[data-role=assistant]")).to_have_text("Hello")
-    expect(page.locator(".insp-count")).to_have_text("5 events")
-
-
-@deep
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        ("", "The file has no events."),
-        ("{", "Line 1 is not JSON"),
-        ('{"a": 1}', "Line 1 has neither an event nor"),
-    ],
-)
-def test_files_that_are_no_recording(page: Page, content: str, problem: str) -> None:
-    open_text(page, content)
-    expect(page.locator(".insp-problem")).to_contain_text(problem)
+def test_files_from_elsewhere_are_opened_or_refused(page: Page) -> None:
+    problems = {
+        "": "The file has no events.",
+        "{": "Line 1 is not JSON",
+        '{"a": 1}': "Line 1 has neither an event nor",
+    }
+    for content, problem in problems.items():
+        open_text(page, content)
+        expect(page.locator(".insp-problem")).to_contain_text(problem)
+    for said, line in (("Hello", "data: {}\n\n"), ("Ciao", "{}\n")):
+        events = [START, *text_events("m", said), END]
+        open_text(page, "".join(line.replace("{}", json.dumps(one)) for one in events))
+        expect(page.locator(".text[data-role=assistant]")).to_have_text(said)
+        expect(page.locator(".insp-count")).to_have_text("5 events")
 
 
 @deep
@@ -346,31 +322,25 @@ def test_twenty_thousand_events_are_drawn_in_batches(page: Page) -> None:
     expect(rows(page)).to_have_count(500)
 
 
-@deep
-def test_the_newest_event_stays_in_view_unless_one_scrolls_away(page: Page) -> None:
-    is_at_end = "box => box.scrollHeight - box.scrollTop - box.clientHeight < 2"
-    box = page.locator(".insp-scroll")
-    ask(page, "What is the weather in Rome?")
-    page.wait_for_function(f"({is_at_end})(document.querySelector('.insp-scroll'))")
-    box.evaluate("box => box.scrollTo(0, 0)")
-    wait_for_frame(page)
-    ask(page, "What is 1 + 1?")
-    assert box.evaluate("box => box.scrollTop") == 0
-
-
-def test_the_newest_is_one_click_away(page: Page) -> None:
+def test_the_newest_stays_in_view_unless_one_scrolls_away(page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 500})
+    is_at_end = "box => box.scrollHeight - box.scrollTop - box.clientHeight < 2"
     for question in ("Is it warmer in Rome or in Oslo?", "And in Lisbon?"):
         ask(page, question)
     for place in ("main", "#insp-events"):
         box = page.locator(place).locator(":is(#transcript, .insp-scroll)")
         jump = page.locator(place).get_by_role("button", name="Jump to latest")
         expect(jump).to_be_hidden()
+        assert box.evaluate(is_at_end)
         box.evaluate("box => box.scrollTo(0, 0)")
         expect(jump).to_be_visible()
         jump.click()
         expect(jump).to_be_hidden()
-        assert box.evaluate("box => box.scrollHeight - box.scrollTop - box.clientHeight < 2")
+        assert box.evaluate(is_at_end)
+    box.evaluate("box => box.scrollTo(0, 0)")
+    wait_for_frame(page)
+    ask(page, "What is 1 + 1?")
+    assert box.evaluate("box => box.scrollTop") == 0
 
 
 def width_of(page: Page) -> int:
@@ -409,15 +379,6 @@ def test_the_details_are_resized_and_take_the_whole_page(page: Page) -> None:
     full.click()
     expect(page.get_by_label("Message", exact=True)).to_be_visible()
     assert width_of(page) == first
-
-
-@deep
-def test_nothing_of_another_thread_stays(page: Page) -> None:
-    ask(page, "What is 1 + 1?")
-    page.get_by_role("button", name="New thread").click()
-    expect(rows(page)).to_have_count(0)
-    expect(page.locator(".insp-count")).to_have_text("0 events")
-    expect(page.get_by_role("button", name="Export")).to_be_disabled()
 
 
 @deep

@@ -40,6 +40,14 @@ if TYPE_CHECKING:
 WAITS = "Waiting for you"
 
 
+def defined(**definitions: Any) -> dict[str, Any]:
+    return {"$ref": "#/$defs/A", "$defs": definitions}
+
+
+def fields(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
 class Mail:
     """An agent that sends e-mails if a person approves; `sent` holds the arguments that its tool
     got."""
@@ -86,9 +94,6 @@ def press(place: Page | Locator, name: str) -> None:
 
 def finished(page: Page, status: str = "Finished") -> None:
     expect(page.locator("#status")).to_have_text(status)
-
-
-# -- approvals -----------------------------------------------------------------------------------
 
 
 def test_an_approval_is_edited_field_by_field(browser: Browser) -> None:
@@ -188,64 +193,62 @@ def test_an_approval_without_changes(browser: Browser) -> None:
     assert mail.sent == [{**LETTER, "tags": None}]
 
 
-def test_a_rejection_with_a_reason(browser: Browser) -> None:
+def test_a_reason_or_a_result_instead_of_the_call(browser: Browser) -> None:
     mail = Mail(LETTER)
     with shown(browser, mail.graph) as page:
+        card = cards(page)
         ask(page, status=WAITS)
-        press(cards(page), "More")
-        reason = cards(page).get_by_label("Reason", exact=True)
-        reason.fill("Ada has left.")
-        reason.press("Enter")
+        press(card, "More")
+        card.get_by_label("Reason", exact=True).fill("Ada has left.")
+        card.get_by_label("Reason", exact=True).press("Enter")
         finished(page)
-    assert mail.sent == []
-    assert "Ada has left." in mail.results[0]
-
-
-@deep
-@pytest.mark.parametrize(
-    ("allowed", "buttons"),
-    [
-        (["approve", "edit", "reject"], ["Approve", "Edit", "Reject", "More"]),
-        (["approve", "reject"], ["Approve", "Reject", "More"]),
-        (["approve", "edit"], ["Approve", "Edit", "More"]),
-        (["edit"], ["Approve with changes", "More"]),
-        (["reject"], ["Reject", "More"]),
-        (["respond"], ["More", "Send", "Cancel"]),
-    ],
-)
-def test_only_allowed_decisions_are_offered(
-    browser: Browser, allowed: list[str], buttons: list[str]
-) -> None:
-    with shown(browser, Mail(LETTER, guard={"allowed_decisions": allowed}).graph) as page:
+        assert "Ada has left." in mail.results[0]
+        press(page, "New thread")
+        mail.results = []
         ask(page, status=WAITS)
-        expect(cards(page).locator(".question-actions button:visible")).to_have_text(buttons)
-        # Where nothing else is allowed, the person can only edit.
-        fields = cards(page).locator(".question-call input")
-        expect(fields).to_have_count(2 if allowed == ["edit"] else 0)
-        lines = (
-            cards(page)
-            .locator(".question-actions")
-            .first.locator("button")
-            .evaluate_all("all => new Set(all.map((one) => one.getBoundingClientRect().top)).size")
-        )
-        assert lines == 1
-
-
-@deep
-def test_a_response_instead_of_the_call(browser: Browser) -> None:
-    mail = Mail(LETTER)
-    with shown(browser, mail.graph) as page:
-        ask(page, status=WAITS)
-        press(cards(page), "More")
-        cards(page).get_by_label("Respond", exact=True).check()
-        press(cards(page), "Send")
-        expect(cards(page).get_by_role("alert")).to_have_text("Type what to respond.")
-        cards(page).get_by_label("Result to give instead").fill("I called her.")
-        press(cards(page), "Send")
+        press(card, "More")
+        card.get_by_label("Respond", exact=True).check()
+        press(card, "Send")
+        expect(card.get_by_role("alert")).to_have_text("Type what to respond.")
+        card.get_by_label("Result to give instead").fill("I called her.")
+        press(card, "Send")
         finished(page)
         expect(page.locator(".tool > summary .pill")).to_have_text("done")
         expect(page.locator(".tool .result")).to_have_text("I called her.")
-    assert mail.results == ["I called her."]
+    assert (mail.sent, mail.results) == ([], ["I called her."])
+
+
+BUTTONS = {
+    "approve edit reject": ["Approve", "Edit", "Reject", "More"],
+    "approve reject": ["Approve", "Reject", "More"],
+    "approve edit": ["Approve", "Edit", "More"],
+    "edit": ["Approve with changes", "More"],
+    "reject": ["Reject", "More"],
+    "respond": ["More", "Send", "Cancel"],
+}
+
+
+@deep
+def test_only_allowed_decisions_are_offered(browser: Browser) -> None:
+    def act(to: str) -> str:
+        """Act."""
+        return to
+
+    guards: dict[str, Any] = {
+        f"t{at}": {"allowed_decisions": allowed.split()} for at, allowed in enumerate(BUTTONS)
+    }
+    model = Scripted([call(name, name, at, to="ada") for at, name in enumerate(guards)])
+    guard, saver = HumanInTheLoopMiddleware(guards), InMemorySaver()
+    tools = [tool(name)(act) for name in guards]
+    with shown(browser, create_agent(model, tools, middleware=[guard], checkpointer=saver)) as page:
+        ask(page, status=WAITS)
+        for card, (allowed, buttons) in zip(cards(page).all(), BUTTONS.items(), strict=True):
+            actions = card.locator(".question-actions")
+            expect(actions.locator("button:visible")).to_have_text(buttons)
+            # Where nothing else is allowed, the person can only edit.
+            expect(card.locator(".question-call input")).to_have_count(int(allowed == "edit"))
+            tops = "all => new Set(all.map((one) => one.getBoundingClientRect().top)).size"
+            assert actions.first.locator("button").evaluate_all(tops) == 1
 
 
 @deep
@@ -271,23 +274,20 @@ def test_an_answer_that_comes_too_late(browser: Browser) -> None:
 WORDS = "I hope that this letter finds you well, and that the weather is as fine as here. " * 6
 
 
-@pytest.mark.parametrize("width", [390, pytest.param(1280, marks=deep)])
-def test_a_call_is_in_view_when_it_is_approved(browser: Browser, width: int) -> None:
-    size: Any = {"width": width, "height": 700}
-    for count in (1, 2):
-        with shown(browser, Mail(*[{**LETTER, "body": WORDS}] * count).graph) as page:
-            page.set_viewport_size(size)
-            ask(page, status=WAITS)
-            approve = page.get_by_role("button", name="Approve")
-            expect(approve.first).to_be_focused()
-            expect(approve.first).to_be_in_viewport(ratio=1)
-            if count == 1:
-                expect(cards(page).locator("h2")).to_be_in_viewport(ratio=1)
-            else:
-                expect(approve.last).not_to_be_in_viewport()
-            hidden = "one => one.scrollHeight > one.clientHeight && one.tabIndex < 0"
-            boxes = cards(page).locator("dd")
-            assert not boxes.evaluate_all(f"all => all.some({hidden})")
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_call_is_in_view_when_it_is_approved(browser: Browser, count: int) -> None:
+    with shown(browser, Mail(*[{**LETTER, "body": WORDS}] * count).graph) as page:
+        page.set_viewport_size({"width": 390, "height": 700})
+        ask(page, status=WAITS)
+        approve = page.get_by_role("button", name="Approve")
+        expect(approve.first).to_be_focused()
+        expect(approve.first).to_be_in_viewport(ratio=1)
+        if count == 1:
+            expect(cards(page).locator("h2")).to_be_in_viewport(ratio=1)
+        else:
+            expect(approve.last).not_to_be_in_viewport()
+        hidden = "one => one.scrollHeight > one.clientHeight && one.tabIndex < 0"
+        assert not cards(page).locator("dd").evaluate_all(f"all => all.some({hidden})")
 
 
 @deep
@@ -313,9 +313,6 @@ def test_several_are_answered_together(browser: Browser) -> None:
     assert [one["to"] for one in mail.sent] == ["bob"]
 
 
-# -- interrupt() ---------------------------------------------------------------------------------
-
-
 class Room(BaseModel):
     beds: int = Field(ge=1, le=4, description="How many people sleep in it.")
     view: Literal["sea", "garden"] = "garden"
@@ -330,6 +327,10 @@ class Booking(BaseModel):
     room: Room
     note: str | None = None
     extras: list[str] = Field(default=[], max_length=2)
+    day: date
+    at: time | None = None
+    call: datetime
+    price: float = 2.5
 
 
 class Asker:
@@ -349,7 +350,8 @@ class Asker:
 
 def test_a_form_from_a_schema(browser: Browser) -> None:
     asker = Asker({"message": "Where do you stay?", "budget": {"euros": 90}}, schema=Booking)
-    with shown(browser, asker.graph) as page:
+    context = browser.new_context(timezone_id="Europe/Rome")
+    with shown(browser, asker.graph, context=context) as page:
         ask(page, status=WAITS)
         card = cards(page)
         expect(card.get_by_role("heading")).to_have_text("Where do you stay?")
@@ -358,184 +360,123 @@ def test_a_form_from_a_schema(browser: Browser) -> None:
         press(card, "Send")
         expect(card.get_by_label("Nights")).to_be_focused()
         expect(card).to_contain_text("Guest is required: text of at least 2 characters.")
-        card.get_by_label("Nights").fill("0.5")
-        card.get_by_label("Guest").fill("A")
-        card.get_by_label("Beds").fill("9")
+        kinds = {"Day": "date", "At": "time", "Call": "datetime-local", "Breakfast": "checkbox"}
+        for label, kind in {**kinds, "Nights": "number", "Price": "number"}.items():
+            expect(card.get_by_label(label, exact=True)).to_have_attribute("type", kind)
+        answers = {"Nights": "0.5", "Guest": "A", "Beds": "9", "Day": "2026-07-31"}
+        for label, value in {**answers, "At": "09:30", "Call": "2026-07-30T08:15"}.items():
+            card.get_by_label(label, exact=True).fill(value)
         press(card, "Send")
-        expect(card.locator(".field-problem:visible")).to_have_text(
-            [
-                "Nights must be a whole number of at least 1.",
-                "Guest must be text of at least 2 characters.",
-                "Beds must be a whole number from 1 to 4.",
-            ]
-        )
-        card.get_by_label("Nights").fill("3")
-        card.get_by_label("Guest").fill("Ada")
+        problems = [
+            "Nights must be a whole number of at least 1.",
+            "Guest must be text of at least 2 characters.",
+            "Beds must be a whole number from 1 to 4.",
+        ]
+        expect(card.locator(".field-problem:visible")).to_have_text(problems)
+        for label, value in {"Nights": "3", "Guest": "Ada", "Beds": "2"}.items():
+            card.get_by_label(label).fill(value)
         card.get_by_label("Breakfast").check()
-        card.get_by_label("Beds").fill("2")
         card.get_by_label("View").select_option("sea")
         press(card, "Add Extras")
         card.get_by_label("Extras 1", exact=True).fill("bike")
         card.get_by_label("Guest").press("Enter")
         finished(page)
-    room = Room(beds=2, view="sea")
+    room, call_at = Room(beds=2, view="sea"), datetime(2026, 7, 30, 6, 15, tzinfo=UTC)
+    when: Any = {"day": date(2026, 7, 31), "at": time(9, 30), "call": call_at}
     assert asker.answers == [
-        Booking(nights=3, guest="Ada", breakfast=True, room=room, extras=["bike"])
+        Booking(nights=3, guest="Ada", breakfast=True, room=room, extras=["bike"], **when)
     ]
 
 
-class Visit(BaseModel):
-    day: date
-    at: time | None = None
-    call: datetime
-    people: int = Field(ge=1, le=8)
-    price: float = 2.5
-    quiet: bool = False
-
-
-def test_dates_numbers_and_yes_or_no_have_native_inputs(browser: Browser) -> None:
-    asker = Asker({"message": "When?"}, schema=Visit)
-    context = browser.new_context(timezone_id="Europe/Rome")
-    with shown(browser, asker.graph, context=context) as page:
-        ask(page, status=WAITS)
-        card = cards(page)
-        kinds = card.locator("input:visible").evaluate_all("all => all.map((one) => one.type)")
-        assert kinds == ["date", "time", "datetime-local", "number", "number", "checkbox"]
-        card.get_by_label("Day").fill("2026-07-31")
-        card.get_by_label("At").fill("09:30")
-        card.get_by_label("Call").fill("2026-07-30T08:15")
-        card.get_by_label("People").fill("9")
-        press(card, "Send")
-        expect(card.locator(".field-problem:visible")).to_have_text(
-            ["People must be a whole number from 1 to 8."]
-        )
-        card.get_by_label("People").fill("3")
-        card.get_by_label("Quiet").check()
-        press(card, "Send")
-        finished(page)
-    call_at = datetime(2026, 7, 30, 6, 15, tzinfo=UTC)
-    assert asker.answers == [
-        Visit(day=date(2026, 7, 31), at=time(9, 30), call=call_at, people=3, quiet=True)
-    ]
+TIMES = {
+    "a": ("2026-01-31T12:00:00Z", "datetime-local", "2026-01-31T13:00"),
+    "b": ("2026-01-31T12:00:00.250+05:30", "datetime-local", "2026-01-31T07:30:00.25"),
+    "c": ("2026-01-31T12:00", "datetime-local", "2026-01-31T12:00"),
+    "d": ("tomorrow at noon", "text", "tomorrow at noon"),
+}
 
 
 @deep
-@pytest.mark.parametrize(
-    ("given", "kind", "shown_as"),
-    [
-        ("2026-01-31T12:00:00Z", "datetime-local", "2026-01-31T13:00"),
-        ("2026-01-31T12:00:00.250+05:30", "datetime-local", "2026-01-31T07:30:00.25"),
-        ("2026-01-31T12:00", "datetime-local", "2026-01-31T12:00"),
-        ("tomorrow at noon", "text", "tomorrow at noon"),
-    ],
-)
-def test_a_time_that_is_not_changed_is_sent_as_it_came(
-    browser: Browser, given: str, kind: str, shown_as: str
-) -> None:
-    schema = {
-        "type": "object",
-        "properties": {
-            "at": {"type": "string", "format": "date-time", "default": given},
-            "note": {"type": "string"},
+def test_a_time_that_is_not_changed_is_sent_as_it_came(browser: Browser) -> None:
+    schema = fields(
+        note={"type": "string"},
+        **{
+            name: {"type": "string", "format": "date-time", "default": given}
+            for name, (given, _, _) in TIMES.items()
         },
-    }
-    with shown(
-        browser, Asker("?").graph, context=browser.new_context(timezone_id="Europe/Rome")
-    ) as page:
+    )
+    context = browser.new_context(timezone_id="Europe/Rome")
+    with shown(browser, Asker("?").graph, context=context) as page:
         inputs = answer_with(page, {"id": "one", "reason": "x:y", "responseSchema": schema})
         ask(page, status=WAITS)
-        field = cards(page).get_by_label("at", exact=True)
-        expect(field).to_have_attribute("type", kind)
-        expect(field).to_have_value(shown_as)
-        if kind == "text":
-            return
+        for name, (_, kind, shown_as) in TIMES.items():
+            field = cards(page).get_by_label(name, exact=True)
+            expect(field).to_have_attribute("type", kind)
+            expect(field).to_have_value(shown_as)
+        field.fill("")
         with page.expect_response("**/agent"):
             press(cards(page), "Send")
-        assert inputs[-1]["resume"][0]["payload"] == {"at": given}
-
-
-class Colour(BaseModel):
-    colour: Literal["red", "blue"]
+        given = {name: TIMES[name][0] for name in "abc"}
+        assert inputs[-1]["resume"][0]["payload"] == given
 
 
 CONSTS = [{"const": 1, "title": "One"}, {"const": None, "title": "Nothing"}, {"const": 2}]
 
 
-@deep
-@pytest.mark.parametrize(
-    ("schema", "button", "answer"),
-    [
-        ({"enum": ["red", "blue"]}, "blue", "blue"),
-        ({"oneOf": CONSTS}, "2", 2),
-        ({"type": "boolean"}, "No", False),
-        (Colour, "red", Colour(colour="red")),
-    ],
-)
-def test_fixed_answers_are_buttons(browser: Browser, schema: Any, button: str, answer: Any) -> None:
-    is_json = isinstance(schema, dict)
-    question = {"message": "Which?", **({"responseSchema": schema} if is_json else {})}
-    asker = Asker(question, schema=None if is_json else schema)
-    with shown(browser, asker.graph) as page:
-        ask(page, status=WAITS)
-        press(cards(page), button)
-        finished(page)
-    assert asker.answers == [answer]
+FIXED: list[tuple[Any, str, Any]] = [
+    ({"enum": ["red", "blue"]}, "blue", "blue"),
+    ({"oneOf": CONSTS}, "2", 2),
+    ({"type": "boolean"}, "No", False),
+    (fields(colour={"enum": ["red", "blue"]}) | {"required": ["colour"]}, "red", {"colour": "red"}),
+]
 
 
 @deep
-@pytest.mark.parametrize(
-    ("button", "answer"), [("No", False), ("Send", "not before May"), ("JSON", {"days": 3})]
-)
-def test_a_question_without_a_schema(browser: Browser, button: str, answer: Any) -> None:
-    asker = Asker("Really?")
+def test_buttons_texts_and_json_as_answers(browser: Browser) -> None:
+    asked = [{"message": f"{at}?", "responseSchema": one} for at, (one, _, _) in enumerate(FIXED)]
+    asker = Asker(*asked, "Really?", "When?", "How long?")
     with shown(browser, asker.graph) as page:
         ask(page, status=WAITS)
         card = cards(page)
-        place = card
-        if button == "Send":
+        for at, (_, button, _) in enumerate(FIXED):
+            expect(card.get_by_role("heading")).to_have_text(f"{at}?")
             press(card, button)
-            expect(card.get_by_role("alert")).to_have_text("Type an answer.")
-            card.get_by_label("Another answer").fill(answer)
-        if button == "JSON":
-            press(card, "More")
-            place, button = card.locator(".question-panel"), "Send"
-            card.get_by_label("JSON answer").fill("{nonsense")
-            press(place, button)
-            expect(card.get_by_role("alert")).to_have_text("That is not JSON.")
-            card.get_by_label("JSON answer").fill(json.dumps(answer))
-        press(place, button)
+        expect(card).to_contain_text("Really?")
+        press(card, "No")
+        expect(card).to_contain_text("When?")
+        press(card, "Send")
+        expect(card.get_by_role("alert")).to_have_text("Type an answer.")
+        card.get_by_label("Another answer").fill("not before May")
+        press(card, "Send")
+        expect(card).to_contain_text("How long?")
+        press(card, "More")
+        for text in ("{nonsense", '{"days": 3}'):
+            card.get_by_label("JSON answer").fill(text)
+            press(card.locator(".question-panel"), "Send")
+            if text == "{nonsense":
+                expect(card.get_by_role("alert")).to_have_text("That is not JSON.")
         finished(page)
-    assert asker.answers == [answer]
+    fixed = [answer for _, _, answer in FIXED]
+    assert asker.answers == [*fixed, False, "not before May", {"days": 3}]
 
 
 @deep
-def test_an_expired_question_is_only_cancelled(browser: Browser) -> None:
-    asker = Asker({"message": "Quick?", "expiresAt": "2020-01-01T00:00:00"})
-    with shown(browser, asker.graph) as page:
-        ask(page, status=WAITS)
-        expect(cards(page)).to_contain_text("It is too late to answer.")
-        expect(cards(page).locator("button:visible")).to_have_text(["Cancel"])
-        press(cards(page), "Cancel")
-        finished(page, "Stopped")
-
-
-@deep
-@pytest.mark.parametrize("early_ms", [0, 300])
-def test_a_question_expires_while_it_is_shown(browser: Browser, early_ms: int) -> None:
+def test_a_question_expires_while_it_is_shown_and_is_only_cancelled(browser: Browser) -> None:
     end = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
     with shown(browser, Asker({"message": "Quick?", "expiresAt": end}).graph) as page:
         # Timers and the wall clock are two clocks: a timer may end before the time that it was
         # set for.
         page.evaluate(
-            """(early) => {
+            """() => {
                 const wait = window.setTimeout;
-                window.setTimeout = (done, time) => wait(done, time - early);
-            }""",
-            early_ms,
+                window.setTimeout = (done, time) => wait(done, time - 300);
+            }"""
         )
         ask(page, status=WAITS)
         expect(cards(page)).to_contain_text("It is too late to answer.")
         expect(cards(page).locator("button:visible")).to_have_text(["Cancel"])
+        press(cards(page), "Cancel")
+        finished(page, "Stopped")
 
 
 def test_a_question_of_an_agent_that_shows_no_threads_outlives_a_reload(
@@ -606,22 +547,11 @@ def test_a_message_has_to_wait(browser: Browser) -> None:
         finished(page)
 
 
-# -- what other agents may send ------------------------------------------------------------------
-
-
 @pytest.fixture
 def served(browser: Browser) -> Iterator[Page]:
     """A page whose agent is replaced by `answer_with`."""
     with shown(browser, Asker("?").graph) as page:
         yield page
-
-
-def defined(**definitions: Any) -> dict[str, Any]:
-    return {"$ref": "#/$defs/A", "$defs": definitions}
-
-
-def fields(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties}
 
 
 A: dict[str, Any] = {"$ref": "#/$defs/A"}
@@ -630,41 +560,39 @@ WRONG = fields(a=5, b={"enum": {}}, c={"type": "nothing"}, d={"anyOf": "x"}, e=N
 PROTOTYPES = ("__proto__", "constructor", "toString", "hasOwnProperty")
 
 
+HOSTILE: list[dict[str, Any]] = [
+    # a required reference to itself, a circle, alternatives of itself, all of itself
+    defined(A={**fields(next=A, n={"type": "integer"}), "required": ["next"]}),
+    defined(A={"$ref": "#/$defs/B"}, B=A),
+    defined(A={"anyOf": [A] * 3}),
+    defined(A={"allOf": [A] * 3}),
+    # properties that multiply, wrong types, a reference to elsewhere
+    defined(A={**fields(**dict.fromkeys(MANY, A)), "required": MANY}),
+    {**WRONG, "title": 5, "description": [], "required": "x"},
+    {"$ref": "https://a.example/schema", "properties": []},
+    # a pattern of another dialect, names of prototypes
+    fields(a={"type": "string", "pattern": "(?P<x>a"}),
+    fields(**{name: {"type": "string"} for name in PROTOTYPES}),
+]
+
+
 @deep
-@pytest.mark.parametrize(
-    "schema",
-    [
-        pytest.param(
-            defined(A={**fields(next=A, n={"type": "integer"}), "required": ["next"]}),
-            id="a required reference to itself",
-        ),
-        pytest.param(defined(A={"$ref": "#/$defs/B"}, B=A), id="references in a circle"),
-        pytest.param(defined(A={"anyOf": [A] * 3}), id="alternatives of itself"),
-        pytest.param(defined(A={"allOf": [A] * 3}), id="all of itself"),
-        pytest.param(
-            defined(A={**fields(**dict.fromkeys(MANY, A)), "required": MANY}),
-            id="properties that multiply",
-        ),
-        pytest.param({**WRONG, "title": 5, "description": [], "required": "x"}, id="wrong types"),
-        pytest.param({"$ref": "https://a.example/schema", "properties": []}, id="no references"),
-        pytest.param(
-            fields(a={"type": "string", "pattern": "(?P<x>a"}), id="a pattern of another dialect"
-        ),
-        pytest.param(
-            fields(**{name: {"type": "string"} for name in PROTOTYPES}), id="names of prototypes"
-        ),
-    ],
-)
-def test_hostile_schemas_leave_a_way_to_answer(served: Page, schema: dict[str, Any]) -> None:
-    asked = {"id": "one", "reason": "x:y", "message": "<b>Which?</b>", "responseSchema": schema}
-    inputs = answer_with(served, asked)
+def test_hostile_schemas_leave_a_way_to_answer(served: Page) -> None:
+    asked = {"reason": "x:y", "message": "<b>Which?</b>"}
+    ids = [f"q{at}" for at in range(len(HOSTILE))]
+    schemas = zip(ids, HOSTILE, strict=True)
+    inputs = answer_with(
+        served, *({**asked, "id": id_, "responseSchema": schema} for id_, schema in schemas)
+    )
     ask(served, status=WAITS)
-    expect(cards(served).get_by_role("heading")).to_have_text("<b>Which?</b>")
-    press(cards(served), "More")
-    expect(cards(served).get_by_label("JSON answer")).to_be_visible()
     with served.expect_response("**/agent"):
-        press(cards(served), "Cancel")
-    assert inputs[-1]["resume"] == [{"interruptId": "one", "status": "cancelled"}]
+        for card in cards(served).all():
+            expect(card.get_by_role("heading")).to_have_text("<b>Which?</b>")
+            press(card, "More")
+            expect(card.get_by_label("JSON answer")).to_be_visible()
+            press(card, "Cancel")
+    cancelled = [{"interruptId": id_, "status": "cancelled"} for id_ in ids]
+    assert inputs[-1]["resume"] == cancelled
 
 
 @deep
@@ -726,16 +654,8 @@ def test_questions_of_other_agents(served: Page) -> None:
     ]
 
 
-CAT = {
-    "title": "Cat",
-    "type": "object",
-    "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}},
-}
-DOG = {
-    "title": "Dog",
-    "type": "object",
-    "properties": {"kind": {"const": "dog"}, "name": {"type": "string"}},
-}
+CAT = {**fields(kind={"const": "cat"}, lives={"type": "integer"}), "title": "Cat"}
+DOG = {**fields(kind={"const": "dog"}, name={"type": "string"}), "title": "Dog"}
 
 
 @deep
@@ -767,46 +687,51 @@ def test_variants_and_parts_that_may_be_left_out(served: Page) -> None:
     }
 
 
-# -- calls of the page's own tools ---------------------------------------------------------------
+def test_calls_of_the_pages_tools_are_answered(browser: Browser) -> None:
+    offered: list[list[str]] = []
 
-
-def add_tool(page: Page, name: str) -> None:
-    press(page, "Tools")
-    page.get_by_label("Name", exact=True).fill(name)
-    press(page, "Add tool")
-    press(page, "Close")
-
-
-@pytest.mark.parametrize("button", ["Send result", "Report an error"])
-def test_a_frontend_call_is_answered(browser: Browser, button: str) -> None:
     def script(messages: list[BaseMessage]) -> list[Any]:
         last = messages[-1]
-        return (
-            [f"I got {last.text}."]
-            if isinstance(last, ToolMessage)
-            else [call("pick_colour", "c1", room="hall")]
-        )
+        if isinstance(last, ToolMessage):
+            return [f"I got {last.text}."]
+        return [call("pick_colour", f"c{len(messages)}", room="hall")]
+
+    class Model(Scripted):
+        def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+            offered.append([getattr(one, "name", None) or one["function"]["name"] for one in tools])
+            return super().bind_tools(tools, **kwargs)
 
     graph = create_agent(
-        Scripted(script=script), middleware=[AGUIMiddleware()], checkpointer=InMemorySaver()
+        Model(script=script), middleware=[AGUIMiddleware()], checkpointer=InMemorySaver()
     )
     with shown(browser, graph) as page:
-        add_tool(page, "pick_colour")
-        ask(page, status=WAITS)
-        card = cards(page)
-        expect(card.get_by_role("heading")).to_have_text(
-            "The agent calls pick_colour. What is the result?"
-        )
-        expect(card.locator(".question-facts")).to_have_text("roomhall")
-        press(card, button)
-        expect(card.get_by_role("alert")).to_contain_text("Type ")
-        card.get_by_label("Result").fill("blue")
-        with page.expect_request("**/agent") as request:
+        press(page, "Tools")
+        for name in ("no name", "pick_colour"):
+            page.get_by_label("Name", exact=True).fill(name)
+            press(page, "Add tool")
+            if name == "no name":
+                expect(page.get_by_role("alert")).to_contain_text("The name must have 1 to 64")
+        expect(page.locator("#tools li code")).to_have_text("pick_colour")
+        press(page, "Close")
+        for button, content in (("Send result", "blue"), ("Report an error", "none")):
+            ask(page, status=WAITS)
+            card = cards(page)
+            heading = "The agent calls pick_colour. What is the result?"
+            expect(card.get_by_role("heading")).to_have_text(heading)
+            expect(card.locator(".question-facts")).to_have_text("roomhall")
+            pill = page.locator(".tool > summary .pill").last
+            expect(pill).to_have_text("waiting for you")
             press(card, button)
-        result = json.loads(request.value.post_data or "")["messages"][-1]
-        assert (result["toolCallId"], result["content"]) == ("c1", "blue")
-        assert ("error" in result) == (button == "Report an error")
-        expect(page.locator(".text[data-role=assistant]")).to_contain_text("I got")
-        finished(page)
-        expect(page.locator(".text[data-role=assistant]")).to_contain_text("blue")
-        expect(cards(page)).to_have_count(0)
+            expect(card.get_by_role("alert")).to_contain_text("Type ")
+            card.get_by_label("Result").fill(content)
+            with page.expect_request("**/agent") as request:
+                press(card, button)
+            result = json.loads(request.value.post_data or "")["messages"][-1]
+            assert (result["toolCallId"][0], result["content"]) == ("c", content)
+            assert ("error" in result) == (button == "Report an error")
+            finished(page)
+            got = page.locator(".text[data-role=assistant]").last
+            expect(got).to_contain_text("I got")
+            expect(got).to_contain_text(content)
+            expect(cards(page)).to_have_count(0)
+    assert "pick_colour" in offered[0]

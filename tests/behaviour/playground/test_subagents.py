@@ -20,7 +20,6 @@ from tests.behaviour.playground.streams import answer as sent
 from tests.kit.deep import deep
 from tests.kit.graphs.subagents import (
     GRAPHS,
-    Built,
     agent_of,
     agent_tool,
     boss_of,
@@ -48,6 +47,7 @@ def delegated(which: str) -> list[Any]:
 DEEP = ["(boss: hm)", "boss: begins 1", delegated("a"), delegated("b")]
 DEEP += ["(boss: hm)", "boss: ends 1"]
 TWO = ("mid_a", "mid_b")
+ASKERS = ["Asked by mid_a › leaf_a", "Asked by mid_b › leaf_b"]
 
 
 def box(page: Page, name: str) -> Locator:
@@ -68,11 +68,18 @@ def test_each_speaks_in_a_box_under_the_call_that_runs_it(browser: Browser) -> N
         ask(page)
         assert outline(page) == ["hello", *DEEP]
         expect(box(page, "mid_a").locator("> summary > .task")).to_have_text("do a")
-        expect(page.locator("#transcript > .team > summary .agents")).to_have_text(
-            ["mid_a", "mid_b"]
-        )
-        # The next turn sends all of it, and is told all of it again.
+        agents = page.locator("#transcript > .team > summary .agents")
+        expect(agents).to_have_text(["mid_a", "mid_b"])
+        said = {name: box(page, name).get_by_text(f"{name}: ends 1").first for name in TWO}
+        for name in TWO:
+            expect(said[name]).to_be_hidden()
+            member(page, name).locator("> summary").click()
+            expect(said[name]).to_be_visible()
+        box(page, "mid_a").locator("> summary").click()
+        # The next turn sends all of it, and is told all of it again; what is folded stays so.
         ask(page, "again")
+        expect(said["mid_a"]).to_be_hidden()
+        expect(said["mid_b"]).to_be_visible()
         assert outline(page) == ["hello", *DEEP, "again", "(boss: hm)", "boss: ends 2"]
 
 
@@ -100,6 +107,8 @@ def test_five_at_once_read_as_a_team(browser: Browser) -> None:
         tops = lines.evaluate_all("all => all.map((one) => one.getBoundingClientRect().top)")
         assert tops == sorted(set(tops))
         expect(page.locator(".team[open]")).to_have_count(0)
+        for line, who in zip(lines.all(), FIVE, strict=True):
+            assert line.inner_text().split().count(who) == 1  # although its tool has the same name
         lines.nth(2).click()
         expect(box(page, "cid").locator(".text")).to_be_visible()
         for gate in gates.values():
@@ -107,16 +116,6 @@ def test_five_at_once_read_as_a_team(browser: Browser) -> None:
         expect(page.locator("#status")).to_have_text("Finished")
         expect(lines.locator(".pill")).to_have_text(["done"] * 5)
         expect(page.locator(".team[open]")).to_have_count(1)
-
-
-def test_one_that_is_called_as_its_tool_has_one_name(browser: Browser) -> None:
-    tools = [agent_tool(who, agent_of(voice(who), name=who)) for who in FIVE]
-    graph, _ = boss_of(InMemorySaver(), tools, *((who, {"question": "q"}) for who in FIVE))
-    with shown(browser, graph) as page:
-        ask(page)
-        for line, who in zip(page.locator(".team > summary").all(), FIVE, strict=True):
-            assert line.inner_text().split().count(who) == 1
-            expect(line.locator(".line")).to_have_text(f"{who}: ends 1")
 
 
 def test_what_a_subagent_says_is_not_repeated_as_the_result_of_its_call(browser: Browser) -> None:
@@ -162,31 +161,15 @@ def test_one_that_says_nothing_has_a_box(browser: Browser) -> None:
 
 
 @deep
-def test_a_box_is_folded(browser: Browser) -> None:
-    with shown(browser, GRAPHS["deep"](InMemorySaver()).graph) as page:
-        ask(page)
-        said = {name: box(page, name).get_by_text(f"{name}: ends 1").first for name in TWO}
-        for name in TWO:
-            expect(said[name]).to_be_hidden()
-            member(page, name).locator("> summary").click()
-            expect(said[name]).to_be_visible()
-        box(page, "mid_a").locator("> summary").click()
-        ask(page, "again")
-        expect(said["mid_a"]).to_be_hidden()
-        expect(said["mid_b"]).to_be_visible()
-
-
-@deep
 @pytest.mark.parametrize("handled", [True, False])
 def test_failures(browser: Browser, handled: bool) -> None:
-    inner = ["inner", "failed", ["(inner: hm)", "inner: begins"]]
     with shown(browser, failing(handled=handled).graph) as page:
         ask(page, status="Finished" if handled else "Failed")
         for name in ("outer", "inner"):
             expect(state(page, name)).to_have_text("failed")
-            expect(box(page, name).locator("> .problem")).to_have_text(
-                "The model could not answer."
-            )
+            problem = box(page, name).locator("> .problem")
+            expect(problem).to_have_text("The model could not answer.")
+        inner = ["inner", "failed", ["(inner: hm)", "inner: begins"]]
         assert inner in outline(page)[3][2][0][2][-1][2]
         assert "a secret" not in page.content()
 
@@ -207,11 +190,8 @@ def test_a_stopped_run_leaves_none_running(browser: Browser) -> None:
             expect(state(page, name)).to_have_text("stopped")
 
 
-# -- approvals -----------------------------------------------------------------------------------
-
-
-def paused(done: list[str]) -> Built:
-    return guarded(InMemorySaver(), "per_call", done, both=True)
+def paused(done: list[str]) -> Any:
+    return guarded(InMemorySaver(), "per_call", done, both=True).graph
 
 
 def answer(page: Page, button: str = "Approve") -> None:
@@ -223,11 +203,9 @@ def answer(page: Page, button: str = "Approve") -> None:
 
 def test_an_approval_says_who_asks(browser: Browser) -> None:
     done: list[str] = []
-    with shown(browser, paused(done).graph) as page:
+    with shown(browser, paused(done)) as page:
         ask(page, status="Waiting for you")
-        expect(page.locator(".question-asker")).to_have_text(
-            ["Asked by mid_a › leaf_a", "Asked by mid_b › leaf_b"]
-        )
+        expect(page.locator(".question-asker")).to_have_text(ASKERS)
         for name in ("mid_a", "mid_b", "leaf_a", "leaf_b"):
             expect(state(page, name)).to_have_text("waiting for you")
         expect(page.locator(".tool > summary > .pill")).to_have_text(["waiting for you"] * 6)
@@ -255,16 +233,19 @@ def test_only_those_wait_that_ask(browser: Browser) -> None:
 
 
 @deep
-def test_a_page_that_is_loaded_again_while_one_waits(browser: Browser) -> None:
+@pytest.mark.parametrize("same_browser", [True, False])
+def test_a_page_that_is_loaded_again_while_one_waits(browser: Browser, same_browser: bool) -> None:
     done: list[str] = []
-    with shown(browser, paused(done).graph) as page:
+    with shown(browser, paused(done)) as page:
         ask(page, status="Waiting for you")
+        if not same_browser:  # it knows no names
+            page.evaluate("addEventListener('pagehide', () => localStorage.clear())")
         page.reload()
         expect(page.locator("#status")).to_have_text("Waiting for you")
-        expect(page.locator(".question-asker")).to_have_text(
-            ["Asked by mid_a › leaf_a", "Asked by mid_b › leaf_b"]
-        )
-        expect(page.locator(".subagent > summary > .pill")).to_have_text(["waiting for you"] * 2)
+        askers = ASKERS if same_browser else ["Asked by subagent"] * 2
+        expect(page.locator(".question-asker")).to_have_text(askers)
+        waiting = page.locator(f".{'subagent' if same_browser else 'tool'} > summary > .pill")
+        expect(waiting).to_have_text(["waiting for you"] * 2)
         answer(page)
         expect(page.locator("#status")).to_have_text("Finished")
         assert sorted(done) == ["leaf_a0", "leaf_b0"]
@@ -288,22 +269,6 @@ def test_a_page_that_is_loaded_again_while_one_speaks(browser: Browser) -> None:
         gate.set()
         expect(page.locator("#status")).to_have_text("Finished")
         assert outline(page) == ["hello", *DEEP]
-
-
-@deep
-def test_a_page_of_another_browser_knows_no_names(browser: Browser) -> None:
-    with shown(browser, paused([]).graph) as page:
-        ask(page, status="Waiting for you")
-        page.evaluate("addEventListener('pagehide', () => localStorage.clear())")
-        page.reload()
-        expect(page.locator(".question-asker")).to_have_text(["Asked by subagent"] * 2)
-        expect(page.locator(".tool > summary > .pill")).to_have_text(["waiting for you"] * 2)
-        answer(page)
-        expect(page.locator("#status")).to_have_text("Finished")
-        expect(box(page, "mid_a").locator(box(page, "leaf_a"))).to_contain_text("leaf_a: ends 1")
-
-
-# -- activities ----------------------------------------------------------------------------------
 
 
 class Worker:
@@ -349,9 +314,11 @@ def test_output_appears_live_at_its_call(browser: Browser) -> None:
         assert "a secret" not in page.content()
 
 
-# -- what other servers may send -----------------------------------------------------------------
-
 MARKUP = "<img src=x onerror=alert(1)>"
+CALL = [
+    {"type": kind, "toolCallId": "c", "toolCallName": "look"}
+    for kind in ("TOOL_CALL_START", "TOOL_CALL_END")
+]
 
 
 def begun(run: str, **fields: Any) -> dict[str, Any]:
@@ -392,15 +359,11 @@ def test_one_that_was_never_announced(rare: Any) -> None:
 
 @deep
 def test_those_of_one_call_stand_as_they_began(rare: Any) -> None:
-    call = [
-        {"type": kind, "toolCallId": "c", "toolCallName": "ask"}
-        for kind in ("TOOL_CALL_START", "TOOL_CALL_END")
-    ]
     starts = [begun(run, parentToolCallId="c") for run in "ab"]
     spoken = [*words("b", "first"), *words("a", "second")]
-    page = rare(*call, *starts, *spoken, ended("a"), ended("b"))
+    page = rare(*CALL, *starts, *spoken, ended("a"), ended("b"))
     assert outline(page)[1:] == [
-        ["ask()", "unanswered", [["a", "done", ["second"]], ["b", "done", ["first"]]]]
+        ["look()", "unanswered", [["a", "done", ["second"]], ["b", "done", ["first"]]]]
     ]
 
 
@@ -426,20 +389,13 @@ def test_subagents_that_are_each_others_parents_do_no_harm(rare: Any) -> None:
 
 
 @deep
-@pytest.mark.parametrize(
-    "content", [{"toolCallId": "unknown", "output": ["x"]}, {"toolCallId": "c"}]
-)
-def test_output_that_belongs_to_no_call_is_json(rare: Any, content: dict[str, Any]) -> None:
-    call = [
-        {"type": kind, "toolCallId": "c", "toolCallName": "look"}
-        for kind in ("TOOL_CALL_START", "TOOL_CALL_END")
+def test_output_that_belongs_to_no_call_is_json(rare: Any) -> None:
+    contents: list[Any] = [{"toolCallId": "unknown", "output": ["x"]}, {"toolCallId": "c"}]
+    activity = {"type": "ACTIVITY_SNAPSHOT", "activityType": "langgraph:tool_output"}
+    outputs = [
+        {**activity, "messageId": f"a{at}", "content": content, "subagentRunId": "s"}
+        for at, content in enumerate(contents)
     ]
-    activity = {
-        "type": "ACTIVITY_SNAPSHOT",
-        "messageId": "a",
-        "activityType": "langgraph:tool_output",
-    }
-    output = {**activity, "content": content, "subagentRunId": "s"}
-    page = rare(*call, begun("s"), output, ended("s"))
-    shown_json = page.locator(".subagent .activity pre").inner_text()
-    assert json.loads(shown_json) == content
+    page = rare(*CALL, begun("s"), *outputs, ended("s"))
+    texts = page.locator(".subagent .activity pre").all_inner_texts()
+    assert [json.loads(text) for text in texts] == contents
