@@ -71,7 +71,7 @@ class Office:
         return self.runs == 0 and self.saver.reads == 0
 
 
-def post(served: Served, thread: str = "t", **headers: str) -> Answer:
+def post(served: Served, thread: str = "ann/1", **headers: str) -> Answer:
     body = body_of(run_input("who am I?", thread=thread))
     return ask(served.port, "POST", "/agent", body, {**JSON, **headers})
 
@@ -102,7 +102,7 @@ def test_dependencies_come_before_everything() -> None:
     assert office.untouched
     office = Office(dependencies=[Depends(signed_in)])
     with serving(office.app) as served:
-        assert first_text(post(served, authorization="Bearer good")) == "nobody of None on t"
+        assert first_text(post(served, authorization="Bearer good")) == "nobody of None on ann/1"
         good = {"authorization": "Bearer good"}
         assert ask(served.port, "GET", "/agent/health", headers=good).status == 200
 
@@ -128,46 +128,49 @@ def later(hook: Any) -> Any:
     return hook_later
 
 
-@pytest.mark.parametrize("answer", [None, 0, "", 1, "yes", False])
-def test_only_true_lets_in(answer: Any) -> None:
-    office = Office(authorize_thread=lambda request, thread_id: answer)
+def broken(*args: Any) -> Any:
+    raise RuntimeError("postgres://user:secret@db")
+
+
+def no_credit(request: Request) -> RunnableConfig:
+    raise HTTPException(402, "Out of credit.")
+
+
+NOT_YOURS = (403, "This thread is not yours.")
+FACTORIES = {"config_factory": too_far, "context_factory": too_far}
+REFUSED: list[tuple[dict[str, Any], int, str | None]] = [
+    *(({"authorize_thread": lambda *_, one=one: one}, *NOT_YOURS) for one in (None, 0, 1, "yes")),
+    ({"authorize_thread": owns, **FACTORIES}, *NOT_YOURS),
+    ({"authorize_thread": later(owns), **FACTORIES}, *NOT_YOURS),
+    ({"authorize_thread": hides}, 404, "No such thread."),
+    ({"authorize_thread": later(hides)}, 404, "No such thread."),
+    ({"config_factory": no_credit}, 402, "Out of credit."),
+    *(({f"{one}_factory": broken}, 500, None) for one in ("config", "context")),
+    *(({f"{one}_factory": later(broken)}, 500, None) for one in ("config", "context")),
+    *(({"authorize_thread": one}, 500, None) for one in (broken, later(broken))),
+]
+
+
+@pytest.mark.parametrize(("hooks", "status", "detail"), REFUSED)
+def test_what_is_refused_touches_nothing(hooks: Any, status: int, detail: str | None) -> None:
+    """And one that fails doesn't tell its text."""
+    office = Office(**hooks)
     with serving(office.app) as served:
-        assert post(served, "ann/1", user="ann").status == 403
-        assert office.untouched
-
-
-@pytest.mark.parametrize(
-    ("hook", "refusal"),
-    [
-        (owns, (403, "This thread is not yours.")),
-        (later(owns), (403, "This thread is not yours.")),
-        (hides, (404, "No such thread.")),
-        (later(hides), (404, "No such thread.")),
-    ],
-)
-def test_of_others_are_not_even_read(hook: Any, refusal: Any) -> None:
-    office = Office(authorize_thread=hook)
-    with serving(office.app) as served:
-        answer = post(served, "ann/1", user="bob")
-        assert (answer.status, answer.json["detail"]) == refusal
-        assert office.untouched
-        assert first_text(post(served, "ann/1", user="ann")) == "nobody of None on ann/1"
-        assert office.saver.reads > 0
-
-
-def test_threads_are_authorized_before_factories_run() -> None:
-    office = Office(authorize_thread=owns, config_factory=too_far, context_factory=too_far)
-    with serving(office.app) as served:
-        assert post(served, "ann/1", user="bob").status == 403
+        answer = post(served, user="bob")
+    assert answer.status == status
+    assert detail is None or answer.json["detail"] == detail
+    assert "event-stream" not in answer.headers["content-type"]
+    assert b"secret" not in answer.body
+    assert office.untouched
 
 
 def test_threads_of_malformed_requests_are_not_asked_for() -> None:
-    office = Office(authorize_thread=too_far)
-    with serving(office.app) as served:
+    with serving(Office(authorize_thread=too_far).app) as served:
         assert ask(served.port, "POST", "/agent", b'{"threadId": 1}').status == 422
 
 
-def test_identity_reaches_the_runtime_context() -> None:
+@pytest.mark.parametrize("hook", [owns, later(owns)])
+def test_identity_reaches_the_runtime_context(hook: Any) -> None:
     """Also of runs at once; and the thread is always the authorized one."""
 
     async def identify(request: Request) -> Identity:
@@ -176,42 +179,16 @@ def test_identity_reaches_the_runtime_context() -> None:
     def config(request: Request) -> RunnableConfig:
         return {"configurable": {"tenant": request.headers["tenant"], "thread_id": "elsewhere"}}
 
-    office = Office(context_factory=identify, config_factory=config)
-    names = [f"user-{number}" for number in range(12)]
-    with serving(office.app) as served, ThreadPoolExecutor(12) as pool:
+    office = Office(authorize_thread=hook, context_factory=identify, config_factory=config)
+    names = [f"user-{number}" for number in range(6)]
+    with serving(office.app) as served, ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(lambda name: post(served, name, user=name, tenant="acme"), names))
     assert [*map(first_text, answers)] == [f"{name} of acme on {name}" for name in names]
     assert all(b"acme" not in one.body.replace(b" of acme on", b"") for one in answers)
+    assert office.saver.reads > 0
 
 
 def test_a_factory_may_have_nothing_to_say() -> None:
     office = Office(config_factory=lambda request: None, context_factory=lambda request: None)
     with serving(office.app) as served:
-        assert first_text(post(served)) == "nobody of None on t"
-
-
-def test_a_factory_may_refuse() -> None:
-    def refuse(request: Request) -> RunnableConfig:
-        raise HTTPException(402, "Out of credit.")
-
-    office = Office(config_factory=refuse)
-    with serving(office.app) as served:
-        answer = post(served)
-    assert (answer.status, answer.json) == (402, {"detail": "Out of credit."})
-    assert office.untouched
-
-
-def broken(*args: Any) -> Any:
-    raise RuntimeError("postgres://user:secret@db")
-
-
-@pytest.mark.parametrize("hook", ["authorize_thread", "config_factory", "context_factory"])
-@pytest.mark.parametrize("fails", [broken, later(broken)], ids=["sync", "async"])
-def test_one_that_fails_is_a_500_without_its_text(hook: str, fails: Any) -> None:
-    office = Office(**{hook: fails})
-    with serving(office.app) as served:
-        answer = post(served)
-    assert answer.status == 500
-    assert "event-stream" not in answer.headers["content-type"]
-    assert b"secret" not in answer.body
-    assert office.untouched
+        assert first_text(post(served)) == "nobody of None on ann/1"

@@ -287,10 +287,7 @@ def test_a_value_that_was_refused_can_be_put_back(how: str) -> None:
     """The agent's 0 does not fit, so 6 stays: and that is what the agent is sent, beside its own
     changes."""
     wrong = {"title": "Stew", "servingsCount": 0}
-    with server(
-        in_run(snapshot({**SOUP, "servingsCount": 6}), snapshot(wrong)),
-        in_run(),
-    ) as agent:
+    with server(in_run(snapshot({**SOUP, "servingsCount": 6}), snapshot(wrong)), in_run()) as agent:
         session = AGUISession[Recipe](agent.url, on_invalid_state=lambda error: None)
         session.send("x").wait()
         assert session.state.servings == 6

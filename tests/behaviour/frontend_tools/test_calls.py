@@ -109,11 +109,8 @@ def test_nothing_outside_a_run() -> None:
 def test_what_is_not_ours_is_no_tool() -> None:
     for odd in (None, 5, {"tools": 5, "context": "x"}, {"tools": [5, {}, {"name": 5}]}):
         config: RunnableConfig = {"configurable": {"agui": odd}}
-        assert (frontend_tools(config), agui_context(config), forwarded_props(config)) == (
-            [],
-            [],
-            {},
-        )
+        found = frontend_tools(config), agui_context(config), forwarded_props(config)
+        assert found == ([], [], {})
 
 
 def test_the_config_is_json_that_a_remote_graph_keeps() -> None:
@@ -130,24 +127,14 @@ async def test_a_developers_config_stays() -> None:
     read: list[Any] = []
 
     async def node(state: Chat, config: RunnableConfig) -> Any:
-        read.append(
-            (
-                config["configurable"]["agui"],
-                config["configurable"]["user"],
-                config["recursion_limit"],
-            )
-        )
+        given = config["configurable"]
+        read.append((given["agui"], given["user"], config["recursion_limit"]))
         return {"messages": [AIMessage("ok")]}
 
     graph = StateGraph(Chat).add_node("node", node).add_edge(START, "node").compile()
     mine: RunnableConfig = {"configurable": {"agui": "mine", "user": "u"}, "recursion_limit": 7}
-    ended(
-        await go(
-            LangGraphAgent(graph=graph, config=mine),
-            "hi",
-            forwarded_props={"user": "x", "agui": "x"},
-        )
-    )
+    agent = LangGraphAgent(graph=graph, config=mine)
+    ended(await go(agent, "hi", forwarded_props={"user": "x", "agui": "x"}))
     assert read == [("mine", "u", 7)]
 
 
@@ -168,23 +155,18 @@ async def test_the_model_sees_the_context_and_nobody_else_does() -> None:
     model, saver, traced = Offered(["ok"]), InMemorySaver(), Metadata()
     graph = agent_of(model, lookup, saver=saver, system_prompt="Be brief.").graph
     agent = LangGraphAgent(graph=graph, config={"callbacks": [traced]}, emit_raw_events=True)
-    recorded = await go(
-        agent, "hi", context=[PLACE], forwarded_props={"canary-4711": "canary-4711"}
-    )
-    ended(recorded)
+    props = {"canary-4711": "canary-4711"}
+    ended(recorded := await go(agent, "hi", context=[PLACE], forwarded_props=props))
     system = model.seen[0][0]
     assert isinstance(system, SystemMessage)
     assert system.text.startswith("Be brief.\n\n<application_context>\n")
     assert "not instructions" in system.text
-    assert json.loads(system.text.splitlines()[-2]) == PLACE.model_dump(
-        include={"description", "value"}
-    )
+    place = PLACE.model_dump(include={"description", "value"})
+    assert json.loads(system.text.splitlines()[-2]) == place
     assert "canary" not in str([plain(event) for event in recorded.events[1:]])
     stored = [*saver.list({"configurable": {"thread_id": "t"}})]
     assert stored
-    assert "canary" not in str(
-        [(entry.checkpoint, entry.metadata, entry.pending_writes) for entry in stored]
-    )
+    assert "canary" not in str([(o.checkpoint, o.metadata, o.pending_writes) for o in stored])
     assert traced.seen
     assert "canary" not in str(traced.seen)
     assert "agui" not in {key for metadata in traced.seen for key in metadata or ()}
@@ -234,23 +216,23 @@ async def test_a_call_of_the_client_alone(saver: Any, own: bool) -> None:
 
 @SAVERS
 async def test_a_mixed_turn(saver: Any) -> None:
-    model = Offered(MIXED, ["done"])
-    agent = agent_of(model, lookup, saver=saver and saver())
+    model, kept = Offered(MIXED, ["done"]), saver and saver()
+    agent = agent_of(model, lookup, saver=kept)
     first = await go(agent, "hi")
     ended(first, "c1")
-    assert [(event.tool_call_id, event.content) for event in first.of("TOOL_CALL_RESULT")] == [
-        ("s1", "Rome: 18 degrees")
-    ]
+    results = [(event.tool_call_id, event.content) for event in first.of("TOOL_CALL_RESULT")]
+    assert results == [("s1", "Rome: 18 degrees")]
+    assert set(first.state) <= {"structured_response"}
+    if kept:
+        values = agent.graph.get_state({"configurable": {"thread_id": "t"}}).values
+        assert set(values) - {"jump_to"} == {"messages"}  # LangChain's own, gone with the next step
+        said = [one for one in values["messages"] if isinstance(one, AIMessage)]
+        assert [[c["name"] for c in one.tool_calls] for one in said] == [["lookup", "paint"]]
     second = await go(agent, *answered(first, c1="painted"))
     ended(second)
     assert [message.content for message in model.seen[1][-2:]] == ["Rome: 18 degrees", "painted"]
-    assert [message.role for message in second.messages] == [
-        "user",
-        "assistant",
-        "tool",
-        "tool",
-        "assistant",
-    ]
+    roles = [message.role for message in second.messages]
+    assert roles == ["user", "assistant", "tool", "tool", "assistant"]
     model.check()
 
 
@@ -284,37 +266,15 @@ async def test_a_new_question_instead_of_an_answer(saver: Any) -> None:
 
 
 @SAVERS
-async def test_the_state_is_what_was_said(saver: Any) -> None:
-    model, kept = Offered(MIXED, ["done"]), saver and saver()
-    agent = agent_of(model, lookup, saver=kept)
-    ended(first := await go(agent, "hi"), "c1")
-    assert set(first.state) <= {"structured_response"}
-    if kept:
-        values = agent.graph.get_state({"configurable": {"thread_id": "t"}}).values
-        assert set(values) - {"jump_to"} == {"messages"}  # LangChain's own, gone with the next step
-        assert [
-            [c["name"] for c in m.tool_calls]
-            for m in values["messages"]
-            if isinstance(m, AIMessage)
-        ] == [["lookup", "paint"]]
-
-
-@SAVERS
-async def test_a_tool_that_nobody_has(saver: Any) -> None:
-    model = Offered([call("unheard", "u1"), call("paint", "c1", 1, color="red")], ["sorry"])
+async def test_a_tool_that_nobody_has_or_that_the_client_has_in_other_runs(saver: Any) -> None:
+    calls = call("unheard", "u1"), call("paint", "x1", 1, color="red"), call("locate", "c1", 2)
+    model = Offered([*calls], ["sorry"])
     agent = agent_of(model, lookup, saver=saver and saver())
-    first = await go(agent, "hi")
+    first = await go(agent, "hi", tools=[LOCATE])
     ended(first, "c1")
     assert "unheard is not a valid tool" in result_of(first, "u1")
-    ended(await go(agent, *answered(first, c1="painted")))
-    model.check()
-
-
-async def test_tools_of_the_client_are_this_runs() -> None:
-    model = Offered([call("paint", "x1", color="red")], ["sorry"])
-    recorded = await go(agent_of(model, lookup), "hi", tools=[LOCATE])
-    ended(recorded)
-    assert "paint is not a valid tool" in result_of(recorded, "x1")
+    assert "paint is not a valid tool" in result_of(first, "x1")
+    ended(await go(agent, *answered(first, c1="Rome"), tools=[LOCATE]))
     model.check()
 
 
@@ -392,14 +352,9 @@ def by_hand(model: Any, saver: Any) -> LangGraphAgent:
         ] or END
 
     def after_tools(state: Chat, config: RunnableConfig) -> str:
-        asked = next(
-            message for message in reversed(state["messages"]) if isinstance(message, AIMessage)
-        )
-        return (
-            END
-            if any(is_frontend_call(c, config, server=own) for c in asked.tool_calls)
-            else "model"
-        )
+        asked = next(one for one in reversed(state["messages"]) if isinstance(one, AIMessage))
+        open_ = any(is_frontend_call(c, config, server=own) for c in asked.tool_calls)
+        return END if open_ else "model"
 
     builder = StateGraph(Chat)
     builder.add_node("model", ask)

@@ -57,22 +57,6 @@ def texts(events: list[Any]) -> list[str]:
 
 
 @sources
-@pytest.mark.parametrize("runnable", [
-    Scripted(["hi"]),
-    prompt | Scripted(["hi"]),
-    prompt | Scripted(["hi"]) | RunnableLambda(lambda message: message),
-    prompt | Scripted(["hi"]) | StrOutputParser(),
-    RunnableLambda(lambda _: AIMessage("hi")),
-    RunnableLambda(lambda _: AIMessage("hi", id="k")),
-], ids=["model", "prompt", "message", "parser", "made", "made_with_id"])  # fmt: skip
-async def test_the_input_is_told_nowhere(events_of: Any, runnable: Anything) -> None:
-    events = await events_of(runnable, "CANARY")
-    assert "CANARY" not in "".join(event.model_dump_json() for event in events)
-    assert result(events) in (None, "hi")
-    assert texts(events) == ["hi"]
-
-
-@sources
 @shapes
 @pytest.mark.parametrize("message_id", [None, "k"])
 async def test_a_message_is_told_once(events_of: Any, shape: Any, message_id: str | None) -> None:
@@ -85,34 +69,34 @@ async def test_a_message_is_told_once(events_of: Any, shape: Any, message_id: st
         assert (texts(events), result(events)) == (["hi"], None)
 
 
+few_shot = ChatPromptTemplate.from_messages([("user", "2 + 2"), ("ai", "CANARY"), ("user", "{q}")])
+said = prompt | Scripted(["hi"])
+
+
 @sources
-async def test_two_messages_of_the_same_words_are_two(events_of: Any) -> None:
-    events = await events_of(RunnableLambda(lambda _: [AIMessage("hi"), AIMessage("hi")]), "x")
-    assert texts(events) == ["hi", "hi"]
+@pytest.mark.parametrize(("runnable", "told", "results"), [
+    pytest.param(Scripted(["hi"]), ["hi"], [None], id="model"),
+    pytest.param(said | RunnableLambda(lambda message: message), ["hi"], [None], id="message"),
+    pytest.param(said | StrOutputParser(), ["hi"], [None, "hi"], id="parser"),
+    pytest.param(RunnableLambda(lambda _: AIMessage("hi")), ["hi"], [None], id="made"),
+    pytest.param(RunnableLambda(lambda _: [AIMessage("hi"), AIMessage("hi")]), ["hi", "hi"], [None],
+        id="two_of_the_same_words"),
+    pytest.param(few_shot, [], [None], id="examples"),
+    pytest.param(few_shot | RunnableLambda(lambda value: value), [], [None], id="examples_returned"),
+    pytest.param(few_shot | Scripted(["hi"]), ["hi"], [None], id="examples_to_a_model"),
+])  # fmt: skip
+async def test_what_it_returns_is_told_and_its_input_is_not(
+    events_of: Any, runnable: Anything, told: list[str], results: list[Any]
+) -> None:
+    events = await events_of(runnable, "CANARY")
+    assert "CANARY" not in "".join(event.model_dump_json() for event in events)
+    assert texts(events) == told
+    assert result(events) in results
 
 
 @sources
 @pytest.mark.parametrize("value", [{"answer": 42}, {}, ["a"], "text", 0])
 async def test_what_holds_no_messages_is_the_result(events_of: Any, value: Any) -> None:
     events = await events_of(RunnableLambda(lambda _: value), {"messages": [("user", "CANARY")]})
-    assert result(events) == value
-    assert texts(events) == []
+    assert (texts(events), result(events)) == ([], value)
     assert "CANARY" not in "".join(event.model_dump_json() for event in events)
-
-
-few_shot = ChatPromptTemplate.from_messages([("user", "2 + 2"), ("ai", "CANARY"), ("user", "{q}")])
-
-
-@sources
-@pytest.mark.parametrize(("runnable", "recorded"), [
-    (few_shot, []),
-    (few_shot | RunnableLambda(lambda value: value), []),
-    (few_shot | Scripted(["hi"]), ["hi"]),
-], ids=["alone", "at_the_end", "with_a_model"])  # fmt: skip
-async def test_examples_in_a_prompt_are_told_nowhere(
-    events_of: Any, runnable: Anything, recorded: list[str]
-) -> None:
-    events = await events_of(runnable, "x")
-    assert "CANARY" not in "".join(event.model_dump_json() for event in events)
-    assert texts(events) == recorded
-    assert result(events) is None

@@ -44,26 +44,22 @@ async def test_a_chain() -> None:
     assert recorded.last.usage
 
 
-@pytest.mark.parametrize(
-    ("turn", "value", "code", "held"),
-    [
-        (["Hel", RuntimeError("CANARY")], {"q": "hi"}, "model_error", ["hi", "Hel"]),
-        (["never"], {"wrong": "key"}, None, ["hi"]),
-    ],
-)
+BROKEN = RuntimeError("CANARY")
+
+
+@pytest.mark.parametrize(("turn", "value", "exposed", "code", "held"), [
+    pytest.param(["Hel", BROKEN], {"q": "hi"}, False, "model_error", ["hi", "Hel"], id="model"),
+    pytest.param(["Hel", BROKEN], {"q": "hi"}, True, "model_error", ["hi", "Hel"], id="exposed"),
+    pytest.param(["never"], {"wrong": "key"}, False, None, ["hi"], id="before any model"),
+])  # fmt: skip
 async def test_a_failure_is_told_and_not_raised(
-    turn: Any, value: Any, code: Any, held: Any
+    turn: Any, value: Any, exposed: bool, code: Any, held: Any
 ) -> None:
-    recorded = await recorded_of(chain(*turn), value)
+    recorded = await recorded_of(chain(*turn), value, expose_errors=exposed)
     assert (recorded.types[0], recorded.types[-1]) == ("RUN_STARTED", "RUN_ERROR")
     assert code is None or recorded.last.code == code
-    assert "CANARY" not in str(recorded.events)
+    assert ("CANARY" in str(recorded.events)) == exposed
     assert contents(recorded.messages) == held
-
-
-async def test_an_error_may_be_exposed() -> None:
-    recorded = await recorded_of(chain(RuntimeError("CANARY")), {"q": "hi"}, expose_errors=True)
-    assert "CANARY" in recorded.last.message
 
 
 async def test_the_callers_config_is_kept_and_a_pause_is_told() -> None:
