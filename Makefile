@@ -108,7 +108,6 @@ results: .venv/.dev
 	$(BIN)/python -m tests.behaviour.reasoning.table
 	$(BIN)/python -m tests.contracts.migrated.table
 	$(BIN)/python -m tests.faults.table
-	$(BIN)/python -m tests.faults.mistakes
 
 # The page is tested in a real browser: the one that is installed, or Debian's.
 chromium:

