@@ -20,7 +20,7 @@ from tests.kit.graphs.forms import FORM, calling, elicitation
 from tests.kit.graphs.pauses import around, as_tool
 from tests.kit.models.scripted import Scripted
 from tests.kit.paths import ROOT
-from tests.kit.run.dialogues import answering
+from tests.kit.run.dialogues import answering, resolved
 from tests.kit.run.thread_client import Client, asked, ending
 from tests.kit.waiting import wait_for
 
@@ -111,3 +111,17 @@ async def test_the_server_gets_each_answer(
         assert (questions[0].metadata or {})["url"] == "https://example.com/in"
     assert ending(await client.send(resume=answering(questions, payload))) == "success"
     assert await results(client) == [said]
+
+
+async def test_rounds_with_several_questions(address: str) -> None:
+    client = await client_of(address, "both")
+    when, who = await client.ask("Please.")
+    assert [when.tool_call_id, who.tool_call_id] == ["c-Ada", "c-Ada"]
+    lone = await client.send(resume=resolved((when.id, DATED)))
+    assert ending(lone) == "interrupt_unanswered"
+    accepted = resolved((who.id, {"action": "accept"}), (when.id, DATED))
+    [again] = await client.ask(resume=accepted)
+    assert again.id not in (when.id, who.id)
+    done = await client.send(resume=resolved((again.id, {"action": "decline"})))
+    assert ending(done) == "success"
+    assert "decline" in (await results(client))[0]

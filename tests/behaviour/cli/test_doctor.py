@@ -242,3 +242,9 @@ def test_a_file_may_have_the_name_of_an_installed_module(tmp_path: Path) -> None
     command = [sys.executable, "-m", "langgraph_agui", "doctor", f"{file}:graph"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert "No chat model was found" in done.stdout
+
+
+def test_help_tells_the_exit_codes() -> None:
+    done = CliRunner().invoke(app, ["doctor", "--help"], env={"COLUMNS": "300"})
+    assert done.exit_code == 0
+    assert "0 no problems found, 1 something to change, 2 the graph cannot be loaded" in done.stdout

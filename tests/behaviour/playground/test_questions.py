@@ -735,3 +735,14 @@ def test_calls_of_the_pages_tools_are_answered(browser: Browser) -> None:
             expect(got).to_contain_text(content)
             expect(cards(page)).to_have_count(0)
     assert "pick_colour" in offered[0]
+
+
+@deep
+def test_an_expired_question_is_only_cancelled(browser: Browser) -> None:
+    asker = Asker({"message": "Quick?", "expiresAt": "2020-01-01T00:00:00"})
+    with shown(browser, asker.graph) as page:
+        ask(page, status=WAITS)
+        expect(cards(page)).to_contain_text("It is too late to answer.")
+        expect(cards(page).locator("button:visible")).to_have_text(["Cancel"])
+        press(cards(page), "Cancel")
+        finished(page, "Stopped")

@@ -105,3 +105,16 @@ def test_it_runs_from_a_clone() -> None:
     assert states[0] == states[1]
     assert len(states[0]) == 3
     assert done.stdout.count("no event of state") == 2
+
+
+async def test_what_is_no_recipe_is_refused_and_one_that_is_cleared_is_written_anew() -> None:
+    client = Client(make_agent("patches", Cook(delay=0)))
+    await client.say(WISH)
+    messages, client.state = client.messages, {"recipe": {**SOUP, "servings": 0}}
+    wrong = await client.say(EDITED)
+    assert wrong.last.code == "state_invalid"
+    assert not wrong.of("STEP_STARTED")
+    client.messages, client.state = messages, {"recipe": None}
+    again = await client.say(WISH)
+    assert again.of("TOOL_CALL_START")[0].tool_call_name == "Recipe"
+    assert client.state == {"recipe": SOUP}

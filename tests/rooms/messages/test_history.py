@@ -401,3 +401,11 @@ def test_values_that_are_very_deep(field: str) -> None:
         held = [thought(**value), assistant("Hi", **value), user("Hi", **value)]
         rebuilt = back([*held, result("Hi", **value)])
         assert [message.content for message in rebuilt] == ["Hi"] * 3
+
+
+def test_other_messages_are_whole_beside_an_edited_one() -> None:
+    shown = langchain_messages_to_agui([TOLD.model_copy(update={"id": "n"})])
+    other = [json.loads(message.model_dump_json(by_alias=True)) for message in shown]
+    assert back([*other, *HELD][1:])[1:] == [TOLD]
+    rebuilt = back([*HELD, *other, {**user(), "id": "last"}])
+    assert [message.content for message in rebuilt] == [TOLD.content, TOLD.content, "Hello"]
