@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ag_ui.core import Event
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
@@ -81,6 +81,8 @@ said = prompt | Scripted(["hi"])
     pytest.param(RunnableLambda(lambda _: AIMessage("hi")), ["hi"], [None], id="made"),
     pytest.param(RunnableLambda(lambda _: [AIMessage("hi"), AIMessage("hi")]), ["hi", "hi"], [None],
         id="two_of_the_same_words"),
+    pytest.param(RunnableLambda(lambda q: [HumanMessage(q), AIMessage("hi")]), ["hi"], [None],
+        id="the_users_words"),
     pytest.param(few_shot, [], [None], id="examples"),
     pytest.param(few_shot | RunnableLambda(lambda value: value), [], [None], id="examples_returned"),
     pytest.param(few_shot | Scripted(["hi"]), ["hi"], [None], id="examples_to_a_model"),
