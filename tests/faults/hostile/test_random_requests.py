@@ -3,6 +3,7 @@ ends in order."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import count
 from typing import Any
@@ -18,10 +19,10 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, agui_router
-from tests.faults.hostile.requests import post, resolved, user, wire
 from tests.kit.deep import example_count
 from tests.kit.models.scripted import Scripted, call
 from tests.kit.processes.fuzzing import Values, anything, body_schema, check_answer, damaged
+from tests.kit.processes.raw_http import Answer, ask
 from tests.kit.processes.serving import Served, serving
 
 numbers = count()
@@ -46,12 +47,15 @@ def script(messages: list[BaseMessage]) -> Any:
 
 def app_of() -> FastAPI:
     app = FastAPI()
-    guarded: Any = {"middleware": [HumanInTheLoopMiddleware({"spend": True})]}
-    for name, options in (
-        ("stored", {**guarded, "checkpointer": InMemorySaver()}),
-        ("plain", {}),
-    ):
-        graph = create_agent(Scripted(script=script), [spend], state_schema=Mood, **options)
+    guard = HumanInTheLoopMiddleware({"spend": True})
+    for name, saver in (("stored", InMemorySaver()), ("plain", None)):
+        graph = create_agent(
+            Scripted(script=script),
+            [spend],
+            middleware=[guard] if saver else [],
+            state_schema=Mood,
+            checkpointer=saver,
+        )
         app.include_router(agui_router(LangGraphAgent(graph=graph), f"/{name}"))
     return app
 
@@ -72,6 +76,16 @@ def bodies() -> st.SearchStrategy[Any]:
     return fitting | damaged(fitting)
 
 
+def post(served: Served, path: str, body: Any) -> Answer:
+    return ask(served.port, "POST", path, json.dumps(body).encode())
+
+
+def test_the_schema_describes_the_body() -> None:
+    for path in PATHS:
+        schema, _ = body_schema(APP, path)
+        assert "threadId" in schema["properties"]
+
+
 @settings(max_examples=example_count(40, 375))
 @given(
     requests=st.lists(st.tuples(st.sampled_from(PATHS), bodies()), min_size=1, max_size=3),
@@ -85,16 +99,33 @@ def test_every_request_is_answered_in_order(
 ) -> None:
     """Requests of one example share a thread, and answer what is open in it, each time with
     something else."""
-    thread, open_now = f"fuzz-{next(numbers)}", list[Any]()
-    first = ("/stored", wire(user(begin))) if begin else None
-    for number, (path, body) in enumerate([first, *requests] if first else requests):
+    thread = f"fuzz-{next(numbers)}"
+    first = {
+        "threadId": thread,
+        "runId": "r",
+        "messages": [{"id": "u0", "role": "user", "content": begin}],
+    }
+    open_now: list[Any] = []
+    for number, (path, body) in enumerate([("/stored", first), *requests] if begin else requests):
         if isinstance(body, dict):
             body["threadId"] = thread
             if open_now and answers and number:
-                payload, old = answers[number % len(answers)], body.get("resume")
-                entries = [resolved(one["id"], payload) for one in open_now]
-                body["resume"] = [*entries, *(old if isinstance(old, list) else ())]
-        open_now = check_answer(post(served, path, body), body) or open_now
+                payload = answers[number % len(answers)]
+                entries = [
+                    {"interruptId": one["id"], "status": "resolved", "payload": payload}
+                    for one in open_now
+                ]
+                body["resume"] = [
+                    *entries,
+                    *(body.get("resume") if isinstance(body.get("resume"), list) else ()),
+                ]
+        answer = post(served, path, body)
+        open_now = check_answer(answer, body) or open_now
+    last = {
+        "threadId": thread,
+        "runId": "last",
+        "messages": [{"id": "u9", "role": "user", "content": "chat"}],
+    }
     cancelled = [{"interruptId": one["id"], "status": "cancelled"} for one in open_now]
-    last = wire(user("chat", "u9"), threadId=thread)
-    check_answer(post(served, "/stored", {**last, "resume": cancelled}), last)
+    answer = post(served, "/stored", {**last, "resume": cancelled})
+    check_answer(answer, last)
