@@ -74,12 +74,13 @@ COMMANDS = [
     "tests/behaviour/cli/test_chat_plain.py",
 ]
 
-# One imports packages that have versions of their own, as tests with the marker `providers` do; the
+# Two import packages that have versions of their own, as tests with the marker `providers` do; the
 # others read the clone, and start processes.
 LEFT_OUT = [
     "rooms/messages/test_envelope_bytes.py::test_the_docs_show_an_envelope",
     "rooms/messages/test_provider_filter.py",
     "rooms/runs/test_event_loops.py",
+    "rooms/runs/test_freed.py",
 ]
 
 
