@@ -1,7 +1,7 @@
-"""Methods that what an object owns may call, without a cycle of references.
+"""Bound methods that an object gives to its own parts, without a cycle of references.
 
-An object hands one of its own methods to a part of itself. If the part held it, only the garbage
-collector could free both: with hundreds of runs at once, that took up to half of the time.
+If a part held its owner's method, only the garbage collector could free both: with hundreds of runs
+at once, that took up to half of the time.
 """
 
 from collections.abc import Callable

@@ -29,8 +29,8 @@ from langgraph_agui.kernel.configs import as_mapping
 # Classes that are recognised without a look at their bases, which is slow for pydantic models.
 _USUAL = frozenset({AIMessage, AIMessageChunk, HumanMessage, ToolMessage})
 
-_SCALARS = frozenset({str, int, float, bool, type(None)})
-_DATA = _SCALARS | {dict, list}
+# Classes of data that is no message, and holds none as its first item.
+_DATA = frozenset({dict, str, int, float, bool, type(None)})
 
 # How many values of a mapping may be messages; one of more keys is data.
 _MOST_KEYS = 100
@@ -145,7 +145,7 @@ def _holds_messages(value: object) -> bool:
     """Whether a channel holds messages, by its first item: the others of a long list of data are
     not looked at.
     """
-    if type(value) in _SCALARS or type(value) is dict:
+    if type(value) in _DATA:
         return False
     if isinstance(value, Overwrite):
         value = value.value

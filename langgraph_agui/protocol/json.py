@@ -105,22 +105,17 @@ def plain_copy(data: Any, levels: int = MAX_DEPTH) -> JsonValue:
     if kind is dict:
         if not _TEXT.issuperset(map(type, data)):
             raise TypeError("a key is not a text")
-        copy = data.copy()
-        if not _SIMPLE.issuperset(map(type, data.values())):
-            for key, value in data.items():
-                if type(value) not in _SIMPLE:
-                    copy[key] = plain_copy(value, levels - 1)
-    elif kind is list:
-        copy = data.copy()
-        if not _SIMPLE.issuperset(map(type, data)):
-            copy = [
-                value if type(value) in _SIMPLE else plain_copy(value, levels - 1) for value in data
-            ]
-    elif kind in _SIMPLE or (kind is float and isfinite(data)):
-        copy = data
-    else:
-        raise TypeError("no JSON data")
-    return cast("JsonValue", copy)
+        return {
+            key: value if type(value) in _SIMPLE else plain_copy(value, levels - 1)
+            for key, value in data.items()
+        }
+    if kind is list:
+        return [
+            value if type(value) in _SIMPLE else plain_copy(value, levels - 1) for value in data
+        ]
+    if kind in _SIMPLE or (kind is float and isfinite(data)):
+        return cast("JsonValue", data)
+    raise TypeError("no JSON data")
 
 
 @dataclasses.dataclass(slots=True)

@@ -141,8 +141,8 @@ class RunLog(EventQueue):
     steps and custom events go. So a run of any length can be joined.
 
     Args:
-        before: Returns the events that stand for the time before the run (`thread_before`). It is
-            called when a client joins, or when the log is folded first.
+        before: Returns the events that stand for the time before the run (`thread_before`); None
+            once the run is gone. It is called when a client joins, or when the log is folded first.
         max_bytes: The bytes of the log, about.
     """
 

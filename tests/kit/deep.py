@@ -1,5 +1,5 @@
-"""What `make test` leaves to CI and `make test-deep`: tests that search further along a way that
-another test has gone.
+"""Marks for what `make test` leaves to CI and `make test-deep`: tests that search further along a
+way that another test has gone, or that take long.
 
 A test is deep if everything it can find has a shallow test that finds the plain case of it. `deep`
 marks a test or a module. `together` joins several parameters, so that each value has its turn; only

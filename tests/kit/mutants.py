@@ -22,6 +22,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from queue import Queue
 from tempfile import TemporaryDirectory
@@ -196,7 +197,7 @@ def _tested(mutant: dict[str, Any], ran: dict[str, Any], clone: Path) -> dict[st
     """Return the test that fails with a mutant, None if none does, and how many were left out."""
     lines = ran["lines"].get(mutant["path"], {})
     # a line that runs at import is tested by whatever uses the file
-    tests = lines.get(str(mutant["line"])) or sorted({one for ran in lines.values() for one in ran})
+    tests = lines.get(str(mutant["line"])) or sorted({*chain(*lines.values())})
     tests = _spread(tests, ran)
     chosen: list[str] = []
     left = SECONDS

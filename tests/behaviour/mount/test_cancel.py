@@ -42,10 +42,9 @@ def test_only_who_may_use_the_thread_stops_its_run() -> None:
             connection.send("POST", "/a", body_of(given), ADA)
             assert connection.head()[0] == 200
             assert model.meter.begun.wait(PATIENCE)
-            for headers in (JSON, {**JSON, "x-user": "eve"}, {"x-user": "ada"}):
-                assert cancel(ids, headers).status == {"ada": 415, "eve": 403}.get(
-                    headers.get("x-user", ""), 401
-                )
+            assert cancel(ids, JSON).status == 401
+            assert cancel(ids, {**JSON, "x-user": "eve"}).status == 403
+            assert cancel(ids, {"x-user": "ada"}).status == 415
             assert cancel({"threadId": given.thread_id}).status == 422
             detail = "No such run is active here. It may have ended."
             for wrong in ({**ids, "runId": "other"}, {**ids, "threadId": "ada-2"}):

@@ -117,10 +117,8 @@ def test_the_reference_client_aborts(node_client: NodeClient) -> None:
     "case_id",
     [
         *("anthropic-thinking-text", "openai-summary-parts", "openrouter-thinking-text"),
-        pytest.param("google-signature-on-thought", marks=deep),
-        pytest.param("mistral-thinking-text", marks=deep),
-        pytest.param("ollama-thinking-text", marks=deep),
-        pytest.param("deepseek-thinking-text", marks=deep),
+        *("google-signature-on-thought", "mistral-thinking-text", "ollama-thinking-text"),
+        "deepseek-thinking-text",
     ],
 )
 def test_the_provider_sees_its_client_leave(case_id: str, provider_server: ProviderServer) -> None:
