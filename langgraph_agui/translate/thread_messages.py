@@ -356,8 +356,11 @@ class ThreadMessages:
         """Return whether the client's copy of a message is older than the thread's, or only a part
         of it.
         """
-        if record.shown().subagent_run_id is not None:
-            return True  # the root graph holds it, so it is the conversation's
+        shown = record.shown()
+        if shown.subagent_run_id is not None:
+            # The root graph holds it, so it is the conversation's; but not under an id that the
+            # client has for a message of another kind.
+            return shown.role == agui_role(message)
         if not isinstance(message, AIMessage):
             return self._is_edited(message, record) or self._has_other_result(message, record)
         return record.differs and self._differs(message, record)
