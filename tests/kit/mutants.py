@@ -6,6 +6,7 @@
     cover         runs all tests with coverage: which test runs which line, in `ran.json`
     run           each mutant against the tests that run its line, one of each file after the other,
                   until one fails: `found.json` says which one, or None for a survivor
+    again         the same after a change of the tests: the one that failed is asked first
 
 This file needs no other of the tests, so it can be run against older ones: `python mutants.py run`
 in their clone.
@@ -171,8 +172,9 @@ def _cover(part: tuple[int, str]) -> None:
 def run() -> None:
     """Run the tests of each mutant, two mutants at a time."""
     drawn, ran = _read("drawn.json"), _read("ran.json")
-    begun = (PLACE / "found.json").exists()  # a run that was stopped is gone on with
-    found: list[dict[str, Any]] = _read("found.json") if begun else [{} for _ in drawn]
+    # a run that was stopped is gone on with
+    found: list[dict[str, Any]] = _known("found.json") or [{} for _ in drawn]
+    last = [str(one.get("by")) for one in _known("last.json") or found]
     with TemporaryDirectory() as home:
         clones: Queue[Path] = Queue()
         for index in range(2):
@@ -181,7 +183,7 @@ def run() -> None:
         def one(index: int) -> None:
             mutant, clone = drawn[index], clones.get()
             found[index] = {key: mutant[key] for key in ("path", "line", "operator")} | _tested(
-                mutant, ran, clone
+                mutant, ran, clone, last[index]
             )
             clones.put(clone)
             print(index, found[index], flush=True)
@@ -193,12 +195,14 @@ def run() -> None:
     print(f"{noticed} of {len(found)} mutants were noticed.")
 
 
-def _tested(mutant: dict[str, Any], ran: dict[str, Any], clone: Path) -> dict[str, Any]:
-    """Return the test that fails with a mutant, None if none does, and how many were left out."""
+def _tested(mutant: dict[str, Any], ran: dict[str, Any], clone: Path, last: str) -> dict[str, Any]:
+    """Return the test that fails with a mutant, None if none does, and how many were left out;
+    `last` failed before.
+    """
     lines = ran["lines"].get(mutant["path"], {})
     # a line that runs at import is tested by whatever uses the file
     tests = lines.get(str(mutant["line"])) or sorted({*chain(*lines.values())})
-    tests = _spread(tests, ran)
+    tests = sorted(_spread(tests, ran), key=lambda number: ran["tests"][number] not in last)
     chosen: list[str] = []
     left = SECONDS
     for number in tests:
@@ -272,6 +276,10 @@ def _read(name: str) -> Any:
     return json.loads((PLACE / name).read_text("utf-8"))
 
 
+def _known(name: str) -> Any:
+    return _read(name) if (PLACE / name).exists() else None
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["draw", count, seed]:
@@ -279,6 +287,9 @@ if __name__ == "__main__":
         case ["cover", *parts]:
             cover(parts or [f"tests/{part}" for part in PARTS])
         case ["run"]:
+            run()
+        case ["again"]:
+            (PLACE / "found.json").rename(PLACE / "last.json")
             run()
         case _:
             sys.exit(__doc__)
