@@ -1,5 +1,5 @@
-"""The library's own clients: a session never runs or answers a provider's tool, and a remote
-agent's picture reaches the client of the agent that asks it."""
+"""What a provider's own tools make: a session runs and answers none of it, and a remote agent's
+picture reaches the client of the agent that asks it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,17 @@ from tests.kit.run.agents import record_run, run_input
 
 
 async def paint(state: Chat) -> Any:
-    number = len(state["messages"])
-    search = {**SEARCH, "id": f"s{number}"}
-    found = {**FOUND, "tool_use_id": f"s{number}"}
-    return {"messages": [AIMessage([{"type": "text", "text": "See."}, search, found, IMAGE])]}
+    name = f"s{len(state['messages'])}"
+    content: Any = [{**SEARCH, "id": name}, {**FOUND, "tool_use_id": name}, IMAGE]
+    return {"messages": [AIMessage([{"type": "text", "text": "See."}, *content])]}
 
 
-async def test_a_session_has_all_and_answers_nothing() -> None:
+def pictures(messages: Any) -> list[str]:
+    media = [one for one in messages if isinstance(one, ActivityMessage)]
+    return [one.content["parts"][0]["source"]["value"] for one in media]
+
+
+async def test_it_is_whole_in_a_session_and_behind_a_node() -> None:
     def web_search(query: str) -> str:
         """Search."""
         raise AssertionError("the provider has run it")
@@ -35,21 +39,14 @@ async def test_a_session_has_all_and_answers_nothing() -> None:
             await session.send(text)
         turn = ["user", "assistant", "tool"]
         assert [one.role for one in session.messages] == [*turn, "activity"] * 2
-        assert [[one.role for one in sent.messages] for sent in agent.inputs] == [
-            ["user"],
-            [*turn, "user"],
-        ]
-        first = next(one for one in session.messages if isinstance(one, ActivityMessage))
-        assert first.content["parts"][0]["source"]["value"] == IMAGE["base64"]
+        sent = [[one.role for one in each.messages] for each in agent.inputs]
+        assert sent == [["user"], [*turn, "user"]]
+        assert pictures(session.messages) == [IMAGE["base64"]] * 2
 
-
-async def test_a_remote_agent_as_a_node() -> None:
-    with remote(agent_of(paint)) as agent:
         graph = chain_of(RemoteAgent(agent.url), checkpointer=InMemorySaver())
         recorded = await record_run(LangGraphAgent(graph), run_input("Draw", thread="t"))
         recorded.check_snapshot()
-        [media] = [one for one in recorded.messages if isinstance(one, ActivityMessage)]
-        assert media.content["parts"][0]["source"]["value"] == IMAGE["base64"]
+        assert pictures(recorded.messages) == [IMAGE["base64"]]
         made = [c.id for one in recorded.messages for c in getattr(one, "tool_calls", None) or ()]
         assert made == [one.tool_call_id for one in recorded.messages if one.role == "tool"]
         assert recorded.last.outcome.pending_tool_call_ids is None
