@@ -15,13 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from pydantic import TypeAdapter
 
 from langgraph_agui.client import AGUIChatModel, AGUISession, RemoteAgent, open_interrupts
+from tests.behaviour.client.remote.local_graph import LATER, around
 from tests.kit.deep import example_count
-from tests.kit.processes.remote_agents import LATER, around
 from tests.kit.processes.scripted_servers import (
     Peer,
     Script,
@@ -300,7 +299,7 @@ def test_a_node_keeps_its_calls_apart() -> None:
     ]
     given = [{"messages": [HumanMessage("hi")]}] * 2
     with server(*runs) as agent:
-        graph = around(RemoteAgent(agent.url, name="far"), checkpointer=InMemorySaver())
+        graph = around(RemoteAgent(agent.url, name="far"))
         for one in (*given, Command(resume={"approved": True}), given[0]):
             messages = graph.invoke(one, LATER)["messages"]
         made = [call for one in messages if isinstance(one, AIMessage) for call in one.tool_calls]
@@ -430,7 +429,7 @@ def by_model(agent: Server, count: int) -> None:
 
 def by_node(agent: Server, count: int) -> None:
     far = RemoteAgent(agent.url, name="far", tools=[here])
-    graph = around(far, checkpointer=InMemorySaver())
+    graph = around(far)
     given: Any = {"messages": [HumanMessage("hi")]}
     while len(agent.asked) < count:
         asked = graph.invoke(given, LATER).get("__interrupt__")

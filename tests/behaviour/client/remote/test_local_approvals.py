@@ -8,167 +8,123 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.messages import ToolMessage
-from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui.client import RemoteAgent
 from langgraph_agui.middleware import AGUIMiddleware
+from tests.behaviour.client.remote.local_graph import Client, Host, client_of, words
 from tests.kit.models.scripted import Scripted
 from tests.kit.models.scripted import call as calls
-from tests.kit.processes.remote_agents import Client, Host, around, words
-from tests.kit.processes.scripted_servers import recording, server
-from tests.kit.run.wire_events import FINISHED, STARTED, Wire, call, in_run, text
+from tests.kit.processes.scripted_servers import asking, server
+from tests.kit.run.wire_events import STARTED, Wire, call, in_run, text
+
+wiped: list[str] = []
 
 
-class Disk:
-    """A local tool, with what it was really asked to wipe."""
-
-    def __init__(self) -> None:
-        self.wiped: list[str] = []
-
-        @tool
-        def wipe(path: str) -> str:
-            """Wipe."""
-            self.wiped.append(path)
-            return "wiped"
-
-        self.tool = wipe
-
-    def client(self, url: str) -> Client:
-        return Client(
-            around(RemoteAgent(url, name="admin", tools=[self.tool]), checkpointer=InMemorySaver())
-        )
+def wipe(path: str) -> str:
+    """Wipe."""
+    wiped.append(path)
+    return "wiped"
 
 
-ANSWERS: dict[str, tuple[Any, list[str], str]] = {
-    "approve": ({"approved": True}, ["/"], "wiped"),
-    "reject": ({"approved": False, "message": "never"}, [], "never"),
-    "edit": ({"approved": True, "editedArgs": {"path": "/tmp"}}, [], "Not executed"),
-    "cancel": (None, [], "not executed"),
-}
+def near(url: str) -> Client:
+    wiped.clear()
+    return client_of(url, tools=[wipe])
 
 
-@pytest.mark.parametrize("mode", ["batched", "per_call"])
-@pytest.mark.parametrize("name", ANSWERS)
-async def test_a_call_waits_for_its_approval(host: Host, name: str, mode: Any) -> None:
-    payload, wiped, recorded = ANSWERS[name]
-    guard = HumanInTheLoopMiddleware({"wipe": True}, interrupt_mode=mode)
+APPROVE, REJECT = {"approved": True}, {"approved": False, "message": "never"}
+
+
+@pytest.mark.parametrize(
+    ("payload", "paths", "said", "mode"),
+    [
+        pytest.param(APPROVE, ["/"], "wiped", "batched", id="approve"),
+        pytest.param(APPROVE, ["/"], "wiped", "per_call", id="approve, per call"),
+        pytest.param(REJECT, [], "never", "batched", id="reject"),
+        pytest.param(REJECT, [], "never", "per_call", id="reject, per call"),
+        pytest.param(
+            {**APPROVE, "editedArgs": {"path": "/tmp"}}, [], "Not executed", "batched", id="edit"
+        ),
+        pytest.param(None, [], "not executed", "batched", id="cancel"),
+    ],
+)
+async def test_a_call_waits_for_its_approval(
+    host: Host, payload: Any, paths: list[str], said: str, mode: Any
+) -> None:
+    stack = [HumanInTheLoopMiddleware({"wipe": True}, interrupt_mode=mode), AGUIMiddleware()]
     model = Scripted([calls("wipe", "w1", path="/")], ["Well."], ["Bye."])
-    disk = Disk()
-    client = disk.client(
-        host(
-            create_agent(
-                model, [], middleware=[guard, AGUIMiddleware()], checkpointer=InMemorySaver()
-            )
-        )
-    )
+    client = near(host(create_agent(model, [], middleware=stack, checkpointer=InMemorySaver())))
     await client.say("clean up")
-    assert ([one.tool_call_id for one in client.open], disk.wiped) == (["w1"], [])
+    assert ([one.tool_call_id for one in client.open], wiped) == (["w1"], [])
     await client.answer(payload)
-    assert disk.wiped == wiped
-    (result,) = [one for one in await client.held() if isinstance(one, ToolMessage)]
-    assert recorded in result.text
-    assert words(await client.held())[-1] == ("ai", "Well.")
+    assert wiped == paths
+    held = words(await client.held())
+    (result,) = [text for kind, text in held if kind == "tool"]
+    assert (said in result, held[-1]) == (True, ("ai", "Well."))
     await client.say("bye")
-    assert len(model.seen[-1]) == 5
-    assert disk.wiped == wiped
+    assert (len(model.seen[-1]), wiped) == (5, paths)
 
 
-ASKED: dict[str, Wire] = {
-    "call": {"reason": "tool_call", "toolCallId": "w1"},
-    "call in the metadata": {
-        "reason": "acme:review",
-        "metadata": {"calls": [{"toolCallId": "w1"}]},
-    },
-    "tool in the metadata": {
-        "reason": "input_required",
-        "metadata": {"value": '[{"name": "wipe"}]'},
-    },
-    "nothing": {"reason": "tool_call"},
-}
-WIPE = call("w1", '{"path": "/"}', name="wipe")
-NO: list[Any] = [
-    None,
-    False,
-    "no",
-    {"approved": False},
-    {"approved": "false"},
-    {"approved": False, "type": "approve"},
-    {"approved": True, "editedArgs": {"path": "/home"}},
-    {"decisions": [{"type": "reject"}]},
-    {"decisions": []},
-]
-YES: list[Any] = [
-    True,
-    {"approved": True, "editedArgs": {"path": "/"}},
-    {"accepted": True, "steps": []},
-    {"type": "approve"},
-    {"decisions": [{"type": "approve"}]},
-]
+CALL: Wire = {"reason": "tool_call", "toolCallId": "w1"}
+UNNAMED: Wire = {"reason": "tool_call"}
+IN_METADATA: Wire = {"reason": "acme:review", "metadata": {"calls": [{"toolCallId": "w1"}]}}
+TOOL: Wire = {"reason": "input_required", "metadata": {"value": '[{"name": "wipe"}]'}}
+WIPE, AGAIN = (
+    call(name, f'{{"path": "{path}"}}', name="wipe") for name, path in (("w1", "/"), ("l1", "/var"))
+)
+EDITED = {"approved": True, "editedArgs": {"path": "/home"}}
+UNCHANGED = {"approved": True, "editedArgs": {"path": "/"}}
 
 
-async def answered(asked: Wire, payload: Any) -> tuple[list[str], list[tuple[str, Any]]]:
-    """What is wiped and said when a server has asked, and leaves the call open whatever the
-    answer."""
-    paused = {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [{"id": "i", **asked}]}}
-    # A later run of the same turn must not run it either.
-    looks = call("l1", '{"path": "/var"}', name="wipe")
-    disk = Disk()
-    with server(
-        recording(STARTED, *WIPE, paused),
-        recording(*in_run(*looks)),
-        recording(*in_run(*text("m", "Well."))),
-    ) as running:
-        client = disk.client(running.url)
+@pytest.mark.parametrize(
+    ("asked", "payload", "approves"),
+    [
+        pytest.param(CALL, {"approved": False}, False, id="about a call"),
+        pytest.param(IN_METADATA, {"approved": False}, False, id="about a call in the metadata"),
+        pytest.param(TOOL, {"approved": False}, False, id="about a tool in the metadata"),
+        pytest.param(UNNAMED, {"approved": False}, False, id="about nothing that it names"),
+        (CALL, None, False),
+        (CALL, False, False),
+        (CALL, "no", False),
+        (CALL, {"approved": "false"}, False),
+        (CALL, {"approved": False, "type": "approve"}, False),
+        pytest.param(CALL, EDITED, False, id="edited"),
+        pytest.param(CALL, {"decisions": [{"type": "reject"}]}, False, id="a rejection in a batch"),
+        pytest.param(CALL, {"decisions": []}, False, id="no decision"),
+        (CALL, True, True),
+        pytest.param(CALL, UNCHANGED, True, id="edited to what it is"),
+        (CALL, {"accepted": True, "steps": []}, True),
+        (CALL, {"type": "approve"}, True),
+        pytest.param(CALL, {"decisions": [{"type": "approve"}]}, True, id="a batch"),
+    ],
+)
+async def test_what_is_an_approval(asked: Wire, payload: Any, approves: bool) -> None:
+    """The agent leaves the call open, whatever the answer; a later run of the same turn must not
+    run it either."""
+    paused = [STARTED, *WIPE, asking({"id": "i", **asked})]
+    with server(paused, in_run(*AGAIN), in_run(*text("m", "Well."))) as running:
+        client = near(running.url)
         await client.say("clean up")
-        assert disk.wiped == []
+        assert wiped == []
         await client.answer(payload)
-    return sorted(disk.wiped), words(await client.held())
-
-
-@pytest.mark.parametrize("name", ASKED)
-async def test_a_refused_call_that_the_agent_leaves_open(name: str) -> None:
-    wiped, held = await answered(ASKED[name], {"approved": False})
-    assert wiped == ["/var"]
-    assert [said for kind, said in held if kind == "tool"] == [
-        "Cancelled by the user: this was not executed.",
-        "wiped",
-    ]
+    assert sorted(wiped) == (["/", "/var"] if approves else ["/var"])
+    held = words(await client.held())
+    refusal = "wiped" if approves else "Cancelled by the user: this was not executed."
+    assert [said for kind, said in held if kind == "tool"] == [refusal, "wiped"]
     assert held[-1] == ("ai", "Well.")
 
 
 async def test_a_refused_call_is_not_approved_with_the_next() -> None:
-    asks = {
-        **FINISHED,
-        "outcome": {"type": "interrupt", "interrupts": [{"id": "i", **ASKED["nothing"]}]},
-    }
-    disk, again = Disk(), call("l1", '{"path": "/var"}', name="wipe")
-    with server(
-        *[recording(STARTED, *events, asks) for events in (WIPE, again)],
-        *[recording(*in_run(*events)) for events in ([], text("m", "Well."))],
-    ) as running:
-        client = disk.client(running.url)
+    asks = [[STARTED, *events, asking({"id": "i", **UNNAMED})] for events in (WIPE, AGAIN)]
+    with server(*asks, in_run(), in_run(*text("m", "Well."))) as running:
+        client = near(running.url)
         await client.say("clean up")
         await client.answer({"approved": False})
         await client.answer({"approved": True})
-    assert disk.wiped == ["/var"]
-
-
-@pytest.mark.parametrize("payload", NO, ids=str)
-async def test_what_is_no_approval(payload: Any) -> None:
-    assert (await answered(ASKED["call"], payload))[0] == ["/var"]
-
-
-@pytest.mark.parametrize("payload", YES, ids=str)
-async def test_what_is_an_approval(payload: Any) -> None:
-    assert (await answered(ASKED["call"], payload))[0] == ["/", "/var"]
+    assert wiped == ["/var"]
 
 
 async def test_another_call_does_not_wait() -> None:
     other = {"id": "i", "reason": "tool_call", "toolCallId": "theirs", "metadata": {"name": "pay"}}
-    paused = {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [other]}}
-    disk = Disk()
-    with server(recording(STARTED, *WIPE, *call("theirs", "{}", name="pay"), paused)) as running:
-        await disk.client(running.url).say("clean up")
-    assert disk.wiped == ["/"]
+    with server([STARTED, *WIPE, *call("theirs", "{}", name="pay"), asking(other)]) as running:
+        await near(running.url).say("clean up")
+    assert wiped == ["/"]

@@ -9,17 +9,14 @@ from contextlib import aclosing
 from typing import Annotated, Any
 
 import pytest
-from ag_ui.core import AssistantMessage, ReasoningMessage, ToolMessage
 from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import ModelRequest, wrap_model_call
 from langchain.tools import ToolRuntime
 from langchain_core.callbacks import dispatch_custom_event
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
-from langchain_core.messages import ToolMessage as LCToolMessage
+from langchain_core.messages import AnyMessage
 from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
-from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command
 from pydantic import BaseModel
@@ -27,8 +24,19 @@ from pydantic import BaseModel
 from langgraph_agui import ClientOptions, state_update
 from langgraph_agui.client import RemoteAgent
 from langgraph_agui.protocol import compact
+from tests.behaviour.client.remote.local_graph import (
+    LATER,
+    Client,
+    Host,
+    Shared,
+    around,
+    client_of,
+    tagged,
+    words,
+)
+from tests.kit.deep import together
+from tests.kit.graphs.small import chain_of
 from tests.kit.models.scripted import Scripted, call, calling, part, text_chunk, thinking, used
-from tests.kit.processes.remote_agents import Client, Host, Shared, around, tagged, words
 from tests.kit.run.agents import RecordedRun, run_input
 from tests.kit.waiting import PATIENCE
 
@@ -61,127 +69,74 @@ def digest(runtime: ToolRuntime) -> str:
     return "whole"
 
 
-def busy() -> Scripted:
+def busy(host: Host, *, streams: bool = True, saver: Any = None) -> tuple[Scripted, str]:
     """Thinks, calls two tools at once, then another two, then answers."""
-    return Scripted(
-        [
-            thinking("look "),
-            thinking("it up"),
-            thinking(signature="sig-1"),
-            text_chunk("one moment"),
-            calling(
-                part("look_up", '{"city": "Rome"}', "c1", 2),
-                part("look_up", '{"city": "Nowhere"}', "c2", 3),
-            ),
-            used(3, 4),
-        ],
+    cities = [part("look_up", '{"city": "Rome"}', "c1", 2)]
+    cities += [part("look_up", '{"city": "Nowhere"}', "c2", 3)]
+    thoughts = [thinking("look "), thinking("it up"), thinking(signature="sig-1")]
+    model = Scripted(
+        [*thoughts, text_chunk("one moment"), calling(*cities), used(3, 4)],
         [call("photo", "c3"), call("digest", "c4", 1), used(1, 1)],
-        [
-            thinking("so"),
-            thinking(signature="sig-2"),
-            text_chunk("It is "),
-            text_chunk("sunny."),
-            used(5, 6),
-        ],
+        [thinking("so"), thinking(signature="sig-2"), "It is ", "sunny.", used(5, 6)],
         ["As I said."],
+        disable_streaming=not streams,
     )
+    return model, host(create_agent(model, [look_up, photo, digest], checkpointer=saver))
 
 
-def roles(messages: Any) -> list[str]:
-    return [message.role for message in messages]
-
-
-@pytest.mark.parametrize("streams", [True, False])
-@pytest.mark.parametrize("here", [True, False], ids=["thread here", "client-held here"])
-@pytest.mark.parametrize("there", [True, False], ids=["thread there", "client-held there"])
+@together(
+    pytest.mark.parametrize("streams", [True, False], ids=["streamed", "whole"]),
+    pytest.mark.parametrize("here", [True, False], ids=["thread here", "client-held here"]),
+    pytest.mark.parametrize("there", [True, False], ids=["thread there", "client-held there"]),
+)
 async def test_a_whole_turn_and_the_next(
     host: Host, streams: bool, here: bool, there: bool
 ) -> None:
-    model = busy()
-    model.disable_streaming = not streams
-    remote = create_agent(
-        model, [look_up, photo, digest], checkpointer=InMemorySaver() if there else None
-    )
-    expert = RemoteAgent(host(remote), name="expert")
-    client = Client(around(expert, checkpointer=InMemorySaver() if here else None))
-
+    model, url = busy(host, streams=streams, saver=InMemorySaver() if there else None)
+    client = client_of(url, saver=here)
     recorded = await client.say("how is it?")
     (begun,), (ended,) = recorded.of("SUBAGENT_STARTED"), recorded.of("SUBAGENT_FINISHED")
     assert begun.name == "expert"
     assert tagged(recorded) == {begun.subagent_run_id} == {ended.subagent_run_id}
-    assert roles(client.messages) == [
+    held: list[Any] = client.messages
+    assert [one.role for one in held] == [
         *("user", "reasoning", "assistant", "tool", "tool", "assistant", "tool", "tool"),
         *("reasoning", "assistant"),
     ]
-    results = {one.tool_call_id: one for one in recorded.messages if isinstance(one, ToolMessage)}
-    assert results["c1"].content == "sunny in Rome"
-    assert results["c2"].error == "no such city"
-    assert results["c3"].content[1].source.value == IMAGE["base64"]  # type: ignore[union-attr]
-    assert [one.content for one in recorded.messages if isinstance(one, ReasoningMessage)] == [
-        "look it up",
-        "so",
-    ]
-    assert [one.content for one in recorded.messages if isinstance(one, AssistantMessage)] == [
-        "one moment",
-        None,
-        "It is sunny.",
-    ]
+    results = {one.tool_call_id: one for one in held if one.role == "tool"}
+    assert (results["c1"].content, results["c2"].error) == ("sunny in Rome", "no such city")
+    assert results["c3"].content[1].source.value == IMAGE["base64"]
+    told = [one.content for one in held if one.role in ("reasoning", "assistant")]
+    assert told == ["look it up", "one moment", None, "so", "It is sunny."]
     opened = [event.message_id for event in recorded.of("REASONING_START", "TEXT_MESSAGE_START")]
     assert len(opened) == len(set(opened)) == 4
     assert [(one.input_tokens, one.output_tokens) for one in recorded.last.usage] == [(9, 11)]
 
+    custom = [(event.name, event.value) for event in recorded.of("CUSTOM")]
+    assert custom == [("looking", {"city": "Rome"}), ("custom", {"progress": 1})]
+    [shown] = [one.content for one in recorded.messages if one.role == "activity"]
+    about = {"toolCallId": "c4", "toolName": "digest"}
+    assert shown == {**about, "output": ["half"], "status": "done"}
+    # A result is told when it comes, which is before the model goes on.
+    kinds = ("TEXT_MESSAGE_START", "TOOL_CALL_START", "TOOL_CALL_RESULT")
+    spoke, asked, answered = [kinds[0]], [kinds[1]] * 2, [kinds[2]] * 2
+    order = [event.type.value for event in recorded.of(*kinds)]
+    assert order == [*spoke, *asked, *answered, *asked, *answered, *spoke]
+
     await client.say("sure?")
     first, second = model.seen[2], model.seen[3]
     assert words(second) == [*words(first), ("ai", "It is sunny."), ("human", "sure?")]
-    thought = [
-        message.content[0]
-        for message in second
-        if isinstance(message, AIMessage) and message.content
-    ]
-    assert [(one["thinking"], one["signature"]) for one in thought if isinstance(one, dict)] == [
-        ("look it up", "sig-1"),
-        ("so", "sig-2"),
-    ]
-    answers = [message for message in second if isinstance(message, LCToolMessage)]
-    assert [(one.tool_call_id, one.status) for one in answers] == [
-        ("c1", "success"),
-        ("c2", "error"),
-        ("c3", "success"),
-        ("c4", "success"),
-    ]
-    assert answers[2].content == [message for message in first if message.type == "tool"][2].content
-
-
-async def test_everything_beside_the_messages(host: Host) -> None:
-    remote = create_agent(busy(), [look_up, photo, digest])
-    client = Client(around(RemoteAgent(host(remote), name="expert")))
-    recorded = await client.say("go")
-    custom = [(event.name, event.value) for event in recorded.of("CUSTOM")]
-    assert custom == [("looking", {"city": "Rome"}), ("custom", {"progress": 1})]
-    (activity,) = [message for message in recorded.messages if message.role == "activity"]
-    assert activity.content == {
-        "toolCallId": "c4",
-        "toolName": "digest",
-        "output": ["half"],
-        "status": "done",
-    }
-
-    # A result is told when it comes, which is before the model goes on.
-    order = [
-        event.type.value
-        for event in recorded.of("TOOL_CALL_START", "TOOL_CALL_RESULT", "TEXT_MESSAGE_START")
-    ]
-    asked, answered, spoke = (
-        ["TOOL_CALL_START"] * 2,
-        ["TOOL_CALL_RESULT"] * 2,
-        ["TEXT_MESSAGE_START"],
-    )
-    assert order == [*spoke, *asked, *answered, *asked, *answered, *spoke]
+    thoughts = [one.content[0] for one in second if one.type == "ai" and one.content]
+    signed = [(one["thinking"], one["signature"]) for one in thoughts if isinstance(one, dict)]
+    assert signed == [("look it up", "sig-1"), ("so", "sig-2")]
+    answers = [message for message in second if message.type == "tool"]
+    assert [one.tool_call_id for one in answers if one.status == "success"] == ["c1", "c3", "c4"]
+    assert [one.tool_call_id for one in answers if one.status == "error"] == ["c2"]
+    assert answers[2].content == [one for one in first if one.type == "tool"][2].content
 
 
 async def test_a_result_is_told_before_the_model_is_asked_again(host: Host) -> None:
-    received: list[str] = []
-    went = threading.Event()
+    events, went = list[Any](), threading.Event()
 
     @wrap_model_call
     async def waits(request: ModelRequest, handler: Any) -> Any:
@@ -190,64 +145,47 @@ async def test_a_result_is_told_before_the_model_is_asked_again(host: Host) -> N
         return await handler(request)
 
     model = Scripted([call("look_up", "c1", city="Rome")], ["Sunny."])
-    remote = create_agent(model, [look_up], middleware=[waits])
-    client = Client(around(RemoteAgent(host(remote), name="expert")))
+    client = client_of(host(create_agent(model, [look_up], middleware=[waits])), saver=False)
     given = run_input("hi", thread="local")
-    events = []
     async with aclosing(client.agent.run(given)) as stream:
         async for event in stream:
             events.append(event)
-            received.append(event.type.value)
             if event.type == "TOOL_CALL_RESULT":
                 went.set()  # the model says nothing before the client has heard the result
-    RecordedRun(events, given).check_snapshot()
-    assert "TEXT_MESSAGE_CONTENT" in received[received.index("TOOL_CALL_RESULT") :]
+    recorded = RecordedRun(events, given)
+    recorded.check_snapshot()
+    assert "TEXT_MESSAGE_CONTENT" in recorded.types[recorded.types.index("TOOL_CALL_RESULT") :]
 
 
 @pytest.mark.parametrize("mode", ["inline", "hidden"])
 async def test_other_ways_to_show_subagents(host: Host, mode: Any) -> None:
-    remote = create_agent(busy(), [look_up, photo, digest])
-    graph = around(RemoteAgent(host(remote), name="expert"), checkpointer=InMemorySaver())
-    client = Client(graph, clients=ClientOptions(subagents=mode))
+    expert = RemoteAgent(busy(host)[1], name="expert")
+    client = Client(around(expert), clients=ClientOptions(subagents=mode))
     recorded = await client.say("go")
     assert not recorded.of("SUBAGENT_STARTED")
-    shown = [one.content for one in recorded.messages if isinstance(one, AssistantMessage)]
+    shown = [one.content for one in recorded.messages if one.role == "assistant"]
     assert shown == ["one moment", None, "It is sunny."]
-    assert {
-        event.subagent_run_id for event in recorded.events if hasattr(event, "subagent_run_id")
-    } == {None}
+    assert {getattr(event, "subagent_run_id", None) for event in recorded.events} == {None}
     told = [event.delta for event in compact(recorded.of("TEXT_MESSAGE_CONTENT"))]
     assert told == ["one moment", "It is sunny."]
     assert bool(recorded.of("CUSTOM")) is (mode == "inline")
-    assert [kind for kind, _ in words(await client.held())] == [
-        "human",
-        "ai",
-        "tool",
-        "tool",
-        "ai",
-        "tool",
-        "tool",
-        "ai",
-    ]
+    kinds = [one.type for one in await client.held()]
+    assert kinds == ["human", *["ai", "tool", "tool"] * 2, "ai"]
     await client.say("more")
 
 
 async def test_langgraphs_own_modes_hear_it(host: Host) -> None:
-    remote = create_agent(busy(), [look_up, photo, digest])
-    graph = around(RemoteAgent(host(remote), name="expert"))
-    modes = ["messages", "custom"]
+    graph = client_of(busy(host)[1]).graph
+    modes: Any = ["messages", "custom"]
     tokens, nodes, customs = [], set(), []
-    async for _, mode, part_ in graph.astream(
-        {"messages": "hi"}, stream_mode=modes, subgraphs=True
-    ):
+    stream = graph.astream({"messages": "hi"}, LATER, stream_mode=modes, subgraphs=True)
+    async for _, mode, part_ in stream:
         if mode == "messages":
             tokens += [part_[0].text] if part_[0].type == "AIMessageChunk" else []
             nodes.add(part_[1]["langgraph_checkpoint_ns"].partition(":")[0])
         else:
             customs.append(part_)
-    assert "".join(tokens) == "one momentIt is sunny."
-    assert nodes == {"expert"}
-    assert customs == []
+    assert ("".join(tokens), nodes, customs) == ("one momentIt is sunny.", {"expert"}, [])
 
 
 class Cooking(AgentState):
@@ -262,41 +200,34 @@ class Kitchen(Shared):
 @tool
 def cook(runtime: ToolRuntime) -> Command[str]:
     """Cook."""
-    return state_update(runtime, "done", {"recipe": {"steps": ["stir", "serve"]}, "secret": "mine"})
+    return state_update(runtime, "done", {"recipe": RECIPE, "secret": "mine"})
 
 
-def cooking() -> Scripted:
-    return Scripted([call("cook", "k1")], ["Done."])
+RECIPE = {"steps": ["stir", "serve"]}
+
+
+def chef(host: Host) -> str:
+    model = Scripted([call("cook", "k1")], ["Done."])
+    return host(create_agent(model, [cook], state_schema=Cooking))
 
 
 @pytest.mark.parametrize("keys", [["recipe"], {"meal": "recipe"}], ids=["by name", "renamed"])
 async def test_state_is_mapped_by_name(host: Host, keys: Any) -> None:
-    remote = create_agent(cooking(), [cook], state_schema=Cooking)
     here = "meal" if isinstance(keys, dict) else "recipe"
-    graph = around(
-        RemoteAgent(host(remote), name="chef", state=keys),
-        schema=Kitchen,
-        checkpointer=InMemorySaver(),
-    )
-    client = Client(graph)
+    client = Client(around(RemoteAgent(chef(host), name="chef", state=keys), schema=Kitchen))
     client.state = {here: {"steps": []}, "private": 1}
     recorded = await client.say("cook")
-    kept = (await graph.aget_state(client.config)).values
-    assert kept[here] == {"steps": ["stir", "serve"]}
-    assert recorded.state[here] == {"steps": ["stir", "serve"]}
-    assert kept["private"] == 1
+    kept = (await client.graph.aget_state(LATER)).values
+    assert kept[here] == recorded.state[here] == RECIPE
+    assert (kept["private"], set(kept) & {"recipe", "meal"}) == (1, {here})
     assert "secret" not in recorded.state
-    assert set(kept) & {"recipe", "meal"} == {here}
-
     # What the agent makes of it is shown while it works, before its last words.
-    changed = [
-        place
-        for place, one in enumerate(recorded.events)
-        if one.type.value in ("STATE_DELTA", "STATE_SNAPSHOT")
-    ]
-    assert min(
-        place for place in changed if "serve" in recorded.events[place].model_dump_json()
-    ) < recorded.types.index("TEXT_MESSAGE_START")
+    shown = next(
+        one
+        for one in recorded.of("STATE_DELTA", "STATE_SNAPSHOT")
+        if "serve" in one.model_dump_json()
+    )
+    assert recorded.events.index(shown) < recorded.types.index("TEXT_MESSAGE_START")
 
 
 async def test_only_what_the_agent_has_changed_is_written(host: Host) -> None:
@@ -309,14 +240,11 @@ async def test_only_what_the_agent_has_changed_is_written(host: Host) -> None:
     class Recipe(BaseModel):
         steps: list[str] = []
 
-    remote = StateGraph(Cooking).add_node("note", note).add_edge(START, "note").compile()
-    expert = RemoteAgent(host(remote), name="chef", state=["recipe", "dish"])
-    recipe = Recipe(steps=["stir"])
-    made = await expert.ainvoke(
-        {"messages": [HumanMessage("hi")], "recipe": recipe, "private": object()}
-    )
+    url = host(chain_of(note, state=Cooking))
+    expert = RemoteAgent(url, name="chef", state=["recipe", "dish"])
+    given = {"messages": "hi", "recipe": Recipe(steps=["stir"]), "private": object()}
+    assert await expert.ainvoke(given) == {"messages": []}
     assert seen == [{"steps": ["stir"]}]
-    assert made == {"messages": []}
 
 
 async def test_a_state_that_is_an_object(host: Host) -> None:
@@ -324,8 +252,6 @@ async def test_a_state_that_is_an_object(host: Host) -> None:
         messages: Annotated[list[AnyMessage], add_messages] = []
         recipe: Any = None
 
-    remote = create_agent(cooking(), [cook], state_schema=Cooking)
-    graph = around(RemoteAgent(host(remote), name="chef", state=["recipe"]), schema=State)
-    made = await graph.ainvoke({"messages": [HumanMessage("cook")]})
-    assert made["recipe"] == {"steps": ["stir", "serve"]}
-    assert made["messages"][-1].text == "Done."
+    graph = around(RemoteAgent(chef(host), name="chef", state=["recipe"]), schema=State)
+    made = await graph.ainvoke({"messages": "cook"}, LATER)
+    assert (made["recipe"], made["messages"][-1].text) == (RECIPE, "Done.")
