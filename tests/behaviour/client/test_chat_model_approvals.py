@@ -1,5 +1,5 @@
-"""Calls of local tools that the remote agent asks about: they run here once, after the approval, or
-never."""
+"""A remote agent that asks before it or its client acts, as the model of a local one: each guarded
+tool runs once, after the approval, or never."""
 
 from __future__ import annotations
 
@@ -10,24 +10,36 @@ import pytest
 from ag_ui.core import ResumeEntry
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent
-from langgraph_agui.client import AGUIChatModel, RemoteInterrupts, StreamInvalidError
+from langgraph_agui.client import (
+    AGUIChatModel,
+    RemoteInterrupts,
+    ResumeError,
+    RunFailedError,
+    StreamInvalidError,
+    open_interrupts,
+)
 from tests.kit.models.scripted import Scripted, call, text_chunk
 from tests.kit.processes.client_agents import WAYS, Ask, Remote, remote
 from tests.kit.processes.scripted_servers import CANCELLED, asking, made_call, server
-from tests.kit.run.agents import dumped, record_run, run_input
-from tests.kit.run.wire_events import STARTED, Wire, in_run, message, result, text
+from tests.kit.run.agents import RecordedRun, dumped, record_run, run_input
+from tests.kit.run.wire_events import STARTED, Wire, caller, in_run, message, result, text
 from tests.kit.run.wire_events import call as called
 
-each_way = pytest.mark.parametrize("ask", WAYS, ids=lambda ask: ask.__name__)
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+YES, NO = {"approved": True}, {"approved": False, "message": "Never."}
+EDIT = {**YES, "editedArgs": {"path": "/y"}}
 ran: list[str] = []
 
-YES, NO = {"approved": True}, {"approved": False, "message": "Never."}
-EDIT = {"approved": True, "editedArgs": {"path": "/y"}}
+
+def transfer(to: str) -> str:
+    """Transfer money, which the agent itself does."""
+    ran.append(to)
+    return f"sent to {to}"
 
 
 def wipe(path: str) -> str:
@@ -43,36 +55,53 @@ def locate() -> str:
 
 
 @pytest.fixture
-def far() -> Iterator[Remote]:
-    """An agent that asks before a tool of its client may run, and calls another one in the same
-    breath."""
+def model() -> Scripted:
     ran.clear()
-    asks = [text_chunk("Hm. "), call("wipe", "w1", 1, path="/x"), call("locate", "l1", 2)]
-    middleware = [AGUIMiddleware(), HumanInTheLoopMiddleware({"wipe": True})]
-    model = Scripted(asks, ["Done."], ["Bye."])
-    graph = create_agent(model, [], middleware=middleware, checkpointer=InMemorySaver())
+    return Scripted([], ["Done."], ["Bye."])
+
+
+@pytest.fixture
+def far(model: Scripted) -> Iterator[Remote]:
+    """An agent that asks before it transfers money, and before a tool of its client may run."""
+    stack = [AGUIMiddleware(), HumanInTheLoopMiddleware({"transfer": True, "wipe": True})]
+    graph = create_agent(model, [transfer], middleware=stack, checkpointer=InMemorySaver())
     with remote(graph, meets=True) as agent:  # a rejected call is answered over there
         yield agent
 
 
+@pytest.fixture
 def near(far: Remote) -> Any:
-    middleware = [RemoteInterrupts()]
-    tools = [wipe, locate]
-    return create_agent(far.model(), tools, middleware=middleware, checkpointer=InMemorySaver())
+    """The local agent."""
+    options: Any = {"middleware": [RemoteInterrupts()], "checkpointer": InMemorySaver()}
+    return create_agent(far.model(), [wipe, locate], **options)
 
 
-@pytest.mark.parametrize("answer", [YES, EDIT, NO], ids=["approved", "edited", "rejected"])
-def test_a_local_tool_runs_after_its_approval_only(far: Remote, answer: Any) -> None:
-    agent, config = near(far), {"configurable": {"thread_id": "t"}}
-    [question] = agent.invoke({"messages": "Wipe it."}, config)["__interrupt__"]
+LOCAL = [text_chunk("Hm. "), call("wipe", "w1", 1, path="/x"), call("locate", "l1", 2)]
+PAY = [text_chunk("One moment."), call("transfer", "t1", 1, to="Ada")]
+PAY.append(call("transfer", "t2", 2, to="Ben"))
+
+
+def resumed(agent: Any, question: Any, answer: Any) -> Any:
+    return agent.invoke(Command(resume={question.id: answer}), CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("answer", "wiped"),
+    [(YES, "/x"), (EDIT, "/y"), (NO, None)],
+    ids=["approved", "edited", "rejected"],
+)
+def test_a_local_tool_runs_after_its_approval_only(
+    near: Any, far: Remote, model: Scripted, answer: Any, wiped: str | None
+) -> None:
+    model.turns[0] = LOCAL
+    [question] = near.invoke({"messages": "Wipe it."}, CONFIG)["__interrupt__"]
     assert ran == []
-    state = agent.invoke(Command(resume={question.id: answer}), config)
-    runs = [] if answer is NO else ["/x" if answer is YES else "/y"]
-    assert ran == ["located", *runs]
+    state = resumed(near, question, answer)
+    assert ran == ["located", *([wiped] if wiped else [])]
     assert state["messages"][-1].text == "Done."
     # as `create_agent` would call a call that is held back
     assert "malformed" not in str(state["messages"])
-    agent.invoke({"messages": "Bye."}, config)
+    near.invoke({"messages": "Bye."}, CONFIG)
     sent: Any = far.inputs[-1].messages
     made = [one for each in sent if each.role == "assistant" for one in each.tool_calls or ()]
     calls = [(one.id, one.function.arguments) for one in made]
@@ -80,30 +109,129 @@ def test_a_local_tool_runs_after_its_approval_only(far: Remote, answer: Any) -> 
     results = {one.tool_call_id: one.content for one in sent if one.role == "tool"}
     assert len(results) == sum(one.role == "tool" for one in sent) == 2
     assert results["l1"] == "Rome"
-    assert results["w1"] == f"wiped {runs[0]}" if runs else "Never." in str(results["w1"])
+    assert results["w1"] == f"wiped {wiped}" if wiped else "Never." in str(results["w1"])
 
 
-def test_without_the_middleware_nothing_runs(far: Remote) -> None:
+def test_without_the_middleware_nothing_runs(far: Remote, model: Scripted) -> None:
+    model.turns[0] = LOCAL
     answer = create_agent(far.model(), [wipe]).invoke({"messages": "Wipe it."})["messages"][-1]
     assert (ran, answer.tool_calls) == ([], [])
     assert answer.response_metadata["finish_reason"] == "interrupt"
 
 
-@pytest.mark.parametrize("answer", [YES, NO], ids=["approved", "rejected"])
-async def test_its_own_client_sees_each_call_once(far: Remote, answer: Any) -> None:
-    agent = LangGraphAgent(near(far))
-    run = await record_run(agent, run_input("Wipe it.", thread="t"))
-    [question] = run.last.outcome.interrupts
-    assert ran == []
-    entry = ResumeEntry(interrupt_id=question.id, status="resolved", payload=answer)
-    again = run_input(*run.messages, thread="t", resume=[entry], state=run.state)
-    run = await record_run(agent, again)
+@pytest.mark.parametrize(
+    ("asks", "answer", "done"),
+    [
+        pytest.param(LOCAL, YES, ["/x", "located"], id="approved here"),
+        pytest.param(LOCAL, NO, ["located"], id="rejected here"),
+        pytest.param(PAY, YES, ["Ada", "Ben"], id="approved there"),
+        pytest.param(PAY, None, [], id="cancelled there"),
+    ],
+)
+async def test_its_own_client_answers_and_sees_each_call_once(
+    near: Any, model: Scripted, asks: Any, answer: Any, done: list[str]
+) -> None:
+    """The questions pass through the local adapter, as approvals that its client can show."""
+    model.turns[0] = asks
+    agent = LangGraphAgent(near)
+    run = await record_run(agent, run_input("Go.", thread="t"))
+
+    async def go_on(*said: str, **fields: Any) -> RecordedRun:
+        given = run_input(*run.messages, *said, thread="t", state=run.state, **fields)
+        return await record_run(agent, given)
+
+    for args in [{"path": "/x"}] if asks is LOCAL else [{"to": "Ada"}, {"to": "Ben"}]:
+        [one] = run.last.outcome.interrupts
+        assert (one.reason, one.metadata["args"], ran) == ("tool_call", args, [])
+        status: Any = "cancelled" if answer is None else "resolved"
+        entry = ResumeEntry(interrupt_id=one.id, status=status, payload=answer)
+        run = await go_on(resume=[entry])
     run.check_snapshot()
-    assert ran.count("/x") == (answer is YES)
+    assert sorted(ran) == done  # tools of one turn run at the same time
     calls = [one.id for each in run.messages for one in getattr(each, "tool_calls", None) or ()]
     results = [one.tool_call_id for one in run.messages if one.role == "tool"]
-    assert len(calls) == len(set(calls)) == len(results)
-    assert set(calls) == set(results)
+    assert sorted(calls) == sorted(results)
+    assert len(calls) == len(set(calls))
+    assert (await go_on("Again.")).last.type == "RUN_FINISHED"
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+async def test_questions_of_the_agent_itself(near: Any, model: Scripted, way: str) -> None:
+    model.turns[0] = PAY
+
+    async def go(given: Any) -> Any:
+        return near.invoke(given, CONFIG) if way == "sync" else await near.ainvoke(given, CONFIG)
+
+    [first] = (await go({"messages": "Pay them."}))["__interrupt__"]
+    assert first.value["metadata"]["args"] == {"to": "Ada"}
+    [unfit] = (await go(Command(resume={first.id: {"aproved": True}})))["__interrupt__"]
+    assert unfit.value["id"] == first.value["id"]
+    assert "breaks the rule" in unfit.value["error"]
+    [second] = (await go(Command(resume={unfit.id: YES})))["__interrupt__"]
+    assert (second.value["metadata"]["args"], ran) == ({"to": "Ben"}, [])
+    state = await go(Command(resume={second.id: NO}))
+    assert (ran, state["messages"][-1].text) == (["Ada"], "Done.")
+    assert "Never." in str(model.seen[-1])
+    state = await go({"messages": "Thank you."})
+    assert [one.type for one in state["messages"]].count("human") == 2
+
+
+def test_a_local_tool_runs_between_question_and_answer(near: Any, model: Scripted) -> None:
+    """Both have to be answered before the agent goes on."""
+    model.turns[0] = [PAY[1], call("locate", "l", 2)]
+    [question] = near.invoke({"messages": "Pay them."}, CONFIG)["__interrupt__"]
+    state = resumed(near, question, YES)
+    assert (ran, state["messages"][-1].text) == (["located", "Ada"], "Done.")
+    assert "Rome" in str(model.seen[-1])
+
+
+@pytest.mark.parametrize("way", ["new turn", "cancelled", "refused"])
+def test_the_conversation_goes_on_without_an_answer(near: Any, model: Scripted, way: str) -> None:
+    """It is cancelled there; or the agent has refused it by rules that no schema tells."""
+    model.turns[0] = PAY
+    state = near.invoke({"messages": "Pay them."}, CONFIG)
+    if way == "cancelled":
+        for _ in range(2):
+            state = resumed(near, state["__interrupt__"][0], {"agui_cancelled": True})
+    if way == "refused":
+        forbidden = {"type": "edit", "edited_action": {"name": "wipe", "args": {"to": "Ann"}}}
+        state = resumed(near, state["__interrupt__"][0], forbidden)
+        with pytest.raises(RunFailedError, match="interrupt_invalid"):
+            resumed(near, state["__interrupt__"][0], YES)
+    if way != "cancelled":
+        state = near.invoke({"messages": "Never mind."}, CONFIG)
+    assert "__interrupt__" not in state
+    assert "Done." in state["messages"][-1].text
+    state = near.invoke({"messages": "Again."}, CONFIG)
+    assert (state["messages"][-1].text, ran) == ("Bye.", [])
+
+
+@pytest.mark.parametrize("ask", WAYS[1:3], ids=["ainvoke", "stream"])
+@pytest.mark.parametrize("approved", [True, False])
+def test_what_the_agent_waits_for_is_answered_in_the_next_call(
+    far: Remote, model: Scripted, ask: Ask, approved: bool
+) -> None:
+    model.turns[0] = PAY[:2]
+    held: list[Any] = [HumanMessage("Pay")]
+    held.append(ask(far.model(), held))
+    assert held[-1].response_metadata["finish_reason"] == "interrupt"
+    (question,) = open_interrupts(held[-1])
+    assert (question.tool_call_id, question.reason) == ("t1", "tool_call")
+    for wrong, code in (({}, "unanswered"), ({"resume": {question.id: 1, "x": 1}}, "unknown")):
+        with pytest.raises(ResumeError) as caught:
+            ask(far.model(), [*held, HumanMessage("and?")], **wrong)
+        assert caught.value.code == f"interrupt_{code}"
+    assert len(far.inputs) == 1
+    yes, no = {"resume": {question.id: YES}}, {"cancel": [question.id]}
+    held.append(ask(far.model(), held, **(yes if approved else no)))
+    assert ran == (["Ada"] if approved else [])
+    came, said = held[-1].content_blocks
+    assert (came["type"], came["tool_call_id"]) == ("server_tool_result", "t1")
+    assert (came["status"] == "success") is approved
+    assert (said["text"], open_interrupts(held[-1])) == ("Done.", [])
+    assert ask(far.model(), [*held, HumanMessage("Bye")]).text == "Bye."
+    roles = [one.role for one in far.inputs[-1].messages]
+    assert roles == ["user", "assistant", "tool", "assistant", "user"]
 
 
 RAW = '{"path":"/"}'
@@ -116,8 +244,7 @@ def paused(*events: Wire, name: str = "i1") -> list[Wire]:
 
 AGAIN = called("c", RAW, name="wipe")
 FIRST = paused(*text("m", "Sure?"), *called("c", RAW, name="wipe", parentMessageId="m"))
-HELD = made_call("c", RAW, "wipe")
-SAID = [message("user", "u", "hi"), {**message("assistant", "m", "Sure?"), "toolCalls": [HELD]}]
+SAID = [message("user", "u", "hi"), caller("m", made_call("c", RAW, "wipe"), content="Sure?")]
 REFUSED = result("c", "o", "no")
 
 SETTLED: dict[str, tuple[list[Wire], Any, bool]] = {
@@ -180,23 +307,6 @@ def test_an_approval_counts_for_the_run_after_it() -> None:
     assert [one["args"] for one in held[-1].tool_calls] == [{"path": "/"}]
 
 
-def test_a_call_id_that_is_used_again_is_another_call() -> None:
-    """What the agent has answered itself under that id is history, and no reason to keep a result
-    from it."""
-    first = in_run(*called("c", "{}", name="search"), result("c", "o1", "found"), *text("m", "x"))
-    second = in_run(*called("c", "{}", name="locate", parentMessageId="n"))
-    with server(first, second, in_run()) as agent:
-        model = AGUIChatModel(url=agent.url).bind_tools([locate])
-        held: list[Any] = [HumanMessage("hi", id="u")]
-        held += [model.invoke(held), HumanMessage("and?", id="v")]
-        held.append(model.invoke(held))
-        [made] = held[-1].tool_calls
-        model.invoke([*held, ToolMessage("Rome", tool_call_id=made["id"], id="o2")])
-        results = [one for one in agent.sent() if one["role"] == "tool"]
-    found = message("tool", "o1", "found", toolCallId="c")
-    assert results == [found, message("tool", "o2", "Rome", toolCallId="c")]
-
-
 def test_interrupts_that_share_an_id_are_refused() -> None:
     """An answer to one would be taken for the other's."""
     asked = [{"id": "i", "reason": "confirmation", "message": one} for one in ("Read?", "Delete?")]
@@ -206,30 +316,3 @@ def test_interrupts_that_share_an_id_are_refused() -> None:
     assert caught.value.code == "duplicate-interrupt"
     assert caught.value.event is not None
     assert [one["content"] for one in dumped(caught.value.messages)] == ["hi", "so far"]
-
-
-DEEP = {"array": "[" * 5000, "object": '{"a":' * 900, "whole": "[" * 5000 + "]" * 5000}
-
-
-@each_way
-def test_arguments_that_are_nested_too_deeply_cannot_be_run(ask: Ask) -> None:
-    for deep in DEEP.values():
-        halves = deep[:700], deep[700:]
-        run = in_run(*called("c", *halves, name="locate"), *called("d", *halves, name="theirs"))
-        with server(run, in_run()) as agent:
-            model = AGUIChatModel(url=agent.url).bind_tools([locate])
-            answer = ask(model, "hi")
-            assert answer.tool_calls == []
-            assert [one["id"] for one in answer.invalid_tool_calls] == ["c"]
-            ask(model, [HumanMessage("hi"), answer])
-            sent = [one["toolCalls"][0]["function"]["arguments"] for one in agent.sent()[1:]]
-            assert sent == [deep] * 2
-
-
-def test_brackets_within_strings_are_no_depth() -> None:
-    args = '{"path":"\\"' + "[" * 300 + '\\\\", "x": [1]}'
-    with server(in_run(*called("c", *args, name="wipe"))) as agent:  # character by character
-        answer = AGUIChatModel(url=agent.url).bind_tools([wipe]).invoke("hi")
-    assert isinstance(answer, AIMessage)
-    [made] = answer.tool_calls
-    assert made["args"] == {"path": '"' + "[" * 300 + "\\", "x": [1]}
