@@ -9,13 +9,14 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from ag_ui.core import RunAgentInput
 
 from examples.client import __main__ as runner
 from langgraph_agui.protocol import decode
 from tests.kit.paths import ROOT
 from tests.kit.processes.scripted_servers import Recorder
 from tests.kit.processes.serving import serving
-from tests.kit.run.agents import RecordedRun, run_input
+from tests.kit.run.agents import RecordedRun
 
 EXAMPLES = ROOT / "examples/client"
 
@@ -94,10 +95,9 @@ def test_what_an_example_prints(
     recorder = Recorder(server.app)
     with serving(recorder) as served:
         client.main(served.url("/agent"))
-    runs = []
-    for asked, answer in recorder.exchanges:
-        given: Any = type(run_input()).model_validate(asked)
-        runs.append(RecordedRun(list(decode([bytes(answer)])), given))
+    given: list[Any] = [RunAgentInput.model_validate(asked) for asked, _ in recorder.exchanges]
+    answers = [list(decode([bytes(answer)])) for _, answer in recorder.exchanges]
+    runs = [RecordedRun(*run) for run in zip(answers, given, strict=True)]
     assert [one.last.type for one in runs] == ["RUN_FINISHED"] * len(counts)
     assert [len(one.input.messages) for one in runs] == counts
     lines = capsys.readouterr().out.splitlines()
