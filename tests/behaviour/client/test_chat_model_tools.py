@@ -1,19 +1,34 @@
-"""Tools on both sides of an `AGUIChatModel`, and a whole agent in its place."""
+"""Tools on both sides of an `AGUIChatModel`: each guarded one runs once, after its approval, or
+never; and a whole agent in the model's place."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from ag_ui.core import ResumeEntry
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
-from langgraph_agui.client import AGUIChatModel
+from langgraph_agui import AGUIMiddleware, LangGraphAgent
+from langgraph_agui.client import (
+    AGUIChatModel,
+    RemoteInterrupts,
+    ResumeError,
+    RunFailedError,
+    StreamInvalidError,
+    open_interrupts,
+)
 from tests.kit.graphs.frontend_tools import Offered
-from tests.kit.models.scripted import call, text_chunk, thinking
-from tests.kit.processes.client_agents import WAYS, Ask, remote, tooled
+from tests.kit.models.scripted import Scripted, call, text_chunk, thinking
+from tests.kit.processes.client_agents import WAYS, Ask, Remote, remote, tooled
 from tests.kit.processes.node_client import NodeClient
-from tests.kit.processes.scripted_servers import made_call, server
+from tests.kit.processes.scripted_servers import CANCELLED, asking, made_call, server
+from tests.kit.run.agents import RecordedRun, dumped, record_run, run_input
 from tests.kit.run.wire_events import (
     STARTED,
     Wire,
@@ -185,3 +200,290 @@ async def test_an_agent_of_an_agent(node_client: NodeClient) -> None:
     assert offered == [[("get_location", "Where the user is.")]] * 3
     model.check()
     assert model.seen[-1][1].content[0]["signature"] == "sig"  # through both, who keep nothing
+
+
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+YES, NO = {"approved": True}, {"approved": False, "message": "Never."}
+EDIT = {**YES, "editedArgs": {"path": "/y"}}
+
+
+def transfer(to: str) -> str:
+    """Transfer money, which the agent itself does."""
+    ran.append(to)
+    return f"sent to {to}"
+
+
+def wipe(path: str) -> str:
+    """Wipe a disk of the user's."""
+    ran.append(path)
+    return f"wiped {path}"
+
+
+def locate() -> str:
+    """Where the user is."""
+    ran.append("located")
+    return "Rome"
+
+
+@pytest.fixture
+def model() -> Scripted:
+    ran.clear()
+    return Scripted([], ["Done."], ["Bye."])
+
+
+@pytest.fixture
+def far(model: Scripted) -> Iterator[Remote]:
+    """An agent that asks before it transfers money, and before a tool of its client may run."""
+    stack = [AGUIMiddleware(), HumanInTheLoopMiddleware({"transfer": True, "wipe": True})]
+    graph = create_agent(model, [transfer], middleware=stack, checkpointer=InMemorySaver())
+    with remote(graph, meets=True) as agent:  # a rejected call is answered over there
+        yield agent
+
+
+@pytest.fixture
+def near(far: Remote) -> Any:
+    """The local agent."""
+    options: Any = {"middleware": [RemoteInterrupts()], "checkpointer": InMemorySaver()}
+    return create_agent(far.model(), [wipe, locate], **options)
+
+
+LOCAL = [text_chunk("Hm. "), call("wipe", "w1", 1, path="/x"), call("locate", "l1", 2)]
+PAY = [text_chunk("One moment."), call("transfer", "t1", 1, to="Ada")]
+PAY.append(call("transfer", "t2", 2, to="Ben"))
+
+
+def resumed(agent: Any, question: Any, answer: Any) -> Any:
+    return agent.invoke(Command(resume={question.id: answer}), CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("answer", "wiped"),
+    [(YES, "/x"), (EDIT, "/y"), (NO, None)],
+    ids=["approved", "edited", "rejected"],
+)
+def test_a_local_tool_runs_after_its_approval_only(
+    near: Any, far: Remote, model: Scripted, answer: Any, wiped: str | None
+) -> None:
+    model.turns[0] = LOCAL
+    [question] = near.invoke({"messages": "Wipe it."}, CONFIG)["__interrupt__"]
+    assert ran == []
+    state = resumed(near, question, answer)
+    assert ran == ["located", *([wiped] if wiped else [])]
+    assert state["messages"][-1].text == "Done."
+    # as `create_agent` would call a call that is held back
+    assert "malformed" not in str(state["messages"])
+    near.invoke({"messages": "Bye."}, CONFIG)
+    sent: Any = far.inputs[-1].messages
+    made = [one for each in sent if each.role == "assistant" for one in each.tool_calls or ()]
+    calls = [(one.id, one.function.arguments) for one in made]
+    assert calls == [("w1", '{"path": "/x"}'), ("l1", "{}")]
+    results = {one.tool_call_id: one.content for one in sent if one.role == "tool"}
+    assert len(results) == sum(one.role == "tool" for one in sent) == 2
+    assert results["l1"] == "Rome"
+    assert results["w1"] == f"wiped {wiped}" if wiped else "Never." in str(results["w1"])
+
+
+def test_without_the_middleware_nothing_runs(far: Remote, model: Scripted) -> None:
+    model.turns[0] = LOCAL
+    answer = create_agent(far.model(), [wipe]).invoke({"messages": "Wipe it."})["messages"][-1]
+    assert (ran, answer.tool_calls) == ([], [])
+    assert answer.response_metadata["finish_reason"] == "interrupt"
+
+
+@pytest.mark.parametrize(
+    ("asks", "answer", "done"),
+    [
+        pytest.param(LOCAL, YES, ["/x", "located"], id="approved here"),
+        pytest.param(LOCAL, NO, ["located"], id="rejected here"),
+        pytest.param(PAY, YES, ["Ada", "Ben"], id="approved there"),
+        pytest.param(PAY, None, [], id="cancelled there"),
+    ],
+)
+async def test_its_own_client_answers_and_sees_each_call_once(
+    near: Any, model: Scripted, asks: Any, answer: Any, done: list[str]
+) -> None:
+    """The questions pass through the local adapter, as approvals that its client can show."""
+    model.turns[0] = asks
+    agent = LangGraphAgent(near)
+    run = await record_run(agent, run_input("Go.", thread="t"))
+
+    async def go_on(*said: str, **fields: Any) -> RecordedRun:
+        given = run_input(*run.messages, *said, thread="t", state=run.state, **fields)
+        return await record_run(agent, given)
+
+    for args in [{"path": "/x"}] if asks is LOCAL else [{"to": "Ada"}, {"to": "Ben"}]:
+        [one] = run.last.outcome.interrupts
+        assert (one.reason, one.metadata["args"], ran) == ("tool_call", args, [])
+        status: Any = "cancelled" if answer is None else "resolved"
+        entry = ResumeEntry(interrupt_id=one.id, status=status, payload=answer)
+        run = await go_on(resume=[entry])
+    run.check_snapshot()
+    assert sorted(ran) == done  # tools of one turn run at the same time
+    calls = [one.id for each in run.messages for one in getattr(each, "tool_calls", None) or ()]
+    results = [one.tool_call_id for one in run.messages if one.role == "tool"]
+    assert sorted(calls) == sorted(results)
+    assert len(calls) == len(set(calls))
+    assert (await go_on("Again.")).last.type == "RUN_FINISHED"
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+async def test_questions_of_the_agent_itself(near: Any, model: Scripted, way: str) -> None:
+    model.turns[0] = PAY
+
+    async def go(given: Any) -> Any:
+        return near.invoke(given, CONFIG) if way == "sync" else await near.ainvoke(given, CONFIG)
+
+    [first] = (await go({"messages": "Pay them."}))["__interrupt__"]
+    assert first.value["metadata"]["args"] == {"to": "Ada"}
+    [unfit] = (await go(Command(resume={first.id: {"aproved": True}})))["__interrupt__"]
+    assert unfit.value["id"] == first.value["id"]
+    assert "breaks the rule" in unfit.value["error"]
+    [second] = (await go(Command(resume={unfit.id: YES})))["__interrupt__"]
+    assert (second.value["metadata"]["args"], ran) == ({"to": "Ben"}, [])
+    state = await go(Command(resume={second.id: NO}))
+    assert (ran, state["messages"][-1].text) == (["Ada"], "Done.")
+    assert "Never." in str(model.seen[-1])
+    state = await go({"messages": "Thank you."})
+    assert [one.type for one in state["messages"]].count("human") == 2
+
+
+def test_a_local_tool_runs_between_question_and_answer(near: Any, model: Scripted) -> None:
+    """Both have to be answered before the agent goes on."""
+    model.turns[0] = [PAY[1], call("locate", "l", 2)]
+    [question] = near.invoke({"messages": "Pay them."}, CONFIG)["__interrupt__"]
+    state = resumed(near, question, YES)
+    assert (ran, state["messages"][-1].text) == (["located", "Ada"], "Done.")
+    assert "Rome" in str(model.seen[-1])
+
+
+@pytest.mark.parametrize("way", ["new turn", "cancelled", "refused"])
+def test_the_conversation_goes_on_without_an_answer(near: Any, model: Scripted, way: str) -> None:
+    """It is cancelled there; or the agent has refused it by rules that no schema tells."""
+    model.turns[0] = PAY
+    state = near.invoke({"messages": "Pay them."}, CONFIG)
+    if way == "cancelled":
+        for _ in range(2):
+            state = resumed(near, state["__interrupt__"][0], {"agui_cancelled": True})
+    if way == "refused":
+        forbidden = {"type": "edit", "edited_action": {"name": "wipe", "args": {"to": "Ann"}}}
+        state = resumed(near, state["__interrupt__"][0], forbidden)
+        with pytest.raises(RunFailedError, match="interrupt_invalid"):
+            resumed(near, state["__interrupt__"][0], YES)
+    if way != "cancelled":
+        state = near.invoke({"messages": "Never mind."}, CONFIG)
+    assert "__interrupt__" not in state
+    assert "Done." in state["messages"][-1].text
+    state = near.invoke({"messages": "Again."}, CONFIG)
+    assert (state["messages"][-1].text, ran) == ("Bye.", [])
+
+
+@pytest.mark.parametrize("ask", WAYS[1:3], ids=["ainvoke", "stream"])
+@pytest.mark.parametrize("approved", [True, False])
+def test_what_the_agent_waits_for_is_answered_in_the_next_call(
+    far: Remote, model: Scripted, ask: Ask, approved: bool
+) -> None:
+    model.turns[0] = PAY[:2]
+    held: list[Any] = [HumanMessage("Pay")]
+    held.append(ask(far.model(), held))
+    assert held[-1].response_metadata["finish_reason"] == "interrupt"
+    (question,) = open_interrupts(held[-1])
+    assert (question.tool_call_id, question.reason) == ("t1", "tool_call")
+    for wrong, code in (({}, "unanswered"), ({"resume": {question.id: 1, "x": 1}}, "unknown")):
+        with pytest.raises(ResumeError) as caught:
+            ask(far.model(), [*held, HumanMessage("and?")], **wrong)
+        assert caught.value.code == f"interrupt_{code}"
+    assert len(far.inputs) == 1
+    yes, no = {"resume": {question.id: YES}}, {"cancel": [question.id]}
+    held.append(ask(far.model(), held, **(yes if approved else no)))
+    assert ran == (["Ada"] if approved else [])
+    came, said = held[-1].content_blocks
+    assert (came["type"], came["tool_call_id"]) == ("server_tool_result", "t1")
+    assert (came["status"] == "success") is approved
+    assert (said["text"], open_interrupts(held[-1])) == ("Done.", [])
+    assert ask(far.model(), [*held, HumanMessage("Bye")]).text == "Bye."
+    roles = [one.role for one in far.inputs[-1].messages]
+    assert roles == ["user", "assistant", "tool", "assistant", "user"]
+
+
+RAW = '{"path":"/"}'
+"""Spelt in another way than LangChain would."""
+
+
+def paused(*events: Wire, name: str = "i1") -> list[Wire]:
+    return [STARTED, *events, asking({"id": name, "reason": "tool_call", "toolCallId": "c"})]
+
+
+AGAIN = called("c", RAW, name="wipe")
+FIRST = paused(*text("m", "Sure?"), *called("c", RAW, name="wipe", parentMessageId="m"))
+SAID = [message("user", "u", "hi"), caller("m", made_call("c", RAW, "wipe"), content="Sure?")]
+REFUSED = result("c", "o", "no")
+
+SETTLED: dict[str, tuple[list[Wire], Any, bool]] = {
+    "approved": (in_run(), YES, True),
+    "approved by true": (in_run(), True, True),
+    "approved, and more said": (in_run(*text("n", "so")), YES, True),
+    "approved, and announced again": (in_run(*AGAIN), YES, True),
+    "rejected": (in_run(), NO, False),
+    "rejected, and more said": (in_run(*text("n", "so")), NO, False),
+    "answered with what nobody knows": (in_run(), {"mood": "fine"}, False),
+    "rejected, and announced again": (in_run(*AGAIN), NO, False),
+    "edited": (in_run(), EDIT, True),
+    "edited, and announced as it was": (in_run(*AGAIN), EDIT, False),
+    "edited, and rejected": (in_run(), {**EDIT, **NO}, False),
+    "cancelled": (in_run(), None, False),
+    "approved, and answered by the agent": (in_run(REFUSED), YES, False),
+    "announced again and answered by the agent": (in_run(*AGAIN, REFUSED), YES, False),
+    "approved, and asked about again": (paused(name="i2"), YES, False),
+    "announced and asked about again": (paused(*AGAIN, name="i2"), YES, False),
+    "approved, and the run was stopped": ([STARTED, CANCELLED], YES, False),
+}
+
+
+@pytest.mark.parametrize("name", SETTLED)
+def test_what_may_run_is_a_call_of_the_answer_after_the_approval(name: str) -> None:
+    second, given, runs = SETTLED[name]
+    resume: Any = {"cancel": ["i1"]} if given is None else {"resume": {"i1": given}}
+    ask = WAYS[list(SETTLED).index(name) % len(WAYS)]
+    with server(FIRST, second, in_run(*text("p", "end"))) as agent:
+        model = AGUIChatModel(url=agent.url).bind_tools([wipe])
+        held: list[Any] = [HumanMessage("hi", id="u")]
+        held.append(ask(model, held))
+        assert held[-1].tool_calls == []
+        held.append(ask(model, held, **resume))
+        assert agent.sent() == SAID
+        made = held[-1].tool_calls
+        args = EDIT["editedArgs"] if given is EDIT else {"path": "/"}
+        assert [(one["name"], one["args"]) for one in made] == ([("wipe", args)] if runs else [])
+        assert (held[-1].response_metadata["finish_reason"] == "tool_calls") is runs
+        # `create_agent` makes up results for calls that cannot be read.
+        bad = [one for each in held[1:] for one in each.invalid_tool_calls]
+        held += [ToolMessage("malformed", tool_call_id=one["id"], id="x") for one in bad]
+        held += [ToolMessage("wiped", tool_call_id=one["id"], id="o") for one in made]
+        ask(model, held, **({"cancel": ["i2"]} if "asked about again" in name else {}))
+        more = [message("assistant", "n", "so")] if "more said" in name else []
+        came = [message("tool", "o", "no", toolCallId="c")] if "by the agent" in name else []
+        mine = [message("tool", "o", "wiped", toolCallId="c")] if runs else []
+        assert agent.sent() == [*SAID, *came, *more, *mine]
+
+
+def test_an_approval_counts_for_the_run_after_it() -> None:
+    """The agent asks twice, the second time in another run: the call of the first answer is the one
+    that runs."""
+    held: list[Any] = [HumanMessage("hi", id="u")]
+    with server(FIRST, paused(name="i2"), in_run()) as agent:
+        model = AGUIChatModel(url=agent.url).bind_tools([wipe])
+        for resume in ({}, {"i1": YES}, {"i2": YES}):
+            assert getattr(held[-1], "tool_calls", []) == []
+            held.append(model.invoke(held, resume=resume))
+    assert [one["args"] for one in held[-1].tool_calls] == [{"path": "/"}]
+
+
+def test_interrupts_that_share_an_id_are_refused() -> None:
+    """An answer to one would be taken for the other's."""
+    asked = [{"id": "i", "reason": "confirmation", "message": one} for one in ("Read?", "Delete?")]
+    run = [STARTED, *text("m", "so far"), asking(*asked)]
+    with server(run) as agent, pytest.raises(StreamInvalidError, match="'i'") as caught:
+        AGUIChatModel(url=agent.url).invoke("hi")
+    assert caught.value.code == "duplicate-interrupt"
+    assert caught.value.event is not None
+    assert [one["content"] for one in dumped(caught.value.messages)] == ["hi", "so far"]
