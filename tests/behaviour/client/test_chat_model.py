@@ -28,7 +28,7 @@ from langgraph_agui.client import (
 )
 from langgraph_agui.client.langchain.to_agui_request import agent_key
 from tests.kit.graphs.small import chain_of, talker
-from tests.kit.models.scripted import Scripted, add, call, text_chunk, thinking, used
+from tests.kit.models.scripted import Scripted, add, used
 from tests.kit.models.tools import get_weather
 from tests.kit.processes.client_agents import WAYS, Ask, Remote, remote, tooled
 from tests.kit.processes.scripted_servers import Endless, answering, server
@@ -59,26 +59,6 @@ def echo() -> Iterator[Remote]:
         yield agent
 
 
-def test_an_answer_is_one_message_of_standard_blocks() -> None:
-    search = [thinking("a"), thinking(signature="sig"), text_chunk("b")]
-    search.append(call("get_weather", "c", 2, city="Rome"))
-    turns = search, [thinking("so"), "It is ", "sunny.", used(3, 4)]
-    with remote(tooled(Scripted(*turns), get_weather)) as agent:
-        answer = agent.model().invoke("hi")
-        (run,) = agent.inputs
-    first, said, made, came, second, last = answer.content_blocks
-    assert (first["reasoning"], second["reasoning"]) == ("a", "so")
-    assert (said["type"], last["type"], answer.text) == ("text", "text", "bIt is sunny.")
-    assert first["extras"]["encrypted_value"]
-    assert (made["type"], made["args"]) == ("server_tool_call", {"city": "Rome"})
-    assert (came["tool_call_id"], came["output"]) == (made["id"], "Sunny in Rome")
-    assert answer.tool_calls == answer.invalid_tool_calls == []
-    assert (answer.id, answer.additional_kwargs["agui"]["thread"]) == (run.run_id, run.thread_id)
-    assert answer.usage_metadata == {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}
-    about = [answer.response_metadata[key] for key in ("finish_reason", "model_name")]
-    assert [*about, answer.response_metadata["model_provider"]] == ["stop", "scripted-1", "ag-ui"]
-
-
 USAGE = [
     {"model": "b", "inputTokens": 3, "outputTokens": 4, "cachedInputTokens": 2},
     {"model": "a", "inputTokens": 10, "outputTokens": 1, "totalTokens": 11, "reasoningTokens": 1},
@@ -95,6 +75,7 @@ def test_every_way_gives_the_same() -> None:
         model = AGUIChatModel(url=agent.url, thread_id="t").bind_tools([mine])
         one, *others = [ask(model, "hi").model_copy(update={"id": None}) for ask in WAYS]
     assert others == [one] * 3
+    assert one.response_metadata["model_provider"] == "ag-ui"
     assert one.tool_calls == [{"type": "tool_call", "id": "d", "name": "mine", "args": {"y": 1}}]
     assert one.additional_kwargs["agui"]["results"] == {"c": {"encrypted_value": "E"}}
     about = [one.response_metadata[key] for key in ("finish_reason", "model_name")]
@@ -142,6 +123,7 @@ def test_what_a_call_sends(echo: Remote) -> None:
     more = {"thread_id": "other", "context": [], "forwarded_props": {"b": 2}, "state": {"n": [1]}}
     answer = model.bind(**more).invoke("hi", on_event=lambda one: received.append(one.type.value))
     sent = echo.inputs[-1]
+    assert (answer.id, answer.additional_kwargs["agui"]["thread"]) == (sent.run_id, "other")
     assert {key: getattr(sent, key) for key in more} == more
     assert (sent.tools, sent.resume) == ([], None)
     assert received == [one.type.value for one in echo.recorded().events]

@@ -20,7 +20,6 @@ from langgraph_agui.client import (
     RemoteInterrupts,
     ResumeError,
     RunFailedError,
-    StreamInvalidError,
     open_interrupts,
 )
 from tests.kit.graphs.frontend_tools import Offered
@@ -28,7 +27,7 @@ from tests.kit.models.scripted import Scripted, call, text_chunk, thinking
 from tests.kit.processes.client_agents import WAYS, Ask, Remote, remote, tooled
 from tests.kit.processes.node_client import NodeClient
 from tests.kit.processes.scripted_servers import CANCELLED, asking, made_call, server
-from tests.kit.run.agents import RecordedRun, dumped, record_run, run_input
+from tests.kit.run.agents import RecordedRun, record_run, run_input
 from tests.kit.run.wire_events import (
     STARTED,
     Wire,
@@ -95,17 +94,6 @@ def sent_next(*runs: list[Wire], tools: tuple[Any, ...] = ()) -> tuple[list[AIMe
 
 
 USER, CALL = message("user", "u", "hi"), called("c", "{}", parentMessageId="m")
-
-
-@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "only stated"])
-def test_a_result_in_a_snapshot(streamed: bool) -> None:
-    """It is told once, under the id that it has in the end, with what no event has a field for."""
-    about: Any = {"error": "no", "encryptedValue": "v", "metadata": {"k": 1}}
-    stated = [USER, caller("m", "c"), message("tool", "o2", "no", toolCallId="c", **about)]
-    came = [result("c", "o", "no", metadata={"k": 1})] if streamed else []
-    (answer,), sent = sent_next(in_run(*CALL, *came, snapshot(*stated)))
-    kinds = [one["type"] for one in answer.content_blocks]
-    assert (kinds, sent) == (["server_tool_call", "server_tool_result"], stated)
 
 
 def test_a_result_that_comes_in_a_later_run() -> None:
@@ -476,14 +464,3 @@ def test_an_approval_counts_for_the_run_after_it() -> None:
             assert getattr(held[-1], "tool_calls", []) == []
             held.append(model.invoke(held, resume=resume))
     assert [one["args"] for one in held[-1].tool_calls] == [{"path": "/"}]
-
-
-def test_interrupts_that_share_an_id_are_refused() -> None:
-    """An answer to one would be taken for the other's."""
-    asked = [{"id": "i", "reason": "confirmation", "message": one} for one in ("Read?", "Delete?")]
-    run = [STARTED, *text("m", "so far"), asking(*asked)]
-    with server(run) as agent, pytest.raises(StreamInvalidError, match="'i'") as caught:
-        AGUIChatModel(url=agent.url).invoke("hi")
-    assert caught.value.code == "duplicate-interrupt"
-    assert caught.value.event is not None
-    assert [one["content"] for one in dumped(caught.value.messages)] == ["hi", "so far"]

@@ -30,7 +30,6 @@ from langgraph_agui.client import (
     EventTooLargeError,
     NotAnEventStreamError,
     RunFailedError,
-    RunLimitError,
     StreamInvalidError,
     StreamTruncatedError,
 )
@@ -131,14 +130,6 @@ def test_what_is_sent() -> None:
     assert asked.json == {**about, "messages": held, "state": {"n": 0}, "tools": [], "context": []}
 
 
-def test_several_runs_in_one_stream() -> None:
-    first, second = (in_run(*call(f"c{n}", "{}"), *text(f"m{n}", "x")) for n in (1, 2))
-    with server([*first, *second[:-1], {**FINISHED, "result": [1]}]) as agent:
-        run = AGUIClient(agent.url).run(ASK).wait()
-    assert [message.id for message in run.messages] == ["u", "c1", "m1", "c2", "m2"]
-    assert (run.pending_tool_call_ids, run.result) == (["c2"], [1])
-
-
 @pytest.mark.parametrize("end", [[], [FINISHED]], ids=["in a run", "after its end"])
 def test_a_run_that_fails(end: list[Wire]) -> None:
     stream = [STARTED, *text("m", "a"), *end, BOOM]
@@ -171,13 +162,6 @@ def test_streams_that_end_too_early(reader: Blocking) -> None:
     assert len(agent.asked) == 3  # never again once an answer has begun
 
 
-@both
-def test_a_connection_that_breaks_after_the_end(reader: Blocking) -> None:
-    with server(breaking(WHOLE)) as agent:
-        run = AGUIClient(agent.url).run(ASK)
-        assert (len(reader.read(run)), run.outcome) == (len(WHOLE), "success")
-
-
 BREAKS = {
     "invalid-json": b"data: [DONE]\n\n",
     "not-an-object": b"data: [1]\n\n",
@@ -196,19 +180,6 @@ def test_a_stream_that_breaks_the_rules(code: str) -> None:
     assert type(error) is (EventTooLargeError if code == "frame-too-large" else StreamInvalidError)
     assert (error.code, contents) == (code, ["hi", "a"])
     assert seen == ["RUN_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT"]
-
-
-@both
-def test_answers_that_are_no_streams(reader: Blocking) -> None:
-    # nobody waits for the rest
-    endless = sending(frames([STARTED]), "application/x-ndjson", lasts=True)
-    other = answering(200, "{}", "text/event-streams")
-    with server(endless, answering(204, content_type=""), other) as agent:
-        for kind in ("x-ndjson", "no content type", "text/event-streams"):
-            error, contents, seen = refused(reader, AGUIClient(agent.url))
-            assert type(error) is NotAnEventStreamError
-            assert kind in str(error)
-            assert (contents, seen) == (["hi"], [])
 
 
 @both
@@ -485,17 +456,6 @@ def test_a_server_that_never_closes_the_connection(reader: Blocking) -> None:
         reader.read(AGUIClient(agent.url, http_client=mine, limits=LIMITS).run(ASK))
         assert given.left.wait(PATIENCE)
         assert not mine.is_closed
-
-
-@both
-def test_pings_do_not_prolong_a_run(reader: Blocking) -> None:
-    lasting = Lasting([STARTED], pings=True)
-    with server(lasting) as agent:
-        client = AGUIClient(agent.url, limits=ClientLimits(run_timeout=0.2), timeout=None)
-        with pytest.raises(RunLimitError, match=r"0\.2 s.*run_timeout") as caught:
-            reader.read(client.run(ASK))
-        assert caught.value.option == "run_timeout"
-        assert lasting.left.wait(PATIENCE)
 
 
 @both

@@ -4,9 +4,7 @@ turns end and how it goes on."""
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -308,35 +306,13 @@ def test_connect_reads_the_thread() -> None:
     assert session.tools.offered
 
 
-def ago(hours: float, zone: int | None) -> str:
-    """A moment, as a clock of that zone shows it."""
-    moment = datetime.now(UTC) - timedelta(hours=hours)
-    if zone is None:
-        return moment.replace(tzinfo=None).isoformat()
-    return moment.astimezone(timezone(timedelta(hours=zone))).isoformat()
-
-
-def test_expiry() -> None:
-    passed = ["2020-01-01", "2020-01-01T00:00:00Z", ago(0.1, 9), ago(0.1, None)]
-    open_ = [None, "soon", "2999-01-01T00:00:00+02:00", ago(-1, -9), ago(-0.9, None)]
-    judged = [has_expired(Interrupt(id="i", reason="x", expires_at=end)) for end in passed + open_]
-    assert judged == [True] * 4 + [False] * 5
-
-
-@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Europe/Berlin"])
-def test_the_ends_of_the_calendar(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_ends_of_the_calendar() -> None:
     """What some servers write for "never"; in the next zone it may be a year that no calendar
     has."""
-    monkeypatch.setenv("TZ", zone)
-    time.tzset()
-    try:
-        for end, passed in (("9999-12-31T23:59:59", False), ("0001-01-01T00:00:00", True)):
-            for offset in ("", "Z", "-05:00", "+05:00"):
-                one = Interrupt(id="i", reason="x", expires_at=end + offset)
-                assert has_expired(one) is passed
-    finally:
-        monkeypatch.undo()
-        time.tzset()
+    for offset in ("", "Z", "-05:00", "+05:00"):
+        ends = [f"{moment}{offset}" for moment in ("0001-01-01T00:00:00", "9999-12-31T23:59:59")]
+        asked = [Interrupt(id="i", reason="x", expires_at=end) for end in ends]
+        assert [has_expired(one) for one in asked] == [True, False]
 
 
 def mail() -> str:

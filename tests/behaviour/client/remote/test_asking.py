@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.types import Command, interrupt
+from langgraph.types import Command
 
 from langgraph_agui import ApprovalOptions
 from langgraph_agui.client import RemoteAgent
@@ -222,37 +220,6 @@ def test_a_question_that_has_expired_is_cancelled(host: Host) -> None:
     assert (bank.sent, words(made["messages"])[-1]) == ([], ("ai", "Done."))
 
 
-async def test_a_question_beside_a_local_tool(host: Host) -> None:
-    def asks(state: MessagesState) -> Any:
-        if any(message.type == "tool" for message in state["messages"]):
-            return {"messages": AIMessage("Done.", id="end")}
-        return {"messages": AIMessage(str(interrupt("which way?")), id="asked")}
-
-    def calls(state: MessagesState) -> Any:
-        if any(message.type == "tool" for message in state["messages"]):
-            return {}
-        request = {"name": "where_am_i", "args": {}, "id": "w1", "type": "tool_call"}
-        return {"messages": AIMessage("Where?", tool_calls=[request], id="calls")}
-
-    ran: list[str] = []
-
-    def where_am_i() -> str:
-        """Find the user."""
-        ran.append("here")
-        return "Rome"
-
-    builder = StateGraph(MessagesState).add_node("asks", asks).add_node("calls", calls)
-    builder.add_edge(START, "asks").add_edge(START, "calls")
-    client = client_of(host(builder.compile(InMemorySaver())), tools=[where_am_i])
-    recorded = await client.say("where to?")
-    assert ([one.message for one in client.open], ran) == (["which way?"], ["here"])
-    assert [event.content for event in recorded.of("TOOL_CALL_RESULT")] == ["Rome"]
-    await client.answer("left")
-    assert ran == ["here"]
-    assert results(await client.held()) == [("w1", "Rome")]
-    assert ("ai", "left") in words(await client.held())
-
-
 async def test_a_new_turn_instead_of_an_answer(host: Host) -> None:
     bank = Bank(host, ["Hello."], [call("transfer", "t1", amount=5)], ["Done."], ["Anything else?"])
     client = bank.client(approvals=ApprovalOptions(when_paused="cancel"))
@@ -281,7 +248,8 @@ async def test_a_question_from_within_a_local_tool(host: Host) -> None:
         return (await teller.ainvoke({"messages": "pay"}))["messages"][-1].text
 
     client = Client(create_agent(boss, [ask], checkpointer=InMemorySaver()))
-    await client.say("go")
+    recorded = await client.say("go")
+    assert [event.name for event in recorded.of("SUBAGENT_STARTED")] == ["bank"]
     assert [one.tool_call_id for one in client.open] == ["t1"]
     await client.answer(YES)
     assert bank.sent == [5]

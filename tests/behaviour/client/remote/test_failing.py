@@ -193,7 +193,9 @@ async def test_a_result_of_a_call_that_is_not_here() -> None:
 
 
 async def test_several_texts_of_one_run() -> None:
-    events = [*text("b", "First"), *text("a", "Second"), *CALL, result("c")]
+    """Those of its subagents are not among them."""
+    events = [*text("b", "First"), *text("s", "Hm", subagentRunId="s"), *text("a", "Second")]
+    events += [*CALL, result("c")]
     held, _, back = await said(*events)
     assert held[:2] == [("ai", "First"), ("ai", "Second")]
     assert [one["id"] for one in back] == ["b", "a", "o"]

@@ -348,23 +348,6 @@ async def test_local_tools(host: Host) -> None:
     assert words(model.seen[-1]) == [*kept, ("human", "and now?")]
 
 
-async def test_in_a_tool_of_a_supervisor(host: Host) -> None:
-    model, url = answering(host, ["A ", "secret."])
-    expert = RemoteAgent(url, name="expert")
-
-    @tool
-    async def ask(question: str) -> str:
-        """Ask the expert."""
-        return (await expert.ainvoke({"messages": question}))["messages"][-1].text
-
-    boss = Scripted([call("ask", "a1", question="why?")], ["It says so."])
-    client = Client(create_agent(boss, [ask], checkpointer=InMemorySaver()))
-    recorded = await client.say("tell me")
-    assert words(model.seen[0]) == [("human", "why?")]
-    assert words(await client.held())[2:] == [("tool", "A secret."), ("ai", "It says so.")]
-    assert [event.name for event in recorded.of("SUBAGENT_STARTED")] == ["expert"]
-
-
 async def test_among_local_agents(host: Host) -> None:
     model = Scripted(["Mine."])
 
@@ -393,24 +376,6 @@ async def test_calls_that_nobody_answers(host: Host) -> None:
     results: list[Any] = [one for one in await client.held() if one.type == "tool"]
     assert [(one.tool_call_id, one.status) for one in results] == [("x1", "error")]
     assert [event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")] == ["x1"]
-
-
-async def test_parts_of_the_remote_agent_speak_for_it(host: Host) -> None:
-    teller = Scripted([call("ask", "a1", question="why?")], ["It says so."], ["Still."])
-    inner = create_agent(Scripted(["A secret."]), [], name="helper")
-
-    @tool
-    async def ask(question: str) -> str:
-        """Ask the helper."""
-        return (await inner.ainvoke({"messages": question}))["messages"][-1].text
-
-    client = client_of(host(around(create_agent(teller, [ask], name="teller"))), name="bank")
-    recorded = await client.say("hi")
-    kept = [("human", "hi"), ("ai", ["ask"]), ("tool", "A secret."), ("ai", "It says so.")]
-    assert words(await client.held()) == kept
-    assert [event.name for event in recorded.of("SUBAGENT_STARTED")] == ["bank"]
-    await client.say("more")
-    assert words(teller.seen[-1]) == [*kept, ("human", "more")]
 
 
 async def test_branches_that_begin_at_once() -> None:
