@@ -104,13 +104,8 @@ def chunks(number: int) -> list[Wire]:
     return [chunk('{"q":', toolCallId=ID, **opener), chunk(f"{number}}}"), found(number)]
 
 
-@pytest.mark.parametrize(
-    "events",
-    [searched(1, 2, parent=False), [*chunks(1), *chunks(2)]],
-    ids=["of no message", "in chunks"],
-)
-def test_two_calls_of_one_run(events: list[Wire]) -> None:
-    with server(in_run(*events, *text("m", "Done.")), in_run()) as agent:
+def test_two_calls_of_one_run_in_chunks() -> None:
+    with server(in_run(*chunks(1), *chunks(2), *text("m", "Done.")), in_run()) as agent:
         session = AGUISession[Any](agent.url)
         session.send("hi").wait()
         assert said(session.messages) == ["hi", *BOTH, "Done."]

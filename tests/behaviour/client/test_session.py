@@ -257,23 +257,24 @@ async def test_a_turn_that_somebody_holds_goes_on() -> None:
 
 
 def test_calls_that_the_application_answers() -> None:
-    run = in_run(*call("c", '{"x":1}', name="locate"), *call("o", "{}", name="server_tool"))
-    with server(run, in_run()) as agent:
-        session = AGUISession[Any](agent.url, tools=[client_tool("locate")])
+    """The turn ends with the results of those that run here: the agent waits for all."""
+    calls = [*call("c", '{"x":1}', name="locate"), *call("o", "{}", name="server_tool")]
+    with server(in_run(*calls, *call("m", "{}", name="mail")), in_run()) as agent:
+        session = AGUISession[Any](agent.url, tools=[client_tool("locate"), mail])
         session.send("where?").wait()
         [waiting] = session.pending_tool_calls
         assert waiting.model_dump(exclude_none=True) == made_call("c", '{"x":1}', "locate")
-        for unknown in ("o", "nobody's"):
+        assert len(agent.asked) == 1
+        for unknown in ("o", "nobody's", "m"):
             with pytest.raises(ValueError, match="waits"):
                 session.answer(unknown, "x")
         session.answer("c", "nowhere", error="lost")
         assert session.pending_tool_calls == []
-        with pytest.raises(ValueError, match="waits"):
-            session.answer("c", "again")
         session.send().wait()
-        sent = agent.sent()[-1]
+        done, sent = agent.sent()[-2:]
+    assert (done["toolCallId"], done["content"]) == ("m", "sent")
     assert sent == message("tool", sent["id"], "nowhere", toolCallId="c", error="lost")
-    assert [one["name"] for one in agent.asked[0].json["tools"]] == ["locate"]
+    assert [one["name"] for one in agent.asked[0].json["tools"]] == ["locate", "mail"]
 
 
 @pytest.mark.parametrize("end", [[CANCELLED], [ERROR], []], ids=["cancelled", "failed", "broken"])

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypeAlias
 
 from ag_ui.core import ResumeEntry
-from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.client import RemoteAgent
-from tests.kit.run.agents import RecordedRun, record_run, run_input
+from tests.kit.run.agents import RecordedRun
+from tests.kit.run.thread_client import Client as ThreadClient
 
-LATER: Any = {"configurable": {"thread_id": "local"}}
+LATER: Any = {"configurable": {"thread_id": "t"}}
 Host: TypeAlias = Callable[..., str]
 """Serves the agent of a graph, with options, and returns its address."""
 
@@ -36,29 +36,21 @@ def around(*nodes: Any, saver: bool = True, schema: type = Shared) -> CompiledSt
     return builder.add_edge(START, nodes[0].name).compile(InMemorySaver() if saver else None)
 
 
-class Client:
+class Client(ThreadClient):
     """A front end of a local graph: it sends back what it holds."""
 
     def __init__(self, graph: Any, **options: Any) -> None:
-        self.graph, self.agent = graph, LangGraphAgent(graph, **options)
-        self.messages: list[Any] = []
-        self.state: Any = {}
-        self.last: Any = None
+        super().__init__(LangGraphAgent(graph, **options))
+        self.graph, self.open = graph, list[Any]()
 
     async def say(self, *messages: Any, **fields: Any) -> RecordedRun:
-        """One run."""
-        given = run_input(*self.messages, *messages, thread="local", state=self.state, **fields)
-        recorded = await record_run(self.agent, given)
+        """One run; `open` is what it waits for."""
+        recorded = await self.send(*messages, **fields)
         if recorded.last.type == "RUN_FINISHED":
             recorded.check_snapshot()
-        self.messages = [message for message in recorded.messages if message.role != "activity"]
-        self.state, self.last = recorded.state, recorded.last
+            self.open = list(getattr(recorded.last.outcome, "interrupts", None) or ())
+        self.held = [message for message in recorded.messages if message.role != "activity"]
         return recorded
-
-    @property
-    def open(self) -> list[Any]:
-        """What the last run waits for."""
-        return list(getattr(self.last.outcome, "interrupts", None) or ())
 
     async def answer(self, *payloads: Any) -> RecordedRun:
         """Answer what is open, in its order; None cancels."""
@@ -69,10 +61,6 @@ class Client:
             for one, payload in zip(self.open, payloads, strict=True)
         ]
         return await self.say(resume=entries)
-
-    async def held(self) -> list[BaseMessage]:
-        """What the local thread holds."""
-        return (await self.graph.aget_state(LATER)).values["messages"]
 
 
 def client_of(url: str, *, saver: bool = True, **options: Any) -> Client:

@@ -21,7 +21,6 @@ from langgraph_agui.nodes import CANCELLED
 from tests.behaviour.client.remote.local_graph import LATER, Client, Host, around, client_of, words
 from tests.kit.models.scripted import Scripted, call, calling, part
 from tests.kit.processes.scripted_servers import asking, server
-from tests.kit.run.agents import RecordedRun, run_input
 from tests.kit.run.wire_events import STARTED, Wire, event, in_run, text
 from tests.kit.run.wire_events import call as calls
 
@@ -87,20 +86,19 @@ async def test_one_question(
     assert ended.outcome.interrupt_ids == [one.id]
     assert one.subagent_run_id == ended.subagent_run_id
     assert bank.sent == []
-    given = run_input(*client.messages, thread="local")
-    again = RecordedRun([event async for event in client.agent.connect(given)], given)
+    again = await client.connect(*client.held)
     assert again.last.outcome.interrupts == client.open
     assert [each.id for each in again.messages] == [each.id for each in recorded.messages]
 
     # Another graph over the same thread, as in another process.
     fresh = bank.client()
     fresh.graph.checkpointer = client.graph.checkpointer
-    fresh.messages, fresh.state, fresh.last = client.messages, client.state, client.last
+    fresh.held, fresh.state, fresh.open = client.held, client.state, client.open
     assert (await fresh.answer(payload)).last.outcome.type == "success"
     assert bank.sent == sent
-    ((call_id, result),) = results(await fresh.held())
+    ((call_id, result),) = results(await fresh.stored())
     assert (call_id, said in result) == ("t1", True)
-    assert words(await fresh.held())[-1] == ("ai", "Done.")
+    assert words(await fresh.stored())[-1] == ("ai", "Done.")
 
     # The remote thread goes on: it has heard everything once.
     await fresh.say("thanks")
@@ -120,7 +118,7 @@ async def test_two_questions_answered_together(host: Host) -> None:
         asked_again = ["aproved" in one.metadata["value"]["error"] for one in client.open]
         assert asked_again == ([True, True] if payload is ONLY_REFUSED else [])
     assert bank.sent == [2]
-    assert sorted(call_id for call_id, _ in results(await client.held())) == ["t1", "t2"]
+    assert sorted(call_id for call_id, _ in results(await client.stored())) == ["t1", "t2"]
 
 
 async def test_two_questions_answered_one_after_the_other(host: Host) -> None:
@@ -144,7 +142,7 @@ async def test_it_asks_again(host: Host) -> None:
     assert recorded.of("TOOL_CALL_RESULT")[0].tool_call_id == "t1"
     await client.answer(YES)
     assert bank.sent == [1, 2]
-    assert [one.type for one in await client.held()] == ["human", *["ai", "tool"] * 2, "ai"]
+    assert [one.type for one in await client.stored()] == ["human", *["ai", "tool"] * 2, "ai"]
 
 
 TYPO: dict[str, Any] = {"aproved": True}
@@ -230,7 +228,7 @@ async def test_a_new_turn_instead_of_an_answer(host: Host) -> None:
     said = words(bank.model.seen[-1])
     assert [*said[:2], said[-1]] == [("human", "hi"), ("ai", "Hello."), ("human", "never mind")]
     # The agent hears first that the call was cancelled.
-    assert words(await client.held()) == [
+    assert words(await client.stored()) == [
         *[("human", "hi"), ("ai", "Hello."), ("human", "pay"), ("human", "never mind")],
         *[("ai", "Done."), ("ai", "Anything else?")],
     ]
@@ -254,7 +252,7 @@ async def test_a_question_from_within_a_local_tool(host: Host) -> None:
     await client.answer(YES)
     assert bank.sent == [5]
     kept = [("human", "go"), ("ai", ["ask"]), ("tool", "Done."), ("ai", "Paid.")]
-    assert words(await client.held()) == kept
+    assert words(await client.stored()) == kept
 
 
 def test_without_a_graph(host: Host) -> None:
@@ -285,33 +283,26 @@ def near(url: str) -> Client:
     return client_of(url, tools=[wipe])
 
 
-APPROVE, REJECT = {"approved": True}, {"approved": False, "message": "never"}
-
-
 @pytest.mark.parametrize(
-    ("payload", "paths", "said", "mode"),
+    ("payload", "paths", "said"),
     [
-        pytest.param(APPROVE, ["/"], "wiped", "batched", id="approve"),
-        pytest.param(APPROVE, ["/"], "wiped", "per_call", id="approve, per call"),
-        pytest.param(REJECT, [], "never", "batched", id="reject"),
-        pytest.param(REJECT, [], "never", "per_call", id="reject, per call"),
-        pytest.param(
-            {**APPROVE, "editedArgs": {"path": "/tmp"}}, [], "Not executed", "batched", id="edit"
-        ),
-        pytest.param(None, [], "not executed", "batched", id="cancel"),
+        pytest.param(YES, ["/"], "wiped", id="approve"),
+        pytest.param({"approved": False, "message": "never"}, [], "never", id="reject"),
+        pytest.param({**YES, "editedArgs": {"path": "/tmp"}}, [], "Not executed", id="edit"),
+        pytest.param(None, [], "not executed", id="cancel"),
     ],
 )
-async def test_a_call_waits_for_its_approval(
-    host: Host, payload: Any, paths: list[str], said: str, mode: Any
+async def test_a_call_that_runs_here_waits_for_its_approval(
+    host: Host, payload: Any, paths: list[str], said: str
 ) -> None:
-    stack = [HumanInTheLoopMiddleware({"wipe": True}, interrupt_mode=mode), AGUIMiddleware()]
+    stack = [HumanInTheLoopMiddleware({"wipe": True}), AGUIMiddleware()]
     model = Scripted([call("wipe", "w1", path="/")], ["Well."], ["Bye."])
     client = near(host(create_agent(model, [], middleware=stack, checkpointer=InMemorySaver())))
     await client.say("clean up")
     assert ([one.tool_call_id for one in client.open], wiped) == (["w1"], [])
     await client.answer(payload)
     assert wiped == paths
-    held = words(await client.held())
+    held = words(await client.stored())
     (result,) = [text for kind, text in held if kind == "tool"]
     assert (said in result, held[-1]) == (True, ("ai", "Well."))
     await client.say("bye")
@@ -364,7 +355,7 @@ async def test_what_is_an_approval(about: Wire, payload: Any, approves: bool) ->
         assert wiped == []
         await client.answer(payload)
     assert sorted(wiped) == (["/", "/var"] if approves else ["/var"])
-    held = words(await client.held())
+    held = words(await client.stored())
     refusal = "wiped" if approves else "Cancelled by the user: this was not executed."
     assert [said for kind, said in held if kind == "tool"] == [refusal, "wiped"]
     assert held[-1] == ("ai", "Well.")

@@ -24,7 +24,7 @@ from langgraph_agui.client import (
 from tests.behaviour.client.remote.local_graph import Client, Host, Shared, client_of, words
 from tests.kit.models.scripted import Scripted
 from tests.kit.processes.scripted_servers import CANCELLED, asking, made_call, server
-from tests.kit.run.agents import RecordedRun, run_input, user
+from tests.kit.run.agents import run_input, user
 from tests.kit.run.wire_events import (
     ERROR,
     STARTED,
@@ -44,18 +44,6 @@ from tests.kit.waiting import wait_for
 HALF = [STARTED, *text("m", "Half")[:2]]
 USER, DONE = message("user", "u", "hi"), message("tool", "o", "done", toolCallId="c")
 CALL = call("c", "{}", parentMessageId="a")
-
-
-async def said(*events: Wire) -> tuple[list[tuple[str, Any]], RecordedRun, list[Wire]]:
-    """What the local thread holds after a remote run with these events, the local run, and what
-    the agent is sent of it on the next turn."""
-    with server(in_run(*events), in_run(*text("n", "More"))) as running:
-        client = client_of(running.url)
-        recorded = await client.say("hi")
-        held = words(await client.held())
-        await client.say("more")
-        back = [one for one in running.sent() if one["role"] != "user"]
-    return held[1:], recorded, [{k: v for k, v in one.items() if v is not None} for one in back]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +79,7 @@ async def test_a_retry_policy() -> None:
         recorded = await client.say("hi")
     assert recorded.last.type == "RUN_FINISHED"
     assert [event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT")] == ["Half", "Whole"]
-    assert words(await client.held()) == [("human", "hi"), ("ai", "Whole")]
+    assert words(await client.stored()) == [("human", "hi"), ("ai", "Whole")]
 
 
 async def test_a_client_that_leaves(host: Host) -> None:
@@ -112,46 +100,78 @@ async def test_a_cancelled_run() -> None:
     with server([STARTED, *text("a", "I was"), *CALL, CANCELLED]) as running:
         client = client_of(running.url, tools=[f])
         assert (await client.say("hi")).last.outcome.type == "success"
-    held = [(one.type, getattr(one, "status", None)) for one in await client.held()]
+    held = [(one.type, getattr(one, "status", None)) for one in await client.stored()]
     assert held[1:] == [("ai", None), ("tool", "error")]
 
 
-async def test_messages_that_only_a_snapshot_tells() -> None:
-    stated = [
-        message("reasoning", "q", "hm", encryptedValue="sealed"),
-        caller("a", made_call("c", '{"x": 1}'), content="Let me see."),
-        message("tool", "o", "42", toolCallId="c"),
-        message("assistant", "b", "It is 42.", encryptedValue="also sealed"),
-    ]
-    held, recorded, back = await said(snapshot(USER, *stated))
-    assert held == [("ai", "Let me see."), ("tool", "42"), ("ai", "It is 42.")]
-    assert [event.tool_call_name for event in recorded.of("TOOL_CALL_START")] == ["f"]
-    assert back == stated
+def sealed(entity: str, subtype: str = "message") -> Wire:
+    about = {"subtype": subtype, "entityId": entity}
+    return event("REASONING_ENCRYPTED_VALUE", **about, encryptedValue=f"for {entity}")
 
 
-async def test_a_snapshot_that_tells_what_was_streamed() -> None:
+HELLO, BYE = text("a", "Hello"), text("b", "Bye")
+RESULT, LATER_RESULT = result("c", "o"), {**DONE, "id": "o2"}
+STATED = [
+    message("reasoning", "q", "hm", encryptedValue="for q"),
+    caller("a", "c", content="Hello", encryptedValue="for a"),
+    {**DONE, "content": "no", "error": "no"},
+    message("assistant", "b", "Bye"),
+]
+RENAMED = [caller("a2", "c", content="Hello"), LATER_RESULT, message("assistant", "b2", "Bye")]
+SENT = [caller("a", "c", content="Hello"), LATER_RESULT, message("assistant", "b", "Bye")]
+SEALED_CALL = {**made_call(), "encryptedValue": "for c"}
+VALUES = [sealed("q"), sealed("a"), sealed("c", "tool-call"), sealed("o")]
+LATE = [*reasoning("q", "hm"), *HELLO, *CALL, RESULT, BYE[0], *VALUES, *BYE[1:], sealed("b")]
+ALL_SEALED = [
+    STATED[0],
+    caller("a", SEALED_CALL, content="Hello", encryptedValue="for a"),
+    {**DONE, "encryptedValue": "for o"},
+    message("assistant", "b", "Bye", encryptedValue="for b"),
+]
+SECOND = [*text("s", "Hm", subagentRunId="s"), *text("a", "Hello"), *CALL, RESULT]
+
+
+@pytest.mark.parametrize(
+    ("events", "back"),
+    [
+        pytest.param([snapshot(USER, *STATED)], STATED, id="only a snapshot tells them"),
+        pytest.param(
+            [*HELLO, *CALL, RESULT, *BYE, snapshot(USER, *RENAMED)], SENT, id="ids that change"
+        ),
+        pytest.param(
+            [*HELLO, *CALL, *BYE, snapshot(USER, *STATED[1:])], STATED[1:], id="a result stated"
+        ),
+        pytest.param(LATE, ALL_SEALED, id="values that come late"),
+        pytest.param([result("nobody's"), *BYE], [SENT[2]], id="a result of no call that is here"),
+        pytest.param(
+            [*BYE, *SECOND], [SENT[2], SENT[0], DONE], id="two texts, and one of a subagent"
+        ),
+        pytest.param(
+            [*HELLO, *CALL, RESULT, sealed("o"), snapshot(USER, SENT[0], LATER_RESULT)],
+            [SENT[0], {**LATER_RESULT, "encryptedValue": "for o"}],
+            id="a value of a result that is renamed",
+        ),
+        pytest.param(
+            [*CALL, RESULT, snapshot(USER, {**LATER_RESULT, "encryptedValue": "v"})],
+            [caller("a", "c"), {**LATER_RESULT, "encryptedValue": "v"}],
+            id="a value that is stated with the new id",
+        ),
+    ],
+)
+async def test_what_is_kept_and_sent_back(events: list[Wire], back: list[Wire]) -> None:
     """Some servers give messages other ids in snapshots."""
-    restated = [
-        *(USER, caller("a2", "c", content="Hello")),
-        *({**DONE, "id": "o2"}, message("assistant", "b2", "Bye")),
-    ]
-    streamed = [*text("a", "Hello"), *CALL, result("c", "o"), *text("b", "Bye")]
-    held, _, back = await said(*streamed, snapshot(*restated))
-    assert held == [("ai", "Hello"), ("tool", "done"), ("ai", "Bye")]
-    assert [one["id"] for one in back] == ["a", "o2", "b"]
-
-
-async def test_results_that_only_a_snapshot_tells() -> None:
-    restated = [
-        *(USER, caller("a", "c", content="Hello", encryptedValue="sealed")),
-        *({**DONE, "content": "no", "error": "no"}, message("assistant", "b", "Bye")),
-    ]
-    streamed = [*text("a", "Hello"), *CALL, *text("b", "Bye")]
-    held, recorded, back = await said(*streamed, snapshot(*restated))
-    assert held == [("ai", "Hello"), ("tool", "no"), ("ai", "Bye")]
-    assert [event.content for event in recorded.of("TOOL_CALL_RESULT")] == ["no"]
-    assert [one["role"] for one in back] == ["assistant", "tool", "assistant"]
-    assert (back[0]["encryptedValue"], back[1]["error"]) == ("sealed", "no")
+    with server(in_run(*events), in_run(*text("n", "More"))) as running:
+        client = client_of(running.url)
+        recorded = await client.say("hi")
+        held = words(await client.stored())[1:]
+        await client.say("more")
+        sent = [one for one in running.sent() if one["role"] != "user"]
+    assert sent == back
+    kinds = {"assistant": "ai", "tool": "tool"}
+    kept = [(kinds[one["role"]], one) for one in back if one["role"] in kinds]
+    assert held == [(kind, one.get("content") or ["f"]) for kind, one in kept]
+    results = [one["content"] for kind, one in kept if kind == "tool"]
+    assert [event.content for event in recorded.of("TOOL_CALL_RESULT")] == results
 
 
 async def test_the_result_of_an_invalid_call_comes_once() -> None:
@@ -172,35 +192,6 @@ async def test_the_result_of_an_invalid_call_comes_once() -> None:
     assert sorted(results) == ["c", "l"]
 
 
-def sealed(entity: str, subtype: str = "message") -> Wire:
-    about = {"subtype": subtype, "entityId": entity}
-    return event("REASONING_ENCRYPTED_VALUE", **about, encryptedValue=f"for {entity}")
-
-
-async def test_encrypted_values_that_come_late() -> None:
-    begun, *rest = text("b", "So.")
-    values = [sealed("q"), sealed("a"), sealed("c", "tool-call"), sealed("o")]
-    events = [*reasoning("q", "hm"), *CALL, result("c", "o"), begun, *values, *rest, sealed("b")]
-    _, _, back = await said(*events)
-    given = {one["id"]: one.get("encryptedValue") for one in back}
-    assert given == {name: f"for {name}" for name in "qaob"}
-    assert [one["encryptedValue"] for one in back[1]["toolCalls"]] == ["for c"]
-
-
-async def test_a_result_of_a_call_that_is_not_here() -> None:
-    held, recorded, _ = await said(result("nobody's"), *text("b", "Hello"))
-    assert (held, recorded.of("TOOL_CALL_RESULT")) == ([("ai", "Hello")], [])
-
-
-async def test_several_texts_of_one_run() -> None:
-    """Those of its subagents are not among them."""
-    events = [*text("b", "First"), *text("s", "Hm", subagentRunId="s"), *text("a", "Second")]
-    events += [*CALL, result("c")]
-    held, _, back = await said(*events)
-    assert held[:2] == [("ai", "First"), ("ai", "Second")]
-    assert [one["id"] for one in back] == ["b", "a", "o"]
-
-
 async def test_the_same_answer_again_told_by_snapshots() -> None:
     def stated(*turns: str) -> list[Wire]:
         asked = [
@@ -213,7 +204,7 @@ async def test_the_same_answer_again_told_by_snapshots() -> None:
         for turn in ("hi", "more"):
             await client.say(turn)
     turns = [("human", "hi"), ("ai", "Yes."), ("human", "more"), ("ai", "Yes.")]
-    assert words(await client.held()) == turns
+    assert words(await client.stored()) == turns
     assert [one["id"] for one in running.sent() if one["role"] != "user"] == ["ahi"]
 
 
@@ -236,7 +227,7 @@ async def test_what_follows_an_approval(resumed: list[Wire]) -> None:
         await client.answer({"approved": True})
     assert running.asked[1].json["resume"][0]["interruptId"] == "i"
     kept = [("ai", "May I?"), ("tool", "done"), ("ai", "Done.")]
-    assert words(await client.held())[1:] == kept
+    assert words(await client.stored())[1:] == kept
 
 
 @pytest.mark.parametrize("saver", [True, False], ids=["thread here", "client-held here"])
@@ -255,12 +246,3 @@ async def test_ids_that_a_remote_agent_uses_twice(saver: bool) -> None:
     assert [said for role, said in sent if role == "user"] == ["my question", "more"]
     results_ = [(one["id"], one["content"]) for one in running.sent() if one["role"] == "tool"]
     assert results_ == [("u1", "one"), ("u1", "two")]
-
-
-@pytest.mark.parametrize("streams", [True, False], ids=["in the stream", "in the snapshot"])
-async def test_an_encrypted_value_of_a_result_that_a_snapshot_renames(streams: bool) -> None:
-    restated = {**DONE, "id": "o2"} | ({} if streams else {"encryptedValue": "for o"})
-    late = [sealed("o")] if streams else []
-    events = [*CALL, result("c", "o"), *text("b", "So."), *late, snapshot(USER, restated)]
-    (back,) = [one for one in (await said(*events))[2] if one["role"] == "tool"]
-    assert (back["id"], back["encryptedValue"]) == ("o2", "for o")

@@ -109,7 +109,7 @@ async def test_a_whole_turn_and_the_next(
     (begun,), (ended,) = recorded.of("SUBAGENT_STARTED"), recorded.of("SUBAGENT_FINISHED")
     assert begun.name == "expert"
     assert tagged(recorded) == {begun.subagent_run_id} == {ended.subagent_run_id}
-    held: list[Any] = client.messages
+    held: list[Any] = client.held
     assert [one.role for one in held] == [
         *("user", "reasoning", "assistant", "tool", "tool", "assistant", "tool", "tool"),
         *("reasoning", "assistant"),
@@ -157,7 +157,7 @@ async def test_a_result_is_told_before_the_model_is_asked_again(host: Host) -> N
 
     model = Scripted([call("look_up", "c1", city="Rome")], ["Sunny."])
     client = client_of(host(create_agent(model, [look_up], middleware=[waits])), saver=False)
-    given = run_input("hi", thread="local")
+    given = run_input("hi", thread="t")
     async with aclosing(client.agent.run(given)) as stream:
         async for event in stream:
             events.append(event)
@@ -180,7 +180,7 @@ async def test_other_ways_to_show_subagents(host: Host, mode: Any) -> None:
     told = [event.delta for event in compact(recorded.of("TEXT_MESSAGE_CONTENT"))]
     assert told == ["one moment", "It is sunny."]
     assert bool(recorded.of("CUSTOM")) is (mode == "inline")
-    kinds = [one.type for one in await client.held()]
+    kinds = [one.type for one in await client.stored()]
     assert kinds == ["human", *["ai", "tool", "tool"] * 2, "ai"]
     await client.say("more")
 
@@ -318,8 +318,8 @@ async def test_two_side_by_side_on_one_server(host: Host) -> None:
     recorded = await client.say("well?")
     assert len(recorded.of("SUBAGENT_STARTED")) == len(tagged(recorded)) == 2
     assert len({message.id for message in recorded.messages}) == 3
-    await client.say("sure?")  # each in its own thread, or one would find it taken
-    assert client.last.outcome.type == "success"
+    again = await client.say("sure?")  # each in its own thread, or one would find it taken
+    assert again.last.outcome.type == "success"
     mine = [[text for kind, text in words(seen) if kind == "human"] for seen in model.seen[2:]]
     assert mine == [["well?", "sure?"]] * 2
 
@@ -342,7 +342,7 @@ async def test_local_tools(host: Host) -> None:
     assert seen == [("fast", "w1", ["where?", ""], "soup")]
     assert recorded.types.index("TOOL_CALL_RESULT") < recorded.types.index("TEXT_MESSAGE_START")
     assert tagged(recorded) == {recorded.of("SUBAGENT_STARTED")[0].subagent_run_id}
-    kept = words(await client.held())
+    kept = words(await client.stored())
     assert kept[1:] == [("ai", ["where_am_i"]), ("tool", "Rome"), ("ai", "In Rome.")]
     await client.say("and now?")
     assert words(model.seen[-1]) == [*kept, ("human", "and now?")]
@@ -362,7 +362,7 @@ async def test_among_local_agents(host: Host) -> None:
     client = Client(around(first, expert))
     await client.say("go")
     asked = [("human", "go"), ("ai", ["nothing"]), ("tool", "nothing"), ("ai", "Ask the expert.")]
-    assert words(await client.held()) == [*asked, ("ai", "Mine.")]
+    assert words(await client.stored()) == [*asked, ("ai", "Mine.")]
     assert words(model.seen[0]) == asked
 
 
@@ -373,7 +373,7 @@ async def test_calls_that_nobody_answers(host: Host) -> None:
 
     client = client_of(host(chain_of(calls)))
     recorded = await client.say("go")
-    results: list[Any] = [one for one in await client.held() if one.type == "tool"]
+    results: list[Any] = [one for one in await client.stored() if one.type == "tool"]
     assert [(one.tool_call_id, one.status) for one in results] == [("x1", "error")]
     assert [event.tool_call_id for event in recorded.of("TOOL_CALL_RESULT")] == ["x1"]
 
