@@ -214,15 +214,6 @@ def test_an_interrupt_names_the_call_that_waits(again: list[Wire]) -> None:
         assert [sent_ids(agent, n) for n in (1, 2)] == [(PAIR * 2)[:3], PAIR * 3]
 
 
-def test_two_interrupts_name_two_calls() -> None:
-    asks = asking(APPROVE, {**APPROVE, "id": "j"}, {"id": "k", "reason": "x"})
-    with server([STARTED, *searching(1), *searching(2), asks]) as agent:
-        session = AGUISession[Any](agent.url)
-        session.send("hi").wait()
-    first, second = (one["id"] for one in calls_in(session.messages))
-    assert [one.tool_call_id for one in session.interrupts] == [first, second, None]
-
-
 def test_a_model_may_run_the_call_that_was_approved() -> None:
     """It becomes a call of the answer, by its own id, and its result goes out with the agent's."""
     first = in_run(*searched(1), *text("m", "x"))

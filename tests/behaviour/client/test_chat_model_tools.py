@@ -271,13 +271,6 @@ def test_a_local_tool_runs_after_its_approval_only(
     assert results["w1"] == f"wiped {wiped}" if wiped else "Never." in str(results["w1"])
 
 
-def test_without_the_middleware_nothing_runs(far: Remote, model: Scripted) -> None:
-    model.turns[0] = LOCAL
-    answer = create_agent(far.model(), [wipe]).invoke({"messages": "Wipe it."})["messages"][-1]
-    assert (ran, answer.tool_calls) == ([], [])
-    assert answer.response_metadata["finish_reason"] == "interrupt"
-
-
 @pytest.mark.parametrize(
     ("asks", "answer", "done"),
     [
@@ -335,15 +328,6 @@ async def test_questions_of_the_agent_itself(near: Any, model: Scripted, way: st
     assert [one.type for one in state["messages"]].count("human") == 2
 
 
-def test_a_local_tool_runs_between_question_and_answer(near: Any, model: Scripted) -> None:
-    """Both have to be answered before the agent goes on."""
-    model.turns[0] = [PAY[1], call("locate", "l", 2)]
-    [question] = near.invoke({"messages": "Pay them."}, CONFIG)["__interrupt__"]
-    state = resumed(near, question, YES)
-    assert (ran, state["messages"][-1].text) == (["located", "Ada"], "Done.")
-    assert "Rome" in str(model.seen[-1])
-
-
 @pytest.mark.parametrize("way", ["new turn", "cancelled", "refused"])
 def test_the_conversation_goes_on_without_an_answer(near: Any, model: Scripted, way: str) -> None:
     """It is cancelled there; or the agent has refused it by rules that no schema tells."""
@@ -363,34 +347,6 @@ def test_the_conversation_goes_on_without_an_answer(near: Any, model: Scripted, 
     assert "Done." in state["messages"][-1].text
     state = near.invoke({"messages": "Again."}, CONFIG)
     assert (state["messages"][-1].text, ran) == ("Bye.", [])
-
-
-@pytest.mark.parametrize("ask", WAYS[1:3], ids=["ainvoke", "stream"])
-@pytest.mark.parametrize("approved", [True, False])
-def test_what_the_agent_waits_for_is_answered_in_the_next_call(
-    far: Remote, model: Scripted, ask: Ask, approved: bool
-) -> None:
-    model.turns[0] = PAY[:2]
-    held: list[Any] = [HumanMessage("Pay")]
-    held.append(ask(far.model(), held))
-    assert held[-1].response_metadata["finish_reason"] == "interrupt"
-    (question,) = open_interrupts(held[-1])
-    assert (question.tool_call_id, question.reason) == ("t1", "tool_call")
-    for wrong, code in (({}, "unanswered"), ({"resume": {question.id: 1, "x": 1}}, "unknown")):
-        with pytest.raises(ResumeError) as caught:
-            ask(far.model(), [*held, HumanMessage("and?")], **wrong)
-        assert caught.value.code == f"interrupt_{code}"
-    assert len(far.inputs) == 1
-    yes, no = {"resume": {question.id: YES}}, {"cancel": [question.id]}
-    held.append(ask(far.model(), held, **(yes if approved else no)))
-    assert ran == (["Ada"] if approved else [])
-    came, said = held[-1].content_blocks
-    assert (came["type"], came["tool_call_id"]) == ("server_tool_result", "t1")
-    assert (came["status"] == "success") is approved
-    assert (said["text"], open_interrupts(held[-1])) == ("Done.", [])
-    assert ask(far.model(), [*held, HumanMessage("Bye")]).text == "Bye."
-    roles = [one.role for one in far.inputs[-1].messages]
-    assert roles == ["user", "assistant", "tool", "assistant", "user"]
 
 
 RAW = '{"path":"/"}'
@@ -452,6 +408,20 @@ def test_what_may_run_is_a_call_of_the_answer_after_the_approval(name: str) -> N
         came = [message("tool", "o", "no", toolCallId="c")] if "by the agent" in name else []
         mine = [message("tool", "o", "wiped", toolCallId="c")] if runs else []
         assert agent.sent() == [*SAID, *came, *more, *mine]
+
+
+def test_answers_are_checked_before_anything_is_sent() -> None:
+    with server(FIRST) as agent:
+        model, held = AGUIChatModel(url=agent.url).bind_tools([wipe]), [HumanMessage("hi")]
+        answer: Any = model.invoke(held)
+        assert (answer.tool_calls, answer.response_metadata["finish_reason"]) == ([], "interrupt")
+        (question,) = open_interrupts(answer)
+        assert (question.id, question.tool_call_id, question.reason) == ("i1", "c", "tool_call")
+        for wrong, code in (({}, "unanswered"), ({"resume": {"i1": 1, "x": 1}}, "unknown")):
+            with pytest.raises(ResumeError) as caught:
+                model.invoke([*held, answer, HumanMessage("and?")], **wrong)
+            assert caught.value.code == f"interrupt_{code}"
+        assert len(agent.asked) == 1
 
 
 def test_an_approval_counts_for_the_run_after_it() -> None:
