@@ -3,7 +3,6 @@ others the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,49 +22,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, TrustOptions, agui_messages_to_langchain
 from langgraph_agui.client import AGUIChatModel
-from tests.kit.deep import deep
-from tests.kit.models.loops import loop
 from tests.kit.models.scripted import Scripted, call, text_chunk, thinking
 from tests.kit.models.tools import get_weather
 from tests.kit.processes.client_agents import remote, tooled
-from tests.kit.processes.node_client import NodeClient
 from tests.kit.processes.scripted_servers import made_call, server
 from tests.kit.run.agents import dumped
-from tests.kit.run.rig import Conversation, Rig, rigged
 from tests.kit.run.wire_events import caller, in_run, message, text
-
-
-@pytest.fixture(scope="module")
-def rig(node_client: NodeClient) -> Iterator[Rig]:
-    with rigged(node_client) as rig:
-        yield rig
-
-
-@deep
-@pytest.mark.parametrize(
-    "provider", ["anthropic", "anthropic-v1", "openai", "google", "bedrock", "openrouter"]
-)
-@pytest.mark.providers
-def test_a_provider_is_sent_what_langchain_itself_would_send(provider: str, rig: Rig) -> None:
-    """The agent keeps nothing: its reasoning, signatures and ciphertext are in the messages
-    here."""
-    actor, reference = rig.actor(provider), Conversation(rig, provider).reference
-    model = AGUIChatModel(url=rig.served.url(actor.path))
-    held, own = list[BaseMessage](), list[BaseMessage]()
-    for number in range(2):
-        question = HumanMessage(f"Question {number}", id=f"q{number}")
-        held = [*loads(dumps(held), allowed_objects="messages"), question]
-        answer, candidates = rig.recorded(lambda: model.invoke(held), *loop(provider, number))  # noqa: B023
-        held.append(answer)
-        run = actor.received.runs[-1]
-        own.append(question)
-        for one in run[[one.id for one in run].index(question.id) + 1 :]:
-            if isinstance(one, AIMessage):
-                assert candidates.pop(0) == reference(own)
-            own.append(one)
-        assert not candidates
-    assert len([one for one in own if isinstance(one, AIMessage)]) == 4
-
 
 SEARCH = [thinking("hm"), thinking(signature="sig"), text_chunk("one")]
 SEARCH.append(call("get_weather", "c", 2, city="Rome"))
