@@ -14,7 +14,7 @@ from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
-from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from langgraph_agui.client import AGUISession
 from langgraph_agui.client.tools import LocalTools, agui_tool
@@ -199,7 +199,7 @@ def read_more(path: str, root: Hidden = False, **more: Any) -> str:
 
 async def read_later(root: Hidden = False, **arguments: Any) -> str:
     """Read a file, as the tools of MCP servers do."""
-    return f"{arguments['path']} {root}"
+    return f"{arguments.pop('path')} {root} {arguments}"
 
 
 def read_any(**given: Any) -> str:
@@ -209,15 +209,8 @@ def read_any(**given: Any) -> str:
 
 class Named(BaseModel):
     path: str = Field(alias="thePath")
-    root: Hidden = Field(
-        default=False, validation_alias=AliasChoices("isRoot", AliasPath("user", 0))
-    )
+    root: Hidden = Field(default=False, validation_alias="isRoot")
     model_config = ConfigDict(extra="allow", populate_by_name=True)
-
-
-class Short(BaseModel):
-    path: str
-    model_config = ConfigDict(extra="ignore")
 
 
 class Reading(BaseTool):
@@ -228,39 +221,30 @@ class Reading(BaseTool):
         return f"{path} {root} {more}"
 
 
-WRITTEN: Any = {"type": "object", "properties": {"path": {"type": "string"}}}
-OPEN: Any = {**WRITTEN, "additionalProperties": True}
-FORGED: Any = {"root": True}
-MORE: Any = {"root": True, "x": 1}
-LATER = StructuredTool.from_function(coroutine=read_later, name="r", args_schema=WRITTEN)
+OPEN: Any = {"type": "object", "properties": {"path": {"type": "string"}}}
+OPEN["additionalProperties"] = True
+FORGED: Any = {"root": True, "x": 1}
+made = StructuredTool.from_function
 
 
 @pytest.mark.parametrize(
-    ("one", "schema", "forged", "read"),
+    ("one", "forged", "read"),
     [
-        (tool(read), None, FORGED, "p False"),
-        (read, Short, FORGED, "p False"),
-        (read, WRITTEN, FORGED, "p False"),
-        (LATER, None, FORGED, "p False"),
-        (read, Named, FORGED, "p False"),
-        (read, Named, {"isRoot": True}, "p False"),
-        (read, Named, {"user": [True]}, "p False"),
-        (read_more, Named, MORE, "p False {}"),
-        (read_more, WRITTEN, MORE, "p False {}"),
-        (read_more, OPEN, MORE, "p False {'x': 1}"),
-        (read_any, Named, FORGED, "p False"),
-        (Reading(), None, MORE, "p False {}"),
+        (tool(read), FORGED, "p False"),
+        (made(read, args_schema=Named), {"root": True}, "p False"),
+        (made(read, args_schema=Named), {"isRoot": True}, "p False"),
+        (made(read_any, args_schema=Named), FORGED, "p False"),
+        (made(read_more, args_schema=OPEN), FORGED, "p False {'x': 1}"),
+        (made(None, read_later, "read", args_schema=OPEN), FORGED, "p False {'x': 1}"),
+        (Reading(), FORGED, "p False {}"),
     ],
 )
-def test_hidden_arguments_are_not_the_agent_s(
-    one: Any, schema: Any, forged: dict[str, Any], read: str
-) -> None:
+def test_hidden_arguments_are_not_the_agent_s(one: Any, forged: dict[str, Any], read: str) -> None:
     """The application decides what a tool does not offer to a model; a tool with an open schema
     takes other names."""
-    made = StructuredTool.from_function(one, args_schema=schema) if schema else one
-    tools = LocalTools([made])
+    tools = LocalTools([one])
     assert "root" not in str(tools.offered[0].parameters)
-    function = FunctionCall(name=made.name, arguments=json.dumps({"path": "p", **forged}))
+    function = FunctionCall(name=one.name, arguments=json.dumps({"path": "p", **forged}))
     assert asyncio.run(tools.run(ToolCall(id="c", function=function))).content == read
 
 
