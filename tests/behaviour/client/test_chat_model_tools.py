@@ -411,7 +411,8 @@ def test_what_may_run_is_a_call_of_the_answer_after_the_approval(name: str) -> N
 
 
 def test_answers_are_checked_before_anything_is_sent() -> None:
-    with server(FIRST) as agent:
+    """Another agent has not asked, and needs none."""
+    with server(FIRST) as agent, server(in_run()) as other:
         model, held = AGUIChatModel(url=agent.url).bind_tools([wipe]), [HumanMessage("hi")]
         answer: Any = model.invoke(held)
         assert (answer.tool_calls, answer.response_metadata["finish_reason"]) == ([], "interrupt")
@@ -422,6 +423,7 @@ def test_answers_are_checked_before_anything_is_sent() -> None:
                 model.invoke([*held, answer, HumanMessage("and?")], **wrong)
             assert caught.value.code == f"interrupt_{code}"
         assert len(agent.asked) == 1
+        AGUIChatModel(url=other.url).invoke([*held, answer, HumanMessage("and?")])
 
 
 def test_an_approval_counts_for_the_run_after_it() -> None:
