@@ -36,21 +36,15 @@ def message_of(*wires: Wire, **options: Any) -> AIMessage:
 
 
 def encrypted(entity: str, value: str = "v", subtype: str = "message", **fields: Any) -> Wire:
-    return event(
-        "REASONING_ENCRYPTED_VALUE",
-        subtype=subtype,
-        entityId=entity,
-        encryptedValue=value,
-        **fields,
-    )
+    about = {"subtype": subtype, "entityId": entity, "encryptedValue": value}
+    return event("REASONING_ENCRYPTED_VALUE", **about, **fields)
 
 
 def spoken(messages: Iterable[Message], *others: type) -> list[dict[str, Any]]:
     """What the parent agent said and thought, among a client's messages."""
     kinds = (AssistantMessage, ReasoningMessage, *others)
-    return dumped(
-        [held for held in messages if isinstance(held, kinds) and held.subagent_run_id is None]
-    )
+    own = [one for one in messages if isinstance(one, kinds) and one.subagent_run_id is None]
+    return dumped(own)
 
 
 LOOP = in_run(

@@ -10,7 +10,6 @@ from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 
 from langgraph_agui.client import AgentError, AGUIChatModel, AGUIClient, AGUISession, RemoteAgent
-from tests.kit.processes.client_agents import WAYS, Ask
 from tests.kit.processes.scripted_servers import CANCELLED, Blocking, server
 from tests.kit.run.wire_events import ERROR, FINISHED, STARTED, Wire, call, in_run, reasoning, text
 
@@ -22,27 +21,24 @@ def begun(*arguments: str, closed: bool = False) -> list[Wire]:
     return events if closed else events[:-1]
 
 
-class Adding:
-    """A tool that runs here, and what it was given."""
-
-    def __init__(self) -> None:
-        self.ran: list[Any] = []
-
-    def add(self, a: int = 0) -> int:
-        """Add one."""
-        self.ran.append(a)
-        return a + 1
+def add(a: int = 0) -> int:
+    """Add one."""
+    raise AssertionError("it runs")
 
 
-ENDS = {"failed": [ERROR], "cancelled": [CANCELLED], "broken off": [], "invalid": [STARTED]}
-
-
-@pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("arguments", [[], [""], ['{"a', '": 1']], ids=repr)
-def test_a_session_forgets_them(end: str, arguments: list[str]) -> None:
-    tool, half = Adding(), begun(*arguments, closed=end == "cancelled")
-    with server([STARTED, *text("m", "Hello"), *half, *ENDS[end]], MORE) as agent:
-        session = AGUISession[Any](AGUIClient(agent.url, retries=0), tools=[tool.add])
+@pytest.mark.parametrize(
+    ("end", "arguments"),
+    [
+        pytest.param([ERROR], [], id="failed"),
+        pytest.param([CANCELLED], [""], id="cancelled"),
+        pytest.param([], ['{"a', '": 1'], id="broken off"),
+        pytest.param([STARTED], ['{"a', '": 1'], id="invalid"),
+    ],
+)
+def test_a_session_forgets_them(end: list[Wire], arguments: list[str]) -> None:
+    half = begun(*arguments, closed=end == [CANCELLED])
+    with server([STARTED, *text("m", "Hello"), *half, *end], MORE) as agent:
+        session = AGUISession[Any](AGUIClient(agent.url, retries=0), tools=[add])
         with suppress(AgentError):
             session.send("hi").wait()
         assert [one.content for one in session.messages] == ["hi", "Hello"]
@@ -52,7 +48,6 @@ def test_a_session_forgets_them(end: str, arguments: list[str]) -> None:
         session.send("again").wait()
         assert [one["role"] for one in agent.sent()] == ["user", "assistant", "user"]
         assert "toolCalls" not in agent.sent()[1]
-    assert tool.ran == []
 
 
 def test_a_message_of_nothing_else_goes_with_them() -> None:
@@ -75,35 +70,38 @@ def test_a_turn_that_was_left_within_a_call() -> None:
     assert "toolCalls" not in str(agent.sent())
 
 
-@pytest.mark.parametrize("ask", WAYS)
 @pytest.mark.parametrize("arguments", ['{"a": 1', '{"a": 1}'])
-def test_a_model_of_a_cancelled_run_leaves_no_calls(ask: Ask, arguments: str) -> None:
-    half = begun(arguments, closed=True)
-    with server([STARTED, *text("m", "Hello"), *half, CANCELLED], MORE) as agent:
-        model = AGUIChatModel(url=agent.url).bind_tools([Adding().add])
-        answer = ask(model, "hi")
+def test_a_model_of_a_cancelled_run_leaves_no_calls(arguments: str) -> None:
+    said = [STARTED, *text("m", "Hello"), *begun(arguments, closed=True), CANCELLED]
+    with server(said, MORE) as agent:
+        model = AGUIChatModel(url=agent.url).bind_tools([add])
+        answer = model.invoke("hi")
         assert (answer.text, answer.tool_calls) == ("Hello", [])
         assert answer.response_metadata["finish_reason"] == "cancelled"
-        ask(model, [HumanMessage("hi"), answer, HumanMessage("again")])
+        model.invoke([HumanMessage("hi"), answer, HumanMessage("again")])
         assert [one["role"] for one in agent.sent()] == ["user", "assistant", "user"]
         assert ("toolCalls" in agent.sent()[1]) == (arguments == '{"a": 1}')
 
 
-@pytest.mark.parametrize("end", [CANCELLED, FINISHED], ids=["cancelled", "success"])
-def test_a_graph_does_not_run_them(end: Wire) -> None:
-    """LangChain's parser completes arguments that broke off."""
-    tool, said = Adding(), [STARTED, *text("m", "Hello"), *begun('{"a": 12', closed=True), end]
-    with server(said, said) as agent:
-        create_agent(AGUIChatModel(url=agent.url), [tool.add]).invoke({"messages": "hi"})
-        RemoteAgent(agent.url, tools=[tool.add]).invoke({"messages": "hi"})
-        assert len(agent.asked) == 2
-    assert tool.ran == []
+@pytest.mark.parametrize(
+    ("arguments", "end", "runs"),
+    [
+        pytest.param('{"a": 12', FINISHED, False, id="which LangChain's parser completes"),
+        pytest.param('{"a": 12', CANCELLED, False, id="cancelled"),
+        pytest.param("", FINISHED, True, id="none at all is whole"),
+    ],
+)
+def test_what_runs_in_a_graph(arguments: str, end: Wire, runs: bool) -> None:
+    ran: list[int] = []
 
+    def add(a: int = 0) -> None:
+        """Add one."""
+        ran.append(a)
 
-def test_a_call_without_arguments_runs() -> None:
-    tool, said = Adding(), in_run(*begun(closed=True))
-    with server(*[said, MORE] * 3) as agent:
-        AGUISession[Any](agent.url, tools=[tool.add]).send("hi").wait()
-        create_agent(AGUIChatModel(url=agent.url), [tool.add]).invoke({"messages": "hi"})
-        RemoteAgent(agent.url, tools=[tool.add]).invoke({"messages": "hi"})
-    assert tool.ran == [0, 0, 0]
+    said = [STARTED, *text("m", "Hello"), *begun(arguments, closed=True), end]
+    with server(*[said, *([MORE] if runs else [])] * 2, said, MORE) as agent:
+        create_agent(AGUIChatModel(url=agent.url), [add]).invoke({"messages": "hi"})
+        RemoteAgent(agent.url, tools=[add]).invoke({"messages": "hi"})
+        assert len(agent.asked) == (4 if runs else 2)
+        AGUISession[Any](agent.url, tools=[add]).send("hi").wait()  # answers what it cannot read
+    assert ran == ([0, 0, 0] if runs else [])

@@ -3,11 +3,10 @@ others the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from ag_ui.core import ImagePart, UserMessage
+from ag_ui.core import ImagePart
 from langchain_core.load import dumps, loads
 from langchain_core.messages import (
     AIMessage,
@@ -23,51 +22,15 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, TrustOptions, agui_messages_to_langchain
 from langgraph_agui.client import AGUIChatModel
-from tests.kit.deep import deep
-from tests.kit.models.loops import loop
 from tests.kit.models.scripted import Scripted, call, text_chunk, thinking
 from tests.kit.models.tools import get_weather
 from tests.kit.processes.client_agents import remote, tooled
-from tests.kit.processes.node_client import NodeClient
 from tests.kit.processes.scripted_servers import made_call, server
 from tests.kit.run.agents import dumped
-from tests.kit.run.rig import Conversation, Rig, rigged
-from tests.kit.run.wire_events import in_run, message, text
+from tests.kit.run.wire_events import caller, in_run, message, text
 
-
-@pytest.fixture(scope="module")
-def rig(node_client: NodeClient) -> Iterator[Rig]:
-    with rigged(node_client) as rig:
-        yield rig
-
-
-@deep
-@pytest.mark.parametrize(
-    "provider", ["anthropic", "anthropic-v1", "openai", "google", "bedrock", "openrouter"]
-)
-@pytest.mark.providers
-def test_a_provider_is_sent_what_langchain_itself_would_send(provider: str, rig: Rig) -> None:
-    """The agent keeps nothing: its reasoning, signatures and ciphertext are in the messages
-    here."""
-    actor, reference = rig.actor(provider), Conversation(rig, provider).reference
-    model = AGUIChatModel(url=rig.served.url(actor.path))
-    held, own = list[BaseMessage](), list[BaseMessage]()
-    for number in range(2):
-        question = HumanMessage(f"Question {number}", id=f"q{number}")
-        held = [*loads(dumps(held), allowed_objects="messages"), question]
-        answer, candidates = rig.recorded(lambda: model.invoke(held), *loop(provider, number))  # noqa: B023
-        held.append(answer)
-        run = actor.received.runs[-1]
-        own.append(question)
-        for one in run[[one.id for one in run].index(question.id) + 1 :]:
-            if isinstance(one, AIMessage):
-                assert candidates.pop(0) == reference(own)
-            own.append(one)
-        assert not candidates
-    assert len([one for one in own if isinstance(one, AIMessage)]) == 4
-
-
-SEARCH = [text_chunk("one"), call("get_weather", "c", 2, city="Rome")]
+SEARCH = [thinking("hm"), thinking(signature="sig"), text_chunk("one")]
+SEARCH.append(call("get_weather", "c", 2, city="Rome"))
 GIVEN = ["Be kind.", "a", "one", "Sunny in Rome", "sunny", "b", "two", "b"]
 
 
@@ -75,19 +38,18 @@ GIVEN = ["Be kind.", "a", "one", "Sunny in Rome", "sunny", "b", "two", "b"]
 def test_a_conversation_is_one_thread(saver: Any) -> None:
     """The messages tell which, so it goes on wherever they are; and an agent that keeps them finds
     each once."""
-    begins = [thinking("hm"), thinking(signature="sig"), *SEARCH]
-    scripted = Scripted(begins, ["sunny"], ["two"], ["three"])
-    graph = tooled(scripted, get_weather, checkpointer=saver() if saver else None)
+    scripted = Scripted(SEARCH, ["sunny"], ["two"], ["three"])
+    graph = tooled(scripted, get_weather, checkpointer=saver and saver())
     with remote(LangGraphAgent(graph=graph, trust=TrustOptions(instructions="accept"))) as agent:
         held: list[BaseMessage] = [SystemMessage("Be kind.")]
         for question in ("a", "b", "b"):
             held = loads(dumps([*held, HumanMessage(question)]), allowed_objects="messages")
             held.append(agent.model().invoke(held))
-        assert len({one.thread_id for one in agent.inputs}) == 1
+        [thread] = {one.thread_id for one in agent.inputs}
         holds = agent.recorded(1).messages
         assert dumped(agent.inputs[2].messages)[: len(holds)] == dumped(holds)
         if saver:
-            state = graph.get_state({"configurable": {"thread_id": agent.inputs[0].thread_id}})
+            state = graph.get_state({"configurable": {"thread_id": thread}})
             assert [one.text for one in state.values["messages"]] == [*GIVEN, "three"]
     assert [one.text for one in scripted.seen[-1]] == GIVEN
     assert scripted.seen[-1][2].content[0]["signature"] == "sig"
@@ -96,8 +58,7 @@ def test_a_conversation_is_one_thread(saver: Any) -> None:
 def test_what_one_agent_said_is_text_for_another() -> None:
     """No thoughts, no values, none of the calls that it ran itself: they would be calls without
     results there."""
-    begins = [thinking("hm"), thinking(signature="canary"), *SEARCH]
-    first, second = Scripted(begins, ["sunny"], ["three"]), Scripted(["two"])
+    first, second = Scripted(SEARCH, ["sunny"], ["three"]), Scripted(["two"])
     with remote(tooled(first, get_weather)) as a, remote(tooled(second)) as b:
         held: list[BaseMessage] = []
         for question, agent in (("x", a), ("y", b), ("z", a)):
@@ -106,14 +67,14 @@ def test_what_one_agent_said_is_text_for_another() -> None:
         user, answer, more = dumped(b.inputs[0].messages)
         assert answer == message("assistant", answer["id"], "onesunny")
         assert (user["role"], more["role"]) == ("user", "user")
-        assert b"canary" not in b.exchanges[0][0]
-        assert [one.thread_id == a.inputs[0].thread_id for one in a.inputs] == [True, True]
-        assert b.inputs[0].thread_id != a.inputs[0].thread_id
+        assert "sig" not in str(b.exchanges[0][0])
+        [thread] = {one.thread_id for one in a.inputs}
+        assert b.inputs[0].thread_id != thread
         back = dumped(a.inputs[1].messages)
     roles = ["user", "reasoning", "assistant", "tool", "assistant", "user", "assistant", "user"]
     assert [one["role"] for one in back] == roles
     assert back[6] == message("assistant", back[6]["id"], "two")
-    assert first.seen[-1][1].content[0]["signature"] == "canary"
+    assert first.seen[-1][1].content[0]["signature"] == "sig"
 
 
 def sent(*messages: BaseMessage) -> list[dict[str, Any]]:
@@ -135,13 +96,11 @@ def test_of_a_models_message_text_and_calls_are_sent() -> None:
         {"type": "server_tool_call", "id": "s", "name": "web", "args": {}},
         {**web, "output": "canary"},
     ]
-    about: Any = {
-        "additional_kwargs": {"reasoning_content": "canary"},
-        "response_metadata": {"model_provider": "anthropic"},
-    }
+    about: Any = {"additional_kwargs": {"reasoning_content": "canary"}}
+    about |= {"response_metadata": {"model_provider": "anthropic"}}
     foreign = AIMessage(blocks, id="a", name="Ann", tool_calls=[made], **about)
     assert sent(foreign, ToolMessage("sunny", tool_call_id="c", id="o")) == [
-        {**message("assistant", "a", "look"), "toolCalls": [made_call("c", '{"x": 1}')]},
+        caller("a", made_call("c", '{"x": 1}'), content="look"),
         message("tool", "o", "sunny", toolCallId="c"),
     ]
 
@@ -151,9 +110,7 @@ def test_every_role_is_sent(caplog: pytest.LogCaptureFixture) -> None:
     found = sent(
         *convert_to_messages([("system", "s"), {"role": "developer", "content": "d"}]),
         SystemMessage([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], name="rules"),
-        ChatMessage("c", role="developer"),
-        ChatMessage("u", role="user"),
-        ChatMessage("x", role="critic"),
+        *[ChatMessage(role[0], role=role) for role in ("developer", "user", "critic")],
         FunctionMessage("y", name="f"),
         HumanMessage([{"type": "text", "text": "look"}, png], name="Ann"),
         AIMessage("", tool_calls=[{"id": "c", "name": "f", "args": {}}]),
@@ -166,7 +123,7 @@ def test_every_role_is_sent(caplog: pytest.LogCaptureFixture) -> None:
         *("system", "developer", "system", "developer", "user", "user"),
         *("assistant", "tool", "assistant", "tool", "assistant"),
     ]
-    assert [one["content"] for one in found[:5]] == ["s", "d", "ab", "c", "u"]
+    assert [one["content"] for one in found[:5]] == ["s", "d", "ab", "d", "u"]
     assert (found[2]["name"], found[5]["name"]) == ("rules", "Ann")
     image = ImagePart.model_validate(found[5]["content"][1])
     assert image.source.model_dump() == {"type": "data", "value": "aGk=", "mime_type": "image/png"}
@@ -182,7 +139,7 @@ def test_a_users_picture_is_sent_on_with_all_that_is_known_of_it() -> None:
     source = {"type": "url", "value": "https://e.com/a", "mimeType": "image/png"}
     about = {"id": "p1", "metadata": {"filename": "cat.png"}}
     picture = {"type": "image", "source": source, **about}
-    [held] = agui_messages_to_langchain([{"id": "u", "role": "user", "content": [picture]}])
+    [held] = agui_messages_to_langchain([message("user", "u", [picture])])
     assert held.content[0]["type"] == "image_url"  # type: ignore[index]
     assert sent(held)[0]["content"] == [picture]
 
@@ -194,4 +151,3 @@ def test_a_message_without_an_id_has_one_that_lasts() -> None:
     assert longer[:3] == sent(*said[:3])
     assert len({one["id"] for one in longer}) == 5
     assert longer[-1]["id"] == "mine"
-    assert isinstance(UserMessage.model_validate(longer[0]), UserMessage)

@@ -150,22 +150,23 @@ def server(*scripts: Script | list[Wire]) -> Iterator[Server]:
 
 
 def _read(connection: socket.socket) -> Asked:
-    def some() -> bytes:
-        data = connection.recv(65536)
-        if not data:
-            raise ConnectionError("the client has gone")
-        return data
-
     data = b""
+
+    def receive() -> bytes:
+        if not (more := connection.recv(65536)):
+            raise ConnectionError("the client has gone")
+        return data + more
+
     while b"\r\n\r\n" not in data:
-        data += some()
+        data = receive()
     head, _, body = data.partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
     method, path, _ = first.split(" ")
     headers = [(key.lower(), value) for key, _, value in (line.partition(": ") for line in lines)]
-    while len(body) < int(dict(headers).get("content-length", 0)):
-        body += some()
-    return Asked(method, path, headers, body)
+    size = len(data) - len(body) + int(dict(headers).get("content-length", 0))
+    while len(data) < size:
+        data = receive()
+    return Asked(method, path, headers, data.partition(b"\r\n\r\n")[2])
 
 
 def frames(events: Iterable[Wire]) -> bytes:
@@ -208,11 +209,7 @@ class Blocking:
 
     def read(self, stream: EventStream, take: Callable[[Event], object] = id) -> list[Event]:
         """Read to the end; `take` is given each event when it comes."""
-        events = []
-        for event in stream:
-            take(event)
-            events.append(event)
-        return events
+        return [(take(event), event)[1] for event in stream]
 
     def leave(self, stream: EventStream, count: int) -> list[Event]:
         """Read the first events, and leave."""
@@ -228,23 +225,15 @@ class Awaiting(Blocking):
 
     def read(self, stream: EventStream, take: Callable[[Event], object] = id) -> list[Event]:
         async def read() -> list[Event]:
-            events = []
-            async for event in stream:
-                take(event)
-                events.append(event)
-            return events
+            return [(take(event), event)[1] async for event in stream]
 
         return asyncio.run(read())
 
     def leave(self, stream: EventStream, count: int) -> list[Event]:
         async def leave() -> list[Event]:
-            events: list[Event] = []
             async with stream:
-                async for event in stream:
-                    events.append(event)
-                    if len(events) == count:
-                        break
-            return events
+                events = aiter(stream)
+                return [await anext(events) for _ in range(count)]
 
         return asyncio.run(leave())
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
 
-from tests.kit.processes.remote_agents import Host
+from langgraph_agui import LangGraphAgent, agui_router
+from tests.behaviour.client.remote.local_graph import Host
 from tests.kit.processes.serving import serving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture(scope="session")
 def host() -> Iterator[Host]:
     """A server that takes agents while it runs; nothing may be left of their runs in the end."""
-    app = FastAPI()
+    app, numbers = FastAPI(), count()
     with serving(app) as served:
-        yield Host(app, served)
+
+        def add(graph: Any, **options: Any) -> str:
+            path = f"/{next(numbers)}"
+            app.include_router(agui_router(LangGraphAgent(graph, **options), path))
+            return served.url(path)
+
+        yield add
         served.wait_idle()
