@@ -9,7 +9,7 @@ import operator
 from typing import Annotated, Any
 
 import pytest
-from ag_ui.core import ResumeEntry, Tool, ToolMessage
+from ag_ui.core import Tool, ToolMessage
 from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AnyMessage
@@ -33,36 +33,36 @@ from langgraph_agui import (
     state_update,
 )
 from langgraph_agui.testing import ScriptedChatModel, call
-from tests.behaviour.state.clients import Client, states
-from tests.kit.graphs.small import agent_of, chain_of, talker
+from tests.behaviour.state.clients import (
+    Client,
+    Paper,
+    agent_of,
+    ending,
+    history,
+    states,
+    told,
+    writing,
+)
+from tests.kit.deep import together
+from tests.kit.graphs.small import chain_of, talker
 from tests.kit.models.scripted import Scripted, calling, part
 from tests.kit.models.scripted import call as calls
 from tests.kit.run.agents import RecordedRun, record_run, run_input
 
 
-class Paper(TypedDict, total=False):
-    messages: Annotated[list[AnyMessage], add_messages]
-    doc: Any
-    notes: Annotated[list[str], operator.add]
-    secret: Annotated[Any, Private]
-
-
 class Writer(AgentState[Any], total=False):
     doc: Any
-    notes: Annotated[list[str], operator.add]
+    log: Annotated[list[str], operator.add]
 
 
 DOC = PredictState("write", "doc")
+STAGES = ["-", "a", "ab", "abc", "ABC"]
 
 
-def history(recorded: RecordedRun, key: str = "doc") -> list[Any]:
-    """What the client has seen under a key, one after the other; "-" while it had none."""
-    seen: list[Any] = []
-    for _, state in states(recorded):
-        value = state.get(key, "-") if isinstance(state, dict) else "-"
-        if not seen or json.dumps(value) != json.dumps(seen[-1]):
-            seen.append(value)
-    return seen
+async def running(given: Any, *, state: Any = None) -> RecordedRun:
+    """A run of an agent, or of a graph."""
+    agent = given if isinstance(given, LangGraphAgent) else LangGraphAgent(given)
+    return await record_run(agent, run_input("hi", state=state or {}))
 
 
 def streamed(name: str, call_id: str, args: Any, size: int = 1, index: int = 0) -> list[Any]:
@@ -75,8 +75,11 @@ def streamed(name: str, call_id: str, args: Any, size: int = 1, index: int = 0) 
     return [one for chunk in chunks for one in (0.0, chunk)]
 
 
-def texts(recorded: RecordedRun) -> str:
-    return "".join(event.model_dump_json() for event in recorded.events)
+def shown_by(recorded: RecordedRun, word: str) -> set[str]:
+    """Who has shown the states with this word: subagents without their number, or ''."""
+    events = recorded.of("STATE_SNAPSHOT", "STATE_DELTA")
+    told = [event for event in events if word in event.model_dump_json()]
+    return {(event.subagent_run_id or "").split(":")[0] for event in told}
 
 
 @pytest.mark.parametrize("sync", [False, True], ids=["async", "sync"])
@@ -86,68 +89,38 @@ async def test_values_and_patches_are_shown_at_once_and_the_graph_has_the_last_w
     def act(state: Any) -> Any:
         emit_state({"doc": "half", "progress": 0.5})
         emit_state({"progress": 1})
-        emit_state([{"op": "add", "path": "/notes/-", "value": "b"}])
+        emit_state([{"op": "add", "path": "/log/-", "value": "b"}])
         emit_state([{"op": "remove", "path": "/mine"}, {"op": "remove", "path": "/doc"}])
         add = {"op": "add", "path": "/unseen", "value": 1}
         emit_state([add, {"op": "remove", "path": "/nothing"}])  # left out as a whole
-        return {"doc": "whole", "notes": ["B"]}
+        return {"doc": "whole", "log": ["B"]}
 
     async def act_async(state: Any) -> Any:
         return act(state)
 
-    given = run_input("hi", state={"mine": 1, "notes": ["a"]})
-    recorded = await record_run(agent_of(act if sync else act_async, state=Paper), given)
+    recorded = await running(agent_of(act if sync else act_async), state={"mine": 1, "log": ["a"]})
     assert history(recorded) == ["-", "half", "-", "whole"]
     assert history(recorded, "progress") == ["-", 0.5, 1, "-"]
-    assert history(recorded, "notes") == [["a"], ["a", "b"], ["a", "B"]]
+    assert history(recorded, "log") == [["a"], ["a", "b"], ["a", "B"]]
     assert history(recorded, "mine") == [1, "-", 1]
     assert history(recorded, "unseen") == ["-"]
     assert "does not fit" in caplog.text
 
 
-async def test_an_emission_ends_with_its_superstep_whether_or_not_it_was_returned() -> None:
-    async def first(state: Any) -> Any:
-        emit_state({"doc": "preview"})
-
-    async def second(state: Any) -> Any:
-        emit_state({"notes": ["preview"]})
-        return {"notes": ["n"]}
-
-    agent = agent_of(first, second, state=Paper)
-    recorded = await record_run(agent, run_input("hi", state={"doc": "old"}))
-    assert history(recorded) == ["old", "preview", "old"]
-    assert history(recorded, "notes") == ["-", [], ["preview"], ["n"]]
-    assert {"doc": "preview", "notes": ["preview"]} not in [state for _, state in states(recorded)]
-
-
-@pytest.mark.parametrize("end", ["fails", "is cancelled", "asks"])
-async def test_nothing_of_an_emission_stays_when_the_node_does_not_end(end: str) -> None:
-    hang = asyncio.Event()
-
+async def test_nothing_of_an_emission_stays_when_the_run_is_cancelled() -> None:
     async def node(state: Any) -> Any:
         emit_state({"doc": "preview", "progress": 1})
-        await asyncio.sleep(0)
-        if end == "fails":
-            raise ValueError
-        if end == "is cancelled":
-            await hang.wait()
-        return {"doc": interrupt("which?")}
+        await asyncio.Event().wait()
 
-    client = Client(agent_of(node, state=Paper, checkpointer=InMemorySaver()))
+    client = Client(agent_of(node))
     given, events = client.given("hi"), []
     async for event in client.agent.run(given):
         events.append(event)
-        if end == "is cancelled" and "preview" in event.model_dump_json():
+        if "preview" in event.model_dump_json():
             await client.agent.cancel(given.thread_id, given.run_id)
     recorded = client.take(RecordedRun(events, given))
     assert history(recorded) == ["-", "preview", "-"]
-    assert client.state == {"notes": []}
-    if end == "fails":
-        assert recorded.last.type.value == "RUN_ERROR"
-    elif end == "is cancelled":
-        assert recorded.last.outcome.type == "cancelled"
-    else:
-        assert history(await client.answer(recorded)) == ["-", "preview", "yes"]
+    assert (ending(recorded), client.state) == ("cancelled", {"log": []})
 
 
 async def test_what_was_written_beside_a_pause_is_the_graphs_until_it_is_answered() -> None:
@@ -155,19 +128,16 @@ async def test_what_was_written_beside_a_pause_is_the_graphs_until_it_is_answere
         interrupt("go on?")
         await asyncio.sleep(0)
 
-    async def writes(state: Any) -> Any:
-        return {"doc": "written", "notes": ["x"]}
-
-    builder = StateGraph(Paper).add_node("asks", asks).add_node("writes", writes)
-    builder.add_edge(START, "asks").add_edge(START, "writes")
-    for edits in ({}, {"doc": "mine", "notes": ["x", "y"], "theme": "dark"}):
+    builder = StateGraph(Paper).add_node("asks", asks).add_edge(START, "asks")
+    builder.add_node("writes", writing(doc="written", log=["x"])).add_edge(START, "writes")
+    for edits in ({}, {"doc": "mine", "log": ["x", "y"], "theme": "dark"}):
         client = Client(LangGraphAgent(builder.compile(checkpointer=InMemorySaver())))
         paused = await client.say("hi")
-        assert client.state == {"doc": "written", "notes": ["x"]}
+        assert client.state == {"doc": "written", "log": ["x"]}
         client.state |= edits
         recorded = await client.answer(paused)
-        assert client.state == {**edits, "doc": "written", "notes": ["x"]}
-        assert edits or (history(recorded), history(recorded, "notes")) == (["written"], [["x"]])
+        assert client.state == {**edits, "doc": "written", "log": ["x"]}
+        assert edits or (history(recorded), history(recorded, "log")) == (["written"], [["x"]])
 
 
 @pytest.mark.parametrize(
@@ -189,46 +159,35 @@ async def test_hidden_keys_are_not_shown_and_warned_about_once(
             emit_state({"secret": "CANARY", "scratch": "CANARY", "messages": ["CANARY"], "doc": 1})
         emit_state([{"op": "add", "path": "/secret", "value": "CANARY"}])
 
-    agent = agent_of(node, state=Paper)
-    recorded = await record_run(
-        LangGraphAgent(agent.graph, state=StateOptions(include={"doc"})), run_input("hi")
-    )
+    recorded = await running(agent_of(node, state=StateOptions(include={"doc"})))
     assert history(recorded) == ["-", 1, "-"]
-    assert "CANARY" not in texts(recorded) + caplog.text
+    assert "CANARY" not in told(recorded) + caplog.text
     (warning,) = [text for text in caplog.messages if "secret" in text]
     assert all(key in warning for key in ("messages", "scratch", "secret"))
 
 
-def emitting(is_sync: bool) -> Any:
-    @tool("dig")
-    async def dig(runtime: ToolRuntime) -> str:
-        """Dig."""
-        emit_state({"progress": "digging"})
-        return "dug"
-
-    @tool("dig")
-    def dig_sync() -> str:
-        """Dig."""
-        emit_state({"progress": "digging"})
-        return "dug"
-
-    return dig_sync if is_sync else dig
+@tool("dig")
+async def dig(runtime: ToolRuntime) -> str:
+    """Dig."""
+    emit_state({"progress": "digging"})
+    return "dug"
 
 
-def shown_by(recorded: RecordedRun, word: str) -> set[str]:
-    """Who has shown the states with this word: subagents without their number, or ''."""
-    events = recorded.of("STATE_SNAPSHOT", "STATE_DELTA")
-    told = [event for event in events if word in event.model_dump_json()]
-    return {(event.subagent_run_id or "").split(":")[0] for event in told}
+@tool("dig")
+def dig_sync() -> str:
+    """Dig."""
+    emit_state({"progress": "digging"})
+    return "dug"
 
 
-@pytest.mark.parametrize("sync", [False, True], ids=["async", "sync"])
-@pytest.mark.parametrize("whole", [False, True], ids=["ToolNode", "create_agent"])
-async def test_tools_emit(sync: bool, whole: bool) -> None:
-    model, used = Scripted([calls("dig", "c1")], ["done"]), emitting(sync)
+@together(
+    pytest.mark.parametrize("used", [dig, dig_sync], ids=["async", "sync"]),
+    pytest.mark.parametrize("whole", [False, True], ids=["ToolNode", "create_agent"]),
+)
+async def test_tools_emit(used: Any, whole: bool) -> None:
+    model = Scripted([calls("dig", "c1")], ["done"])
     chain = chain_of(talker(model), ToolNode([used]), state=Paper)
-    graph = create_agent(model, [used]) if whole else chain
-    recorded = await record_run(LangGraphAgent(graph=graph), run_input("hi"))
+    recorded = await running(create_agent(model, [used]) if whole else chain)
     assert history(recorded, "progress") == ["-", "digging", "-"]
     assert shown_by(recorded, "digging") == {""}
 
@@ -247,9 +206,7 @@ class Notes(TypedDict, total=False):
 
 
 async def test_an_emission_in_a_declared_subgraph_is_a_subagents() -> None:
-    recorded = await record_run(
-        agent_of(chain_of(digging, state=Notes), state=Paper), run_input("hi")
-    )
+    recorded = await running(agent_of(chain_of(digging, state=Notes)))
     assert shown_by(recorded, "digging") == {"node0"}
     assert history(recorded) == ["-", "preview", "inner"]
     assert history(recorded, "progress") == ["-", "digging", "-"]
@@ -265,8 +222,9 @@ async def test_an_emission_in_an_agent_that_a_tool_calls_is_a_subagents() -> Non
         await inner.ainvoke({"messages": [("user", "go")]})
         return "done"
 
-    graph = create_agent(Scripted([calls("delegate", "c1")], ["done"]), [delegate])
-    recorded = await record_run(LangGraphAgent(graph=graph), run_input("hi"))
+    recorded = await running(
+        create_agent(Scripted([calls("delegate", "c1")], ["done"]), [delegate])
+    )
     assert history(recorded, "progress") == ["-", "digging", "-"]
     assert history(recorded, "stage") == ["-", "before", "-"]
     assert "" not in shown_by(recorded, "digging")
@@ -286,25 +244,15 @@ def write_nothing(doc: str) -> str:
     return "not written"
 
 
-@tool("write")
-def fail_to_write(doc: str) -> str:
-    """Write."""
-    raise ValueError("no paper")
-
-
-def writer(*middleware: Any, saver: Any = None, **options: Any) -> LangGraphAgent:
+def writer(*middleware: Any, saver: Any = None, tools: Any = (write,), **options: Any) -> Any:
     model = Scripted(streamed("write", "c1", {"doc": "abc"}), ["done"])
     schema: Any = {"state_schema": Writer, "middleware": middleware, "checkpointer": saver}
-    return LangGraphAgent(graph=create_agent(model, [write], **schema), **options)
+    return LangGraphAgent(create_agent(model, [*tools], **schema), **options)
 
 
-async def predicting(*nodes: Any, state: Any = None, more: Any = ()) -> RecordedRun:
+async def predicting(*nodes: Any, more: Any = ()) -> RecordedRun:
     options = StateOptions(predict=[DOC, *more], client_keys=["text"])
-    agent = LangGraphAgent(graph=chain_of(*nodes, state=Paper), state=options)
-    return await record_run(agent, run_input("hi", state=state or {}))
-
-
-STAGES = ["-", "a", "ab", "abc", "ABC"]
+    return await running(agent_of(*nodes, state=options))
 
 
 @pytest.mark.parametrize(
@@ -322,7 +270,7 @@ async def test_arguments_are_shown_as_they_come_and_the_graph_replaces_them(
     middleware: Any, predict: Any, key: str, seen: Any
 ) -> None:
     options = StateOptions(predict=predict, client_keys=["draft"]) if predict else None
-    recorded = await record_run(writer(*middleware, state=options), run_input("hi"))
+    recorded = await running(writer(*middleware, state=options))
     assert history(recorded, key) == seen
 
 
@@ -333,17 +281,9 @@ async def test_predictions_that_a_model_call_asks_for() -> None:
     async def node(state: Any) -> Any:
         return {"messages": [await model.ainvoke("go", {"metadata": ask})]}
 
-    recorded = await record_run(agent_of(node, ToolNode([write]), state=Paper), run_input("hi"))
+    recorded = await running(agent_of(node, ToolNode([write])))
     assert history(recorded, "paper") == ["-", "a", "ab", "abc", "-"]
     assert history(recorded) == ["-", "ABC"]
-
-
-@pytest.mark.parametrize("used", [write_nothing, fail_to_write], ids=["writes nothing", "fails"])
-async def test_a_call_that_comes_to_nothing_leaves_what_was_there(used: Any) -> None:
-    model = Scripted(streamed("write", "c1", {"doc": "ab"}), ["done"])
-    tools = ToolNode([used], handle_tool_errors=True)
-    recorded = await predicting(talker(model), tools, state={"doc": "old"})
-    assert history(recorded) == ["old", "a", "ab", "old"]
 
 
 async def test_two_calls_at_once_end_each_for_itself() -> None:
@@ -377,28 +317,21 @@ async def test_two_calls_at_once_end_each_for_itself() -> None:
 )
 async def test_a_prediction_under_review(decision: Any, seen: Any) -> None:
     review = HumanInTheLoopMiddleware(interrupt_on={"write": True})
-    client = Client(
-        writer(review, saver=InMemorySaver(), state=StateOptions(predict=[DOC])), {"doc": "old"}
-    )
+    agent = writer(review, saver=InMemorySaver(), state=StateOptions(predict=[DOC]))
+    client = Client(agent, {"doc": "old"})
     first = await client.say("hi")
     assert history(first) == ["old", "a", "ab", "abc", "old"]
-    (asked,) = first.last.outcome.interrupts
-    answer = ResumeEntry(interrupt_id=asked.id, status="resolved", payload=decision)
-    second = await client.say(resume=[answer])
-    assert second.last.type.value == "RUN_FINISHED", second.last
+    second = await client.answer(first, payload=decision, ends="success")
     assert history(second) == seen
     assert client.stored["doc"] == seen[-1]
 
 
 async def test_a_call_of_the_clients_own_tool_leaves_nothing_in_the_state() -> None:
-    model = Scripted(streamed("write", "c1", {"doc": "ab"}), ["done"])
-    schema: Any = {"state_schema": Writer, "checkpointer": InMemorySaver()}
-    graph = create_agent(model, [], middleware=[AGUIMiddleware(predict=[DOC])], **schema)
-    client = Client(LangGraphAgent(graph=graph))
+    client = Client(writer(AGUIMiddleware(predict=[DOC]), saver=InMemorySaver(), tools=()))
     parameters = {"type": "object", "properties": {}}
     tools = [Tool(name="write", description="Write.", parameters=parameters)]
     first = await client.say("hi", tools=tools)
-    assert history(first) == ["-", "a", "ab", "-"]
+    assert history(first) == ["-", "a", "ab", "abc", "-"]
     assert first.last.outcome.pending_tool_call_ids == ["c1"]
     result = ToolMessage(id="r1", role="tool", tool_call_id="c1", content="done")
     await client.say(result, tools=tools)
@@ -436,8 +369,7 @@ async def test_structured_output_is_predicted_while_it_is_written(by_call: bool)
         result = Result("Written.", tool_call_id="p1")
         return {"messages": [made["raw"], result], "doc": made["parsed"].doc}
 
-    agent = LangGraphAgent(chain_of(node, state=Paper), state=options)
-    recorded = await record_run(agent, run_input("Write."))
+    recorded = await running(agent_of(node, state=options))
     recorded.check_snapshot()
     assert history(recorded) == ["-", "Once ", "Once upon ", "Once upon a ", "Once upon a time"]
     assert recorded.types.index("STATE_SNAPSHOT") < recorded.types.index("TOOL_CALL_END")
@@ -447,21 +379,21 @@ async def test_structured_output_is_predicted_while_it_is_written(by_call: bool)
 @tool("note")
 def note_by_runtime(text: str, runtime: ToolRuntime) -> Command[Any]:
     """Note."""
-    return state_update(runtime, f"noted {text}", {"notes": [text]})
+    return state_update(runtime, f"noted {text}", {"log": [text]})
 
 
 @tool("note")
 def note_by_id(text: str, call: Annotated[str, InjectedToolCallId]) -> Command[Any]:
     """Note."""
-    return state_update(call, f"noted {text}", {"notes": [text]})
+    return state_update(call, f"noted {text}", {"log": [text]})
 
 
 @pytest.mark.parametrize("used", [note_by_runtime, note_by_id], ids=["ToolRuntime", "call id"])
 async def test_a_tool_answers_and_writes_in_one(used: Any) -> None:
     model = Scripted([calls("note", "c1", text="x"), calls("note", "c2", 1, text="y")], ["done"])
-    agent = LangGraphAgent(graph=create_agent(model, [used], state_schema=Writer))
-    recorded = await record_run(agent, run_input("hi", state={"notes": ["old"]}))
-    assert recorded.state["notes"] == ["old", "x", "y"]
+    graph = create_agent(model, [used], state_schema=Writer)
+    recorded = await running(graph, state={"log": ["old"]})
+    assert recorded.state["log"] == ["old", "x", "y"]
     # Both calls run at once, and either may end first.
     results = {(m.tool_call_id, m.content) for m in recorded.messages if m.role == "tool"}
     assert results == {("c1", "noted x"), ("c2", "noted y")}
@@ -476,54 +408,47 @@ def test_outside_a_run_nobody_is_told_and_without_a_call_there_is_nothing_to_ans
 
 class Inner(TypedDict, total=False):
     doc: Any
-    notes: Annotated[list[str], operator.add]
+    log: Annotated[list[str], operator.add]
     only_inside: Any
 
 
-class Outer(TypedDict, total=False):
-    messages: Annotated[list[AnyMessage], add_messages]
-    doc: Any
-    notes: Annotated[list[str], operator.add]
-
-
-def noting(name: str, **values: Any) -> Any:
-    async def node(state: Any) -> Any:
-        await asyncio.sleep(0)
-        return values
-
-    node.__name__ = name
-    return node
-
-
 async def test_declared_subgraphs_are_shown_after_each_of_their_supersteps() -> None:
-    innermost = chain_of(
-        noting("one", doc=1, only_inside="CANARY"), noting("two", doc=2), state=Inner
-    )
-    inner = chain_of(innermost, noting("three", notes=["n"]), state=Inner)
-    recorded = await record_run(
-        agent_of(inner, noting("after", doc=3), state=Outer),
-        run_input("hi", state={"notes": ["a"]}),
-    )
+    one, two = writing("one", doc=1, only_inside="CANARY"), writing("two", doc=2)
+    inner = chain_of(chain_of(one, two, state=Inner), writing("three", log=["n"]), state=Inner)
+    recorded = await running(agent_of(inner, writing("after", doc=3)), state={"log": ["a"]})
     assert history(recorded) == ["-", 1, 2, 3]
     # Each inner graph began with ["a"], and gives all that it has to the reducer around it.
-    seen = history(recorded, "notes")
+    seen = history(recorded, "log")
     assert (seen[0], seen[-1]) == (["a"], ["a", "a", "a", "n"])
-    assert "CANARY" not in texts(recorded)
+    assert "CANARY" not in told(recorded)
     assert shown_by(recorded, "") == {"", "node0"}
 
 
+async def test_what_a_subgraph_marks_as_private_is_not_shown_while_it_runs() -> None:
+    class Marked(TypedDict, total=False):
+        messages: Annotated[list[AnyMessage], add_messages]
+        doc: Annotated[Any, Private]
+        log: Annotated[list[Any], operator.add]
+
+    raw, clean = writing("raw", doc="CANARY", log=["raw"]), writing(doc="clean", log=["clean"])
+    recorded = await running(agent_of(chain_of(raw, clean, state=Marked)))
+    assert "CANARY" not in told(recorded)
+    assert ["raw"] in history(recorded, "log")
+    assert recorded.state == {"doc": "clean", "log": ["raw", "clean"]}
+
+
 async def test_the_same_subgraph_several_times_at_once() -> None:
-    inner = chain_of(noting("one", notes=["n"]), noting("two", notes=["m"]), state=Inner)
-    builder = StateGraph(Outer).add_node("inner", inner).add_edge("inner", END)
+    inner = chain_of(writing("one", log=["n"]), writing("two", log=["m"]), state=Inner)
+    builder = StateGraph(Paper).add_node("inner", inner).add_edge("inner", END)
     builder.add_conditional_edges(START, lambda _: [Send("inner", {})] * 2, ["inner"])
-    recorded = await record_run(LangGraphAgent(graph=builder.compile()), run_input("hi"))
-    assert ["n"] in history(recorded, "notes")
-    assert recorded.state == {"notes": ["n", "m", "n", "m"]}
+    recorded = await running(builder.compile())
+    assert ["n"] in history(recorded, "log")
+    assert recorded.state == {"log": ["n", "m", "n", "m"]}
 
 
 @pytest.mark.parametrize("by", ["node", "tool"])
 async def test_an_agent_that_is_only_called_keeps_its_state_to_itself(by: str) -> None:
-    inner = chain_of(noting("one", doc="CANARY"), noting("two", notes=["CANARY"]), state=Inner)
+    inner = chain_of(writing("one", doc="CANARY"), writing("two", log=["CANARY"]), state=Inner)
 
     async def node(state: Any) -> Any:
         await inner.ainvoke({"doc": "x"})
@@ -535,7 +460,19 @@ async def test_an_agent_that_is_only_called_keeps_its_state_to_itself(by: str) -
         return state_update(call, "done", await node({}))
 
     model = talker(Scripted([calls("delegate", "c1")]))
-    nodes = [node] if by == "node" else [model, ToolNode([delegate])]
-    recorded = await record_run(agent_of(*nodes, state=Paper), run_input("hi"))
+    recorded = await running(agent_of(*([node] if by == "node" else [model, ToolNode([delegate])])))
     assert history(recorded) == ["-", "mine"]
-    assert "CANARY" not in texts(recorded)
+    assert "CANARY" not in told(recorded)
+
+
+async def test_a_call_id_that_comes_again_is_previewed_while_its_call_runs() -> None:
+    def turn(letter: str) -> list[Any]:
+        return [calling(part("write", '{"doc": "' + letter, "call_0")), calling(part(None, '!"}'))]
+
+    model = Scripted(turn("A"), turn("B"), ["done"])
+    graph = create_agent(model, [write_nothing], state_schema=Writer)
+    agent = LangGraphAgent(graph, state=StateOptions(predict=[DOC]))
+    recorded = await running(agent, state={"doc": "old"})
+    during = [(event.step_name, state["doc"]) for event, state in states(recorded, "STEP_FINISHED")]
+    assert during[:4] == [("model", "A!"), ("tools", "A!"), ("model", "B!"), ("tools", "B!")]
+    assert recorded.state["doc"] == "old"
