@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -12,10 +11,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 from pydantic import BaseModel
-from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent
-from tests.behaviour.state.clients import Client
+from tests.behaviour.state.clients import Client, Paper, writing
 from tests.kit.graphs.small import agent_of
 from tests.kit.models.scripted import Scripted
 from tests.kit.run.agents import RecordedRun, record_run, run_input
@@ -23,49 +21,36 @@ from tests.kit.run.agents import RecordedRun, record_run, run_input
 Messages = Annotated[list[AnyMessage], add_messages]
 
 
-class Typed(TypedDict, total=False):
-    messages: Messages
-    count: int
-    notes: Annotated[list[str], operator.add]
-    thing: Any
-
-
 class Model(BaseModel):
     messages: Messages = []
-    count: int = 0
+    doc: Any = 0
 
 
 @dataclass
 class Data:
     messages: Messages = field(default_factory=list)
-    count: int = 0
-
-
-def writing(name: str = "node", **values: Any) -> Any:
-    async def node(state: Any) -> dict[str, Any]:
-        return values
-
-    node.__name__ = name
-    return node
+    doc: Any = 0
 
 
 async def model(state: Any) -> dict[str, Any]:
     return {"messages": [await Scripted(["a"]).ainvoke("x")]}
 
 
-async def recording(*nodes: Any, state: Any = Typed, held: Any = None) -> RecordedRun:
+async def recording(*nodes: Any, state: Any = Paper, held: Any = None) -> RecordedRun:
     recorded = await record_run(agent_of(*nodes, state=state), run_input("hi", state=held or {}))
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
     recorded.check_snapshot()
     return recorded
 
 
-@pytest.mark.parametrize("state", [Typed, Model, Data])
+@pytest.mark.parametrize("state", [Paper, Model, Data])
 async def test_state_of_every_kind(state: Any) -> None:
-    recorded = await recording(writing(count=1), model, state=state)
-    assert recorded.state["count"] == 1
+    recorded = await recording(writing(doc=1), model, state=state)
+    assert recorded.state["doc"] == 1
     assert all("messages" not in event.snapshot for event in recorded.of("STATE_SNAPSHOT"))
     assert [message.content for message in recorded.messages] == ["hi", "a"]
+    again = await recording(writing(doc=1), state=state, held=recorded.state)
+    assert again.of("STATE_SNAPSHOT", "STATE_DELTA") == []
 
 
 @pytest.mark.parametrize("stored", [False, True])
@@ -77,9 +62,8 @@ async def test_a_list_of_messages_without_a_key_is_the_state(stored: bool) -> No
 
     builder = StateGraph(Annotated[list, add_messages])  # type: ignore[type-var]
     builder.add_node("node", node).add_edge(START, "node")
-    client = Client(
-        LangGraphAgent(builder.compile(checkpointer=InMemorySaver() if stored else None))
-    )
+    graph = builder.compile(checkpointer=InMemorySaver() if stored else None)
+    client = Client(LangGraphAgent(graph))
     (await client.say("hi")).check_snapshot()
     await client.say("more")
     assert [message.content for message in client.messages] == ["hi", "Hello", "more", "Hello"]
@@ -87,19 +71,11 @@ async def test_a_list_of_messages_without_a_key_is_the_state(stored: bool) -> No
     assert seen == [["hi"], ["hi", "Hello", "more"]]
 
 
-@pytest.mark.parametrize("held", [{"count": 1, "notes": []}, {"count": 1}])
-async def test_nothing_is_told_when_nothing_changed(held: Any) -> None:
-    recorded = await recording(
-        writing(count=1), state=Typed if "notes" in held else Data, held=held
-    )
-    assert recorded.of("STATE_SNAPSHOT", "STATE_DELTA") == []
-
-
 async def test_a_system_prompt_never_leaves() -> None:
     async def node(state: Any) -> Any:
         system = SystemMessage("CANARY")
         answer = await Scripted(["a"]).ainvoke([system, *state["messages"]])
-        return {"messages": [system, answer], "count": 1}
+        return {"messages": [system, answer], "doc": 1}
 
     recorded = await recording(node)
     assert "CANARY" not in "".join(event.model_dump_json() for event in recorded.events)
@@ -127,36 +103,36 @@ class Bad:
         (cycle, {"a": 1, "self": {"__type__": "cycle"}}),
         (float("nan"), None),
         ({1: {2, 3}}, {"1": [2, 3]}),
-        (Model(count=1), {"messages": [], "count": 1}),
+        (Model(doc=1), {"messages": [], "doc": 1}),
         ("\ud83d", "\ufffd"),
     ],
     ids=["bytes", "object", "cycle", "nan", "set", "pydantic", "surrogate"],
 )
 async def test_what_is_no_json_never_cuts_the_stream(value: Any, seen: Any) -> None:
-    assert (await recording(writing(thing=value), model)).state["thing"] == seen
-    agent = agent_of(writing(thing=value), state=Typed)
+    assert (await recording(writing(doc=value), model)).state["doc"] == seen
+    agent = agent_of(writing(doc=value), state=Paper)
     sse = b"".join([batch async for batch in agent.stream_sse(run_input("hi"))])
     assert b"RUN_FINISHED" in sse
 
 
 async def test_a_change_in_place_is_seen_at_the_end() -> None:
     async def later(state: Any) -> Any:
-        state["thing"]["n"] = 5
-        return {"count": 1}
+        state["doc"]["n"] = 5
+        return {"log": [1]}
 
-    assert (await recording(writing("one", thing={}), later)).state["thing"] == {"n": 5}
+    assert (await recording(writing("one", doc={}), later)).state["doc"] == {"n": 5}
 
 
 @pytest.mark.parametrize("fresh", [False, True], ids=["the same", "under a fresh top"])
 async def test_a_change_in_place_that_is_returned_is_seen_with_its_superstep(fresh: bool) -> None:
     async def changing(state: Any) -> Any:
-        state["thing"]["rows"][0]["n"] = 5
-        return {"thing": {**state["thing"]} if fresh else state["thing"]}
+        state["doc"]["rows"][0]["n"] = 5
+        return {"doc": {**state["doc"]} if fresh else state["doc"]}
 
     rows = [{"n": 0, "text": "x" * 99}, {"n": 1, "text": "y" * 99}]
-    recorded = await recording(writing("one", thing={"rows": rows}), changing, model)
+    recorded = await recording(writing("one", doc={"rows": rows}), changing, model)
     (patch,) = recorded.of("STATE_DELTA")
     operations = [operation.model_dump() for operation in patch.delta]
-    assert operations == [{"op": "replace", "path": "/thing/rows/0/n", "value": 5}]
+    assert operations == [{"op": "replace", "path": "/doc/rows/0/n", "value": 5}]
     (started,) = [event for event in recorded.of("STEP_STARTED") if event.step_name == "model"]
     assert recorded.events.index(patch) < recorded.events.index(started)

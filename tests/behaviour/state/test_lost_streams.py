@@ -14,11 +14,8 @@ from typing import Any
 import pytest
 from ag_ui.core import SystemMessage
 from langchain_core.messages import AIMessage
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
-from langgraph.types import interrupt
 
-from langgraph_agui import ApprovalOptions, LangGraphAgent, PredictState, StateOptions, emit_state
+from langgraph_agui import LangGraphAgent, PredictState, StateOptions, emit_state
 from tests.behaviour.state.clients import THREAD, Client, Paper, agent_of
 from tests.kit.models.scripted import Scripted, calling, part
 from tests.kit.waiting import eventually
@@ -85,7 +82,7 @@ class Scene:
             case [*words, "unread"]:
                 await client.leave(" ".join(words), lambda *_: True)
             case [*words, "fails"]:
-                assert (await client.say(" ".join(words))).last.code == "graph_error"
+                await client.say(" ".join(words), ends="graph_error")
             case [*words, "unwatched"]:
                 async with aclosing(client.agent.run(client.given(" ".join(words)))) as events:
                     await anext(events)
@@ -94,7 +91,7 @@ class Scene:
                     await anext(events)
             case ["guess", "is", "refused"]:
                 client.state["unknown"] = 1
-                assert (await client.say("go on")).last.code == "state_refused"
+                await client.say("go on", ends="state_refused")
                 del client.state["unknown"]
             case ["connect"]:
                 client.messages = []
@@ -178,63 +175,3 @@ async def test_what_a_client_sends_is_its_edit_or_is_old(
         await scene.play(step.removeprefix("dropped "))
         warned = any("may be old" in one and "'doc'" in one for one in caplog.messages)
         assert warned or not step.startswith("dropped"), step
-
-
-async def test_an_edit_counts_that_comes_instead_of_an_answer() -> None:
-    saw: list[Any] = []
-
-    async def ask(state: Paper) -> dict[str, Any]:
-        saw.append(state.get("doc"))
-        emit_state({"doc": "preview"})
-        if state["messages"][-1].content == "ask":
-            interrupt("go on?")
-        return {"messages": [AIMessage("done")]}
-
-    client = Client(agent_of(ask, approvals=ApprovalOptions(when_paused="cancel")), {"doc": "old"})
-    assert (await client.say("ask")).last.outcome.type == "interrupt"
-    client.state["doc"] = "mine"
-    await client.say("go on")
-    assert (saw, client.state["doc"]) == (["old", "mine"], "mine")
-
-
-async def test_an_edit_that_comes_with_an_answer_reaches_the_node() -> None:
-    saw: list[Any] = []
-
-    async def ask(state: Paper) -> dict[str, Any]:
-        interrupt("go on?")
-        saw.append((state["doc"], state["log"]))
-        return {"log": ["asked"]}
-
-    client = Client(agent_of(ask), {"doc": "old", "log": ["a"]})
-    paused = await client.say("hi")
-    client.state = {"doc": "new", "log": ["b"]}
-    await client.answer(paused)
-    assert saw == [("new", ["b"])]
-    assert client.state == {"doc": "new", "log": ["b", "asked"]}
-
-
-async def test_what_was_stored_beside_a_failure_is_not_taken_back() -> None:
-    saver, saw = InMemorySaver(), []
-
-    async def write(state: Paper) -> dict[str, Any]:
-        saw.append(state.get("doc"))
-        return {"doc": "theirs", "messages": [AIMessage("done")]}
-
-    def is_stored() -> bool:
-        held = saver.get_tuple(THREAD)
-        return held is not None and "doc" in [one[1] for one in held.pending_writes or ()]
-
-    async def fail(state: Paper) -> dict[str, Any]:
-        if state["messages"][-1].content == "fail":
-            await eventually(is_stored, "the other node's write is stored")
-            raise RuntimeError
-        return {}
-
-    builder = StateGraph(Paper)
-    for node in (write, fail):
-        builder.add_node(node).add_edge(START, node.__name__)
-    client = Client(LangGraphAgent(builder.compile(checkpointer=saver)), {"doc": "mine"})
-    assert (await client.say("fail")).last.code == "graph_error"
-    assert client.state["doc"] == "mine"
-    await client.say("go on")
-    assert (saw, client.state["doc"]) == (["mine", "theirs"], "theirs")
