@@ -18,6 +18,7 @@ from langgraph_agui.protocol import Fold
 from tests.kit.expect.agreement import record_stream
 from tests.kit.graphs.small import chain_of
 from tests.kit.run.agents import RecordedRun, record_run, run_input
+from tests.kit.run.thread_client import ending
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
 
@@ -119,12 +120,6 @@ def history(recorded: RecordedRun, key: str = "doc") -> list[Any]:
         if not seen or json.dumps(value) != json.dumps(seen[-1]):
             seen.append(value)
     return seen
-
-
-def ending(recorded: RecordedRun) -> str:
-    """The type of the outcome, or the code of the error."""
-    last = recorded.last
-    return str(last.outcome.type if last.type.value == "RUN_FINISHED" else last.code)
 
 
 def told(recorded: RecordedRun) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import operator
 from collections.abc import Callable, Mapping
@@ -66,6 +67,9 @@ from tests.kit.models.scripted import Scripted
 Hidden = Annotated[str, Private]
 REFUSED, INVALID = "state_refused", "state_invalid"
 KINDS = pytest.mark.parametrize("kind", ["typed", "data", "model"])
+
+
+DEEP = json.loads("[" * 300 + "]" * 300)
 
 
 def made(kind: str = "typed", **hints: Any) -> Any:
@@ -239,11 +243,6 @@ def test_agents_with_state_of_middleware() -> None:
     assert "'inner', 'plan'" in refusal(contract, wrong, {"plan": ["a"]})[1]
 
 
-def test_what_changes_nothing() -> None:
-    for sent in (None, [], 3, "text", {}, {"messages": ["forged"]}):
-        assert contract_of(schema=Later).changed(sent, {"count": 1}) == {}
-
-
 @pytest.mark.parametrize(
     ("value", "stored", "change"),
     [
@@ -307,19 +306,20 @@ def test_an_echo_of_what_was_shown_is_never_a_change(value: Any, older: Any, key
         assert contract.changed({key: contract.show(older)}, {key: value}, {key: older}) == {}
 
 
-def wide() -> Any:
-    schemas = {
-        "input_schema": made(count=int, hidden=int, maybe=str | None),
-        "output_schema": made(count=int, out=int, maybe=str | None),
-    }
-    return graph_of(made(count=int, out=int, hidden=int, maybe=str | None), **schemas)
+WIDE = graph_of(
+    made(count=int, out=int, hidden=int, maybe=str | None),
+    input_schema=made(count=int, hidden=int, maybe=str | None),
+    output_schema=made(count=int, out=int, maybe=str | None),
+)
 
 
 def test_what_the_thread_does_not_hold_is_changed_unless_it_is_nothing() -> None:
     contract = contract_of()
     assert contract.changed({"count": 0, "thing": []}, {}) == {"count": 0, "thing": []}
     assert contract.changed({"count": 0}, {}, {"count": 1}, {"count": 0}) == {}
-    contract = contract_of(wide(), schema=Later)
+    for sent in (None, [], 3, "text", {}, {"messages": ["forged"]}):
+        assert contract_of(schema=Later).changed(sent, {"count": 1}) == {}
+    contract = contract_of(WIDE, schema=Later)
     sent = dict.fromkeys(["maybe", "count", "out", "unknown", "n"])
     assert [contract.changed(sent, stored) for stored in ({}, None)] == [{"maybe": None}] * 2
     assert "count" in refusal(contract, {"count": None}, {"count": 1})[1]
@@ -328,21 +328,15 @@ def test_what_the_thread_does_not_hold_is_changed_unless_it_is_nothing() -> None
 @pytest.mark.parametrize(
     ("key", "options"),
     [
-        ("out", {}),
-        ("hidden", {}),
-        ("unknown", {}),
-        ("__interrupt__", {}),
-        ("branch:to:n0", {}),
-        ("count", {"exclude": ["count"]}),
-        ("count", {"include": ["out"]}),
-        ("count", {"client_writable": False}),
-        ("count", {"client_writable": ["out"]}),
+        *((key, {}) for key in ("out", "hidden", "unknown", "__interrupt__", "branch:to:n0")),
+        ("count", {"exclude": ["count"]}), ("count", {"include": ["out"]}),
+        ("count", {"client_writable": False}), ("count", {"client_writable": ["out"]}),
         ("out", {"client_writable": ["out"]}),
     ],
-)
+)  # fmt: skip
 def test_keys_that_cannot_be_changed(key: str, options: Any, caplog: Any) -> None:
-    assert refusal(contract_of(wide(), **options), {key: 5}) == fixed(key)
-    contract = contract_of(wide(), forbidden_change="ignore", **options)
+    assert refusal(contract_of(WIDE, **options), {key: 5}) == fixed(key)
+    contract = contract_of(WIDE, forbidden_change="ignore", **options)
     sent, held = {key: 5, "unknown": "CANARY", "maybe": "x"}, {"maybe": "y"}
     may = options.get("client_writable", True) is True and "include" not in options
     assert contract.changed(sent, held) == ({"maybe": "x"} if may else {})
@@ -350,14 +344,6 @@ def test_keys_that_cannot_be_changed(key: str, options: Any, caplog: Any) -> Non
     assert record.levelno == logging.WARNING
     assert repr(key) in record.getMessage()
     assert "CANARY" not in record.getMessage()
-
-
-def test_names_of_any_length_and_number_make_no_long_message() -> None:
-    sent = {"k" * 100_000: 1, **{f"\n{number}": 1 for number in range(1000)}}
-    text = refusal(contract_of(), sent)[1]
-    assert text.startswith("The state keys '\\n0', '\\n1',")
-    assert len(text) < 300
-    assert len(refusal(contract_of(), {"k" * 100_000: 1})[1]) < 150
 
 
 def test_keys_of_the_front_end_are_nobody_elses() -> None:
@@ -370,7 +356,7 @@ def test_keys_of_the_front_end_are_nobody_elses() -> None:
 
 
 def test_without_a_checkpointer_the_client_owns_the_state() -> None:
-    contract = contract_of(wide(), client_writable=["count"])
+    contract = contract_of(WIDE, client_writable=["count"])
     # Nobody could tell an echo from a change.
     assert contract.changed({"count": 1, "out": 3}, None) == {"count": 1}
     assert contract.changed({"out": 3}, None) == {}
@@ -391,7 +377,7 @@ def test_graphs_that_do_not_publish_their_keys() -> None:
     assert not graph.needs_overwrite("a", present=True)
 
 
-def test_functions() -> None:
+def test_functions_and_inputs_of_their_own() -> None:
     @entrypoint(checkpointer=InMemorySaver())
     def loose(given: dict[str, Any]) -> dict[str, Any]:
         return given
@@ -406,6 +392,9 @@ def test_functions() -> None:
     assert contract.changed({"count": "3", "more": 1}, {}) == {"count": 3, "more": 1}
     assert shown(contract, "secret", "log") == []
     assert refusal(contract, {"count": "x"})[0] == INVALID
+    # The types are those of the input.
+    graph = graph_of(made(x=Any), input_schema=made(x=set[int]))
+    assert contract_of(graph).changed({"x": [1]}, {}) == {"x": {1}}
 
 
 def test_reasoning_that_the_client_has_not_seen_is_not_replaced() -> None:
@@ -482,6 +471,7 @@ class Broken:
             (Annotated[int, Doubled, "doc"], 2, 4),
             (float | None, float("nan"), None),
             (Any, {"a": [1.5, None]}, {"a": [1.5, None]}),
+            (Any, DEEP, DEEP),
             (Opaque, {"a": 1}, {"a": 1}),
             (list[Opaque], "what", "what"),
             # What is no type around a type is left out.
@@ -538,14 +528,6 @@ def test_options_that_do_not_fit_the_graph(hint: Any, options: Any, error: str) 
         contract_of(made(x=hint), **options)
 
 
-def test_values_that_pydantic_cannot_read_to_the_end() -> None:
-    deep: list[Any] = []
-    for _ in range(300):
-        deep = [deep]
-    assert contract_of(made(x=Any)).changed({"x": deep}, {}) == {"x": deep}
-    assert invalid(made(x=list[Any]), deep) == "The state 'x' does not fit"
-
-
 def failing(inner: Any, error: Exception, kind: Any = BeforeValidator) -> Any:
     def check(value: Any) -> Any:
         raise error
@@ -574,6 +556,7 @@ PARSED = "Input should be a valid integer, unable to parse string as an integer"
             (Annotated[int, Field(gt=3), operator.add], 3, ": Input should be greater than 3"),
             (Step, {"text": "a", "minutes": "CANARY"}, f": minutes: {PARSED}"),
             (Oven, {}, ": heat: Field required"),
+            (list[Any], DEEP, ""),
             # No words of the application get out.
             (list[failing(str, ValueError("CANARY"))], ["CANARY"], ": 0"),
             (list[failing(str, AssertionError("CANARY"))], ["CANARY"], ": 0"),
@@ -597,6 +580,11 @@ def test_some_problems_are_told_and_the_rest_counted() -> None:
     assert "\n" not in text
     assert text.endswith(". And 45 more")
     assert len(text) < 1200
+    sent = {"k" * 100_000: 1, **{f"\n{number}": 1 for number in range(1000)}}
+    text = refusal(contract_of(), sent)[1]
+    assert text.startswith("The state keys '\\n0', '\\n1',")
+    assert len(text) < 300
+    assert len(refusal(contract_of(), {"k" * 100_000: 1})[1]) < 150
 
 
 def test_models_of_the_graph_are_asked_too() -> None:
@@ -636,11 +624,6 @@ def test_models_of_the_graph_are_asked_too() -> None:
         count: int = Field(0, ge=1)
 
     assert refusal(contract_of(Checked), {"count": 0})[0] == INVALID
-
-
-def test_the_types_are_those_of_the_input() -> None:
-    graph = graph_of(made(x=Any), input_schema=made(x=set[int]))
-    assert contract_of(graph).changed({"x": [1]}, {}) == {"x": {1}}
 
 
 @pytest.mark.parametrize("value", [{"__overwrite__": 3}, {"type": "__overwrite__", "value": 3}])
@@ -761,12 +744,8 @@ def test_the_schema_for_clients() -> None:
     assert shown(schema, "mine", "own") == []
     schema = schema.json_schema
     assert schema.get("required", schema["$defs"]["Recursive"]["required"]) == ["count"]
-    assert [word in str(schema) for word in ("children", "CANARY", "secret", "word")] == [
-        True,
-        False,
-        False,
-        False,
-    ]
+    assert "children" in str(schema)
+    assert not [word for word in ("CANARY", "secret", "word") if word in str(schema)]
     model = made("model", **KEYS)
     contract = contract_of(model, schema=model)  # the graph's own model
     assert contract.changed({"count": 1, "messages": "forged"}, {}) == {"count": 1}

@@ -29,7 +29,6 @@ from tests.behaviour.state.clients import (
     Client,
     Paper,
     agent_of,
-    ending,
     history,
     told,
     writing,
@@ -37,6 +36,7 @@ from tests.behaviour.state.clients import (
 from tests.kit.deep import together
 from tests.kit.graphs.small import Chat, chain_of
 from tests.kit.run.agents import RecordedRun, record_run, run_input, user
+from tests.kit.run.thread_client import ending
 from tests.kit.waiting import eventually
 
 

@@ -37,17 +37,16 @@ from tests.behaviour.state.clients import (
     Client,
     Paper,
     agent_of,
-    ending,
     history,
     states,
     told,
     writing,
 )
-from tests.kit.deep import together
 from tests.kit.graphs.small import chain_of, talker
 from tests.kit.models.scripted import Scripted, calling, part
 from tests.kit.models.scripted import call as calls
 from tests.kit.run.agents import RecordedRun, record_run, run_input
+from tests.kit.run.thread_client import ending
 
 
 class Writer(AgentState[Any], total=False):
@@ -56,7 +55,6 @@ class Writer(AgentState[Any], total=False):
 
 
 DOC = PredictState("write", "doc")
-STAGES = ["-", "a", "ab", "abc", "ABC"]
 
 
 async def running(given: Any, *, state: Any = None) -> RecordedRun:
@@ -82,11 +80,10 @@ def shown_by(recorded: RecordedRun, word: str) -> set[str]:
     return {(event.subagent_run_id or "").split(":")[0] for event in told}
 
 
-@pytest.mark.parametrize("sync", [False, True], ids=["async", "sync"])
 async def test_values_and_patches_are_shown_at_once_and_the_graph_has_the_last_word(
-    sync: bool, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def act(state: Any) -> Any:
+    def act(state: Any) -> Any:  # sync: in a thread
         emit_state({"doc": "half", "progress": 0.5})
         emit_state({"progress": 1})
         emit_state([{"op": "add", "path": "/log/-", "value": "b"}])
@@ -95,10 +92,7 @@ async def test_values_and_patches_are_shown_at_once_and_the_graph_has_the_last_w
         emit_state([add, {"op": "remove", "path": "/nothing"}])  # left out as a whole
         return {"doc": "whole", "log": ["B"]}
 
-    async def act_async(state: Any) -> Any:
-        return act(state)
-
-    recorded = await running(agent_of(act if sync else act_async), state={"mine": 1, "log": ["a"]})
+    recorded = await running(agent_of(act), state={"mine": 1, "log": ["a"]})
     assert history(recorded) == ["-", "half", "-", "whole"]
     assert history(recorded, "progress") == ["-", 0.5, 1, "-"]
     assert history(recorded, "log") == [["a"], ["a", "b"], ["a", "B"]]
@@ -166,32 +160,6 @@ async def test_hidden_keys_are_not_shown_and_warned_about_once(
     assert all(key in warning for key in ("messages", "scratch", "secret"))
 
 
-@tool("dig")
-async def dig(runtime: ToolRuntime) -> str:
-    """Dig."""
-    emit_state({"progress": "digging"})
-    return "dug"
-
-
-@tool("dig")
-def dig_sync() -> str:
-    """Dig."""
-    emit_state({"progress": "digging"})
-    return "dug"
-
-
-@together(
-    pytest.mark.parametrize("used", [dig, dig_sync], ids=["async", "sync"]),
-    pytest.mark.parametrize("whole", [False, True], ids=["ToolNode", "create_agent"]),
-)
-async def test_tools_emit(used: Any, whole: bool) -> None:
-    model = Scripted([calls("dig", "c1")], ["done"])
-    chain = chain_of(talker(model), ToolNode([used]), state=Paper)
-    recorded = await running(create_agent(model, [used]) if whole else chain)
-    assert history(recorded, "progress") == ["-", "digging", "-"]
-    assert shown_by(recorded, "digging") == {""}
-
-
 async def digging(state: Any) -> Any:
     emit_state({"progress": "digging", "doc": "preview"})
     await asyncio.sleep(0)
@@ -255,35 +223,10 @@ async def predicting(*nodes: Any, more: Any = ()) -> RecordedRun:
     return await running(agent_of(*nodes, state=options))
 
 
-@pytest.mark.parametrize(
-    ("middleware", "predict", "key", "seen"),
-    [
-        ([], [DOC], "doc", STAGES),
-        ([AGUIMiddleware(predict=[DOC])], None, "doc", STAGES),
-        ([], None, "doc", ["-", "ABC"]),
-        ([], [PredictState("write", None, "draft")], "draft",
-         ["-", {"doc": ""}, {"doc": "a"}, {"doc": "ab"}, {"doc": "abc"}, "-"]),
-    ],
-    ids=["agent", "middleware", "not asked for", "all arguments as one object"],
-)  # fmt: skip
-async def test_arguments_are_shown_as_they_come_and_the_graph_replaces_them(
-    middleware: Any, predict: Any, key: str, seen: Any
-) -> None:
-    options = StateOptions(predict=predict, client_keys=["draft"]) if predict else None
-    recorded = await running(writer(*middleware, state=options))
-    assert history(recorded, key) == seen
-
-
-async def test_predictions_that_a_model_call_asks_for() -> None:
-    model = Scripted(streamed("write", "c1", {"doc": "abc"}))
-    ask = {"predict_state": [{"tool": "write", "tool_argument": "doc", "state_key": "paper"}]}
-
-    async def node(state: Any) -> Any:
-        return {"messages": [await model.ainvoke("go", {"metadata": ask})]}
-
-    recorded = await running(agent_of(node, ToolNode([write])))
-    assert history(recorded, "paper") == ["-", "a", "ab", "abc", "-"]
-    assert history(recorded) == ["-", "ABC"]
+@pytest.mark.parametrize("asked", [True, False])
+async def test_arguments_are_shown_as_they_come_if_a_middleware_asks_for_that(asked: bool) -> None:
+    recorded = await running(writer(*[AGUIMiddleware(predict=[DOC])] * asked))
+    assert history(recorded) == ["-", *["a", "ab", "abc"] * asked, "ABC"]
 
 
 async def test_two_calls_at_once_end_each_for_itself() -> None:
@@ -352,22 +295,22 @@ async def test_a_long_document_costs_its_size_a_few_times_over() -> None:
 class Paragraph(BaseModel):
     """A paragraph of the paper."""
 
-    doc: str
+    text: str
 
 
 @pytest.mark.parametrize("by_call", [False, True])
 async def test_structured_output_is_predicted_while_it_is_written(by_call: bool) -> None:
     """LangChain says of such a call that its answer is data for the program; but it is state."""
-    ask = {"tool": "Paragraph", "tool_argument": "doc", "state_key": "doc"}
+    ask = {"tool": "Paragraph", "tool_argument": "text", "state_key": "doc"}
     config: Any = {"metadata": {"predict_state": [ask]}} if by_call else {}
-    options = None if by_call else StateOptions(predict=[PredictState("Paragraph", "doc")])
-    model = ScriptedChatModel(call("Paragraph", "p1", doc="Once upon a time"), delay=0.001)
+    options = None if by_call else StateOptions(predict=[PredictState("Paragraph", "text", "doc")])
+    model = ScriptedChatModel(call("Paragraph", "p1", text="Once upon a time"), delay=0.001)
     author = model.with_structured_output(Paragraph, include_raw=True)
 
     async def node(state: Any) -> Any:
         made: Any = await author.ainvoke("Write.", config)
         result = Result("Written.", tool_call_id="p1")
-        return {"messages": [made["raw"], result], "doc": made["parsed"].doc}
+        return {"messages": [made["raw"], result], "doc": made["parsed"].text}
 
     recorded = await running(agent_of(node, state=options))
     recorded.check_snapshot()
@@ -376,22 +319,15 @@ async def test_structured_output_is_predicted_while_it_is_written(by_call: bool)
     assert not recorded.last.outcome.pending_tool_call_ids
 
 
-@tool("note")
-def note_by_runtime(text: str, runtime: ToolRuntime) -> Command[Any]:
+@tool
+def note(text: str, runtime: ToolRuntime) -> Command[Any]:
     """Note."""
     return state_update(runtime, f"noted {text}", {"log": [text]})
 
 
-@tool("note")
-def note_by_id(text: str, call: Annotated[str, InjectedToolCallId]) -> Command[Any]:
-    """Note."""
-    return state_update(call, f"noted {text}", {"log": [text]})
-
-
-@pytest.mark.parametrize("used", [note_by_runtime, note_by_id], ids=["ToolRuntime", "call id"])
-async def test_a_tool_answers_and_writes_in_one(used: Any) -> None:
+async def test_a_tool_answers_and_writes_in_one() -> None:
     model = Scripted([calls("note", "c1", text="x"), calls("note", "c2", 1, text="y")], ["done"])
-    graph = create_agent(model, [used], state_schema=Writer)
+    graph = create_agent(model, [note], state_schema=Writer)
     recorded = await running(graph, state={"log": ["old"]})
     assert recorded.state["log"] == ["old", "x", "y"]
     # Both calls run at once, and either may end first.

@@ -205,16 +205,10 @@ class Oracle:
     happens."""
 
     def __init__(self) -> None:
-        self.truth: dict[str, Any] = deepcopy(START_VALUES)
-        self.before: dict[str, Any] = {}
-        self.own: dict[str, Any] = {}
-        self.shown: list[Any] = []
-        self.open: dict[str, Any] = {}
-        self.nulls: set[str] = set()
-        self.previewed: set[str] = set()
-        self.previews: dict[tuple[str, str], Any] = {}
-        self.paused_flash: dict[str, Any] = {}
-        self.passed, self.life = False, ""
+        self.truth, self.before, self.own = deepcopy(START_VALUES), {}, {}
+        self.shown, self.previews, self.open = list[Any](), dict[Any, Any](), dict[str, Any]()
+        self.nulls, self.previewed = set[str](), set[str]()
+        self.paused_flash, self.passed, self.life = {}, False, ""
 
     def begin(self, sent: Any) -> bool:
         """The client sends its state; return whether it has changed anything of the graph's."""
@@ -552,10 +546,8 @@ class Thread:
 
     def __init__(self, send: Any, *, kept: bool = True) -> None:
         self.oracle, self.kept, self.program = Oracle(), kept, list[Superstep]()
-        self.messages, self.asked, self.left = list[Any](), list[str](), list[Any]()
-        self.held: Any = {}
-        self.rests, self.routed = True, False
-        self.steps = self.begins_at = self.runs = 0
+        self.held, self.messages, self.asked, self.left = {}, [], [], []
+        self.rests, self.routed, self.steps, self.begins_at, self.runs = True, False, 0, 0, 0
         builder = StateGraph(Board, input_schema=Input, output_schema=Output)
 
         def at(number: int) -> Any:
@@ -715,11 +707,8 @@ def seen_by(run: RecordedRun, but: str = "") -> list[str]:
     return held
 
 
-def programs(most: int) -> Any:
-    return st.lists(supersteps(), min_size=1, max_size=most)
-
-
-turns = st.tuples(edits, programs(3), st.booleans(), st.booleans())
+programs = st.lists(supersteps(), min_size=1, max_size=3)
+turns = st.tuples(edits, programs, st.booleans(), st.booleans())
 SENDING = st.sampled_from(["patches", "patches", "patches", "snapshots"])
 slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
@@ -730,17 +719,16 @@ def test_a_client_holds_what_the_graph_shows(send: str, kept: bool, turns: list[
     thread = Thread(send, kept=kept)
     for changes, program, speaks, wire in turns:
         if not kept:  # only a thread that is kept can pause
-            program = [calm(step) for step in program]
+            program = [
+                replace(step, parts={n: p._replace(end="return") for n, p in step.parts.items()})
+                for step in program
+            ]
         thread.turn(edited(thread.held, changes), program, speaks=speaks, wire=wire)
-
-
-def calm(step: Superstep) -> Superstep:
-    return replace(step, parts={n: p._replace(end="return") for n, p in step.parts.items()})
 
 
 @given(
     send=st.sampled_from(["patches", "snapshots"]),
-    program=programs(2),
+    program=programs,
     after=st.integers(1, 25),
     theirs=st.sampled_from([{}, {"theirs": 1}, {"theirs": {"a": 1}, "plan": "stale"}]),
 )

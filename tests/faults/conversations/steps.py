@@ -6,93 +6,27 @@ list of steps can be played.
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
 from tests.faults.conversations.agent import FATES, PLACES
 
-
-class Join(NamedTuple):
-    """A tab connects while the run goes on; `fresh` is a reload, which forgets what it held."""
-
-    tab: int
-    fresh: bool = False
-
-
-class Disturb(NamedTuple):
-    """Another tab says something to the busy thread."""
-
-    tab: int
-
-
-class Cancel(NamedTuple):
-    """The run is cancelled; if `late`, while it goes on."""
-
-    late: bool = False
-
-
-class Drop(NamedTuple):
-    """The connection of the tab that runs breaks."""
-
-
-class Kill(NamedTuple):
-    """The worker of the run is killed, and starts again."""
-
-
-class Say(NamedTuple):
-    """The user writes a message in a tab, which sends all that it holds; or, if it is `short`, the
-    new message alone."""
-
-    tab: int
-    words: str
-    meanwhile: tuple[Any, ...] = ()
-    note: str | None = None
-    short: bool = False
-
-
-class Edit(NamedTuple):
-    """The user changes an earlier message of the tab, or without words wants another answer."""
-
-    tab: int
-    which: int
-    words: str | None
-    meanwhile: tuple[Any, ...] = ()
-
-
-class Answer(NamedTuple):
-    """The user answers the questions that the tab shows."""
-
-    tab: int
-    decisions: tuple[str, ...]
-    meanwhile: tuple[Any, ...] = ()
-
-
-class Return(NamedTuple):
-    """The tab sends the results of the client's calls that it shows as open, or only the first."""
-
-    tab: int
-    all: bool = True
-    meanwhile: tuple[Any, ...] = ()
-
-
-class Repeat(NamedTuple):
-    """The tab sends its last request again, word by word."""
-
-    tab: int
-
-
-class Connect(NamedTuple):
-    """The tab connects with what it holds; `fresh` is a reload, which forgets it."""
-
-    tab: int
-    fresh: bool = False
-
-
-class Restart(NamedTuple):
-    """A worker is killed while nothing runs, and starts again."""
-
-    worker: int
+# While a run waits:
+Join = namedtuple("Join", "tab fresh")  # a tab connects; a fresh one is reloaded, and forgets all
+Disturb = namedtuple("Disturb", "tab")  # another tab says something to the busy thread
+Cancel = namedtuple("Cancel", "late")  # the run is cancelled, at its gate or while it goes on
+Drop = namedtuple("Drop", "")  # the connection of the tab that runs breaks
+Kill = namedtuple("Kill", "")  # the worker of the run is killed, and starts again
+# At rest:
+Say = namedtuple("Say", "tab words meanwhile note short")  # sends all, or the new message alone
+Edit = namedtuple("Edit", "tab which words meanwhile")  # None wants another answer to the same
+Answer = namedtuple("Answer", "tab decisions meanwhile")  # answers the questions that the tab shows
+Return = namedtuple("Return", "tab all meanwhile")  # results of all open client's calls, or of one
+Repeat = namedtuple("Repeat", "tab")  # the tab sends its last request again, word by word
+Connect = namedtuple("Connect", "tab fresh")  # the tab connects with what it holds
+Restart = namedtuple("Restart", "worker")  # a worker is killed while nothing runs
 
 
 class Plan(NamedTuple):
