@@ -247,7 +247,9 @@ def hooks_on(room: Path) -> list[Any]:
     async def begin(state: Any, runtime: Any) -> dict[str, Any]:
         messages = state["messages"]
         words = words_of(messages)
-        Stage.here(room).note("waits", "tool" if "wait@tool" in words else "")
+        places = [place for place in ("tool", "end") if f"wait@{place}" in words]
+        # Nobody is shown that a run goes on of which only hooks run.
+        Stage.here(room).note("waits", "" if "blocked" in words else "".join(places))
         if "blocked" in words:
             return {"messages": removals(last_turn(messages)), "count": 1, "jump_to": "end"}
         return {"count": 1}
@@ -272,7 +274,7 @@ def hooks_on(room: Path) -> list[Any]:
     async def tidy(state: Any, runtime: Any) -> dict[str, Any] | None:
         messages, turn = state["messages"], last_turn(state["messages"])
         words, before = words_of(messages), messages[: len(messages) - len(turn)]
-        if "wait@end" in words:
+        if Stage.here(room).lines("waits")[-1:] == ["end"]:
             await Stage.here(room).at_gate()
         done = {
             "removes": removals(turn),
