@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 from ag_ui.core import Tool, ToolMessage
-from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from langgraph.graph import END, START, StateGraph
@@ -18,7 +18,6 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from langgraph_agui import (
-    ApprovalOptions,
     LangGraphAgent,
     ReasoningOptions,
     StateOptions,
@@ -100,47 +99,6 @@ async def test_what_a_paused_subgraph_shares_is_not_changed(refuses: bool, caplo
     assert (client.stored["doc"], client.stored["title"]) == ("graph's", "mine")
 
 
-async def test_an_edit_beside_answers_that_are_spent_counts_with_the_new_message() -> None:
-    saw: list[Any] = []
-
-    async def ask(state: Paper) -> dict[str, Any]:
-        if len(state["messages"]) == 1:
-            interrupt("go on?")
-        saw.append(state.get("doc"))
-        return {"messages": [AIMessage("done")]}
-
-    client = Client(agent_of(ask))
-    paused = await client.say("hi")
-    messages, state = client.messages, client.state
-    await client.answer(paused)  # whose stream does not get through
-    client.messages, client.state = messages, {**state, "doc": "mine"}
-    await client.answer(paused, "use my text", ends="success")
-    assert saw == [None, "mine"]
-    assert (client.state["doc"], client.stored["doc"]) == ("mine", "mine")
-
-
-async def test_an_edit_that_comes_with_an_answer_or_instead_of_it() -> None:
-    saw: list[Any] = []
-
-    async def ask(state: Paper) -> dict[str, Any]:
-        emit_state({"doc": "preview"})
-        if state["messages"][-1].content == "ask":
-            interrupt("go on?")
-        saw.append((state["doc"], state.get("log")))
-        return {"messages": [AIMessage("done")], "log": ["asked"]}
-
-    client = Client(agent_of(ask, approvals=ApprovalOptions(when_paused="cancel")), {"doc": "old"})
-    paused = await client.say("ask")
-    client.state = {"doc": "new", "log": ["b"]}
-    await client.answer(paused)
-    assert client.state == {"doc": "new", "log": ["b", "asked"]}
-    await client.say("ask", ends="interrupt")
-    client.state["doc"] = "mine"
-    await client.say("go on")
-    assert saw == [("new", ["b"]), ("mine", ["b", "asked"])]
-    assert client.state["doc"] == "mine"
-
-
 async def test_what_was_stored_beside_a_failure_is_not_taken_back() -> None:
     saver, saw = InMemorySaver(), list[Any]()
 
@@ -193,17 +151,6 @@ async def test_an_edit_stays_with_the_client_when_the_pause_is_given_up(
     if written:
         assert (recorded.last.type.value, client.stored["doc"]) == ("RUN_FINISHED", "mine")
         assert "are answered with the next message" in caplog.text
-
-
-async def test_a_revert_counts_also_after_a_message_that_clients_never_see() -> None:
-    saw: list[Any] = []
-    hidden = {"messages": [AIMessage("done"), SystemMessage("a note to itself")]}
-    client = Client(agent_of(noting(saw, {"doc": "new", **hidden}, hidden)), {"doc": "old"})
-    await client.say("hi")
-    assert client.state["doc"] == "new"
-    client.state["doc"] = "old"
-    await client.say("use the old one")
-    assert (saw, client.state["doc"], client.stored["doc"]) == (["old", "old"], "old", "old")
 
 
 async def test_an_edit_with_some_of_the_results_is_written_with_the_last_one() -> None:

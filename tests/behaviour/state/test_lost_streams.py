@@ -12,10 +12,11 @@ from copy import copy
 from typing import Any
 
 import pytest
-from ag_ui.core import SystemMessage
-from langchain_core.messages import AIMessage
+from ag_ui.core import SystemMessage as Prompt
+from langchain_core.messages import AIMessage, SystemMessage
+from langgraph.types import interrupt
 
-from langgraph_agui import LangGraphAgent, PredictState, StateOptions, emit_state
+from langgraph_agui import ApprovalOptions, LangGraphAgent, PredictState, StateOptions, emit_state
 from tests.behaviour.state.clients import THREAD, Client, Paper, agent_of
 from tests.kit.models.scripted import Scripted, calling, part
 from tests.kit.waiting import eventually
@@ -27,14 +28,19 @@ class Scene:
     """A client, and a graph that answers, and for a message that says so, previews, writes, waits
     or fails first."""
 
-    def __init__(self, on_disconnect: Any = "cancel", **options: Any) -> None:
+    def __init__(
+        self, on_disconnect: Any = "cancel", when_paused: Any = "refuse", **options: Any
+    ) -> None:
         self.saw: list[Any] = []
         self.hang = asyncio.Event()
         self.log: list[Any] = []
 
         async def first(state: Paper) -> dict[str, Any]:
             self.saw.append(state.get("doc"))
-            match state["messages"][-1].content.split():
+            match state["messages"][-1].content.removeprefix("hush ").split():
+                case ["ask"]:
+                    emit_state({"doc": "preview"})
+                    interrupt("go on?")
                 case ["preview", value]:
                     emit_state({"doc": value, "progress": 0.5})
                     await self.hang.wait()
@@ -53,11 +59,13 @@ class Scene:
                 raise RuntimeError
             if state["messages"][-1].content.endswith("..."):
                 await self.hang.wait()
-            return {"messages": [AIMessage("done")]}
+            hidden = [SystemMessage("to itself")] * state["messages"][-1].content.startswith("hush")
+            return {"messages": [AIMessage("done"), *hidden]}
 
         state = StateOptions(**{**PREDICT, **options})
-        agent = agent_of(first, second, state=state, on_disconnect=on_disconnect, on_busy="wait")
-        self.client = Client(agent)
+        more: Any = {"on_disconnect": on_disconnect, "on_busy": "wait"}
+        more["approvals"] = ApprovalOptions(when_paused=when_paused)
+        self.client = Client(agent_of(first, second, state=state, **more))
 
     async def play(self, step: str) -> None:
         client = self.client
@@ -72,6 +80,17 @@ class Scene:
             case ["again", ">", doc]:
                 client.messages = client.messages[:-1]
                 await client.say()
+                self.check(doc)
+            case ["ask"]:
+                self.paused = await client.say("ask", ends="interrupt")
+            case ["answer", "unseen"]:
+                held = client.messages, client.state
+                await client.answer(self.paused, ends="success")
+                client.messages, client.state = held[0], dict(held[1])
+            case ["answer", *more, ">", doc]:
+                await client.answer(
+                    self.paused, *([" ".join(more)] if more else []), ends="success"
+                )
                 self.check(doc)
             case [*words, "until", "previewed"]:
                 await client.leave(" ".join(words), lambda _, state: state.get("doc") == words[-1])
@@ -113,7 +132,7 @@ class Scene:
                 own = {"id": "own", "content": "other words"}
                 client.messages[-1] = client.messages[-1].model_copy(update=own)
             case ["forget"]:
-                client.messages = [SystemMessage(id="prompt", content="Be kind.")]
+                client.messages = [Prompt(id="prompt", content="Be kind.")]
             case _:
                 await client.say(step)
 
@@ -158,6 +177,10 @@ ROWS = [
      "preview bad until previewed, connect, >"),
     ("edit, and its message again", {}, "write one, doc=mine, go on, again > mine"),
     ("undo, and its message again", {}, "write one, doc=mine, go on, doc=one, again > one"),
+    ("comes with an answer", {}, "doc=old, ask, doc=new, log=b, answer > new"),
+    ("comes instead of an answer", {"when_paused": "cancel"}, "doc=old, ask, doc=mine, > mine"),
+    ("comes beside spent answers", {}, "ask, answer unseen, doc=mine, answer use mine > mine"),
+    ("undo after a message that clients never see", {}, "doc=old, hush write new, doc=old, > old"),
     ("written by the application", {},
      "write one, application writes theirs, log=mine, > theirs, other writes four, > four"),
 ]  # fmt: skip

@@ -483,7 +483,7 @@ def supersteps(draw: Any) -> Superstep:
     names = draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True))
     chosen = {name: draw(parts) for name in names}
     if any(script.end == "pause" for script in chosen.values()):
-        # what is written beside a pause: see test_previews
+        # what is written beside a pause: see test_shown
         quiet: Any = {"writes": [], "answers": None, "end": "return"}
         chosen = {n: p if p.end == "pause" else p._replace(**quiet) for n, p in chosen.items()}
     taken: dict[str, bool] = {}
