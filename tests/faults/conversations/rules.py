@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from ag_ui.core import (
@@ -177,7 +177,6 @@ class Happened:
     may_run: bool = True
 
 
-@dataclass
 class Judge:
     """Remembers what became of each message, and judges what is seen after each step.
 
@@ -188,18 +187,12 @@ class Judge:
     has shown after the step and before it.
     """
 
-    removed: set[Key] = field(default_factory=set)
-    trimmed: set[str] = field(default_factory=set)
-    ever: set[str] = field(default_factory=set)
-    before: set[str] = field(default_factory=set)
-    unclear: set[str] = field(default_factory=set)
-    partial: set[str] = field(default_factory=set)
-    calls: set[tuple[str, str]] = field(default_factory=set)
-    approved: Counter[str] = field(default_factory=Counter)
-    shown: set[str] = field(default_factory=set)
-    shown_before: set[str] = field(default_factory=set)
-    is_shortening: bool = False
-    is_trimming: bool = False
+    def __init__(self) -> None:
+        self.removed, self.calls = set[Key](), set[tuple[str, str]]()
+        self.trimmed, self.unclear, self.partial = set[str](), set[str](), set[str]()
+        self.ever, self.before, self.shown, self.shown_before = (set[str]() for _ in range(4))
+        self.approved: Counter[str] = Counter()
+        self.is_shortening = self.is_trimming = False
 
     def step(self, happened: Happened, ran: Sequence[str]) -> None:
         """Judge what the graph keeps, what the model was sent, and all that tools have ever run."""
@@ -321,7 +314,9 @@ class Judge:
             truth = [one for one in truth if one["id"] in new]
         if not is_ordered or is_cut:  # what it has missed comes last
             same, truth = (sorted(one, key=lambda each: str(each["id"])) for one in (same, truth))
-        require("tab", same == truth, difference(name, same, truth))
+        other, missing = [m for m in same if m not in truth], [m for m in truth if m not in same]
+        holds = other or [one["id"] for one in same]
+        require("tab", same == truth, f"{name} holds {holds},\n  connect shows {missing or truth}")
         if is_cut:
             self.cut(one for one in seen.messages if ident(one) not in held_ids)
         shared = any(ident(message) in shown and message.id in self.before for message in held)
@@ -423,9 +418,3 @@ def settled(messages: Iterable[Message]) -> list[dict[str, Any]]:
         else:
             made.append(dump)
     return [*made, *sorted(results, key=lambda one: str(one["id"]))]
-
-
-def difference(name: str, same: list[Any], truth: list[Any]) -> str:
-    other, missing = ([one for one in a if one not in b] for a, b in ((same, truth), (truth, same)))
-    holds, shows = ([one["id"] for one in ones] for ones in (same, truth))
-    return f"{name} holds {other or holds},\n  connect shows {missing or shows}"
