@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from tests.faults.conversations.agent import FATES, PLACES
+from tests.faults.conversations.agent import FATES, MANNERS, PLACES
 
 # While a run waits:
 Join = namedtuple("Join", "tab fresh")  # a tab connects; a fresh one is reloaded, and forgets all
@@ -74,7 +74,7 @@ def plans(kills: bool) -> st.SearchStrategy[Plan]:
     meanwhile = st.builds(lambda one, two: (*one, *two), st.lists(beside, max_size=2), last)
     texts = st.builds(
         script_of,
-        st.sampled_from(["", "", "think", "think", "same", "draft", "fail"]),
+        st.sampled_from(["", "", "think", *MANNERS]),
         st.lists(st.sampled_from(CALLS), max_size=2),
         st.sampled_from([*([""] * 8), *FATES]),
         st.tuples(st.sampled_from(["", "", *PLACES]), meanwhile),
