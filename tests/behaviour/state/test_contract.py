@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, make_dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
 from functools import cache
+from itertools import chain
 from typing import (
     Annotated,
     Any,
@@ -173,8 +174,7 @@ class Nested(Base, Generic[T], total=False):
     shown: T
 
 
-class Later(BaseModel):
-    n: int
+Later = create_model("Later", n=(int, ...))
 
 
 class Of(BaseModel, Generic[T]):
@@ -411,24 +411,11 @@ def test_reasoning_that_the_client_has_not_seen_is_not_replaced() -> None:
     assert contract_of(show=veiled, **options).changed({"thing": "mine"}, stored) == {}
 
 
-class Ingredient(BaseModel):
-    name: str
-    grams: Annotated[int, Field(gt=0)] = 1
-
-
-class Step(TypedDict):
-    text: str
-    minutes: NotRequired[int]
-
-
-@dataclass
-class Oven:
-    heat: int
-    at: datetime | None = None
-
-
-class Opaque:
-    pass
+Ingredient = create_model("Ingredient", name=(str, ...), grams=(Annotated[int, Field(gt=0)], 1))
+Oven = make_dataclass("Oven", [("heat", int), ("at", datetime | None, None)])
+Step, Opaque = made(text=str, minutes=int), type("Opaque", (), {})
+Dog, Bird = (create_model(kind, kind=(Literal[kind], ...)) for kind in ("dog", "bird"))
+Odd = create_model("Odd", x=(Callable[[], int], ...))
 
 
 class Doubled:
@@ -507,10 +494,6 @@ def test_channels_of_messages_are_not_the_clients(hint: Any) -> None:
     assert named.changed(sent, {}) == sent
 
 
-class Odd(BaseModel):
-    x: Callable[[], int]
-
-
 MISSPELT = "names keys that the graph's state does not have: conut"
 
 
@@ -533,14 +516,6 @@ def failing(inner: Any, error: Exception, kind: Any = BeforeValidator) -> Any:
         raise error
 
     return Annotated[inner, kind(check)]
-
-
-class Dog(BaseModel):
-    kind: Literal["dog"]
-
-
-class Bird(BaseModel):
-    kind: Literal["bird"]
 
 
 PARSED = "Input should be a valid integer, unable to parse string as an integer"
@@ -752,20 +727,14 @@ def test_the_schema_for_clients() -> None:
     assert [*contract.json_schema["properties"]] == ["count", "notes", "thing"]  # type: ignore[index]
 
 
-class Need:
-    def __init__(self, value: int) -> None:
-        self.value = value
-
-
-def joined(old: list[str], new: list[list[str]]) -> list[str]:
-    return [*old, *(item for one in new for item in one)]
+Need = type("Need", (), {"__init__": lambda self, value: None})
 
 
 def test_changes_of_channels_with_reducers_replace_what_they_hold() -> None:
     reducing = made(
         plain=list[str],
         added=Annotated[list[str], operator.add],
-        delta=Annotated[list[str], DeltaChannel(joined)],
+        delta=Annotated[list[str], DeltaChannel(lambda old, new: [*old, *chain(*new)])],
         empty=Annotated[Need | int, lambda old, new: new],
     )
     graph = graph_of(reducing, checkpointer=InMemorySaver())

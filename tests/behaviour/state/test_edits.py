@@ -24,6 +24,7 @@ from langgraph_agui import (
     emit_state,
 )
 from tests.behaviour.state.clients import (
+    THREAD,
     Client,
     Paper,
     agent_of,
@@ -35,6 +36,7 @@ from tests.kit.deep import together
 from tests.kit.graphs.small import Chat, chain_of
 from tests.kit.run.agents import RecordedRun, record_run, run_input, user
 from tests.kit.run.thread_client import ending
+from tests.kit.waiting import eventually
 
 
 class Merging(TypedDict, total=False):
@@ -95,6 +97,28 @@ async def test_what_a_paused_subgraph_shares_is_not_changed(refuses: bool, caplo
     assert (ending(recorded), saw) == ("success", ["graph's", ("graph's", "mine")])
     assert client.state == {"doc": "graph's", "log": [], "title": "mine"}
     assert (client.stored["doc"], client.stored["title"]) == ("graph's", "mine")
+
+
+async def test_what_was_stored_beside_a_failure_is_not_taken_back() -> None:
+    saver, saw = InMemorySaver(), list[Any]()
+
+    def is_stored() -> bool:
+        held = saver.get_tuple(THREAD)
+        return held is not None and "doc" in [one[1] for one in held.pending_writes or ()]
+
+    async def fail(state: Paper) -> dict[str, Any]:
+        if state["messages"][-1].content == "fail":
+            await eventually(is_stored, "the other node's write is stored")
+            raise RuntimeError
+        return {}
+
+    builder = StateGraph(Paper).add_node("write", noting(saw, {"doc": "theirs"})).add_node(fail)
+    builder.add_edge(START, "write").add_edge(START, "fail")
+    client = Client(LangGraphAgent(builder.compile(checkpointer=saver)), {"doc": "mine"})
+    await client.say("fail", ends="graph_error")
+    assert client.state["doc"] == "mine"
+    await client.say("go on")
+    assert (saw, client.state["doc"]) == (["mine", "theirs"], "theirs")
 
 
 @pytest.mark.parametrize("written", [True, False])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import operator
+from collections import namedtuple
 from collections.abc import Iterator
 from contextlib import suppress
 from copy import deepcopy
@@ -104,12 +105,7 @@ class Talk(NamedTuple):
             yield calling(part(new[0], text, new[1], index))
 
 
-class Write(NamedTuple):
-    """How a node makes the new value of a key."""
-
-    key: str
-    how: str
-    value: Any
+Write = namedtuple("Write", "key how value")  # how a node makes the new value of a key
 
 
 class Part(NamedTuple):
@@ -560,12 +556,12 @@ class Thread:
         async def enter(state: Any) -> Any:
             return at(self.begins_at)
 
+        builder.add_conditional_edges(START, enter, [*"abc", END])
         for name in "abc":
             builder.add_node(name, self.node(name))
             builder.add_conditional_edges(name, route, [*"abc", END])
-        builder.add_conditional_edges(START, enter, [*"abc", END])
         shown: Any = {"exclude": {"scratch"}, "client_keys": {"title"}, "predict": PREDICT}
-        graph = builder.compile(checkpointer=InMemorySaver() if kept else None)
+        graph = builder.compile(InMemorySaver() if kept else None)
         self.agent = LangGraphAgent(graph, state=StateOptions(send=send, **shown))
 
     def node(self, name: str) -> Any:
