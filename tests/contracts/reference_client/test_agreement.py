@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from ag_ui.core import ReasoningMessage, RunStartedEvent
 
-from tests.contracts.reference_client.differences import DIFFERENCES
 from tests.kit.expect.agreement import Agreement
+from tests.kit.expect.differences import DIFFERENCES
 from tests.kit.run.wire_events import STARTED, event, in_run, text
 
 

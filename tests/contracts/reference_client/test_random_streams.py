@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from langgraph_agui.protocol import SSEDecoder
 from langgraph_agui.protocol.diff import changes
-from tests.contracts.reference_client.differences import DIFFERENCES
 from tests.kit.deep import deep, example_count
 from tests.kit.expect.agreement import Outcome, difference
+from tests.kit.expect.differences import DIFFERENCES
 from tests.kit.run.malformed_events import every_harm, examples, harmed_somewhere, in_context
 from tests.kit.run.random_streams import Streams
 from tests.kit.run.wire_events import FINISHED, STARTED, Wire, event, in_run, message, state_delta

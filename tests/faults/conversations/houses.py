@@ -26,6 +26,8 @@ from fastapi import FastAPI
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from psycopg.rows import dict_row
+from psycopg_pool import AsyncConnectionPool
 
 from langgraph_agui import LangGraphAgent, StateOptions, agui_router
 from langgraph_agui.workers import PostgresRunStore
@@ -33,8 +35,19 @@ from tests.faults.conversations.agent import graph_on, plain
 from tests.kit.paths import ROOT
 from tests.kit.processes.postgres import running_postgres
 from tests.kit.processes.serving import serving
-from tests.kit.processes.worker import connections, set_up
 from tests.kit.waiting import PATIENCE
+
+
+def connections(dsn: str) -> AsyncConnectionPool[Any]:
+    options = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+    return AsyncConnectionPool(dsn, kwargs=options, min_size=2, max_size=8, open=False)
+
+
+async def set_up(dsn: str) -> None:
+    """Make the tables of a Postgres, once."""
+    async with connections(dsn) as pool:
+        await AsyncPostgresSaver(pool).setup()
+        await PostgresRunStore(pool).setup()
 
 
 @asynccontextmanager
