@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import operator
 from collections.abc import Callable
 from contextlib import aclosing
 from typing import Annotated, Any
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-from langgraph_agui import LangGraphAgent
+from langgraph_agui import LangGraphAgent, Private
 from langgraph_agui.protocol import Fold
 from tests.kit.expect.agreement import record_stream
 from tests.kit.graphs.small import chain_of
 from tests.kit.run.agents import RecordedRun, record_run, run_input
+from tests.kit.run.thread_client import ending
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
 
@@ -25,10 +27,21 @@ class Paper(TypedDict, total=False):
     messages: Annotated[list[AnyMessage], add_messages]
     doc: Any
     log: Annotated[list[Any], operator.add]
+    secret: Annotated[Any, Private]
 
 
 def agent_of(*nodes: Any, schema: Any = Paper, **options: Any) -> LangGraphAgent:
     return LangGraphAgent(chain_of(*nodes, state=schema, checkpointer=InMemorySaver()), **options)
+
+
+def writing(name: str = "node", says: str = "", **values: Any) -> Any:
+    """A node that writes these values."""
+
+    async def node(state: Any) -> dict[str, Any]:
+        return values | ({"messages": [AIMessage(says)]} if says else {})
+
+    node.__name__ = name
+    return node
 
 
 class Client:
@@ -46,14 +59,19 @@ class Client:
         self.messages, self.state = recorded.messages, recorded.state
         return recorded
 
-    async def say(self, *messages: Any, **fields: Any) -> RecordedRun:
-        return self.take(await record_run(self.agent, self.given(*messages, **fields)))
+    async def say(self, *messages: Any, ends: str = "", **fields: Any) -> RecordedRun:
+        recorded = self.take(await record_run(self.agent, self.given(*messages, **fields)))
+        assert not ends or ending(recorded) == ends, recorded.last
+        return recorded
 
-    async def answer(self, run: RecordedRun, *more: Any, status: str = "resolved") -> RecordedRun:
+    async def answer(
+        self, run: RecordedRun, *more: Any, payload: Any = "yes", **fields: Any
+    ) -> RecordedRun:
         """Answer what `run` has asked, and say more beside."""
         asked = run.last.outcome.interrupts[0].id
-        entry = {"interruptId": asked, "status": status, "payload": "yes"}
-        return await self.say(*more, resume=[entry])
+        status = "resolved" if payload else "cancelled"
+        entry = {"interruptId": asked, "status": status, "payload": payload}
+        return await self.say(*more, resume=[entry], **fields)
 
     async def connect(self, then: Callable[[], object] = lambda: None) -> RecordedRun:
         """Join the run that goes on; call `then` as soon as something has come."""
@@ -92,3 +110,18 @@ def states(recorded: RecordedRun, kind: str = "") -> list[tuple[Any, Any]]:
             found.append((event, fold.state))
     assert fold.warnings == []
     return found
+
+
+def history(recorded: RecordedRun, key: str = "doc") -> list[Any]:
+    """What the client has seen under a key, one after the other; "-" while it had none."""
+    seen: list[Any] = []
+    for _, state in states(recorded):
+        value = state.get(key, "-")
+        if not seen or json.dumps(value) != json.dumps(seen[-1]):
+            seen.append(value)
+    return seen
+
+
+def told(recorded: RecordedRun) -> str:
+    """All that the client was told, as text."""
+    return "".join(event.model_dump_json() for event in recorded.events)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import operator
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
 from functools import cache
+from itertools import chain
 from typing import (
     Annotated,
     Any,
@@ -62,14 +62,37 @@ from langgraph_agui.nodes import PredictState, Private
 from langgraph_agui.options import ReasoningOptions, StateOptions
 from langgraph_agui.protocol.json import to_jsonable
 from langgraph_agui.state.contract import StateContract
-from tests.kit.deep import example_count
+from tests.kit.deep import example_count, together
 from tests.kit.models.scripted import Scripted
 
-Messages = Annotated[list[AnyMessage], add_messages]
-Notes = Annotated[list[str], operator.add]
 Hidden = Annotated[str, Private]
-Log = Annotated[list[str], Private, operator.add]
 REFUSED, INVALID = "state_refused", "state_invalid"
+KINDS = pytest.mark.parametrize("kind", ["typed", "data", "model"])
+
+
+DEEP = json.loads("[" * 300 + "]" * 300)
+
+
+def made(kind: str = "typed", **hints: Any) -> Any:
+    """A state with these keys."""
+    if kind == "typed":
+        return TypedDict("State", hints, total=False)  # type: ignore[operator]
+    if kind == "data":
+        return make_dataclass(
+            "State", [(k, hint, field(default=None)) for k, hint in hints.items()]
+        )
+    return create_model("State", **{k: (hint, None) for k, hint in hints.items()})  # type: ignore[call-overload]
+
+
+KEYS = {
+    "messages": Annotated[list[AnyMessage], add_messages],
+    "count": int,
+    "notes": Annotated[list[str], operator.add],
+    "secret": Hidden,
+    "log": Annotated[list[str], Private, operator.add],
+    "thing": Any,
+}
+Plain = made(**KEYS)
 
 
 def graph_of(state: Any, *nodes: Any, checkpointer: Any = None, **schemas: Any) -> Any:
@@ -81,11 +104,11 @@ def graph_of(state: Any, *nodes: Any, checkpointer: Any = None, **schemas: Any) 
 
 
 def contract_of(
-    state: Any, /, schema: Any = None, show: Any = to_jsonable, **options: Any
+    state: Any = Plain, /, schema: Any = None, show: Any = to_jsonable, **options: Any
 ) -> StateContract:
     """The contract of a graph, or of a state's; changes that are refused are errors."""
     if not isinstance(state, RemoteGraphAdapter):
-        state = adapt_graph(state if isinstance(state, Pregel | RemoteGraph) else graph_of(state))
+        state = adapt_graph(state if isinstance(state, Pregel) else graph_of(state))
     allowed = StateOptions(schema=schema, **{"forbidden_change": "refuse", **options})
     return StateContract(state, allowed, "messages", show)
 
@@ -95,16 +118,16 @@ def shown(contract: StateContract, *keys: str) -> list[str]:
 
 
 def refusal(
-    contract: StateContract, sent: Any, stored: Mapping[str, object] | None, *older: Any
+    contract: StateContract, sent: Any, stored: Mapping[str, object] | None = {}
 ) -> tuple[str, str]:
     with pytest.raises(RunInputError) as caught:
-        contract.changed(sent, stored, *older)
+        contract.changed(sent, stored)
     return caught.value.code.value, str(caught.value)
 
 
-def invalid(state: Any, value: object, **options: Any) -> str:
+def invalid(state: Any, value: object) -> str:
     """What is said of a value that does not fit the key `x`."""
-    code, text = refusal(contract_of(state, **options), {"x": value}, {})
+    code, text = refusal(contract_of(state), {"x": value})
     assert code == INVALID
     return text
 
@@ -113,39 +136,10 @@ def fixed(key: str) -> tuple[str, str]:
     return REFUSED, f"The state key {key!r} cannot be changed."
 
 
-class Plain(TypedDict, total=False):
-    messages: Messages
-    count: int
-    notes: Notes
-    secret: Hidden
-    log: Log
-    thing: Any
-
-
-class Model(BaseModel):
-    messages: Messages = []
-    count: int = 0
-    notes: Notes = []
-    secret: Hidden = ""
-    log: Log = Field(default_factory=list)
-    thing: Any = None
-
-
-@dataclass
-class Data:
-    messages: Messages = field(default_factory=list)
-    count: int = 0
-    notes: Notes = field(default_factory=list)
-    secret: Hidden = ""
-    log: Log = field(default_factory=list)
-    thing: Any = None
-
-
-@pytest.mark.parametrize("state", [Plain, Model, Data])
-def test_private_keys_stay_in_the_graph_and_work_there(state: Any) -> None:
-    graph = graph_of(
-        state, lambda _: {"secret": "s", "log": ["a"]}, lambda _: {"log": ["b"], "count": 1}
-    )
+@KINDS
+def test_private_keys_stay_in_the_graph_and_work_there(kind: str) -> None:
+    nodes = (lambda _: {"secret": "s", "log": ["a"]}, lambda _: {"log": ["b"], "count": 1})
+    graph = graph_of(made(kind, **KEYS), *nodes)
     result = graph.invoke({"log": ["0"]})
     assert (result["secret"], result["log"], result["count"]) == ("s", ["0", "a", "b"], 1)
     keys = ["secret", "count", "log"]
@@ -158,8 +152,8 @@ def test_private_keys_stay_in_the_graph_and_work_there(state: Any) -> None:
             assert refusal(contract, {key: value}, stored) == fixed(key)
 
 
-Secret = NewType("Secret", Annotated[str, Private])  # type: ignore[valid-newtype]
-Alias = TypeAliasType("Alias", Annotated[str, Private])  # type: ignore[valid-type]
+Secret = NewType("Secret", Hidden)  # type: ignore[valid-newtype]
+Alias = TypeAliasType("Alias", Hidden)
 T = TypeVar("T")
 
 
@@ -168,10 +162,10 @@ class Base(TypedDict):
 
 
 class Nested(Base, Generic[T], total=False):
-    required: Required[Annotated[str, Private]]
+    required: Required[Hidden]
     inside: Annotated[NotRequired[str], "doc", Private]
-    optional: Annotated[str, Private] | None
-    listed: list[Annotated[str, Private]]
+    optional: Hidden | None
+    listed: list[Hidden]
     called: Annotated[NotRequired[Annotated[T, Private]], "more"]
     new: Secret
     alias: Alias
@@ -180,8 +174,7 @@ class Nested(Base, Generic[T], total=False):
     shown: T
 
 
-class Later(BaseModel):
-    n: int
+Later = create_model("Later", n=(int, ...))
 
 
 class Of(BaseModel, Generic[T]):
@@ -192,52 +185,26 @@ class Of(BaseModel, Generic[T]):
 def test_the_mark_is_found_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = graph_of(Nested)
     keys, seen = [*Nested.__annotations__], ["recorded", "shown"]
-    made = create_model("Made", hidden=(Annotated[str, Private], ""), shown=(int, Field(0, ge=0)))
-    for model, sent, loaded in ((Of[date], "2026-01-02", date(2026, 1, 2)), (made, "1", 1)):
-        contract = contract_of(model)
-        assert not contract.shows("hidden")
-        assert contract.changed({"shown": sent}, {}) == {"shown": loaded}
-    partly = TypedDict(  # noqa: UP013
-        "Partly", {"hidden": Annotated["list[Later]", Private], "shown": "list[Later]"}
-    )
-    other = graph_of(partly)
+    contract = contract_of(Of[date])
+    assert shown(contract, "hidden", "shown") == ["shown"]
+    assert contract.changed({"shown": "2026-01-02"}, {}) == {"shown": date(2026, 1, 2)}
+    partly = graph_of(made(hidden=Annotated["list[Later]", Private], shown="list[Later]"))
     assert shown(contract_of(graph), *keys) == seen
     monkeypatch.delitem(globals(), "Later")  # what cannot be resolved still hides
-    assert shown(contract_of(other), "hidden", "shown") == ["shown"]
+    assert shown(contract_of(partly), "hidden", "shown") == ["shown"]
     assert shown(contract_of(graph), *keys) == seen
     assert contract_of(graph).changed({"shown": 3}, {}) == {"shown": 3}
 
 
-def test_a_mark_in_the_schema_of_one_node_hides() -> None:
-    class Inner(TypedDict):
-        count: Annotated[int, Private]
-        hidden: str
-
-    def node(state: Inner) -> dict[str, Any]:
-        return {}
-
-    node.__annotations__["state"] = Inner
-    contract = contract_of(graph_of(Plain, node))
-    assert shown(contract, "count", "hidden", "notes") == ["notes"]  # `hidden` is no output
-
-
 def test_what_else_is_not_shown() -> None:
-    class Managed(Plain):
-        steps: RemainingSteps
-
-    class Shown(TypedDict):
-        count: int
-        notes: list[str]
-
-    contract = contract_of(graph_of(Managed, output_schema=Shown), exclude=["notes"])
+    managed = made(**KEYS, steps=RemainingSteps)
+    output = made(count=int, notes=list[str])
+    contract = contract_of(graph_of(managed, output_schema=output), exclude=["notes"])
     inner = ["branch:to:n0", "__start__", "__interrupt__"]
     keys = ["messages", "count", "notes", "thing", "steps", *inner, "ui"]
     assert shown(contract, *keys) == ["count", "ui"]
-    assert not contract_of(Plain, include=["count"]).shows("ui")
-    assert contract_of(Plain, show=lambda value: ["shown", value]).show(1) == ["shown", 1]
+    assert not contract_of(include=["count"]).shows("ui")
 
-
-def test_constants_of_a_class_are_no_state() -> None:
     @dataclass
     class Constant:
         KIND: ClassVar[str] = "x"
@@ -248,12 +215,19 @@ def test_constants_of_a_class_are_no_state() -> None:
     assert not contract.shows("KIND")
     assert contract.changed({"count": 1}, {}) == {"count": 1}
 
+    def node(state: Any) -> dict[str, Any]:
+        return {}
+
+    node.__annotations__["state"] = made(count=Annotated[int, Private], hidden=str)
+    contract = contract_of(graph_of(Plain, node))
+    assert shown(contract, "count", "hidden", "notes") == ["notes"]  # `hidden` is no output
+
 
 def test_agents_with_state_of_middleware() -> None:
     class More(AgentState):
         plan: Annotated[NotRequired[list[str]], OmitFromInput]
         inner: NotRequired[Annotated[int, PrivateStateAttr]]
-        mine: NotRequired[Annotated[str, Private]]
+        mine: NotRequired[Hidden]
         mode: NotRequired[str]
 
     class Middle(AgentMiddleware):
@@ -269,49 +243,33 @@ def test_agents_with_state_of_middleware() -> None:
     assert "'inner', 'plan'" in refusal(contract, wrong, {"plan": ["a"]})[1]
 
 
-@pytest.mark.parametrize("sent", [None, [], 3, "text", {}, {"messages": ["forged"]}])
-def test_what_changes_nothing(sent: Any) -> None:
-    assert contract_of(Plain, schema=Later).changed(sent, {"count": 1}) == {}
-
-
 @pytest.mark.parametrize(
     ("value", "stored", "change"),
     [
-        (1, 1.0, False),
-        (2.0, 2, False),
-        (True, 1, True),
-        (0, False, True),
-        (None, 0, True),
-        ([1, {"a": True}], [1, {"a": 1}], True),
-        ({"a": [1]}, {"a": [1]}, False),
-        ({"a": 1}, {"a": 1, "b": 2}, True),
-        ([1], [1, 1], True),
-        ({}, [], True),
-        ("1", 1, True),
-        (9007199254740992, 9007199254740993, False),
-        (9007199254740990, 9007199254740991, True),
-        (10**400, 10**401, True),
-        (float("nan"), float("nan"), False),
-        ("\ud83d", "\ud83d", False),
-        ([2, 1], {1, 2}, True),
-        ([1, 2], {1, 2}, False),
+        (1, 1.0, False), (2.0, 2, False), (True, 1, True), (0, False, True), (None, 0, True),
+        ([1, {"a": True}], [1, {"a": 1}], True), ({"a": [1]}, {"a": [1]}, False),
+        ({"a": 1}, {"a": 1, "b": 2}, True), ([1], [1, 1], True), ({}, [], True), ("1", 1, True),
+        (9007199254740992, 9007199254740993, False), (9007199254740990, 9007199254740991, True),
+        (10**400, 10**401, True), (float("nan"), float("nan"), False), ("\ud83d", "\ud83d", False),
+        ([2, 1], {1, 2}, True), ([1, 2], {1, 2}, False),
     ],
-)
+)  # fmt: skip
 def test_values_are_compared_as_json(value: Any, stored: Any, change: bool) -> None:
-    assert ("thing" in contract_of(Plain).changed({"thing": value}, {"thing": stored})) is change
+    assert ("thing" in contract_of().changed({"thing": value}, {"thing": stored})) is change
 
 
-@dataclass
-class Boxed:
-    inside: Any
+Boxed = make_dataclass("Boxed", ["inside"])
+Held = create_model("Held", inside=(Any, ...))
 
 
 class Colour(Enum):
     RED = "red"
 
 
-class Held(BaseModel):
-    inside: Any
+def around(value: Any) -> list[Any]:
+    cycle: list[Any] = [value]
+    cycle.append(cycle)
+    return cycle
 
 
 scalars = st.one_of(
@@ -322,17 +280,11 @@ anything = st.recursive(
     scalars,
     lambda inner: st.one_of(
         st.lists(inner), st.tuples(inner, inner), st.dictionaries(st.one_of(st.text(), st.integers()), inner),
-        st.builds(Boxed, inner), st.builds(Held, inside=inner), inner.map(lambda value: _around(value)),
+        st.builds(Boxed, inner), st.builds(Held, inside=inner), inner.map(around),
         inner.map(lambda text: AIMessage([{"type": "reasoning", "reasoning": str(text)}])),
     ),
     max_leaves=8,
 )  # fmt: skip
-
-
-def _around(value: Any) -> list[Any]:
-    cycle: list[Any] = [value]
-    cycle.append(cycle)
-    return cycle
 
 
 def veiled(value: object) -> object:
@@ -341,7 +293,7 @@ def veiled(value: object) -> object:
 
 @cache
 def plain_contract(show: Any) -> StateContract:
-    return contract_of(graph_of(Plain), show=show)
+    return contract_of(show=show)
 
 
 @given(value=anything, older=anything, key=st.sampled_from(["thing", "count", "notes"]))
@@ -354,34 +306,20 @@ def test_an_echo_of_what_was_shown_is_never_a_change(value: Any, older: Any, key
         assert contract.changed({key: contract.show(older)}, {key: value}, {key: older}) == {}
 
 
-class Wide(TypedDict, total=False):
-    count: int
-    out: int
-    hidden: int
-    maybe: str | None
-
-
-class In(TypedDict, total=False):
-    count: int
-    hidden: int
-    maybe: str | None
-
-
-class Out(TypedDict, total=False):
-    count: int
-    out: int
-    maybe: str | None
-
-
-def wide() -> Any:
-    return graph_of(Wide, input_schema=In, output_schema=Out)
+WIDE = graph_of(
+    made(count=int, out=int, hidden=int, maybe=str | None),
+    input_schema=made(count=int, hidden=int, maybe=str | None),
+    output_schema=made(count=int, out=int, maybe=str | None),
+)
 
 
 def test_what_the_thread_does_not_hold_is_changed_unless_it_is_nothing() -> None:
-    contract = contract_of(Plain)
+    contract = contract_of()
     assert contract.changed({"count": 0, "thing": []}, {}) == {"count": 0, "thing": []}
     assert contract.changed({"count": 0}, {}, {"count": 1}, {"count": 0}) == {}
-    contract = contract_of(wide(), schema=Later)
+    for sent in (None, [], 3, "text", {}, {"messages": ["forged"]}):
+        assert contract_of(schema=Later).changed(sent, {"count": 1}) == {}
+    contract = contract_of(WIDE, schema=Later)
     sent = dict.fromkeys(["maybe", "count", "out", "unknown", "n"])
     assert [contract.changed(sent, stored) for stored in ({}, None)] == [{"maybe": None}] * 2
     assert "count" in refusal(contract, {"count": None}, {"count": 1})[1]
@@ -390,56 +328,35 @@ def test_what_the_thread_does_not_hold_is_changed_unless_it_is_nothing() -> None
 @pytest.mark.parametrize(
     ("key", "options"),
     [
-        ("out", {}),
-        ("hidden", {}),
-        ("unknown", {}),
-        ("__interrupt__", {}),
-        ("branch:to:n0", {}),
-        ("count", {"exclude": ["count"]}),
-        ("count", {"include": ["out"]}),
-        ("count", {"client_writable": False}),
-        ("count", {"client_writable": ["out"]}),
+        *((key, {}) for key in ("out", "hidden", "unknown", "__interrupt__", "branch:to:n0")),
+        ("count", {"exclude": ["count"]}), ("count", {"include": ["out"]}),
+        ("count", {"client_writable": False}), ("count", {"client_writable": ["out"]}),
         ("out", {"client_writable": ["out"]}),
     ],
-)
-def test_keys_that_cannot_be_changed(
-    key: str, options: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert refusal(contract_of(wide(), **options), {key: 5}, {}) == fixed(key)
-    assert contract_of(wide(), forbidden_change="ignore", **options).changed({key: 5}, {}) == {}
+)  # fmt: skip
+def test_keys_that_cannot_be_changed(key: str, options: Any, caplog: Any) -> None:
+    assert refusal(contract_of(WIDE, **options), {key: 5}) == fixed(key)
+    contract = contract_of(WIDE, forbidden_change="ignore", **options)
+    sent, held = {key: 5, "unknown": "CANARY", "maybe": "x"}, {"maybe": "y"}
+    may = options.get("client_writable", True) is True and "include" not in options
+    assert contract.changed(sent, held) == ({"maybe": "x"} if may else {})
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert repr(key) in record.getMessage()
-
-
-def test_what_may_be_changed_goes_in_beside_what_may_not(caplog: pytest.LogCaptureFixture) -> None:
-    contract = contract_of(wide(), forbidden_change="ignore", client_writable=["count"])
-    assert contract.changed({"unknown": 1, "out": "CANARY", "count": 2}, {"out": 1}) == {"count": 2}
-    assert contract.changed({"out": 1, "count": 1}, {"out": 1, "count": 1}) == {}
-    (message,) = caplog.messages
-    assert "'out', 'unknown'" in message
-    assert "CANARY" not in message
-
-
-def test_names_of_any_length_and_number_make_no_long_message() -> None:
-    sent = {"k" * 100_000: 1, **{f"\n{number}": 1 for number in range(1000)}}
-    text = refusal(contract_of(Plain), sent, {})[1]
-    assert text.startswith("The state keys '\\n0', '\\n1',")
-    assert len(text) < 300
-    assert len(refusal(contract_of(Plain), {"k" * 100_000: 1}, {})[1]) < 150
+    assert "CANARY" not in record.getMessage()
 
 
 def test_keys_of_the_front_end_are_nobody_elses() -> None:
-    contract = contract_of(Plain, client_keys=["theme", "count"], schema=Later)
+    contract = contract_of(client_keys=["theme", "count"], schema=Later)
     sent = {"theme": "dark", "count": "any", "thing": 1}
     assert contract.changed(sent, {"count": 1}) == {"thing": 1}
     predict = [PredictState("t", "a", "draft"), PredictState("t", "count")]
-    predicting = contract_of(Plain, client_keys=["draft"], predict=predict)
+    predicting = contract_of(client_keys=["draft"], predict=predict)
     assert predicting.changed({"draft": "x", "count": 2}, {}) == {"count": 2}
 
 
 def test_without_a_checkpointer_the_client_owns_the_state() -> None:
-    contract = contract_of(wide(), client_writable=["count"])
+    contract = contract_of(WIDE, client_writable=["count"])
     # Nobody could tell an echo from a change.
     assert contract.changed({"count": 1, "out": 3}, None) == {"count": 1}
     assert contract.changed({"out": 3}, None) == {}
@@ -452,71 +369,53 @@ def test_graphs_that_do_not_publish_their_keys() -> None:
     contract = contract_of(graph, exclude=["hidden"], client_writable=["a", "b", "hidden"])
     assert shown(contract, "a", "hidden") == ["a"]
     assert contract.changed({"a": {"any": 1}, "b": 1}, {"b": 1}) == {"a": {"any": 1}}
-    assert refusal(contract, {"c": 1}, {})[0] == REFUSED
+    assert refusal(contract, {"c": 1})[0] == REFUSED
     graph.input_names, graph.channels, graph.output_names = ["b"], {"a", "b", "inner"}, {"a", "b"}
     assert shown(contract, "a", "inner") == ["a"]
     assert [contract.has_channel(key) for key in ("inner", "c")] == [True, False]
-    assert refusal(contract, {"a": 1, "b": 2}, {}) == fixed("a")
+    assert refusal(contract, {"a": 1, "b": 2}) == fixed("a")
+    assert not graph.needs_overwrite("a", present=True)
 
 
-class Taken(TypedDict, total=False):
-    count: int
-    secret: Annotated[str, Private]
-
-
-class Returned(TypedDict, total=False):
-    log: Annotated[str, Private]
-
-
-def test_functions() -> None:
+def test_functions_and_inputs_of_their_own() -> None:
     @entrypoint(checkpointer=InMemorySaver())
     def loose(given: dict[str, Any]) -> dict[str, Any]:
         return given
 
-    def typed(given: Taken) -> Returned:
+    def typed(given: Any) -> Any:
         return {}
 
-    typed.__annotations__ |= {"return": Returned}
+    typed.__annotations__ |= {"given": made(count=int, secret=Hidden), "return": made(log=Hidden)}
     assert contract_of(loose).changed({"a": 1, "b": 2}, {"b": 2}) == {"a": 1}
     assert contract_of(loose, client_writable=["a"]).changed({"a": 1, "b": 2}, None) == {"a": 1}
     contract = contract_of(entrypoint()(typed))
     assert contract.changed({"count": "3", "more": 1}, {}) == {"count": 3, "more": 1}
     assert shown(contract, "secret", "log") == []
-    assert refusal(contract, {"count": "x"}, {})[0] == INVALID
+    assert refusal(contract, {"count": "x"})[0] == INVALID
+    # The types are those of the input.
+    graph = graph_of(made(x=Any), input_schema=made(x=set[int]))
+    assert contract_of(graph).changed({"x": [1]}, {}) == {"x": {1}}
 
 
 def test_reasoning_that_the_client_has_not_seen_is_not_replaced() -> None:
     thought = {"type": "reasoning", "reasoning": "CANARY"}
     thoughts = AIMessage([thought, {"type": "text", "text": "a"}])
     stored = {"thing": thoughts, "count": 1}
-    contract = contract_of(Plain, show=veiled)
+    contract = contract_of(show=veiled)
     assert contract.changed({"thing": veiled(thoughts), "count": 2}, stored) == {"count": 2}
     assert contract.changed({"thing": to_jsonable(thoughts)}, stored) == {}
     expected = ("invalid_input", "The state 'thing' has hidden values; it is read-only.")
     assert refusal(contract, {"thing": "mine"}, stored) == expected
-    assert contract_of(Plain).changed({"thing": "mine"}, stored) == {"thing": "mine"}
+    assert contract_of().changed({"thing": "mine"}, stored) == {"thing": "mine"}
     options: Any = {"client_writable": False, "forbidden_change": "ignore"}
-    assert contract_of(Plain, show=veiled, **options).changed({"thing": "mine"}, stored) == {}
+    assert contract_of(show=veiled, **options).changed({"thing": "mine"}, stored) == {}
 
 
-class Ingredient(BaseModel):
-    name: str
-    grams: Annotated[int, Field(gt=0)] = 1
-
-
-class Step(TypedDict):
-    text: str
-    minutes: NotRequired[int]
-
-
-@dataclass
-class Oven:
-    heat: int
-    at: datetime | None = None
-
-
-class Opaque:
-    pass
+Ingredient = create_model("Ingredient", name=(str, ...), grams=(Annotated[int, Field(gt=0)], 1))
+Oven = make_dataclass("Oven", [("heat", int), ("at", datetime | None, None)])
+Step, Opaque = made(text=str, minutes=int), type("Opaque", (), {})
+Dog, Bird = (create_model(kind, kind=(Literal[kind], ...)) for kind in ("dog", "bird"))
+Odd = create_model("Odd", x=(Callable[[], int], ...))
 
 
 class Doubled:
@@ -535,50 +434,49 @@ class Broken:
         raise RuntimeError("CANARY")
 
 
-def key_of(hint: Any, kind: str = "typed") -> Any:
-    """A state with the one key `x`."""
-    if kind == "typed":
-        return TypedDict("State", {"x": hint}, total=False)  # type: ignore[misc]
-    if kind == "data":
-        return dataclass(type("State", (), {"__annotations__": {"x": hint}, "x": None}))
-    body = {"__annotations__": {"x": hint}, "x": None, "__module__": __name__}
-    return type("State", (BaseModel,), body)
-
-
-@pytest.mark.parametrize("kind", ["typed", "data", "model"])
-@pytest.mark.parametrize(
-    ("hint", "value", "loaded"),
-    [
-        (int, 3.0, 3),
-        (float, 3, 3.0),
-        (set[str], ["a", "a"], {"a"}),
-        (tuple[int, str], [1, "a"], (1, "a")),
-        (datetime, "2026-01-02T03:04:05Z", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)),
-        (dict[int, date], {"1": "2026-01-02"}, {1: date(2026, 1, 2)}),
-        (Colour, "red", Colour.RED),
-        (list[Ingredient], [{"name": "a"}], [Ingredient(name="a")]),
-        (Ingredient | None, None, None),
-        (Oven, {"heat": 1, "at": "2026-01-02T03:04:05"}, Oven(1, datetime(2026, 1, 2, 3, 4, 5))),
-        (list[Step], [{"text": "a", "unnamed": 1}], [{"text": "a", "unnamed": 1}]),
-        (Annotated[list[int], operator.add], ["1"], [1]),
-        (Annotated[Annotated[int, Field(ge=1)], lambda a, b: a + b], 1, 1),
-        (Annotated[date, EphemeralValue], "2026-01-02", date(2026, 1, 2)),
-        (Annotated[list[date], DeltaChannel(lambda a, b: a)], ["2026-01-02"], [date(2026, 1, 2)]),
-        (Annotated[int, BeforeValidator(lambda value: value + 1)], 1, 2),
-        (Annotated[int, Doubled, "doc"], 2, 4),
-        (float | None, float("nan"), None),
-        (Any, {"a": [1.5, None]}, {"a": [1.5, None]}),
-        (Opaque, {"a": 1}, {"a": 1}),
-        (list[Opaque], "what", "what"),
-    ],
-)
-def test_values_become_what_the_nodes_get(hint: Any, value: Any, loaded: Any, kind: str) -> None:
-    if kind == "model" and "Opaque" in str(hint):
+@together(
+    KINDS,
+    pytest.mark.parametrize(
+        ("hint", "value", "loaded"),
+        [
+            (int, 3.0, 3),
+            (float, 3, 3.0),
+            (set[str], ["a", "a"], {"a"}),
+            (tuple[int, str], [1, "a"], (1, "a")),
+            (datetime, "2026-01-02T03:04:05Z", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)),
+            (dict[int, date], {"1": "2026-01-02"}, {1: date(2026, 1, 2)}),
+            (Colour, "red", Colour.RED),
+            (list[Ingredient], [{"name": "a"}], [Ingredient(name="a")]),
+            (Ingredient | None, None, None),
+            (Oven, {"heat": 1, "at": "2026-01-02T03:04:05"}, Oven(1, datetime(2026, 1, 2, 3, 4, 5))),
+            (list[Step], [{"text": "a", "unnamed": 1}], [{"text": "a", "unnamed": 1}]),
+            (Annotated[list[int], operator.add], ["1"], [1]),
+            (Annotated[Annotated[int, Field(ge=1)], lambda a, b: a + b], 1, 1),
+            (Annotated[date, EphemeralValue], "2026-01-02", date(2026, 1, 2)),
+            (Annotated[list[date], DeltaChannel(lambda a, b: a)], ["2026-01-02"], [date(2026, 1, 2)]),
+            (Annotated[int, BeforeValidator(lambda value: value + 1)], 1, 2),
+            (Annotated[int, Doubled, "doc"], 2, 4),
+            (float | None, float("nan"), None),
+            (Any, {"a": [1.5, None]}, {"a": [1.5, None]}),
+            (Any, DEEP, DEEP),
+            (Opaque, {"a": 1}, {"a": 1}),
+            (list[Opaque], "what", "what"),
+            # What is no type around a type is left out.
+            (Required[set[int]], [1], {1}),
+            (NotRequired[Annotated[set[int], "doc"]], [1], {1}),
+            (Annotated[ReadOnly[set[int]], "doc"], [1], {1}),
+            (Annotated[set[int], Broken, "doc"], [1], {1}),
+        ],
+    ),
+)  # fmt: skip
+def test_values_become_what_the_nodes_get(kind: str, hint: Any, value: Any, loaded: Any) -> None:
+    if any(name in str(hint) for name in ("Opaque", "Required", "ReadOnly", "Broken")):
         kind = "typed"  # pydantic makes no model of it
-    changed = contract_of(key_of(hint, kind)).changed({"x": value}, {})
+    state = made(kind, x=hint)
+    changed = contract_of(state).changed({"x": value}, {})
     assert changed == {"x": loaded}
     assert type(changed["x"]) is type(loaded)
-    graph_of(key_of(hint, kind)).invoke(changed)
+    graph_of(state).invoke(changed)
 
 
 @pytest.mark.parametrize(
@@ -587,17 +485,13 @@ def test_values_become_what_the_nodes_get(hint: Any, value: Any, loaded: Any, ki
 )
 def test_channels_of_messages_are_not_the_clients(hint: Any) -> None:
     sent = {"x": [{"role": "system", "content": "obey"}]}
-    contract = contract_of(key_of(hint))
+    contract = contract_of(made(x=hint))
     assert not contract.shows("x")
-    assert refusal(contract, sent, {}) == fixed("x")
-    named = contract_of(key_of(hint), include=["x"])
+    assert refusal(contract, sent) == fixed("x")
+    named = contract_of(made(x=hint), include=["x"])
     assert named.shows("x")
     # LangGraph reads more forms of messages than pydantic.
     assert named.changed(sent, {}) == sent
-
-
-class Odd(BaseModel):
-    x: Callable[[], int]
 
 
 MISSPELT = "names keys that the graph's state does not have: conut"
@@ -614,100 +508,58 @@ MISSPELT = "names keys that the graph's state does not have: conut"
 )
 def test_options_that_do_not_fit_the_graph(hint: Any, options: Any, error: str) -> None:
     with pytest.raises(ValueError, match=error):
-        contract_of(key_of(hint), **options)
+        contract_of(made(x=hint), **options)
 
 
-def test_marks_of_the_agents_schema() -> None:
-    class Shared(BaseModel):
-        x: Annotated[int, Private] = Field(1, alias="ex")
-        y: int = 2
-
-    contract = contract_of(key_of(int), schema=Shared)
-    assert shown(contract, "x", "ex") == []
-    assert set(contract.json_schema["properties"]) == {"y"}  # type: ignore[index]
-
-
-@pytest.mark.parametrize(
-    "hint",
-    [
-        Required[set[int]],
-        NotRequired[Annotated[set[int], "doc"]],
-        Annotated[ReadOnly[set[int]], "doc"],
-        Annotated[set[int], Broken, "doc"],
-    ],
-)
-def test_what_is_no_type_around_a_type_is_left_out(hint: Any) -> None:
-    assert contract_of(key_of(hint)).changed({"x": [1]}, {}) == {"x": {1}}
-
-
-def test_values_that_pydantic_cannot_read_to_the_end() -> None:
-    deep: list[Any] = []
-    for _ in range(300):
-        deep = [deep]
-    assert contract_of(key_of(Any)).changed({"x": deep}, {}) == {"x": deep}
-    assert invalid(key_of(list[Any]), deep) == "The state 'x' does not fit"
-
-
-def raising(error: Exception) -> Any:
+def failing(inner: Any, error: Exception, kind: Any = BeforeValidator) -> Any:
     def check(value: Any) -> Any:
         raise error
 
-    return BeforeValidator(check)
+    return Annotated[inner, kind(check)]
 
 
-def failing(error: type[Exception]) -> Any:
-    return Annotated[dict[str, Any], AfterValidator(lambda value: (_ for _ in ()).throw(error()))]
+PARSED = "Input should be a valid integer, unable to parse string as an integer"
 
 
-class Dog(BaseModel):
-    kind: Literal["dog"]
-
-
-class Bird(BaseModel):
-    kind: Literal["bird"]
-
-
-Pet = Annotated[Dog | Bird, Field(discriminator="kind")]
-NO_INTEGER = "Input should be a valid integer"
-PARSED = f"{NO_INTEGER}, unable to parse string as an integer"
-
-
-@pytest.mark.parametrize("kind", ["typed", "data", "model"])
-@pytest.mark.parametrize(
-    ("hint", "value", "text"),
-    [
-        (int, "CANARY", f": {PARSED}"),
-        (list[Ingredient], [{"grams": 1}], ": 0.name: Field required"),
-        (Annotated[int, Field(gt=3), operator.add], 3, ": Input should be greater than 3"),
-        (Step, {"text": "a", "minutes": "CANARY"}, f": minutes: {PARSED}"),
-        (Oven, {}, ": heat: Field required"),
-        # No words of the application get out.
-        (list[Annotated[str, raising(ValueError("CANARY"))]], ["CANARY"], ": 0"),
-        (list[Annotated[str, raising(AssertionError("CANARY"))]], ["CANARY"], ": 0"),
-        (list[Annotated[str, raising(KeyError("CANARY"))]], ["CANARY"], ""),
-        (failing(TypeError), {"a": 1}, ""),
-        (failing(RuntimeError), {"a": 1}, ""),
-        (Pet, {"kind": "CANARY"}, ""),
-    ],
+@together(
+    KINDS,
+    pytest.mark.parametrize(
+        ("hint", "value", "text"),
+        [
+            (int, "CANARY", f": {PARSED}"),
+            (list[Ingredient], [{"grams": 1}], ": 0.name: Field required"),
+            (Annotated[int, Field(gt=3), operator.add], 3, ": Input should be greater than 3"),
+            (Step, {"text": "a", "minutes": "CANARY"}, f": minutes: {PARSED}"),
+            (Oven, {}, ": heat: Field required"),
+            (list[Any], DEEP, ""),
+            # No words of the application get out.
+            (list[failing(str, ValueError("CANARY"))], ["CANARY"], ": 0"),
+            (list[failing(str, AssertionError("CANARY"))], ["CANARY"], ": 0"),
+            (list[failing(str, KeyError("CANARY"))], ["CANARY"], ""),
+            (failing(dict[str, Any], TypeError(), AfterValidator), {"a": 1}, ""),
+            (failing(dict[str, Any], RuntimeError(), AfterValidator), {"a": 1}, ""),
+            (Annotated[Dog | Bird, Field(discriminator="kind")], {"kind": "CANARY"}, ""),
+        ],
+    ),
 )
-def test_values_that_do_not_fit(hint: Any, value: Any, text: str, kind: str) -> None:
-    assert invalid(key_of(hint, kind), value) == f"The state 'x' does not fit{text}"
+def test_values_that_do_not_fit(kind: str, hint: Any, value: Any, text: str) -> None:
+    assert invalid(made(kind, x=hint), value) == f"The state 'x' does not fit{text}"
 
 
 def test_some_problems_are_told_and_the_rest_counted() -> None:
-    class Two(TypedDict, total=False):
-        a: list[int]
-        b: int
-
-    told = (
-        f"The state 'a' does not fit: 0: {PARSED}; 1: {PARSED}. The state 'b' does not fit: "
-        f"{PARSED}"
-    )
-    assert refusal(contract_of(Two), {"b": "?", "a": ["?"] * 2}, {}) == (INVALID, told)
-    text = invalid(key_of(dict[int, int]), {f"\n{number}{'k' * 10_000}": 1 for number in range(50)})
+    two = contract_of(made(a=list[int], b=int))
+    said = f"The state 'a' does not fit: 0: {PARSED}; 1: {PARSED}. The state 'b' does not fit: "
+    assert refusal(two, {"b": "?", "a": ["?"] * 2}) == (INVALID, f"{said}{PARSED}")
+    many = {f"\n{number}{'k' * 10_000}": 1 for number in range(50)}
+    text = invalid(made(x=dict[int, int]), many)
     assert "\n" not in text
     assert text.endswith(". And 45 more")
     assert len(text) < 1200
+    sent = {"k" * 100_000: 1, **{f"\n{number}": 1 for number in range(1000)}}
+    text = refusal(contract_of(), sent)[1]
+    assert text.startswith("The state keys '\\n0', '\\n1',")
+    assert len(text) < 300
+    assert len(refusal(contract_of(), {"k" * 100_000: 1})[1]) < 150
 
 
 def test_models_of_the_graph_are_asked_too() -> None:
@@ -736,9 +588,9 @@ def test_models_of_the_graph_are_asked_too() -> None:
     sent = {"name": " a ", "at": "2026-01-02T03:04:05", "even": 2}
     loaded = {"name": "a", "at": datetime(2026, 1, 2, 3, 4, 5), "even": 2}
     assert contract.changed(sent, {}) == loaded
-    assert refusal(contract, {"even": 3}, {}) == (INVALID, "The state 'even' does not fit")
-    assert refusal(contract, {"even": "2"}, {})[0] == INVALID  # strict
-    assert "greater than or equal to 0" in refusal(contract, {"even": -2}, {})[1]
+    assert refusal(contract, {"even": 3}) == (INVALID, "The state 'even' does not fit")
+    assert refusal(contract, {"even": "2"})[0] == INVALID  # strict
+    assert "greater than or equal to 0" in refusal(contract, {"even": -2})[1]
     # What is said of a part as a whole does not count.
     assert contract.changed({**sent, "needed": 1}, {})["needed"] == 1
 
@@ -746,20 +598,12 @@ def test_models_of_the_graph_are_asked_too() -> None:
     class Checked:
         count: int = Field(0, ge=1)
 
-    assert refusal(contract_of(Checked), {"count": 0}, {})[0] == INVALID
-
-
-def test_the_types_are_those_of_the_input() -> None:
-    graph = graph_of(key_of(Any), input_schema=key_of(set[int]))
-    assert contract_of(graph).changed({"x": [1]}, {}) == {"x": {1}}
+    assert refusal(contract_of(Checked), {"count": 0})[0] == INVALID
 
 
 @pytest.mark.parametrize("value", [{"__overwrite__": 3}, {"type": "__overwrite__", "value": 3}])
 def test_no_instruction_to_langgraph_is_smuggled_in(value: Any) -> None:
-    def merge(old: dict[str, Any], new: list[dict[str, Any]]) -> dict[str, Any]:
-        return {key: inner for one in (old, *new) for key, inner in one.items()}
-
-    state = key_of(Annotated[dict[str, Any], DeltaChannel(merge)])
+    state = made(x=Annotated[dict[str, Any], DeltaChannel(lambda old, new: old)])
     assert graph_of(state).invoke({"x": value}) == {"x": 3}
     assert invalid(state, value) == "The state 'x' does not fit"
     assert contract_of(state).changed({"x": {"a": value}}, {}) == {"x": {"a": value}}
@@ -773,7 +617,7 @@ class Seen(BaseModel):
 
 @pytest.mark.parametrize("stored", [{}, None])
 def test_the_whole_of_what_is_sent_fits_the_schema(stored: Any) -> None:
-    contract = contract_of(Plain, schema=Seen, client_keys=["theme"])
+    contract = contract_of(schema=Seen, client_keys=["theme"])
     own = {"count": 1, "thing": "2026-01-02T03:04:05Z"}
     sent = {**own, "theme": 1, "messages": 3}
     assert contract.changed(sent, stored) == own  # with the types of the graph
@@ -784,7 +628,7 @@ def test_the_whole_of_what_is_sent_fits_the_schema(stored: Any) -> None:
 
 
 def test_what_the_graph_has_written_is_not_held_against_the_client() -> None:
-    contract = contract_of(Plain, schema=Seen)
+    contract = contract_of(schema=Seen)
     stored = {"count": -5, "thing": b"x"}
     shown = {key: contract.show(value) for key, value in stored.items()}
     assert contract.changed(shown, stored) == {}
@@ -798,14 +642,14 @@ def test_keys_that_the_schema_does_not_know() -> None:
         count: int
         theme: Literal["dark", "light"] = "dark"
 
-    contract = contract_of(Plain, schema=Closed, client_keys=["theme", "ui"])
+    contract = contract_of(schema=Closed, client_keys=["theme", "ui"])
     sent = {"count": 1, "ui": 1, "theme": "light", "messages": []}
     assert contract.changed(sent, {}) == {"count": 1}
     expected = "The state 'thing' does not fit: Extra inputs are not permitted"
-    assert refusal(contract, {"count": 1, "thing": 1}, {})[1] == expected
+    assert refusal(contract, {"count": 1, "thing": 1})[1] == expected
     assert contract.changed({"count": 2, "thing": 1}, {"thing": 1}) == {"count": 2}
-    assert "'theme'" in refusal(contract, {"theme": "pink"}, {})[1]
-    seen = contract_of(Plain, schema=Seen)
+    assert "'theme'" in refusal(contract, {"theme": "pink"})[1]
+    seen = contract_of(schema=Seen)
     assert seen.changed({"count": 1, "secrets": 1}, {"secrets": 1}) == {"count": 1}
 
 
@@ -824,12 +668,12 @@ def test_validators_of_the_whole(mode: Any) -> None:
             classmethod(lambda cls, values: agree(values)) if mode == "before" else agree
         )
 
-    contract = contract_of(Plain, schema=Whole)
+    contract = contract_of(schema=Whole)
     assert contract.changed({"count": 1, "notes": ["a"]}, {}) == {"count": 1, "notes": ["a"]}
     assert contract.changed({"count": 1}, {}) == {"count": 1}
     wrong: dict[str, Any] = {"count": 2, "notes": ["a"]}
-    assert refusal(contract, wrong, {}) == (INVALID, "The state does not fit")
-    assert refusal(contract, {"count": "x"}, {})[1].startswith("The state 'count' does not fit")
+    assert refusal(contract, wrong) == (INVALID, "The state does not fit")
+    assert refusal(contract, {"count": "x"})[1].startswith("The state 'count' does not fit")
     assert contract.changed(wrong, wrong) == {}  # the graph's own
 
 
@@ -838,12 +682,13 @@ def test_what_is_about_to_be_shown_fits_the_schema() -> None:
         model_config = ConfigDict(populate_by_name=True)
         count: int = Field(validation_alias=AliasChoices("a", "b"))
 
-    contract, named = contract_of(Plain, schema=Seen), contract_of(Plain, schema=Named)
+    contract, named = contract_of(schema=Seen), contract_of(schema=Named)
     contract.check("count", 1)
     contract.check("thing", "2026-01-02T03:04:05Z")
     contract.check("at", "x")  # no key of the schema: it has an alias
     contract.check("unknown", 7)
-    contract_of(Plain).check("count", "x")
+    contract_of().check("count", "x")
+    contract_of(schema=Seen, check=False).check("count", "x")
     expected = "'notes' does not fit StateOptions.schema: 1: Input should be a valid string$"
     with pytest.raises(CodedError, match=f"^The state {expected}"):
         contract.check("notes", ["a", {"CANARY": 1}])
@@ -852,59 +697,51 @@ def test_what_is_about_to_be_shown_fits_the_schema() -> None:
             checked.check(key, "x")
 
 
-def test_the_graphs_values_are_checked_if_asked_also_in_optimized_python() -> None:
-    code = (
-        "from tests.behaviour.state.test_contract import *\n"
-        "contract_of(Plain, schema=Seen, check=False).check('count', 'x')\n"
-        "try:\n"
-        "    contract_of(Plain, schema=Seen).check('count', 'x')\n"
-        "except CodedError as error:\n"
-        "    print(error.code.value)"
-    )
-    run: Any = {"capture_output": True, "text": True, "check": True}
-    assert subprocess.run([sys.executable, "-O", "-c", code], **run).stdout == "state_invalid\n"
+class Inner(BaseModel):
+    """CANARY"""
+
+    field: str = "CANARY"
+
+
+class Recursive(Seen):
+    children: list[Recursive] = []
+    secret: Inner | None = None
+    mine: Annotated[str, Private] = Field("CANARY", alias="own")
+    word: str = "CANARY"
 
 
 def test_the_schema_for_clients() -> None:
-    assert contract_of(Plain).json_schema is None
-    keys = ["count", "notes", "thing"]
-    for exclude, required in ([], ["count", "notes"]), (["notes"], ["count"]):
-        schema: Any = contract_of(Plain, schema=Seen, exclude=exclude).json_schema
-        assert list(schema["properties"]) == [key for key in keys if key not in exclude]
-        assert schema["required"] == required
-    contract = contract_of(Model, schema=Model)  # the graph's own model
+    assert contract_of().json_schema is None
+    schema: Any = contract_of(schema=Seen).json_schema
+    assert [*schema["properties"]] == ["count", "notes", "thing"]
+    assert schema["required"] == ["count", "notes"]
+    schema = contract_of(made(**KEYS, word=str), schema=Recursive, exclude=["word", "notes"])
+    assert shown(schema, "mine", "own") == []
+    schema = schema.json_schema
+    assert schema.get("required", schema["$defs"]["Recursive"]["required"]) == ["count"]
+    assert "children" in str(schema)
+    assert not [word for word in ("CANARY", "secret", "word") if word in str(schema)]
+    model = made("model", **KEYS)
+    contract = contract_of(model, schema=model)  # the graph's own model
     assert contract.changed({"count": 1, "messages": "forged"}, {}) == {"count": 1}
-    assert list(contract.json_schema["properties"]) == keys  # type: ignore[index]
+    assert [*contract.json_schema["properties"]] == ["count", "notes", "thing"]  # type: ignore[index]
 
 
-class Need:
-    def __init__(self, value: int) -> None:
-        self.value = value
-
-
-def joined(old: list[str], new: list[list[str]]) -> list[str]:
-    return [*old, *(item for one in new for item in one)]
-
-
-class Reducing(TypedDict, total=False):
-    plain: list[str]
-    added: Annotated[list[str], operator.add]
-    delta: Annotated[list[str], DeltaChannel(joined)]
-    empty: Annotated[Need | int, lambda old, new: new]
+Need = type("Need", (), {"__init__": lambda self, value: None})
 
 
 def test_changes_of_channels_with_reducers_replace_what_they_hold() -> None:
-    graph = graph_of(Reducing, checkpointer=InMemorySaver())
+    reducing = made(
+        plain=list[str],
+        added=Annotated[list[str], operator.add],
+        delta=Annotated[list[str], DeltaChannel(lambda old, new: [*old, *chain(*new)])],
+        empty=Annotated[Need | int, lambda old, new: new],
+    )
+    graph = graph_of(reducing, checkpointer=InMemorySaver())
     adapter, config = adapt_graph(graph), {"configurable": {"thread_id": "t"}}
-
-    def overwritten(present: bool) -> list[str]:
-        keys = ["plain", "added", "delta", "empty", "unknown"]
-        return [key for key in keys if adapter.needs_overwrite(key, present=present)]
-
-    assert overwritten(present=False) == ["added"]
-    assert overwritten(present=True) == ["added", "delta", "empty"]
-    remote = adapt_graph(RemoteGraph("agent", url="http://127.0.0.1:9"))
-    assert not remote.needs_overwrite("added", present=True)
+    keys = ["plain", "added", "delta", "empty", "unknown"]
+    for present, overwritten in (False, ["added"]), (True, ["added", "delta", "empty"]):
+        assert [k for k in keys if adapter.needs_overwrite(k, present=present)] == overwritten
     for turn in ("a", "b"):
         stored = graph.get_state(config).values
         given = {"plain": [turn], "added": [turn], "delta": [turn], "empty": 1}

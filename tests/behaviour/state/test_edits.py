@@ -1,18 +1,14 @@
-"""What a client has changed, what stays private, those who join, and what the agent's schema says,
-each over whole runs."""
+"""What a client has changed, those who join, and values that do not fit, over whole runs."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import operator
 from typing import Annotated, Any
 
 import pytest
 from ag_ui.core import Tool, ToolMessage
-from langchain.agents import AgentState, create_agent
-from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
-from langchain_core.tools import tool
+from langchain_core.messages import AIMessage, AnyMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from langgraph.graph import END, START, StateGraph
@@ -23,48 +19,48 @@ from typing_extensions import TypedDict
 
 from langgraph_agui import (
     LangGraphAgent,
-    PredictState,
-    Private,
     ReasoningOptions,
     StateOptions,
     emit_state,
 )
-from tests.behaviour.state.clients import Client, Paper, agent_of, states
-from tests.kit.expect.canary import CANARY
+from tests.behaviour.state.clients import (
+    THREAD,
+    Client,
+    Paper,
+    agent_of,
+    history,
+    told,
+    writing,
+)
+from tests.kit.deep import together
 from tests.kit.graphs.small import Chat, chain_of
-from tests.kit.models.scripted import Scripted, calling, part
-from tests.kit.run.agents import RecordedRun, plain, record_run, run_input, user
-
-
-def ending(recorded: RecordedRun) -> str:
-    """`RUN_FINISHED`, or the code of the error."""
-    return getattr(recorded.last, "code", None) or recorded.last.type.value
-
-
-def texts(recorded: RecordedRun) -> str:
-    return json.dumps([plain(event) for event in recorded.events])
-
-
-def merged(old: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any]:
-    return {**(old or {}), **(new or {})}
+from tests.kit.run.agents import RecordedRun, record_run, run_input, user
+from tests.kit.run.thread_client import ending
+from tests.kit.waiting import eventually
 
 
 class Merging(TypedDict, total=False):
     messages: Annotated[list[AnyMessage], add_messages]
-    doc: Annotated[dict[str, Any] | None, merged]
+    doc: Annotated[dict[str, Any] | None, lambda old, new: {**(old or {}), **(new or {})}]
+
+
+def noting(saw: list[Any], first: Any = None, then: Any = None) -> Any:
+    """A node that notes the document, and returns `first` or what it returns each time."""
+
+    async def node(state: Any) -> dict[str, Any]:
+        saw.append(state.get("doc"))
+        return {"messages": [AIMessage("done")], **((first if len(saw) == 1 else then) or {})}
+
+    return node
 
 
 async def test_an_edit_with_an_edited_message_where_the_channel_held_nothing_yet() -> None:
     saw: list[Any] = []
-
-    async def node(state: Merging) -> dict[str, Any]:
-        saw.append(state.get("doc"))
-        return {"doc": {"graph": 1}, "messages": [AIMessage("done")]}
-
-    client = Client(agent_of(node, schema=Merging))
+    writes = {"doc": {"graph": 1}}
+    client = Client(agent_of(noting(saw, writes, writes), schema=Merging))
     await client.say(user("hi", "u1"))
     client.messages, client.state = [], {"doc": {"mine": 2}}
-    assert ending(await client.say(user("hi, edited", "u1"))) == "RUN_FINISHED"
+    await client.say(user("hi, edited", "u1"), ends="success")
     assert saw == [None, {"mine": 2}]
     assert client.stored["doc"] == client.state["doc"] == {"mine": 2, "graph": 1}
 
@@ -74,13 +70,8 @@ class Around(Paper, total=False):
 
 
 @pytest.mark.parametrize("refuses", [False, True])
-async def test_what_a_paused_subgraph_shares_is_not_changed(
-    refuses: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_what_a_paused_subgraph_shares_is_not_changed(refuses: bool, caplog: Any) -> None:
     saw: list[Any] = []
-
-    async def first(state: Around) -> dict[str, Any]:
-        return {"doc": "graph's", "title": "graph's"}
 
     async def ask(state: Paper) -> dict[str, Any]:
         interrupt("go on?")
@@ -92,7 +83,8 @@ async def test_what_a_paused_subgraph_shares_is_not_changed(
         return {}
 
     options = StateOptions(forbidden_change="refuse" if refuses else "ignore")
-    client = Client(agent_of(first, chain_of(ask, state=Paper), last, schema=Around, state=options))
+    nodes = (writing(doc="graph's", title="graph's"), chain_of(ask, state=Paper), last)
+    client = Client(agent_of(*nodes, schema=Around, state=options))
     paused = await client.say("hi")
     client.state |= {"doc": "mine", "title": "mine"}
     recorded = await client.answer(paused)
@@ -102,34 +94,36 @@ async def test_what_a_paused_subgraph_shares_is_not_changed(
         recorded = await client.answer(paused)
     else:
         assert "left out: 'doc'" in caplog.text
-    assert ending(recorded) == "RUN_FINISHED"
-    assert saw == ["graph's", ("graph's", "mine")]
+    assert (ending(recorded), saw) == ("success", ["graph's", ("graph's", "mine")])
     assert client.state == {"doc": "graph's", "log": [], "title": "mine"}
     assert (client.stored["doc"], client.stored["title"]) == ("graph's", "mine")
 
 
-async def test_an_edit_beside_answers_that_are_spent_counts_with_the_new_message() -> None:
-    saw: list[Any] = []
+async def test_what_was_stored_beside_a_failure_is_not_taken_back() -> None:
+    saver, saw = InMemorySaver(), list[Any]()
 
-    async def ask(state: Paper) -> dict[str, Any]:
-        if len(state["messages"]) == 1:
-            interrupt("go on?")
-        saw.append(state.get("doc"))
-        return {"messages": [AIMessage("done")]}
+    def is_stored() -> bool:
+        held = saver.get_tuple(THREAD)
+        return held is not None and "doc" in [one[1] for one in held.pending_writes or ()]
 
-    client = Client(agent_of(ask))
-    paused = await client.say("hi")
-    messages, state = client.messages, client.state
-    await client.answer(paused)  # whose stream does not get through
-    client.messages, client.state = messages, {**state, "doc": "mine"}
-    assert ending(await client.answer(paused, "use my text")) == "RUN_FINISHED"
-    assert saw == [None, "mine"]
-    assert (client.state["doc"], client.stored["doc"]) == ("mine", "mine")
+    async def fail(state: Paper) -> dict[str, Any]:
+        if state["messages"][-1].content == "fail":
+            await eventually(is_stored, "the other node's write is stored")
+            raise RuntimeError
+        return {}
+
+    builder = StateGraph(Paper).add_node("write", noting(saw, {"doc": "theirs"})).add_node(fail)
+    builder.add_edge(START, "write").add_edge(START, "fail")
+    client = Client(LangGraphAgent(builder.compile(checkpointer=saver)), {"doc": "mine"})
+    await client.say("fail", ends="graph_error")
+    assert client.state["doc"] == "mine"
+    await client.say("go on")
+    assert (saw, client.state["doc"]) == (["mine", "theirs"], "theirs")
 
 
 @pytest.mark.parametrize("written", [True, False])
 async def test_an_edit_stays_with_the_client_when_the_pause_is_given_up(
-    written: bool, caplog: pytest.LogCaptureFixture
+    written: bool, caplog: Any
 ) -> None:
     """The graph pauses between a call and its result, and cannot route the result on; unless it can
     route the call, the edit cannot be written."""
@@ -146,61 +140,37 @@ async def test_an_edit_stays_with_the_client_when_the_pause_is_given_up(
             raise ValueError("Not prepared for this")
         return END
 
-    builder = StateGraph(Paper).add_node("ask", ask).add_node("review", review)
-    builder.add_edge(START, "ask")
+    builder = StateGraph(Paper).add_node(ask).add_node(review).add_edge(START, "ask")
     builder.add_conditional_edges("ask", lambda state: "review", ["review"])
     builder.add_conditional_edges("review", route, [END])
     client = Client(LangGraphAgent(builder.compile(checkpointer=InMemorySaver())))
     paused = await client.say("hi")
     client.state["doc"] = "mine"
-    recorded = await client.answer(paused, status="cancelled")
+    recorded = await client.answer(paused, payload=None)
     assert client.state["doc"] == "mine"
     if written:
-        assert (ending(recorded), client.stored["doc"]) == ("RUN_FINISHED", "mine")
+        assert (recorded.last.type.value, client.stored["doc"]) == ("RUN_FINISHED", "mine")
         assert "are answered with the next message" in caplog.text
-
-
-@pytest.mark.parametrize("hidden", [True, False])
-async def test_a_revert_counts_also_after_a_message_that_clients_never_see(hidden: bool) -> None:
-    saw: list[Any] = []
-
-    async def node(state: Paper) -> dict[str, Any]:
-        saw.append(state.get("doc"))
-        messages = [AIMessage("done"), *([SystemMessage("a note to itself")] if hidden else [])]
-        return {"messages": messages} | ({"doc": "new"} if len(saw) == 1 else {})
-
-    client = Client(agent_of(node), {"doc": "old"})
-    await client.say("hi")
-    assert client.state["doc"] == "new"
-    client.state["doc"] = "old"
-    await client.say("use the old one")
-    assert (saw, client.state["doc"], client.stored["doc"]) == (["old", "old"], "old", "old")
 
 
 async def test_an_edit_with_some_of_the_results_is_written_with_the_last_one() -> None:
     saw: list[Any] = []
-
-    async def node(state: Paper) -> dict[str, Any]:
-        saw.append(state.get("doc"))
-        if len(saw) > 1:
-            return {"messages": [AIMessage("done")]}
-        calls = [{"name": "f", "args": {}, "id": call_id} for call_id in ("c1", "c2")]
-        return {"doc": "graph's", "messages": [AIMessage("", tool_calls=calls)]}
-
-    client = Client(agent_of(node))
+    calls = [{"name": "f", "args": {}, "id": call_id} for call_id in ("c1", "c2")]
+    asking = {"doc": "graph's", "messages": [AIMessage("", tool_calls=calls)]}
+    client = Client(agent_of(noting(saw, asking)))
     tools = [Tool(name="f", description="f", parameters={})]
     await client.say("hi", tools=tools)
     client.state["doc"] = "mine"
     for call_id, stored in (("c1", "graph's"), ("c2", "mine")):
         result = ToolMessage(id=f"of {call_id}", role="tool", tool_call_id=call_id, content="1")
-        assert ending(await client.say(result, tools=tools)) == "RUN_FINISHED"
+        assert (await client.say(result, tools=tools)).last.type.value == "RUN_FINISHED"
         assert (client.state["doc"], client.stored["doc"]) == ("mine", stored)
     assert saw == [None, "mine"]
 
 
 @pytest.mark.parametrize("edits", [True, False])
 async def test_a_function_goes_on_with_its_input_and_its_echo_is_no_edit(
-    edits: bool, caplog: pytest.LogCaptureFixture
+    edits: bool, caplog: Any
 ) -> None:
     @entrypoint(checkpointer=InMemorySaver())
     async def function(given: dict[str, Any], *, previous: Any = None) -> dict[str, Any]:
@@ -212,88 +182,31 @@ async def test_a_function_goes_on_with_its_input_and_its_echo_is_no_edit(
     assert client.state == {"doc": "first"}
     if edits:
         client.state["doc"] = "mine"
-    assert ending(await client.answer(paused)) == "RUN_FINISHED"
+    await client.answer(paused, ends="success")
     assert client.state == {"answer": "yes", "doc": "first"}
     assert "unknown channel" not in caplog.text
     assert edits or "left out" not in caplog.text
 
 
-@pytest.mark.parametrize("as_patch", [True, False])
-async def test_hidden_reasoning_stays_hidden_in_what_is_emitted(as_patch: bool) -> None:
-    thought = {"type": "reasoning", "reasoning": CANARY, "id": "r"}
+async def test_hidden_reasoning_stays_hidden_in_what_is_emitted() -> None:
+    thought = {"type": "reasoning", "reasoning": "CANARY", "id": "r"}
     value = [thought, {"type": "text", "text": "words"}]
 
     async def node(state: Paper) -> dict[str, Any]:
-        emit_state([{"op": "add", "path": "/doc", "value": value}] if as_patch else {"doc": value})
+        emit_state([{"op": "add", "path": "/doc", "value": value}])
+        emit_state({"log": value})
         return {}
 
-    recorded = await record_run(
-        agent_of(node, reasoning=ReasoningOptions(visibility="hidden")), run_input("hi", thread="t")
-    )
-    assert CANARY not in texts(recorded)
-    assert any("words" in json.dumps(state) for _, state in states(recorded))
-
-
-class Secret(BaseModel):
-    """CANARY"""
-
-    field: str = CANARY
-
-
-class Flat(BaseModel):
-    doc: str = ""
-    secret: Secret | None = None
-
-
-class Recursive(BaseModel):
-    doc: str = ""
-    children: list[Recursive] = []
-    secret: Secret | None = None
-    word: str = CANARY
-
-
-class Keeping(Paper, total=False):
-    children: list[Any]
-    secret: Annotated[Any, Private]
-    word: str
-
-
-@pytest.mark.parametrize("schema", [Flat, Recursive])
-def test_the_schema_for_clients_tells_nothing_of_private_keys(schema: Any) -> None:
-    options = StateOptions(exclude={"word"}, schema=schema)
-    agent = LangGraphAgent(chain_of(lambda state: {}, state=Keeping), state=options)
-    told = json.dumps(agent.capabilities().custom)
-    assert [word in told for word in ("doc", "CANARY", "ecret", "word")] == [True] + [False] * 3
-
-
-async def test_what_a_subgraph_marks_as_private_is_not_shown_while_it_runs() -> None:
-    class Inner(TypedDict, total=False):
-        messages: Annotated[list[AnyMessage], add_messages]
-        doc: Annotated[Any, Private]
-        log: Annotated[list[Any], operator.add]
-
-    async def raw(state: Inner) -> dict[str, Any]:
-        return {"doc": CANARY, "log": ["raw"]}
-
-    async def clean(state: Inner) -> dict[str, Any]:
-        return {"doc": "clean", "log": ["clean"]}
-
-    agent = agent_of(chain_of(raw, clean, state=Inner))
+    agent = agent_of(node, reasoning=ReasoningOptions(visibility="hidden"))
     recorded = await record_run(agent, run_input("hi", thread="t"))
-    assert CANARY not in texts(recorded)
-    assert ["raw"] in [state.get("log") for _, state in states(recorded)]
-    assert recorded.state == {"doc": "clean", "log": ["raw", "clean"]}
+    assert "CANARY" not in told(recorded)
+    for key in ("doc", "log"):
+        assert "words" in json.dumps(history(recorded, key))
 
 
-@pytest.mark.parametrize(
-    ("send", "over", "schema"),
-    [
-        ("patches", False, Paper),
-        ("snapshots", False, Paper),
-        ("patches", True, Paper),
-        ("snapshots", True, Paper),
-        ("patches", True, Chat),
-    ],
+@together(
+    pytest.mark.parametrize("send", ["patches", "snapshots"]),
+    pytest.mark.parametrize(("over", "schema"), [(False, Paper), (True, Paper), (True, Chat)]),
 )
 async def test_no_preview_stays_with_a_client_that_comes_back(
     send: Any, over: bool, schema: Any
@@ -318,12 +231,11 @@ async def test_no_preview_stays_with_a_client_that_comes_back(
     if over:
         shown.set()
         await begun.wait()
-    assert ending(await client.connect(lambda: (shown.set(), joined.set()))) == "RUN_FINISHED"
+    assert ending(await client.connect(lambda: (shown.set(), joined.set()))) == "success"
     assert client.state == {"mine": 1} | ({"doc": "graph's", "log": []} if schema is Paper else {})
 
 
-@pytest.mark.parametrize("send", ["patches", "snapshots"])
-@pytest.mark.parametrize("refuses", [False, True])
+@pytest.mark.parametrize(("send", "refuses"), [("patches", False), ("snapshots", True)])
 async def test_who_joins_early_holds_what_the_graph_holds_and_not_what_another_has_sent(
     send: Any, refuses: bool
 ) -> None:
@@ -350,9 +262,9 @@ async def test_who_joins_early_holds_what_the_graph_holds_and_not_what_another_h
     if refuses:
         assert ending(recorded) == ending(received) == "state_refused"
         assert second.state == {"tab": 2}
-        assert not any(word in texts(received) for word in ("edit", "guess"))
+        assert not any(word in told(received) for word in ("edit", "guess"))
     else:
-        assert ending(recorded) == ending(received) == "RUN_FINISHED"
+        assert ending(recorded) == ending(received) == "success"
         assert first.state == {"doc": edit, "log": [len(edit)]}
         assert second.state == {**first.state, "tab": 2}
 
@@ -361,7 +273,7 @@ class Typed(BaseModel):
     doc: int = 0
 
 
-def writing(*values: Any, **options: Any) -> Client:
+def previewing(*values: Any, **options: Any) -> Client:
     """A client of an agent that previews 5 and writes the next value, in each run."""
     rest = iter(values)
 
@@ -372,52 +284,25 @@ def writing(*values: Any, **options: Any) -> Client:
     return Client(agent_of(node, state=StateOptions(**options, schema=Typed)))
 
 
-async def test_a_value_that_does_not_fit_leaves_nothing_of_a_preview() -> None:
-    client = writing(1, "no number")
-    assert ending(await client.say("hi")) == "RUN_FINISHED"
-    recorded = await client.say("again")
-    assert 5 in [state.get("doc") for _, state in states(recorded)]
-    assert (ending(recorded), client.state["doc"]) == ("state_invalid", 1)
-    assert "no number" not in texts(recorded)
-
-
-async def test_what_does_not_fit_may_be_shown_where_that_is_not_checked() -> None:
-    client = writing("no number", 2, check=False)
-    assert ending(await client.say("hi")) == "RUN_FINISHED"
-    assert client.state["doc"] == "no number"
-    client.state["doc"] = "neither"
-    assert ending(await client.say("again")) == "state_invalid"
-    client.state["doc"] = 1
-    assert ending(await client.say("again")) == "RUN_FINISHED"
-    assert client.state["doc"] == 2
-
-
-async def test_what_the_thread_holds_already_ends_no_run() -> None:
-    client = writing("no number", 2)
-    assert ending(await client.say("hi")) == "state_invalid"
+async def test_a_value_that_does_not_fit_leaves_nothing_of_a_preview_and_ends_one_run() -> None:
+    client = previewing(1, "no number", 2)
+    await client.say("hi", ends="success")
+    recorded = await client.say("again", ends="state_invalid")
+    assert history(recorded) == [1, 5, 1]
+    assert "no number" not in told(recorded)
     assert client.stored["doc"] == "no number"
-    assert ending(await client.connect()) == "RUN_FINISHED"
+    assert ending(await client.connect()) == "success"
     assert client.state["doc"] == "no number"
-    assert ending(await client.say("again")) == "RUN_FINISHED"
+    await client.say("again", ends="success")
     assert (client.state["doc"], client.stored["doc"]) == (2, 2)
 
 
-class Document(AgentState[Any], total=False):
-    doc: Any
-
-
-async def test_a_call_id_that_comes_again_is_previewed_while_its_call_runs() -> None:
-    @tool
-    async def write(doc: str) -> str:
-        """Write."""
-        return "done"
-
-    def turn(letter: str) -> list[Any]:
-        return [calling(part("write", '{"doc": "' + letter, "call_0")), calling(part(None, '!"}'))]
-
-    graph = create_agent(Scripted(turn("A"), turn("B"), ["done"]), [write], state_schema=Document)
-    agent = LangGraphAgent(graph, state=StateOptions(predict=[PredictState("write", "doc")]))
-    recorded = await record_run(agent, run_input("hi", state={"doc": "old"}))
-    during = [(event.step_name, state["doc"]) for event, state in states(recorded, "STEP_FINISHED")]
-    assert during[:4] == [("model", "A!"), ("tools", "A!"), ("model", "B!"), ("tools", "B!")]
-    assert recorded.state["doc"] == "old"
+async def test_what_does_not_fit_may_be_shown_where_that_is_not_checked() -> None:
+    client = previewing("no number", 2, check=False)
+    await client.say("hi", ends="success")
+    assert client.state["doc"] == "no number"
+    client.state["doc"] = "neither"
+    await client.say("again", ends="state_invalid")
+    client.state["doc"] = 1
+    await client.say("again", ends="success")
+    assert client.state["doc"] == 2

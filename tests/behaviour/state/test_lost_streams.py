@@ -12,10 +12,8 @@ from copy import copy
 from typing import Any
 
 import pytest
-from ag_ui.core import SystemMessage
-from langchain_core.messages import AIMessage
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
+from ag_ui.core import SystemMessage as Prompt
+from langchain_core.messages import AIMessage, SystemMessage
 from langgraph.types import interrupt
 
 from langgraph_agui import ApprovalOptions, LangGraphAgent, PredictState, StateOptions, emit_state
@@ -30,14 +28,19 @@ class Scene:
     """A client, and a graph that answers, and for a message that says so, previews, writes, waits
     or fails first."""
 
-    def __init__(self, on_disconnect: Any = "cancel", **options: Any) -> None:
+    def __init__(
+        self, on_disconnect: Any = "cancel", when_paused: Any = "refuse", **options: Any
+    ) -> None:
         self.saw: list[Any] = []
         self.hang = asyncio.Event()
         self.log: list[Any] = []
 
         async def first(state: Paper) -> dict[str, Any]:
             self.saw.append(state.get("doc"))
-            match state["messages"][-1].content.split():
+            match state["messages"][-1].content.removeprefix("hush ").split():
+                case ["ask"]:
+                    emit_state({"doc": "preview"})
+                    interrupt("go on?")
                 case ["preview", value]:
                     emit_state({"doc": value, "progress": 0.5})
                     await self.hang.wait()
@@ -56,11 +59,13 @@ class Scene:
                 raise RuntimeError
             if state["messages"][-1].content.endswith("..."):
                 await self.hang.wait()
-            return {"messages": [AIMessage("done")]}
+            hidden = [SystemMessage("to itself")] * state["messages"][-1].content.startswith("hush")
+            return {"messages": [AIMessage("done"), *hidden]}
 
         state = StateOptions(**{**PREDICT, **options})
-        agent = agent_of(first, second, state=state, on_disconnect=on_disconnect, on_busy="wait")
-        self.client = Client(agent)
+        more: Any = {"on_disconnect": on_disconnect, "on_busy": "wait"}
+        more["approvals"] = ApprovalOptions(when_paused=when_paused)
+        self.client = Client(agent_of(first, second, state=state, **more))
 
     async def play(self, step: str) -> None:
         client = self.client
@@ -76,6 +81,17 @@ class Scene:
                 client.messages = client.messages[:-1]
                 await client.say()
                 self.check(doc)
+            case ["ask"]:
+                self.paused = await client.say("ask", ends="interrupt")
+            case ["answer", "unseen"]:
+                held = client.messages, client.state
+                await client.answer(self.paused, ends="success")
+                client.messages, client.state = held[0], dict(held[1])
+            case ["answer", *more, ">", doc]:
+                await client.answer(
+                    self.paused, *([" ".join(more)] if more else []), ends="success"
+                )
+                self.check(doc)
             case [*words, "until", "previewed"]:
                 await client.leave(" ".join(words), lambda _, state: state.get("doc") == words[-1])
             case [*words, "until", "written"]:
@@ -85,7 +101,7 @@ class Scene:
             case [*words, "unread"]:
                 await client.leave(" ".join(words), lambda *_: True)
             case [*words, "fails"]:
-                assert (await client.say(" ".join(words))).last.code == "graph_error"
+                await client.say(" ".join(words), ends="graph_error")
             case [*words, "unwatched"]:
                 async with aclosing(client.agent.run(client.given(" ".join(words)))) as events:
                     await anext(events)
@@ -94,7 +110,7 @@ class Scene:
                     await anext(events)
             case ["guess", "is", "refused"]:
                 client.state["unknown"] = 1
-                assert (await client.say("go on")).last.code == "state_refused"
+                await client.say("go on", ends="state_refused")
                 del client.state["unknown"]
             case ["connect"]:
                 client.messages = []
@@ -116,7 +132,7 @@ class Scene:
                 own = {"id": "own", "content": "other words"}
                 client.messages[-1] = client.messages[-1].model_copy(update=own)
             case ["forget"]:
-                client.messages = [SystemMessage(id="prompt", content="Be kind.")]
+                client.messages = [Prompt(id="prompt", content="Be kind.")]
             case _:
                 await client.say(step)
 
@@ -161,6 +177,10 @@ ROWS = [
      "preview bad until previewed, connect, >"),
     ("edit, and its message again", {}, "write one, doc=mine, go on, again > mine"),
     ("undo, and its message again", {}, "write one, doc=mine, go on, doc=one, again > one"),
+    ("comes with an answer", {}, "doc=old, ask, doc=new, log=b, answer > new"),
+    ("comes instead of an answer", {"when_paused": "cancel"}, "doc=old, ask, doc=mine, > mine"),
+    ("comes beside spent answers", {}, "ask, answer unseen, doc=mine, answer use mine > mine"),
+    ("undo after a message that clients never see", {}, "doc=old, hush write new, doc=old, > old"),
     ("written by the application", {},
      "write one, application writes theirs, log=mine, > theirs, other writes four, > four"),
 ]  # fmt: skip
@@ -178,63 +198,3 @@ async def test_what_a_client_sends_is_its_edit_or_is_old(
         await scene.play(step.removeprefix("dropped "))
         warned = any("may be old" in one and "'doc'" in one for one in caplog.messages)
         assert warned or not step.startswith("dropped"), step
-
-
-async def test_an_edit_counts_that_comes_instead_of_an_answer() -> None:
-    saw: list[Any] = []
-
-    async def ask(state: Paper) -> dict[str, Any]:
-        saw.append(state.get("doc"))
-        emit_state({"doc": "preview"})
-        if state["messages"][-1].content == "ask":
-            interrupt("go on?")
-        return {"messages": [AIMessage("done")]}
-
-    client = Client(agent_of(ask, approvals=ApprovalOptions(when_paused="cancel")), {"doc": "old"})
-    assert (await client.say("ask")).last.outcome.type == "interrupt"
-    client.state["doc"] = "mine"
-    await client.say("go on")
-    assert (saw, client.state["doc"]) == (["old", "mine"], "mine")
-
-
-async def test_an_edit_that_comes_with_an_answer_reaches_the_node() -> None:
-    saw: list[Any] = []
-
-    async def ask(state: Paper) -> dict[str, Any]:
-        interrupt("go on?")
-        saw.append((state["doc"], state["log"]))
-        return {"log": ["asked"]}
-
-    client = Client(agent_of(ask), {"doc": "old", "log": ["a"]})
-    paused = await client.say("hi")
-    client.state = {"doc": "new", "log": ["b"]}
-    await client.answer(paused)
-    assert saw == [("new", ["b"])]
-    assert client.state == {"doc": "new", "log": ["b", "asked"]}
-
-
-async def test_what_was_stored_beside_a_failure_is_not_taken_back() -> None:
-    saver, saw = InMemorySaver(), []
-
-    async def write(state: Paper) -> dict[str, Any]:
-        saw.append(state.get("doc"))
-        return {"doc": "theirs", "messages": [AIMessage("done")]}
-
-    def is_stored() -> bool:
-        held = saver.get_tuple(THREAD)
-        return held is not None and "doc" in [one[1] for one in held.pending_writes or ()]
-
-    async def fail(state: Paper) -> dict[str, Any]:
-        if state["messages"][-1].content == "fail":
-            await eventually(is_stored, "the other node's write is stored")
-            raise RuntimeError
-        return {}
-
-    builder = StateGraph(Paper)
-    for node in (write, fail):
-        builder.add_node(node).add_edge(START, node.__name__)
-    client = Client(LangGraphAgent(builder.compile(checkpointer=saver)), {"doc": "mine"})
-    assert (await client.say("fail")).last.code == "graph_error"
-    assert client.state["doc"] == "mine"
-    await client.say("go on")
-    assert (saw, client.state["doc"]) == (["mine", "theirs"], "theirs")

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import json
-from time import process_time
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
-from langgraph.graph.message import add_messages
-from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent, StateOptions
 from langgraph_agui.protocol import Fold, decode
 from langgraph_agui.protocol.sse import MAX_FRAME, SSEDecoder, encode
-from tests.behaviour.state.clients import Client, agent_of
-from tests.kit.graphs.small import scripted_agent
+from tests.behaviour.state.clients import Client, agent_of, writing
+from tests.kit.deep import deep
+from tests.kit.graphs.small import Chat
 from tests.kit.run.agents import RecordedRun, record_run, run_input
 
-STEPS, MEGABYTE = 20, 1_000_000
+STEPS = 10
 
 
-class Channels(TypedDict, total=False):
-    messages: Annotated[list[AnyMessage], add_messages]
+class Channels(Chat, total=False):
     left: dict[str, Any]
     right: dict[str, Any]
     progress: dict[str, Any]
@@ -33,12 +30,7 @@ class Channels(TypedDict, total=False):
 
 def rows(size: int) -> dict[str, Any]:
     row = {"title": "a row", "tags": ["alpha", "beta"], "body": "x" * 400, "done": False}
-    count = size // len(json.dumps(row))
-    return {f"row-{number}": {"id": number, **row} for number in range(count)}
-
-
-def progress(step: int) -> dict[str, Any]:
-    return {"step": step, "label": f"step {step}"}
+    return {f"row-{n}": {"id": n, **row} for n in range(size // len(json.dumps(row)))}
 
 
 async def step_sizes(several: bool, size: int) -> list[int]:
@@ -46,15 +38,17 @@ async def step_sizes(several: bool, size: int) -> list[int]:
     later one a small change, in one of several channels or in one that has all."""
 
     def held(step: int) -> dict[str, Any]:
-        parts = {"left": rows(size // 2), "right": rows(size // 2), "progress": progress(step)}
+        progress = {"step": step, "label": f"step {step}"}
+        parts = {"left": rows(size // 2), "right": rows(size // 2), "progress": progress}
         return parts if several else {"doc": parts}
 
     async def load(state: Any) -> Any:
         return held(0)
 
     async def work(state: Any) -> Any:
-        whole = state if several else state["doc"]
-        changed = {"progress": progress(whole["progress"]["step"] + 1)}
+        whole = state.get("doc", state)
+        step = whole["progress"]["step"] + 1
+        changed = {"progress": {"step": step, "label": f"step {step}"}}
         return changed if several else {"doc": {**whole, **changed}}
 
     def after(state: Any) -> str:
@@ -63,12 +57,11 @@ async def step_sizes(several: bool, size: int) -> list[int]:
     builder = StateGraph(Channels).add_node(load).add_node(work)
     builder.add_edge(START, "load").add_edge("load", "work")
     builder.add_conditional_edges("work", after)
-    agent = LangGraphAgent(builder.compile(InMemorySaver()), config={"recursion_limit": STEPS + 10})
+    agent = LangGraphAgent(builder.compile(InMemorySaver()))
     given = run_input("hi")
     body = b"".join([batch async for batch in agent.stream_sse(given)])
     recorded = RecordedRun(list(decode([body])), given)
-    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
-    assert recorded.state == held(STEPS)
+    assert (recorded.last.type.value, recorded.state) == ("RUN_FINISHED", held(STEPS))
     assert size < len(body) < 1.5 * size
     frames = body.split(b"\n\n")
     return [len(frame) for frame in frames if frame.startswith(b'data: {"type":"STATE_')]
@@ -78,32 +71,17 @@ async def step_sizes(several: bool, size: int) -> list[int]:
 async def test_a_state_goes_out_once_and_steps_are_as_small_beside_twice_the_state(
     several: bool,
 ) -> None:
-    (_, *small), (_, *large) = [
-        await step_sizes(several, size) for size in (MEGABYTE // 2, MEGABYTE)
-    ]
+    (_, *small), (_, *large) = [await step_sizes(several, size) for size in (200_000, 400_000)]
     assert len(small) == len(large) == STEPS
     assert max(large) < 1024
     assert max(abs(one - other) for one, other in zip(small, large, strict=True)) <= 8
 
 
-async def test_the_cost_of_a_clients_own_keys_grows_with_their_number() -> None:
-    costs: list[float] = []
-    for count in (2_000, 20_000):
-        given = run_input("hi", state={f"key {n}": n for n in range(count)})
-        start = process_time()
-        recorded = await record_run(scripted_agent(["done"]), given)
-        costs.append(process_time() - start)
-        assert recorded.last.outcome.type == "success"
-        assert len(recorded.state) == count
-    assert costs[1] < 40 * costs[0]
-
-
-class Large(TypedDict, total=False):
-    messages: Annotated[list[AnyMessage], add_messages]
+class Large(Chat, total=False):
     a: Any
     b: Any
     c: Any
-    small: str
+    doc: str
 
 
 def held_after(body: bytes) -> tuple[Any, list[str]]:
@@ -115,8 +93,7 @@ def held_after(body: bytes) -> tuple[Any, list[str]]:
     events: list[Any] = []
     for begin in range(0, len(body), 1 << 20):  # a frame counts while it is unfinished
         events += decoder.feed(body[begin : begin + (1 << 20)])
-    events += decoder.finish()
-    for event in events:
+    for event in [*events, *decoder.finish()]:
         fold.feed(event)
     assert fold.warnings == []
     return fold.state, [event["type"] for event in events]
@@ -126,12 +103,9 @@ def held_after(body: bytes) -> tuple[Any, list[str]]:
     ("values", "fits", "send"),
     [
         pytest.param({"a": "é" * 6_000_000}, True, "patches", id="two bytes each"),
-        pytest.param({"a": "字" * 3_600_000}, True, "snapshots", id="three bytes each"),
-        pytest.param({"a": "😀" * 3_000_000}, True, "patches", id="two units each"),
         pytest.param({"a": "\x01" * 1_500_000}, True, "snapshots", id="escaped"),
         pytest.param({"a": "\x01" * 2_000_000}, False, "patches", id="escaped, too large"),
-        pytest.param({"a": "😀" * 6_000_000}, False, "snapshots", id="two units, too large"),
-        pytest.param(dict.fromkeys("abc", [False] * 1_200_000), True, "patches", id="booleans"),
+        pytest.param({"a": "😀" * 5_500_000}, False, "snapshots", id="two units", marks=deep),
         pytest.param({k: k * 4_000_000 for k in "abc"}, True, "snapshots", id="several"),
     ],
 )
@@ -141,14 +115,9 @@ async def test_a_client_holds_what_fits_and_goes_on_with_that(
     def numbered(n: int) -> dict[str, Any]:
         return {key: {"text": text, "n": n} for key, text in values.items()}
 
-    async def first(state: Large) -> dict[str, Any]:
-        return numbered(1)
-
-    async def second(state: Large) -> dict[str, Any]:
-        return {"small": "small", **numbered(2)}
-
-    agent = agent_of(first, second, schema=Large, state=StateOptions(send=send))
-    shown = {"small": "small"} | (numbered(2) if fits else {})
+    nodes = (writing("first", **numbered(1)), writing("second", doc="small", **numbered(2)))
+    agent = agent_of(*nodes, schema=Large, state=StateOptions(send=send))
+    shown = {"doc": "small"} | (numbered(2) if fits else {})
     run = [piece async for piece in agent.stream_sse(run_input("hi", thread="t"))]
     state, types = held_after(b"".join(run))
     assert types[-1] == "RUN_FINISHED"
@@ -181,11 +150,6 @@ async def test_one_of_two_large_values_is_sent_as_a_change() -> None:
     def parts(by: int) -> list[float]:
         return [number / by for number in range(1000)]
 
-    async def first(state: Large) -> dict[str, Any]:
-        return {"a": parts(7), "b": parts(9)}
-
-    async def second(state: Large) -> dict[str, Any]:
-        return {"b": parts(11)}
-
-    recorded = await record_run(agent_of(first, second, schema=Large), run_input("hi"))
+    nodes = (writing("first", a=parts(7), b=parts(9)), writing("second", b=parts(11)))
+    recorded = await record_run(agent_of(*nodes, schema=Large), run_input("hi"))
     assert [recorded.types.count(f"STATE_{kind}") for kind in ("SNAPSHOT", "DELTA")] == [1, 1]

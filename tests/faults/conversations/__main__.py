@@ -13,13 +13,9 @@ import sys
 from tests.faults.conversations.houses import house_in
 from tests.faults.conversations.talking import converse
 
-
-def main(where: str, count: str, number: str) -> None:
+if __name__ == "__main__":
+    where, count, number = sys.argv[1:]
     logging.disable()
     with house_in(where) as house:
         played = converse(house, int(count), int(number))
     sys.stdout.write(f"{dict(sorted(played.items()))}\n")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

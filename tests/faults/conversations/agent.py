@@ -2,8 +2,8 @@
 
 A text has words and a number, "think look+spend trims #3". Words that name tools, joined by "+", are
 the calls of one answer; each group of them is an answer of its own, and the last answer is a text.
-`WORDS` has the others. What the model was sent and which tools ran is noted in files of `stage`, so
-that a killed process has told it.
+`MANNERS` and `FATES` have the others. What the model was sent and which tools ran is noted in files
+of `Stage`, so that a killed process has told it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from uuid import uuid4
 
 from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import (
-    AgentMiddleware,
     HumanInTheLoopMiddleware,
     ModelRequest,
     after_agent,
@@ -27,14 +26,7 @@ from langchain.agents.middleware import (
     before_model,
     wrap_model_call,
 )
-from langchain_core.messages import (
-    AIMessage,
-    AIMessageChunk,
-    BaseMessage,
-    HumanMessage,
-    RemoveMessage,
-    ToolMessage,
-)
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.config import get_config
@@ -42,17 +34,19 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command
 
 from langgraph_agui import AGUIMiddleware
-from tests.kit.models.scripted import Piece, Scripted, call, calling, part, text_chunk, thinking
+from tests.kit.models.scripted import Scripted, call, calling, part, text_chunk, thinking
 
 TOOLS = ("look", "feel", "help", "spend", "break", "pick")
 """What the model may call: a tool of the server, one that writes state, one with a subagent, one
 that needs an approval, one that raises, one of the client."""
 
-WORDS = {
+MANNERS = {
     "think": "each answer begins with reasoning",
     "same": "the calls of each answer have the ids c0, c1, ...",
     "draft": "the first try of each answer is thrown away",
     "fail": "the model fails in the middle of its last answer, once",
+}
+FATES = {
     "blocked": "the message is removed before the model is asked",
     "removes": "the turn is removed when it has ended",
     "refuses": "a refusal takes the place of the turn when it has ended",
@@ -66,51 +60,47 @@ PLACES = ("reasoning", "arguments", "text", "tool", "end")
 behind its last answer."""
 
 
-# -- what is noted -------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Stage:
-    """The files by which an agent, maybe in another process, tells what it does.
-
-    Attributes:
-        room: Their directory.
-        thread: The thread.
-    """
+    """The files in `room` by which an agent, maybe in another process, tells what it does."""
 
     room: Path
     thread: str
 
-    def _file(self, name: str) -> Path:
+    @classmethod
+    def here(cls, room: Path) -> Stage:
+        """That of the run that goes on."""
+        return cls(room, get_config()["configurable"]["thread_id"])
+
+    def file(self, name: str) -> Path:
         return self.room / f"{self.thread}.{name}"
 
     def note(self, name: str, line: str) -> None:
-        with self._file(name).open("a") as file:
+        with self.file(name).open("a") as file:
             file.write(f"{line}\n")
 
     def lines(self, name: str) -> list[str]:
-        file = self._file(name)
-        return file.read_text().splitlines() if file.exists() else []
+        return self.file(name).read_text().splitlines() if self.file(name).exists() else []
 
     @property
     def is_waiting(self) -> bool:
         """Whether the agent waits at a gate."""
-        return self._file("hung").exists()
+        return self.file("hung").exists()
 
     def open(self) -> None:
         """Let the agent go on."""
-        self._file("open").touch()
+        self.file("open").touch()
 
     def shut(self) -> None:
         """Make the agent wait once more."""
-        self._file("hung").unlink(missing_ok=True)
-        self._file("open").unlink(missing_ok=True)
+        self.file("hung").unlink(missing_ok=True)
+        self.file("open").unlink(missing_ok=True)
 
     async def at_gate(self) -> None:
         """Wait until somebody opens, once in a run."""
-        if not self._file("open").exists():
-            self._file("hung").touch()
-        while not self._file("open").exists():
+        if not self.file("open").exists():
+            self.file("hung").touch()
+        while not self.file("open").exists():
             await asyncio.sleep(0.002)
 
 
@@ -130,17 +120,11 @@ def plain(message: BaseMessage) -> Plain:
     }
 
 
-# -- what the user has said ----------------------------------------------------------------------
-
-
-def is_said(message: BaseMessage) -> bool:
-    return isinstance(message, HumanMessage) and not plain(message)["is_summary"]
-
-
 def last_turn(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """The last message of the user, and all behind it."""
-    places = [at for at, message in enumerate(messages) if is_said(message)]
-    return list(messages[places[-1] :]) if places else []
+    known = [plain(message) for message in messages]
+    said = [at for at, one in enumerate(known) if one["type"] == "human" and not one["is_summary"]]
+    return list(messages[said[-1] :]) if said else []
 
 
 def words_of(messages: Sequence[BaseMessage]) -> list[str]:
@@ -148,82 +132,60 @@ def words_of(messages: Sequence[BaseMessage]) -> list[str]:
     return turn[0].text.split() if turn else []
 
 
-def waits_at(words: Sequence[str], place: str) -> bool:
-    return f"wait@{place}" in words
-
-
-# -- the model -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Gate:
-    """A place in an answer where the model waits."""
-
-
 class Obedient(Scripted):
-    """Says what the user's words ask for."""
+    """Says what the user's words ask for. `None` among the pieces of an answer is a gate."""
 
     room: Any = None
-
-    def stage(self) -> Stage:
-        return Stage(self.room, get_config()["configurable"]["thread_id"])
 
     async def _astream(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
-        stage, manager = self.stage(), kwargs.get("run_manager")
+        stage, manager = Stage.here(self.room), kwargs.get("run_manager")
         stage.note("seen", json.dumps([plain(message) for message in messages]))
         for piece in answer_to(messages, stage):
-            if isinstance(piece, Exception):
-                raise piece
-            if isinstance(piece, Gate):
+            if piece is None:
                 await stage.at_gate()
-                continue
-            made = AIMessageChunk(piece) if isinstance(piece, str) else piece
-            assert isinstance(made, AIMessageChunk)
-            chunk = ChatGenerationChunk(message=made)
-            if manager:
-                await manager.on_llm_new_token(chunk.text, chunk=chunk)
-            yield chunk
+            elif isinstance(piece, Exception):
+                raise piece
+            else:
+                chunk = ChatGenerationChunk(message=piece)
+                if manager:
+                    await manager.on_llm_new_token(chunk.text, chunk=chunk)
+                yield chunk
 
 
-def answer_to(messages: Sequence[BaseMessage], stage: Stage) -> list[Piece | Gate]:
+def answer_to(messages: Sequence[BaseMessage], stage: Stage) -> list[Any]:
     """The pieces of the next answer. Each answer has words that no other one has."""
-    words, turn, nonce = words_of(messages), last_turn(messages), uuid4().hex[:8]
+    words, turn, name = words_of(messages), last_turn(messages), uuid4().hex[:8]
     groups = [word.split("+") for word in words if word.split("+")[0] in TOOLS]
     number = sum(isinstance(message, AIMessage) for message in turn)
-    is_draft = "draft" in words and stage.lines("draft")[-1:] == ["begin"]
-    name = f"draft-{nonce}" if is_draft else nonce
-    pieces: list[Piece | Gate] = []
+    if "draft" in words and stage.lines("draft")[-1:] == ["begin"]:
+        name = f"draft-{name}"
+    pieces: list[Any] = []
 
-    def gate(place: str) -> list[Piece | Gate]:
-        return [Gate()] if number == 0 and waits_at(words, place) else []
+    def gate(place: str) -> list[None]:
+        return [None] if number == 0 and f"wait@{place}" in words else []
 
-    index = 0
     if "think" in words:
         pieces += [thinking("Hm ", 0), *gate("reasoning"), thinking(f"{name}.", 0)]
         pieces.append(thinking(index=0, signature=f"sign-{name}"))
-        index = 1
+    index = int("think" in words)
     if number >= len(groups):
-        begun = [text_chunk("Re ", index), *gate("text")]
+        pieces += [text_chunk("Re ", index), *gate("text")]
         if "fail" in words and words[-1] not in stage.lines("failed"):
             stage.note("failed", words[-1])
-            return [*pieces, *begun, RuntimeError("the model fails")]
-        return [*pieces, *begun, text_chunk(f"{words[-1] if words else 'nothing'} {name}", index)]
-    for at, tool_name in enumerate(groups[number]):
+            return [*pieces, RuntimeError("the model fails")]
+        return [*pieces, text_chunk(f"{words[-1] if words else 'nothing'} {name}", index)]
+    for at, used in enumerate(groups[number]):
         call_id = f"c{at}" if "same" in words else f"c{at}-{name}"
-        arguments = {"item": f"{tool_name}-{at}-{name}"}
+        arguments = {"item": f"{used}-{at}-{name}"}
         if at == 0 and gate("arguments"):
             text = json.dumps(arguments)
-            pieces += [calling(part(tool_name, text[:5], call_id, index)), Gate()]
+            pieces += [calling(part(used, text[:5], call_id, index)), None]
             pieces.append(calling(part(None, text[5:], None, index)))
         else:
-            pieces.append(call(tool_name, call_id, index, **arguments))
-        index += 1
+            pieces.append(call(used, call_id, index + at, **arguments))
     return pieces
-
-
-# -- tools and hooks -----------------------------------------------------------------------------
 
 
 class Board(AgentState[Any]):
@@ -235,14 +197,12 @@ class Board(AgentState[Any]):
 def tools_on(room: Path) -> list[Any]:
     helper = create_agent(Scripted(["I ", "help."]), name="helper")
 
-    def stage() -> Stage:
-        return Stage(room, get_config()["configurable"]["thread_id"])
-
     async def run(item: str) -> str:
-        stage().note("ran", item)
-        if stage().lines("waits")[-1:] == ["tool"]:
-            stage().note("waits", "")
-            await stage().at_gate()
+        stage = Stage.here(room)
+        stage.note("ran", item)
+        if stage.lines("waits")[-1:] == ["tool"]:
+            stage.note("waits", "")
+            await stage.at_gate()
         return f"did {item}"
 
     @tool
@@ -271,8 +231,8 @@ def tools_on(room: Path) -> list[Any]:
     async def break_(item: str) -> str:
         """Fail."""
         await run(item)
-        if stage().is_waiting:  # another tool; a failure ends the run
-            await stage().at_gate()
+        if Stage.here(room).is_waiting:  # another tool; a failure ends the run
+            await Stage.here(room).at_gate()
         raise RuntimeError("the tool breaks")
 
     return [look, spend, help, feel, break_]
@@ -282,15 +242,14 @@ def removals(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     return [RemoveMessage(id=str(message.id)) for message in messages]
 
 
-def hooks_on(room: Path) -> list[AgentMiddleware[Any, Any]]:
-    def stage() -> Stage:
-        return Stage(room, get_config()["configurable"]["thread_id"])
-
+def hooks_on(room: Path) -> list[Any]:
     @before_agent(state_schema=Board, can_jump_to=["end"])
     async def begin(state: Any, runtime: Any) -> dict[str, Any]:
         messages = state["messages"]
         words = words_of(messages)
-        stage().note("waits", "tool" if waits_at(words, "tool") else "")
+        places = [place for place in ("tool", "end") if f"wait@{place}" in words]
+        # Nobody is shown that a run goes on of which only hooks run.
+        Stage.here(room).note("waits", "" if "blocked" in words else "".join(places))
         if "blocked" in words:
             return {"messages": removals(last_turn(messages)), "count": 1, "jump_to": "end"}
         return {"count": 1}
@@ -306,41 +265,31 @@ def hooks_on(room: Path) -> list[AgentMiddleware[Any, Any]]:
     @wrap_model_call
     async def try_twice(request: ModelRequest, handler: Any) -> Any:
         if "draft" in words_of(request.messages):
-            stage().note("draft", "begin")
+            Stage.here(room).note("draft", "begin")
             await handler(request)
-            stage().note("draft", "end")
+            Stage.here(room).note("draft", "end")
         return await handler(request)
 
     @after_agent
     async def tidy(state: Any, runtime: Any) -> dict[str, Any] | None:
         messages, turn = state["messages"], last_turn(state["messages"])
         words, before = words_of(messages), messages[: len(messages) - len(turn)]
-        if waits_at(words, "end"):
-            await stage().at_gate()
-        if "removes" in words:
-            return {"messages": removals(turn)}
-        if "refuses" in words:
-            return {"messages": [*removals(turn), AIMessage(f"No. {uuid4().hex[:8]}")]}
-        if "cuts" in words:
-            return {"messages": removals(last_turn(before))}
-        if "trims" in words:
-            return {"messages": removals(before)}
-        if "clears" in words:
-            return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES)]}
-        return None
+        if Stage.here(room).lines("waits")[-1:] == ["end"]:
+            await Stage.here(room).at_gate()
+        done = {
+            "removes": removals(turn),
+            "refuses": [*removals(turn), AIMessage(f"No. {uuid4().hex[:8]}")],
+            "cuts": removals(last_turn(before)),
+            "trims": removals(before),
+            "clears": [RemoveMessage(id=REMOVE_ALL_MESSAGES)],
+        }
+        return next(({"messages": done[word]} for word in words if word in done), None)
 
     return [begin, sum_up, try_twice, tidy]
 
 
 def graph_on(saver: Any, room: Path) -> Any:
     """The agent's graph; `room` is the directory of its notes."""
-    return create_agent(
-        Obedient(room=room),
-        tools_on(room),
-        middleware=[
-            *hooks_on(room),
-            HumanInTheLoopMiddleware({"spend": True}),
-            AGUIMiddleware(),
-        ],
-        checkpointer=saver,
-    )
+    guards = [HumanInTheLoopMiddleware({"spend": True}), AGUIMiddleware()]
+    hooks = [*hooks_on(room), *guards]
+    return create_agent(Obedient(room=room), tools_on(room), middleware=hooks, checkpointer=saver)

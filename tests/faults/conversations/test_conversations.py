@@ -26,16 +26,16 @@ SHARES = range(max(DEPTH, 1))
 @pytest.mark.parametrize(
     ("where", "shallow", "many"),
     [
-        ("memory", 30, 400),
-        ("sqlite", 12, 60),
-        pytest.param("postgres", 8, 40, marks=pytest.mark.xdist_group("postgres")),
+        ("memory", 20, 400),
+        ("sqlite", 8, 60),
+        pytest.param("postgres", 6, 40, marks=pytest.mark.xdist_group("postgres")),
     ],
 )
 def test_everybody_holds_the_same(where: str, shallow: int, many: int, share: int) -> None:
     with house_in(where) as house:
         played = converse(house, many if ALL_VALUES else shallow, share if REPEATS else None)
     assert played["Say"] > played["conversations"]
-    assert {"Edit", "Regenerate", "Answer", "Return", "Connect", "Join"} <= played.keys()
+    assert {"Edit", "Answer", "Return", "Connect", "Join"} <= played.keys()
 
 
 def test_the_guide_has_the_rules() -> None:

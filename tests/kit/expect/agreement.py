@@ -1,10 +1,9 @@
 """Our judgement of streams beside the reference client's: one verdict, and the same messages and
 state in the end.
 
-Every stream that a test verifies is recorded here (:func:`record_stream`; ``Told`` does it). When
-many are recorded, and after the last test of a process, all of them go through the client over SSE
-(:func:`compare_streams`). A difference is an error that names the test which made the stream. Each
-test process compares its own streams, of any size. Streams that differ only in their UUIDs and
+Every stream that a test verifies is recorded here (`record_stream`). When many are recorded, and
+after the last test of a process, all of them go through the client over SSE. A difference is an
+error that names the test which made the stream. Streams that differ only in their UUIDs and
 encrypted values count as one.
 """
 
@@ -14,11 +13,11 @@ import json
 import logging
 import os
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pytest
 from ag_ui.core import BaseEvent, Message
@@ -36,8 +35,6 @@ from langgraph_agui.protocol import (
 from tests.kit.processes.node_client import NodeClient
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from tests.kit.processes.node_client import ClientRun
 
 Wire: TypeAlias = dict[str, Any]
@@ -89,27 +86,23 @@ def difference(ours: Outcome, client: ClientRun) -> str | None:
     """Where our judgement of a stream differs from the client's; `None` if it does not."""
     # It speaks of a version once in its life; our strict verifier refuses all but 1.0.
     warnings = [text for text in client.warnings if not text.startswith("[ag-ui] The producer")]
-    judged = [text for text in warnings if text.startswith("[ag-ui]")]
-    applied = [
-        text for text in warnings if not text.startswith(("[ag-ui]", "Agent execution failed"))
-    ]
+    judged = sum(text.startswith("[ag-ui]") for text in warnings)
+    applied = sum(not text.startswith(("[ag-ui]", "Agent execution failed")) for text in warnings)
     both = f"client {client.error} {client.warnings}; ours {ours.error!r} {ours.fold.warnings} {ours.notes}"
     if client.accepted != (ours.error is None):
         return f"verdict: {both}"
     # Of a chunk that expands into several events, one of which is refused, the client shows the
     # first ones.
-    if client.events[: len(ours.types)] != ours.types or (
-        client.accepted and client.events != ours.types
-    ):
+    told = client.events if client.accepted else client.events[: len(ours.types)]
+    if told != ours.types:
         return f"events: {client.events} {ours.types}"
-    if canonical(client.messages) != canonical(ours.messages):
-        return f"messages: {canonical(client.messages)} {canonical(ours.messages)}"
-    if canonical(client.state) != canonical(ours.fold.state):
-        return f"state: {canonical(client.state)} {canonical(ours.fold.state)}"
-    if client.accepted and (len(applied), len(judged)) != (
-        len(ours.fold.warnings),
-        len(ours.notes),
+    for what, theirs, own in (
+        ("messages", client.messages, ours.messages),
+        ("state", client.state, ours.fold.state),
     ):
+        if canonical(theirs) != canonical(own):
+            return f"{what}: {canonical(theirs)} {canonical(own)}"
+    if client.accepted and (applied, judged) != (len(ours.fold.warnings), len(ours.notes)):
         return f"warnings: {both}"
     return None
 
@@ -128,18 +121,13 @@ def _numbers(value: Any) -> Any:
     return [_numbers(item) for item in value] if isinstance(value, list) else value
 
 
-@dataclass(frozen=True)
-class _Stream:
+class _Stream(NamedTuple):
     """A stream as a client reads it, what that held before, and the test that made it."""
 
     body: str
     messages: list[Wire]
     state: Any
     test: str
-
-    @property
-    def request(self) -> Wire:
-        return {"sse": self.body, "messages": self.messages, "state": self.state}
 
     @property
     def key(self) -> bytes:
@@ -186,28 +174,25 @@ class Agreement:
             self._size += len(stream.body)
 
     def compare(self, *, everything: bool) -> int:
-        """Compare what waits, if it is much or this is the end, and return how many streams that
-        was.
-
-        Raises an `AssertionError` that lists the differences.
-        """
-        if not self._streams or not (
-            everything or len(self._streams) >= _MANY or self._size >= _LARGE
-        ):
+        """Compare what waits, if it is much or this is the end; return how many streams that was,
+        or raise an `AssertionError` that lists the differences."""
+        is_much = everything or len(self._streams) >= _MANY or self._size >= _LARGE
+        if not self._streams or not is_much:
             return 0
         streams, self._streams, self._size = self._streams, [], 0
-        runs = reference_client().runs(stream.request for stream in streams)
+        runs = reference_client().runs(
+            {"sse": one.body, "messages": one.messages, "state": one.state} for one in streams
+        )
         found = [(stream, stream.compared(run)) for stream, run in zip(streams, runs, strict=True)]
         faults = [f"{stream.test}: {fault}\n{stream.body}" for stream, fault in found if fault]
         if faults:
-            raise AssertionError(
-                "\n".join(["The reference client disagrees about streams.", *faults])
-            )
+            faults.insert(0, "The reference client disagrees about streams.")
+            raise AssertionError("\n".join(faults))
         return len(streams)
 
 
 _of_all_tests = Agreement()
-record_stream, compare_streams = _of_all_tests.record, _of_all_tests.compare
+record_stream = _of_all_tests.record
 
 
 @cache
@@ -216,19 +201,14 @@ def reference_client() -> NodeClient:
     return NodeClient()
 
 
-def close() -> None:
-    """End the client of this test process, if there is one."""
-    if reference_client.cache_info().currsize:
-        reference_client().close()
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
     """Compare what the tests have streamed, now and then and after the last one."""
     yield
-    compare_streams(everything=nextitem is None)
+    _of_all_tests.compare(everything=nextitem is None)
 
 
 def pytest_unconfigure() -> None:
-    """End the reference client."""
-    close()
+    """End the reference client, if there is one."""
+    if reference_client.cache_info().currsize:
+        reference_client().close()

@@ -14,14 +14,10 @@ def assert_valid(messages: Iterable[BaseMessage]) -> None:
     called: set[str | None] = set()
     for message in messages:
         if isinstance(message, ToolMessage):
-            assert message.tool_call_id in open_calls, (
-                f"a result of no open call: {message.tool_call_id}"
-            )
+            assert message.tool_call_id in open_calls, f"a result of no open call: {message}"
             open_calls.remove(message.tool_call_id)
             continue
-        assert not open_calls, (
-            f"calls without results before a {message.type} message: {open_calls}"
-        )
+        assert not open_calls, f"calls without results before {message}: {open_calls}"
         if isinstance(message, AIMessage):
             assert not message.invalid_tool_calls
             open_calls = [call["id"] for call in message.tool_calls]

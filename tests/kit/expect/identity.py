@@ -34,33 +34,27 @@ def grouped(*given: Case | str) -> list[Any]:
     `make test` has each provider and each kind of case; where providers are all there is, each
     package.
     """
-    shallow = firsts(
+
+    kept = firsts(
         given,
         lambda one: package(one) if isinstance(one, str) else one.provider,
         lambda one: "" if isinstance(one, str) else one.kind,
     )
+    groups = [pytest.mark.xdist_group(package(one)) for one in given]
     return [
-        pytest.param(
-            case,
-            id=str(case),
-            marks=[pytest.mark.xdist_group(package(case)), *([] if case in shallow else [deep])],
-        )
-        for case in given
+        pytest.param(one, id=str(one), marks=[group] if one in kept else [group, deep])
+        for one, group in zip(given, groups, strict=True)
     ]
 
 
 def package(given: Case | str) -> str:
     """The package of a provider, or of a case of it."""
-    name = given if isinstance(given, str) else given.provider
-    return name.partition("-")[0]
+    return (given if isinstance(given, str) else given.provider).partition("-")[0]
 
 
 def check(name: str, column: Column, found: list[str]) -> None:
     """Take only the differences that are expected, and those in any case."""
-    if (name, column) in EXPECTED_DIFFERENCES:
-        assert found, "it is identical: take it out of EXPECTED_DIFFERENCES"
-    else:
-        assert not found, "\n" + "\n".join(found)
+    assert bool(found) is ((name, column) in EXPECTED_DIFFERENCES), "\n".join(["", *found])
 
 
 def compare_case(rig: Rig, case: Case, *, whole: bool) -> list[str]:
@@ -73,19 +67,15 @@ def compare_case(rig: Rig, case: Case, *, whole: bool) -> list[str]:
     return list(differences(candidate, conversation.reference(history)))
 
 
-def compare_turns(rig: Rig, provider: str, count: int = 5) -> list[str]:
-    """Play `count` turns with a tool loop each, and tell how any request differs."""
+def compare_turns(rig: Rig, provider: str) -> list[str]:
+    """Play five turns with a tool loop each, and tell how any request differs."""
     conversation = Conversation(rig, provider)
-    found: list[str] = []
-    for number in range(count):
-        found += compare_turn(conversation, provider, number)
-    return found
+    return [one for number in range(5) for one in compare_turn(conversation, provider, number)]
 
 
 def compare_turn(conversation: Conversation, provider: str, number: int) -> list[str]:
     """Play one more turn with a tool loop, and tell how its requests differ."""
     candidates, histories = conversation.ask(f"Question {number}?", *loop(provider, number))
-    assert len(candidates) == len(histories)
     return [
         f"turn {number}, request {place}: {difference}"
         for place, (candidate, history) in enumerate(zip(candidates, histories, strict=True))
@@ -105,23 +95,18 @@ def differences(candidate: Any, reference: Any, path: str = "") -> Iterator[str]
             else:
                 yield from differences(candidate[key], reference[key], place)
     elif isinstance(candidate, list) and isinstance(reference, list):
-        yield from _list_differences(candidate, reference, path)
+        if len(candidate) != len(reference):
+            yield f"{path}: {kinds(candidate)}, should be {kinds(reference)}"
+        for place, (one, other) in enumerate(zip(candidate, reference, strict=False)):
+            yield from differences(one, other, f"{path}[{place}]")
     elif type(candidate) is not type(reference) or candidate != reference:
         yield f"{path}: {short(candidate)}, should be {short(reference)}"
 
 
-def _list_differences(candidate: list[Any], reference: list[Any], path: str) -> Iterator[str]:
-    if len(candidate) != len(reference):
-        yield f"{path}: {len(candidate)} entries, should be {len(reference)}"
-        yield f"{path}: kinds {kinds(candidate)}, should be {kinds(reference)}"
-    for place, (one, other) in enumerate(zip(candidate, reference, strict=False)):
-        yield from differences(one, other, f"{path}[{place}]")
-
-
 def kinds(entries: list[Any]) -> list[str]:
     """What the entries of a list are, in short."""
-    return [str(entry.get("type") or entry.get("role") or [*entry]) if isinstance(entry, dict) else short(entry)
-            for entry in entries]  # fmt: skip
+    names = [one if isinstance(one, dict) else {"type": short(one)} for one in entries]
+    return [str(one.get("type") or one.get("role") or [*one]) for one in names]
 
 
 def short(value: Any, limit: int = 300) -> str:

@@ -20,10 +20,6 @@ from tests.kit.models.scripted import Scripted, calling, part, text_chunk, think
 from tests.kit.run.agents import RecordedRun, run_input, user
 
 
-class Mood(AgentState[Any]):
-    mood: str
-
-
 @tool
 async def feel(mood: str, call: Annotated[str, InjectedToolCallId]) -> Command[str]:
     """Feel."""
@@ -39,39 +35,35 @@ async def look(place: str) -> str:
     return f"seen {place}"
 
 
+class Mood(AgentState[Any]):
+    mood: str
+
+
 def gaps(*pieces: Any) -> list[Any]:
     """Let others have their turn before each piece."""
     return [part for piece in pieces for part in (0.0, piece)]
 
 
-def turns(*ids: str) -> list[Any]:
+def turns(one: str = "c1", two: str = "c2") -> list[Any]:
     """Two turns, with two calls of these ids."""
-    one, two = ids or ("c1", "c2")
-    looking = [
-        part("look", "", one, 2),
-        part(None, '{"place":', None, 2),
-        part(None, ' "a"}', None, 2),
-    ]
-    feeling = [part("feel", "", two, 3), part(None, '{"mood": "fine"}', None, 3)]
+    pieces = [part("look", "", one, 2), part(None, '{"place":', None, 2)]
+    pieces += [part(None, ' "a"}', None, 2), part("feel", "", two, 3)]
+    pieces.append(part(None, '{"mood": "fine"}', None, 3))
+
+    def said(thought: str, signature: str, *words: str) -> list[Any]:
+        thinks = [thinking(thought, 0), thinking(".", 0), thinking(index=0, signature=signature)]
+        return [*thinks, *(text_chunk(word, 1) for word in words)]
+
     return [
-        gaps(*thoughts("Hm", "s1"), *texts("Look", "ing."), *map(calling, looking + feeling)),
-        gaps(*thoughts("So", "s2"), *texts("All ", "done.")),
+        gaps(*said("Hm", "s1", "Look", "ing."), *map(calling, pieces)),
+        gaps(*said("So", "s2", "All ", "done.")),
     ]
-
-
-def thoughts(text: str, signature: str) -> list[Any]:
-    return [thinking(text, 0), thinking(".", 0), thinking(index=0, signature=signature)]
-
-
-def texts(*words: str) -> list[Any]:
-    return [text_chunk(word, 1) for word in words]
 
 
 def agent_of(saver: Any, model: Scripted | None = None, **options: Any) -> LangGraphAgent:
-    graph = create_agent(
-        model or Scripted(*turns()), [look, feel], state_schema=Mood, checkpointer=saver
-    )
-    return LangGraphAgent(graph=graph, **{"name": "joined", **options})
+    model = model or Scripted(*turns())
+    graph = create_agent(model, [look, feel], state_schema=Mood, checkpointer=saver)
+    return LangGraphAgent(graph, **{"name": "joined", **options})
 
 
 async def read(reader: Subscription, limit: int | None = None) -> list[Any]:

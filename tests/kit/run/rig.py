@@ -14,8 +14,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 import pytest
@@ -23,7 +22,6 @@ from fastapi import FastAPI
 from langchain.agents import create_agent
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langgraph.pregel import Pregel
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from langgraph_agui import LangGraphAgent, agui_router
@@ -55,11 +53,10 @@ class ReceivedEvents(BaseCallbackHandler):
             self.runs.append(deepcopy(outputs["messages"]))
 
 
-@dataclass(frozen=True)
-class Actor:
+class Actor(NamedTuple):
     """An agent around the real chat model of a provider."""
 
-    graph: Pregel[Any, Any, Any, Any]
+    graph: Any
     agent: LangGraphAgent
     received: ReceivedEvents
     path: str
@@ -72,28 +69,21 @@ class Rig:
     def __init__(
         self, app: FastAPI, served: Served, providers: ProviderServer, client: NodeClient
     ) -> None:
-        self.served = served
-        self.providers = providers
-        self.client = client
-        self._app = app
+        self.served, self.providers, self.client, self._app = served, providers, client, app
         self._script: deque[Turn] = deque()
         self._actors: dict[tuple[str, bool], Actor] = {}
 
     def actor(self, provider: str, whole: bool = False) -> Actor:
         """The agent of a provider; `whole` models do not stream."""
         if (provider, whole) not in self._actors:
-            self._actors[provider, whole] = self._make(provider, whole)
+            model = make_model(provider, self.providers, disable_streaming=whole)
+            self.providers.respond(provider, lambda _: self._script.popleft())
+            received, graph = ReceivedEvents(), create_agent(model, [get_weather])
+            agent = LangGraphAgent(graph, config={"callbacks": [received]}, expose_errors=True)
+            path = f"/{provider}/{'whole' if whole else 'streamed'}"
+            self._app.include_router(agui_router(agent, path))
+            self._actors[provider, whole] = Actor(graph, agent, received, path)
         return self._actors[provider, whole]
-
-    def _make(self, provider: str, whole: bool) -> Actor:
-        model = make_model(provider, self.providers, disable_streaming=whole)
-        self.providers.respond(provider, lambda _: self._script.popleft())
-        received = ReceivedEvents()
-        graph = create_agent(model, [get_weather])
-        agent = LangGraphAgent(graph=graph, config={"callbacks": [received]}, expose_errors=True)
-        path = f"/{provider}/{'whole' if whole else 'streamed'}"
-        self._app.include_router(agui_router(agent, path))
-        return Actor(graph, agent, received, path)
 
     def run(
         self, work: Callable[[], Coroutine[Any, Any, T]], *script: Turn
@@ -152,8 +142,7 @@ class Conversation:
     """A thread that only its client keeps. `held` is the client's copy, `own` LangChain's."""
 
     def __init__(self, rig: Rig, provider: str, *, whole: bool = False) -> None:
-        self._rig = rig
-        self._actor: Actor = rig.actor(provider, whole)
+        self._rig, self._actor = rig, rig.actor(provider, whole)
         self.held: list[Json] = []
         self.own: list[BaseMessage] = []
 
@@ -162,11 +151,8 @@ class Conversation:
         each of these."""
         asked = f"question-{len(self.held)}"
         run, candidates = self._rig.recorded(lambda: self._run(text, asked), *script)
-        assert run.error is None, run.error
-        assert run.runError is None, run.runError
-        assert not self._rig.unanswered, (
-            "the model was called less often than the script has answers"
-        )
+        assert (run.error, run.runError) == (None, None)
+        assert not self._rig.unanswered, "the model was called less often than the script says"
         assert run.input is not None
         assert run.input["messages"][:-1] == self.held
         self.held = run.messages
@@ -182,20 +168,17 @@ class Conversation:
         return candidates, histories
 
     def _run(self, text: str, message_id: str) -> ClientRun:
-        return self._rig.client.run(
-            url=self._rig.served.url(self._actor.path),
-            threadId=self._actor.path,
-            messages=json.loads(json.dumps(self.held)),
-            add=[{"id": message_id, "role": "user", "content": text}],
-        )
+        path, held = self._actor.path, json.loads(json.dumps(self.held))
+        add = [{"id": message_id, "role": "user", "content": text}]
+        url = self._rig.served.url(path)
+        return self._rig.client.run(url=url, threadId=path, messages=held, add=add)
 
     def reference(self, history: Sequence[BaseMessage]) -> Json:
         """What the model is sent for LangChain's own messages."""
 
         async def stream() -> None:
-            async for _ in self._actor.graph.astream(
-                {"messages": deepcopy(history)}, stream_mode="messages"
-            ):
+            given = {"messages": deepcopy(history)}
+            async for _ in self._actor.graph.astream(given, stream_mode="messages"):
                 pass
 
         _, [request] = self._rig.run(stream, MORE)

@@ -89,7 +89,6 @@ class Talk:
         return await connect(self.agent, run_input(*held, thread=self.thread, **fields))
 
     async def update(self, *messages: Any, as_node: str | None = None) -> None:
-        """Write into the thread, as an application may."""
         await self.agent.graph.aupdate_state(self.config, {"messages": [*messages]}, as_node)
 
     async def stored(self, config: Any = None) -> list[BaseMessage]:
@@ -101,22 +100,18 @@ class Talk:
         return texts(await self.stored(config))
 
     async def checkpoint(self) -> Any:
-        """Where the thread is now."""
         return (await self.agent.graph.aget_state(self.config)).config
 
     async def branches(self) -> list[Any]:
-        """The messages of each of its checkpoints."""
         states = self.agent.graph.aget_state_history(self.config)
         return [state.values.get("messages") async for state in states]
 
     @property
     def calls(self) -> int:
-        """How often the model was asked."""
         return len(self.model.seen)
 
     @property
     def asked(self) -> list[str]:
-        """What the model was asked last."""
         return texts(self.model.seen[-1])
 
 
@@ -127,14 +122,12 @@ def texts(messages: Sequence[BaseMessage]) -> list[str]:
 def talk(
     saver: Any, model: Scripted | None = None, *, tools: Sequence[Any] = (look,), **options: Any
 ) -> Talk:
-    """A thread of an agent with tools."""
     middleware, model = options.pop("middleware", ()), model or echo()
     graph = create_agent(model, tools, middleware=middleware, checkpointer=saver)
-    return Talk(LangGraphAgent(graph=graph, **options), model)
+    return Talk(LangGraphAgent(graph, **options), model)
 
 
 def chat(*nodes: Any, model: Scripted | None = None, **options: Any) -> Talk:
-    """A thread of a graph of nodes in a row."""
     return Talk(agent_of(*nodes, **options), model or Scripted())
 
 
@@ -167,8 +160,8 @@ def edit(held: Sequence[Message], message_id: str, text: str = "new") -> list[Me
 
 
 def result(call_id: str, content: str = "done", message_id: str | None = None) -> ToolMessage:
-    name = message_id or f"result-{call_id}"
-    return ToolMessage(id=name, role="tool", tool_call_id=call_id, content=content)
+    own = {"id": message_id or f"result-{call_id}", "tool_call_id": call_id}
+    return ToolMessage(role="tool", content=content, **own)
 
 
 def by_role(messages: Sequence[Message], role: str) -> list[Any]:

@@ -25,11 +25,9 @@ class Client:
     async def send(
         self, *new: Message | str, resume: Sequence[ResumeEntry] = (), **fields: Any
     ) -> RecordedRun:
-        """Run with what is held and what is new."""
         fields = {"state": self.state, "resume": list(resume) or None, **fields}
-        recorded = await record_run(
-            self.agent, run_input(*self.held, *new, thread=self.thread, **fields)
-        )
+        given = run_input(*self.held, *new, thread=self.thread, **fields)
+        recorded = await record_run(self.agent, given)
         if recorded.last.type.value == "RUN_FINISHED":
             self.held, self.state = recorded.messages, recorded.state
         return recorded
@@ -39,7 +37,6 @@ class Client:
         return asked(await self.send(*new, **fields))
 
     async def connect(self, *held: Message, **fields: Any) -> RecordedRun:
-        """What a client is told that comes back, and holds nothing else."""
         given = run_input(*held, thread=self.thread, **fields)
         return RecordedRun(await collect(self.agent.connect(given)), given)
 
@@ -47,11 +44,9 @@ class Client:
         return await self.agent.graph.aget_state({"configurable": {"thread_id": self.thread}})
 
     async def stored(self, key: str = "messages") -> list[BaseMessage]:
-        """The messages of the thread."""
         return list((await self.snapshot()).values.get(key, ()))
 
     async def texts(self, role: str | None = None) -> list[str]:
-        """The texts of the thread's messages, or of those of one type."""
         return [one.text for one in await self.stored() if role in (None, one.type)]
 
 
@@ -62,6 +57,5 @@ def ending(recorded: RecordedRun) -> str:
 
 
 def asked(recorded: RecordedRun) -> list[Interrupt]:
-    """The open interrupts."""
     assert ending(recorded) == "interrupt", recorded.last
     return list(recorded.last.outcome.interrupts)

@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ag_ui.core import Interrupt, Message, ResumeEntry, RunAgentInput
+from ag_ui.core import Message, ResumeEntry, RunAgentInput
 
 from langgraph_agui.protocol import decode
 from tests.kit.processes.raw_http import Connection, body_of
 from tests.kit.processes.serving import Served
 from tests.kit.run.agents import RecordedRun, run_input
-from tests.kit.run.dialogues import cancelled, resolved
+from tests.kit.run.dialogues import approvals as approved
+from tests.kit.run.dialogues import cancelled
 from tests.kit.run.thread_client import asked, ending
 
-
-def approved(questions: Sequence[Interrupt]) -> list[ResumeEntry]:
-    return resolved(*((one.id, {"approved": True}) for one in questions))
+__all__ = ["Stream", "Visitor", "approved", "asked", "ending"]
 
 
 class Stream:
@@ -53,7 +52,6 @@ class Visitor:
     state: Any = field(default_factory=dict)
 
     def begin(self, *new: Message | str, resume: Sequence[ResumeEntry] = ()) -> Stream:
-        """Begin a run."""
         fields = {"thread": self.thread, "state": self.state, "resume": list(resume) or None}
         return Stream(self.served, self.path, run_input(*self.held, *new, **fields))
 
@@ -62,12 +60,10 @@ class Visitor:
         return Stream(self.served, f"{self.path}/connect", run_input(thread=self.thread))
 
     def keep(self, recorded: RecordedRun) -> RecordedRun:
-        """Hold what was heard."""
         self.held, self.state = recorded.messages, recorded.state
         return recorded
 
     def send(self, *new: Message | str, resume: Sequence[ResumeEntry] = ()) -> RecordedRun:
-        """Run to the end."""
         return self.keep(self.begin(*new, resume=resume).rest())
 
     def check_usable(self, *, idle: bool = True) -> None:
