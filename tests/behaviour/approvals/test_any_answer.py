@@ -3,6 +3,7 @@ has a code."""
 
 from __future__ import annotations
 
+from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,21 +24,15 @@ from tests.rooms.interrupts.test_decisions import PAYLOADS, is_approval
 CODES = {"success", "interrupt", *(one for one in ErrorCode if one.startswith("interrupt_"))}
 
 
-def nested(depth: int) -> Any:
-    value: Any = {}
-    for _ in range(depth):
-        value = {"in": value}
-    return value
+def edit(value: Any) -> dict[str, Any]:
+    return {"approved": True, "editedArgs": {"file": "", "amount": 1, "more": value}}
 
 
-payloads = PAYLOADS | json_values | st.integers(1, 900).map(nested)
-edited = payloads.map(
-    lambda value: {"approved": True, "editedArgs": {"file": "", "amount": 1, "more": value}}
-)
+nested = st.integers(1, 900).map(lambda depth: reduce(lambda v, _: {"in": v}, range(depth), {}))  # type: ignore[arg-type, return-value]
+payloads = PAYLOADS | json_values | nested
 ids = st.sampled_from(["0", "1", "0~2", "1~1", "0:0", "~", ":", "x"])
-entries = st.lists(
-    st.tuples(ids, st.sampled_from(["resolved", "cancelled"]), payloads | edited), max_size=4
-)
+statuses = st.sampled_from(["resolved", "cancelled"])
+entries = st.lists(st.tuples(ids, statuses, payloads | payloads.map(edit)), max_size=4)
 
 
 @settings(max_examples=example_count(12, 75), deadline=None)
@@ -45,28 +40,19 @@ entries = st.lists(
 @pytest.mark.parametrize("mode", ["batched", "per_call"])
 async def test_any_answers(mode: Mode, drawn: list[tuple[str, str, Any]]) -> None:
     with TemporaryDirectory() as home:
-        dialogue = Dialogue(Path(home) / "happened", mode)
-        questions = await dialogue.ask()
-        names = dict(zip("01", questions, strict=True))
-        for _, _, payload in drawn:
+        chat = Dialogue(Path(home) / "happened", mode)
+        names, answers, approved = dict(zip("01", await chat.ask(), strict=True)), [], set()
+        for one, status, payload in drawn:
             if isinstance(payload, dict) and isinstance(args := payload.get("editedArgs"), dict):
-                args["file"] = str(dialogue.file)
-        make = ResumeEntry.model_construct
-        answers = [
-            make(interrupt_id=_named(one, names), status=status, payload=payload)
-            for one, status, payload in drawn
-        ]
-        approved = {one for one, *said in drawn if one in "01" and _lets_run(*said)}
+                args["file"] = str(chat.file)
+            asked = names.get(one[0], one[0]) + one[1:]
+            answers.append(
+                ResumeEntry.model_construct(interrupt_id=asked, status=status, payload=payload)
+            )
+            says = isinstance(payload, dict) and payload.get("approved") is True
+            if one in names and status == "resolved" and (says or is_approval(payload)):
+                approved.add(one)
         for _ in range(2):
-            recorded = await dialogue.send(resume=answers)
+            recorded = await chat.send(resume=answers)
             assert ending(recorded) in CODES, recorded.last
-            assert len(dialogue.happened) <= len(approved)
-
-
-def _named(drawn: str, names: dict[str, str]) -> str:
-    return names[drawn[0]] + drawn[1:] if drawn[0] in names else drawn
-
-
-def _lets_run(status: str, payload: Any) -> bool:
-    says = is_approval(payload) or (isinstance(payload, dict) and payload.get("approved") is True)
-    return says and status == "resolved"
+            assert len(chat.happened) <= len(approved)

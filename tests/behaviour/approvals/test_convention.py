@@ -21,7 +21,6 @@ from tests.kit.run.agents import RecordedRun, user
 from tests.kit.run.dialogues import Dialogue, calling, result
 from tests.kit.run.thread_client import ending
 
-MODES = pytest.mark.parametrize("mode", ["batched", "per_call"])
 ANYTHING = {"type": "object", "properties": {}}
 TOOL = Tool(name="request_approval", description="Ask the user.", parameters=ANYTHING)
 YES, NO = {"approved": True}, {"approved": False}
@@ -49,7 +48,6 @@ def asked_in(recorded: RecordedRun) -> Asked:
     return asked
 
 
-@MODES
 async def test_a_whole_dialogue(mode: Mode, tmp_path: Path) -> None:
     records: list[Approval] = []
     dialogue = dialogue_of(tmp_path, mode, records.append)
@@ -87,31 +85,22 @@ async def test_a_client_that_comes_back_is_asked_what_it_does_not_know(tmp_path:
     assert asked_in(await dialogue.connect()) == asked
     shown = await dialogue.connect(*dialogue.held)
     assert (shown.of("TOOL_CALL_START"), asked_in(shown)) == ([], asked)
+    # the calls that ask stand behind the conversation
+    assert [one.id for one in shown.messages] == [one.id for one in dialogue.held]
 
 
 ANOTHER = {"approval_id": "another", "approved": True}
 
 
-@pytest.mark.parametrize(
-    "bad", ["true", "yes", "", "[]", "null", "1", {"approved": "yes"}, {}, ANOTHER], ids=str
-)
-@MODES
-async def test_results_that_are_no_answer(bad: Any, mode: Mode, tmp_path: Path) -> None:
-    dialogue = dialogue_of(tmp_path, mode)
-    (one, _), (two, _) = (await ask(dialogue)).values()
-    refused = await dialogue.send(result(one, bad), result(two, YES))
-    assert (refused.types, ending(refused)) == (["RUN_STARTED", "RUN_ERROR"], "interrupt_invalid")
-    assert dialogue.happened == []
-    await dialogue.send(result(one, YES), result(two, YES))
-    assert dialogue.happened == [1, 2]
-
-
-@MODES
-async def test_other_results(mode: Mode, tmp_path: Path) -> None:
+async def test_results_that_are_no_answer_and_some_that_are(mode: Mode, tmp_path: Path) -> None:
     """Two for one question are refused; a client that could not ask rejects; one may edit."""
     dialogue = dialogue_of(tmp_path, mode)
     asked = await ask(dialogue)
     one, two = asked[1][0], asked[2][0]
+    for bad in ("true", "yes", "", "[]", "null", "1", {"approved": "yes"}, {}, ANOTHER):
+        refused = await dialogue.send(result(one, bad), result(two, YES))
+        told = ["RUN_STARTED", "RUN_ERROR"], "interrupt_invalid"
+        assert (refused.types, ending(refused)) == told, bad
     twice = [result(one, NO), result(one, YES, id="another"), result(two, NO)]
     assert ending(await dialogue.send(*twice)) == "interrupt_duplicate"
     assert dialogue.happened == []
@@ -121,8 +110,7 @@ async def test_other_results(mode: Mode, tmp_path: Path) -> None:
     assert dialogue.happened == [7]
 
 
-@MODES
-@pytest.mark.parametrize("policy", ["import", "ignore"])
+@pytest.mark.parametrize(("mode", "policy"), [("batched", "import"), ("per_call", "ignore")])
 async def test_forged_approvals_in_the_history(policy: Any, mode: Mode, tmp_path: Path) -> None:
     """A client that makes up the question too: nothing asks, so nothing is answered."""
     dialogue = dialogue_of(tmp_path, mode, trust=TrustOptions(history=policy))

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from pydantic.v1 import BaseModel as BaseModelV1
 
 from langgraph_agui import LangGraphAgent
+from tests.kit.deep import together
 from tests.kit.graphs.pauses import Mode
 from tests.kit.models.scripted import Scripted, call
 from tests.kit.run.dialogues import answering
@@ -38,7 +39,7 @@ class ParcelV1(BaseModelV1):
     count: int
 
 
-def tool_of(run: Any, schema: Any = None) -> StructuredTool:
+def tool_of(run: Any, schema: Any = None) -> Any:
     return StructuredTool.from_function(run, name="act", description="Act.", args_schema=schema)
 
 
@@ -56,16 +57,6 @@ def nested(done: Done) -> Any:
     return tool_of(act, Parcel)
 
 
-def version_1(done: Done) -> Any:
-    return tool_of(lambda count: done.append(count), ParcelV1)
-
-
-def json_schema(done: Done) -> Any:
-    count: Any = {"type": "object", "properties": {"count": {"type": "integer"}}}
-    schema = {**count, "required": ["count"], "additionalProperties": False}
-    return tool_of(lambda **args: done.append(args), schema)
-
-
 def injected(done: Done) -> Any:
     def act(
         count: int,
@@ -79,6 +70,16 @@ def injected(done: Done) -> Any:
     return tool_of(act)
 
 
+def version_1(done: Done) -> Any:
+    return tool_of(lambda count: done.append(count), ParcelV1)
+
+
+def json_schema(done: Done) -> Any:
+    return tool_of(lambda **args: done.append(args), COUNT)
+
+
+COUNT = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
+COUNT["additionalProperties"] = False
 HOME: dict[str, Any] = {"street": "Main", "number": 1}
 HIGH = {"to": {"street": "High", "number": 2}, "count": 3}
 FORGED = {"state": {"messages": []}, "tool_call_id": "c0", "runtime": {}, "account": "another"}
@@ -108,8 +109,7 @@ async def refused(client: Client, payload: Any) -> None:
     assert asked(await client.connect()) == questions
 
 
-@MODES
-@pytest.mark.parametrize("make", CASES)
+@together(MODES, pytest.mark.parametrize("make", CASES))
 async def test_an_edit_fits_the_schema_of_the_tool(make: Any, mode: Mode) -> None:
     made, wrong, right, then = CASES[make]
     done: Done = []
@@ -141,11 +141,8 @@ def as_tool(name: str, inner: Any) -> Any:
 @pytest.mark.parametrize(
     ("spare", "mode", "known"),
     [
-        (None, "batched", True),
-        (None, "per_call", True),
-        (plain, "batched", True),
-        (nested, "batched", False),
-        (nested, "per_call", True),
+        *((None, "batched", True), (plain, "batched", True)),
+        *((nested, "batched", False), (nested, "per_call", True)),
     ],
 )
 async def test_the_tool_is_that_of_the_agent_that_asks(spare: Any, mode: Mode, known: bool) -> None:

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle, product
 from pathlib import Path
 from typing import Any
@@ -25,23 +27,13 @@ from tests.kit.run.approval_matrix import Paused, amount_of, right
 from tests.kit.run.dialogues import result
 from tests.kit.run.thread_client import Client, asked
 
-GRAPHS: dict[str, Callable[[Any], Any]] = {
-    **{
-        kind: make
-        for kind, make in KINDS.items()
-        if not kind.startswith(("tool_tool", "subgraph_subgraph"))
-    },
-    "subgraph_interrupt": lambda saver: around(asking(), saver),
-}
+PLACES = ("interrupt", "breakpoint", "batched", "per_call", "tool_per_call", "subgraph_batched")
+GRAPHS: dict[str, Callable[[Any], Any]] = {kind: KINDS[kind] for kind in PLACES}
+GRAPHS["subgraph_interrupt"] = lambda saver: around(asking(), saver)
 OLD, NEW = None, "1.0"
 ASKED: list[tuple[str | None, AskBy]] = [
-    (NEW, "auto"),
-    (NEW, "both"),
-    (NEW, "tool_call"),
-    (OLD, "auto"),
-    (OLD, "outcome"),
-    (OLD, "both"),
-    (OLD, "tool_call"),
+    *((NEW, "auto"), (NEW, "both"), (NEW, "tool_call"), (OLD, "auto")),
+    *((OLD, "outcome"), (OLD, "both"), (OLD, "tool_call")),
 ]
 
 
@@ -106,18 +98,15 @@ async def test_an_answer_counts_in_each_form(
 
 
 def questions_in(events: Sequence[Any]) -> list[str]:
-    """What a client is asked by events. Nodes that run at once ask in no order."""
-    values = [event.value for event in events if event.type == "CUSTOM"]
-    assert all(isinstance(value, str) for value in values)
-    return sorted(map(in_one_form, values))
-
-
-def in_one_form(text: str) -> str:
-    """Return JSON with its keys in order, and other text as it is."""
-    try:
-        return json.dumps(json.loads(text), sort_keys=True)
-    except ValueError:
-        return text
+    """What a client is asked by events: JSON with its keys in order, and other text as it is. Nodes
+    that run at once ask in no order."""
+    found = []
+    for text in (event.value for event in events if event.type == "CUSTOM"):
+        assert isinstance(text, str)
+        with suppress(ValueError):
+            text = json.dumps(json.loads(text), sort_keys=True)
+        found.append(text)
+    return sorted(found)
 
 
 SPEND = {"name": "spend", "args": {"amount": 1}, "description": "Spend"}
@@ -143,12 +132,8 @@ VALUES: dict[str, Any] = {
     "a number": 7,
     "nothing": None,
 }
-SAME: dict[str, Callable[[Any], Any]] = {
-    **{kind: make for kind, make in GRAPHS.items() if kind != "breakpoint"},
-    **{
-        name: lambda saver, value=value: node_asking(value, saver) for name, value in VALUES.items()
-    },
-}
+SAME = {kind: make for kind, make in GRAPHS.items() if kind != "breakpoint"}
+SAME |= {name: partial(node_asking, value) for name, value in VALUES.items()}
 
 
 @pytest.mark.parametrize("kind", SAME)

@@ -24,59 +24,58 @@ from tests.kit.run.dialogues import answering, approvals, resolved
 from tests.kit.run.thread_client import Client, asked, ending
 
 
-class Both:
-    """Nodes A and B, which ask two questions each, one after the other; A fails after its first
-    until it is mended."""
+class Both(Client):
+    """A client of nodes A and B, which ask two questions each, one after the other; A fails after
+    its first until it is mended."""
 
-    def __init__(self) -> None:
+    def __init__(self, broken: bool = True, **approvals: Any) -> None:
         self.done: list[tuple[str, Any, Any]] = []
-        self.broken = True
+        self.broken = broken
 
-    def graph(self) -> Any:
-        async def a(state: Chat) -> Any:
+        async def a(state: Chat) -> None:
             first = interrupt("A1")
             if self.broken:
                 await asyncio.sleep(0.05)  # B asks again before that
                 raise ConnectionError("down")
             self.done.append(("A", first, interrupt("A2")))
-            return {}
 
-        async def b(state: Chat) -> Any:
+        async def b(state: Chat) -> None:
             self.done.append(("B", interrupt("B1"), interrupt("B2")))
-            return {}
 
         builder = StateGraph(Chat).add_node("A", a).add_node("B", b)
-        builder.add_edge(START, "A").add_edge(START, "B")
-        return builder.compile(checkpointer=InMemorySaver())
+        graph = builder.add_edge(START, "A").add_edge(START, "B").compile(InMemorySaver())
+        super().__init__(LangGraphAgent(graph, approvals=ApprovalOptions(**approvals)))
 
 
 def answers(questions: list[Interrupt]) -> list[ResumeEntry]:
     return resolved(*((one.id, f"to {one.message}") for one in questions))
 
 
+def texts(questions: list[Interrupt]) -> list[str]:
+    return sorted(str(one.message) for one in questions)
+
+
 @pytest.mark.parametrize("cancels", [False, True])
 async def test_a_node_that_failed_asks_again_when_another_one_is_answered(cancels: bool) -> None:
     both = Both()
-    client = Client(LangGraphAgent(both.graph()))
-    first = await client.ask("go")
-    assert sorted(str(one.message) for one in first) == ["A1", "B1"]
-    failed = await client.send(resume=answers(first))
+    first = await both.ask("go")
+    assert texts(first) == ["A1", "B1"]
+    failed = await both.send(resume=answers(first))
     assert failed.last.type.value == "RUN_ERROR"
     both.broken = False
-    open_ = asked(await client.connect())
-    assert [one.message for one in open_] == ["B2"]
+    open_ = asked(await both.connect())
+    assert texts(open_) == ["B2"]
     if cancels:
-        assert ending(await client.send(resume=answering(open_, ...))) == "cancelled"
-        assert (both.done, len(await client.ask("again"))) == ([], 2)
+        assert ending(await both.send(resume=answering(open_, ...))) == "cancelled"
+        assert (both.done, len(await both.ask("again"))) == ([], 2)
         return
-    left = await client.ask(resume=answers(open_))
-    assert [one.message for one in left] == ["A2"]
-    assert [one.id for one in asked(await client.connect())] == [one.id for one in left]
-    assert ending(await client.send(resume=answers(left))) == "success"
+    left = await both.ask(resume=answers(open_))
+    assert texts(left) == ["A2"]
+    assert [one.id for one in asked(await both.connect())] == [one.id for one in left]
+    assert ending(await both.send(resume=answers(left))) == "success"
     assert sorted(both.done) == [("A", "to A1", "to A2"), ("B", "to B1", "to B2")]
 
 
-@pytest.mark.parametrize("mode", ["batched", "per_call"])
 async def test_an_approved_tool_that_failed_does_not_run_again_when_another_question_is_answered(
     mode: Mode,
 ) -> None:
@@ -101,17 +100,14 @@ async def test_an_approved_tool_that_failed_does_not_run_again_when_another_ques
         return [call("transfer", "t1", 0, amount=1), call("ask", "a1", 1)]
 
     guarded = HumanInTheLoopMiddleware({"transfer": True}, interrupt_mode=mode)
-    model = Scripted(script=script)
-    graph = create_agent(model, [transfer, ask], middleware=[guarded], checkpointer=InMemorySaver())
+    model, saver = Scripted(script=script), InMemorySaver()
+    graph = create_agent(model, [transfer, ask], middleware=[guarded], checkpointer=saver)
     client = Client(LangGraphAgent(graph))
-    questions = await client.ask("go")
-    failed = await client.send(resume=approvals(questions))
+    failed = await client.send(resume=approvals(await client.ask("go")))
     assert ending(failed) == "tool_error"
     assert ending(await client.connect()) == "success"
-    open_ = (await client.snapshot()).interrupts
-    late = await client.send(resume=answering(open_, "yes"))
+    late = await client.send(resume=answering((await client.snapshot()).interrupts, "yes"))
     assert ending(late) == "interrupt_unknown"
-    assert ran == [1]
     assert (await client.send("hello")).messages[-1].content == "re hello"
     assert ran == [1]
 
@@ -121,16 +117,12 @@ async def test_a_message_beside_a_cancel_of_what_is_closed_while_others_are_open
     policy: Any,
 ) -> None:
     """The cancel changes nothing: the message is refused, or heard, as it is without."""
-    both = Both()
-    both.broken = False
-    client = Client(LangGraphAgent(both.graph(), approvals=ApprovalOptions(when_paused=policy)))
-    first = await client.ask("go")
-    await client.ask(resume=answers(first))
-    recorded = await client.send("more", resume=answering(first, ...))
-    texts = await client.texts()
+    both = Both(broken=False, when_paused=policy)
+    first = await both.ask("go")
+    await both.ask(resume=answers(first))
+    recorded = await both.send("more", resume=answering(first, ...))
     if policy == "refuse":
-        assert (ending(recorded), texts) == ("interrupt_unanswered", ["go"])
+        assert (ending(recorded), await both.texts()) == ("interrupt_unanswered", ["go"])
     else:
-        assert texts == ["go", "more"]
-        assert sorted(str(one.message) for one in asked(recorded)) == ["A1", "B1"]
+        assert (texts(asked(recorded)), await both.texts()) == (["A1", "B1"], ["go", "more"])
     assert both.done == []

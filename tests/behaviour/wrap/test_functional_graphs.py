@@ -13,23 +13,19 @@ from langgraph.graph.message import add_messages
 
 from langgraph_agui import LangGraphAgent
 from tests.kit.models.scripted import Scripted
-from tests.kit.run.agents import RecordedRun, collect, dumped, record_run, run_input, user
+from tests.kit.run.agents import RecordedRun, dumped, record_run, run_input, user
+from tests.kit.run.talking import connect
 
+final = entrypoint.final
 FORMS: dict[str, Any] = {
     "all": lambda reply, history: history,
-    "the answer of a saved list": lambda reply, history: entrypoint.final(
-        value=reply, save=history
-    ),
-    "a list of a saved list": lambda reply, history: entrypoint.final(value=[reply], save=history),
-    "words of a saved list": lambda reply, history: entrypoint.final(
-        value=reply.text, save=history
-    ),
-    "a state of a saved state": lambda reply, history: entrypoint.final(
+    "the answer of a saved list": lambda reply, history: final(value=reply, save=history),
+    "a list of a saved list": lambda reply, history: final(value=[reply], save=history),
+    "words of a saved list": lambda reply, history: final(value=reply.text, save=history),
+    "a state of a saved state": lambda reply, history: final(
         value={"messages": [reply]}, save={"messages": history}
     ),
-    "messages beside a saved note": lambda reply, history: entrypoint.final(
-        value=history, save="a note"
-    ),
+    "messages beside a saved note": lambda reply, history: final(value=history, save="a note"),
 }
 
 
@@ -47,20 +43,15 @@ def talk(form: str, streams: bool, kept: bool = True) -> tuple[LangGraphAgent, l
         reply = await Scripted([words]).ainvoke("x") if streams else AIMessage(words)
         return FORMS[form](reply, [*history, reply])
 
-    saver = InMemorySaver() if kept else None
-    if "state" in form:
+    async def over_a_state(state: dict, *, previous: Any = None) -> Any:
+        return await answer(state["messages"], previous)
 
-        @entrypoint(checkpointer=saver)
-        async def over_a_state(state: dict, *, previous: Any = None) -> Any:
-            return await answer(state["messages"], previous)
-
-        return LangGraphAgent(over_a_state), given
-
-    @entrypoint(checkpointer=saver)
     async def over_a_list(messages: list, *, previous: Any = None) -> Any:
         return await answer(messages, previous)
 
-    return LangGraphAgent(over_a_list), given
+    work = over_a_state if "state" in form else over_a_list
+    saver = InMemorySaver() if kept else None
+    return LangGraphAgent(entrypoint(checkpointer=saver)(work)), given
 
 
 async def say(agent: LangGraphAgent, *messages: Message) -> RecordedRun:
@@ -69,55 +60,39 @@ async def say(agent: LangGraphAgent, *messages: Message) -> RecordedRun:
     return recorded
 
 
-async def shown(agent: LangGraphAgent, *held: Message) -> RecordedRun:
-    given = run_input(*held, thread="t")
-    return RecordedRun(await collect(agent.connect(given)), given)
-
-
-def words(messages: Any) -> list[Any]:
-    return [message.content for message in messages]
+def words(recorded: RecordedRun) -> list[Any]:
+    return [message.content for message in recorded.messages]
 
 
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("form", FORMS)
 async def test_the_conversation_live_and_after_a_reload(form: str, streams: bool) -> None:
+    first = await say(talk(form, streams, kept=False)[0], user("one", "u1"))
+    assert words(first) == ["one", "I have read one."]
     agent, _ = talk(form, streams)
     first = await say(agent, user("one", "u1"))
-    assert words(first.messages) == ["one", "I have read one."]
+    assert words(first) == ["one", "I have read one."]
     assert first.last.result == ("I have read one." if form.startswith("words") else None)
     second = await say(agent, *first.messages, user("two", "u2"))
     first.check_snapshot()
     second.check_snapshot()
-    assert words(second.messages)[2:] == ["two", "I have read two."]
-    assert dumped((await shown(agent)).messages) == dumped(second.messages)
-    assert dumped((await shown(agent, *second.messages)).messages) == dumped(second.messages)
-
-
-@pytest.mark.parametrize("form", FORMS)
-async def test_without_a_checkpointer(form: str) -> None:
-    agent, _ = talk(form, streams=False, kept=False)
-    first = await say(agent, user("one", "u1"))
-    assert words(first.messages) == ["one", "I have read one."]
+    assert words(second)[2:] == ["two", "I have read two."]
+    for held in ([], second.messages):
+        shown = await connect(agent, run_input(*held, thread="t"))
+        assert dumped(shown.messages) == dumped(second.messages)
 
 
 @pytest.mark.parametrize("form", ["all", "a list of a saved list", "a state of a saved state"])
-async def test_a_client_that_sends_only_what_is_new(form: str) -> None:
+async def test_a_client_that_sends_only_what_is_new_and_then_edits_it(form: str) -> None:
+    """The function gets what it kept before that message, and the client's list."""
     agent, given = talk(form, streams=False)
     first = await say(agent, user("one", "u1"))
     second = await say(agent, user("two", "u2"))
     assert given[1] == ["one", "I have read one.", "two"]
     # A client keeps the order in which messages have arrived.
-    assert words(second.messages) == ["two", "I have read two.", *words(first.messages)]
-    assert words((await shown(agent)).messages) == [*given[1], "I have read two."]
-
-
-@pytest.mark.parametrize("form", ["all", "a list of a saved list", "a state of a saved state"])
-async def test_an_edited_message_runs_again_from_before_it(form: str) -> None:
-    """The function gets what it kept before that message, and the client's list."""
-    agent, given = talk(form, streams=False)
-    first = await say(agent, user("one", "u1"))
-    second = await say(agent, *first.messages, user("two", "u2"))
-    edited = await say(agent, *second.messages[:2], user("three", "u2"))
+    assert words(second) == ["two", "I have read two.", *words(first)]
+    assert words(await connect(agent)) == [*given[1], "I have read two."]
+    edited = await say(agent, *first.messages, user("three", "u2"))
     assert given[2] == ["one", "I have read one.", "three"]
-    assert words(edited.messages) == ["one", "I have read one.", "three", "I have read three."]
-    assert dumped((await shown(agent)).messages) == dumped(edited.messages)
+    assert words(edited) == ["one", "I have read one.", "three", "I have read three."]
+    assert dumped((await connect(agent)).messages) == dumped(edited.messages)
