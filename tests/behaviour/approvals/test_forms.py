@@ -16,8 +16,7 @@ from pydantic import BaseModel
 from langgraph_agui import Approval, ApprovalOptions, LangGraphAgent, Question, ReasoningOptions
 from langgraph_agui.interrupts.decisions import ALL_DECISIONS
 from tests.kit.graphs.forms import FORM, FORMS, URL, elicitation, human_interrupt, node_asking
-from tests.kit.graphs.pauses import State
-from tests.kit.graphs.small import chain_of
+from tests.kit.graphs.small import Chat, chain_of
 from tests.kit.run.agents import RecordedRun
 from tests.kit.run.dialogues import answering, cancelled, resolved, result
 from tests.kit.run.thread_client import Client, asked, ending
@@ -84,7 +83,7 @@ WRONG: dict[str, list[Any]] = {
         {"responses": {"date": DATED, "login": DATED}},
     ],
 }
-ROUTES = ("resume", "command", "text", "result")
+ROUTES = ("resume", "command")
 
 
 async def answer(
@@ -93,23 +92,12 @@ async def answer(
     """Give the same answer to all of them."""
     if route == "resume":
         return await client.send(resume=answering(questions, payload))
-    if route == "result":
-        return await client.send(*(result(f"approval:{one.id}", payload) for one in questions))
-    given = json.dumps(payload) if route == "text" else payload
-    answers = {one.id.partition(":")[0]: given for one in questions}
-    command = {"resume": answers if len(answers) > 1 else given}
-    return await client.send(forwarded_props={"command": command})
+    return await client.send(forwarded_props={"command": {"resume": payload}})
 
 
-def can_go(route: str, kind: str, payload: Any) -> bool:
-    """Whether this payload can be sent by this route."""
-    if payload is ...:
-        return route == "resume"
-    if route == "result":  # it takes approvals alone, and no bare values
-        return kind == "human" and isinstance(payload, dict | list)
-    if route == "text" and kind == "human":  # the text `true` approves nothing
-        return isinstance(payload, dict | list)
-    return payload is not None or route == "resume"  # a command without an answer is none
+def can_go(route: str, payload: Any) -> bool:
+    """A command without an answer is none, and none can cancel."""
+    return route == "resume" or payload not in (None, ...)
 
 
 def client_of(graph: Any, **approvals: Any) -> Client:
@@ -148,7 +136,7 @@ async def refused(client: Client, questions: Sequence[Interrupt], *wrong: Any) -
         for kind, value, decision, payloads in RIGHT
         for payload in payloads
         for route in ROUTES
-        if can_go(route, kind, payload)
+        if can_go(route, payload)
     ],
 )
 async def test_a_right_answer_reaches_the_graph_in_its_form(
@@ -178,7 +166,7 @@ async def test_an_answer_of_another_form_is_refused_and_the_question_stays_open(
     client = client_of(FORMS[kind](InMemorySaver()))
     questions = await opened(client)
     for payload in WRONG[kind]:
-        if can_go(route, kind, payload):
+        if can_go(route, payload):
             run = await answer(client, questions, payload, route)
             assert ending(run) == "interrupt_invalid", payload
     assert asked(await client.connect()) == questions
@@ -488,7 +476,7 @@ class Trip(BaseModel):
 
 
 async def test_the_value_of_a_form_must_fit_the_schema_of_the_graph() -> None:
-    def node(state: State) -> Any:
+    def node(state: Chat) -> Any:
         trip = interrupt("How long?", response_schema=Trip)
         return {"messages": [("ai", str(trip.nights))]}
 

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any
 
 import httpx2
 import pytest
@@ -21,7 +21,6 @@ from starlette.types import Message, Receive, Scope, Send
 
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.graphs import Graph
-from langgraph_agui.protocol import decode
 from tests.kit.deep import deep
 from tests.kit.graphs.small import scripted_agent
 from tests.kit.models.cases import BY_ID
@@ -47,10 +46,10 @@ def app_of(*graphs: Graph, **options: Any) -> FastAPI:
     return app
 
 
-def open_stream(served: Served, mark: bytes, thread: str | None = None) -> Connection:
+def open_stream(served: Served, mark: bytes) -> Connection:
     """Begin a run, and read until the mark."""
     connection, seen = Connection(served.port), b""
-    connection.send("POST", "/agent", body_of(run_input("go", thread=thread)))
+    connection.send("POST", "/agent", body_of(run_input("go")))
     assert connection.head()[0] == 200
     pieces = connection.pieces()
     while mark not in seen:
@@ -69,22 +68,19 @@ def check_stopped(model: Talker, served: Served, left: float, produced: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("shape", "leave", "silent", "behind"),
+    ("shape", "leave", "silent"),
     [
-        ("flat", Connection.leave, False, False),
-        ("synchronous", Connection.vanish, False, False),
-        ("nested", Connection.vanish, False, False),
-        ("subgraph", Connection.leave, True, False),
-        ("in-tool", Connection.leave, True, False),
-        pytest.param("flat", Connection.leave, True, True, id="behind middleware"),
+        *(("flat", Connection.leave, False), ("synchronous", Connection.vanish, False)),
+        *(("nested", Connection.vanish, False), ("subgraph", Connection.leave, True)),
+        *(("in-tool", Connection.leave, True), ("behind middleware", Connection.leave, True)),
     ],
 )
 def test_a_model_is_stopped(
-    shape: str, leave: Any, silent: bool, behind: bool, caplog: pytest.LogCaptureFixture
+    shape: str, leave: Any, silent: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     model = Talker(words=0, silent=True) if silent else Talker()
-    app = app_of(SHAPES[shape](model))
-    if behind:
+    app = app_of(SHAPES.get(shape, flat)(model))
+    if shape not in SHAPES:
 
         @app.middleware("http")
         async def passing(request: Request, proceed: Callable[[Request], Any]) -> Response:
@@ -113,14 +109,7 @@ def test_the_reference_client_aborts(node_client: NodeClient) -> None:
 
 
 @deep
-@pytest.mark.parametrize(
-    "case_id",
-    [
-        *("anthropic-thinking-text", "openai-summary-parts", "openrouter-thinking-text"),
-        *("google-signature-on-thought", "mistral-thinking-text", "ollama-thinking-text"),
-        "deepseek-thinking-text",
-    ],
-)
+@pytest.mark.parametrize("case_id", ["anthropic-thinking-text", "google-signature-on-thought"])
 def test_the_provider_sees_its_client_leave(case_id: str, provider_server: ProviderServer) -> None:
     case = BY_ID[case_id]
     provider_server.script(case.provider, Reply(case.turns[0], hold_after=5))
@@ -134,30 +123,7 @@ def test_the_provider_sees_its_client_leave(case_id: str, provider_server: Provi
     assert provider_server.disconnects == 1
 
 
-@pytest.mark.parametrize("goes_on", [True, False])
-@pytest.mark.parametrize("shape", ["nested", "synchronous"])
-def test_the_thread_of_a_run_that_was_left(shape: str, goes_on: bool) -> None:
-    """A run that goes on is in the thread; one that was stopped does not spoil it."""
-    model = Talker(words=40)
-    graph = SHAPES[shape](model, InMemorySaver())
-    with serving(app_of(graph, on_disconnect="continue" if goes_on else "cancel")) as served:
-        open_stream(served, b"word3", "left").leave()
-        served.wait_idle()
-        if goes_on:
-            assert model.meter.produced == 40
-            state = graph.get_state({"configurable": {"thread_id": "left"}})
-            assert state.next == ()
-            assert any("word39" in message.text for message in state.values["messages"])
-        given = run_input(*(() if goes_on else ("again",)), thread="left")
-        answer = ask(served.port, "POST", "/agent", body_of(given))
-    assert list(decode([answer.body]))[-1].type.value == "RUN_FINISHED"
-    assert b"word39" in answer.body
-
-
-@pytest.mark.parametrize("mode", ["cancel", "continue"])
-def test_many_clients_leave_at_random_points(
-    mode: Literal["cancel", "continue"], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_many_clients_leave_at_random_points(caplog: pytest.LogCaptureFixture) -> None:
     source = random.Random(11)
     graphs = [shape(Talker(words=40, pause=0.002), InMemorySaver()) for shape in SHAPES.values()]
 
@@ -175,12 +141,12 @@ def test_many_clients_leave_at_random_points(
 
     with (
         warnings.catch_warnings(record=True) as caught,
-        serving(app_of(*graphs, on_disconnect=mode)) as served,
-        ThreadPoolExecutor(50) as pool,
+        serving(app_of(*graphs)) as served,
+        ThreadPoolExecutor(30) as pool,
     ):
         warnings.simplefilter("always")
-        amounts = [(source.randrange(-300, 6000), source.choice(LEAVES)) for _ in range(50)]
-        list(pool.map(visit, range(50), *zip(*amounts, strict=True)))
+        amounts = [(source.randrange(-300, 6000), source.choice(LEAVES)) for _ in range(30)]
+        list(pool.map(visit, range(30), *zip(*amounts, strict=True)))
         served.wait_idle()
     noise = [str(one.message) for one in caught] + [one.getMessage() for one in caplog.records]
     assert not [line for line in noise if "never" in line]

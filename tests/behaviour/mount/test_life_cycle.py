@@ -53,8 +53,9 @@ def made_in_the_lifespan(agent: LangGraphAgent) -> FastAPI:
     return FastAPI(lifespan=lifespan)
 
 
-@pytest.mark.parametrize("mode", ["cancel", "continue"])
-@pytest.mark.parametrize("app_of", [mounted, made_in_the_lifespan])
+@pytest.mark.parametrize(
+    ("app_of", "mode"), [(mounted, "cancel"), (made_in_the_lifespan, "continue")]
+)
 def test_a_server_that_stops_ends_its_streams(app_of: Any, mode: Any) -> None:
     """It may start again."""
     model = Talker(words=1, silent=True)
@@ -109,21 +110,16 @@ def test_what_is_shown_while_the_store_hangs_is_bounded_and_ends() -> None:
 
 
 def test_runs_may_end_by_themselves_while_the_agent_drains() -> None:
-    agent = LangGraphAgent(flat(Talker(words=5, pause=0.02)))
-    with serving(mounted(agent)) as served, Connection(served.port) as connection:
-        given = begin(served, connection)
-        served.call(agent.drain(grace=PATIENCE))
-        assert end_of(connection, given) == ("RUN_FINISHED", None)
-
-
-def test_what_is_too_many_is_answered_with_429() -> None:
-    graph = flat(Talker(words=1, silent=True), InMemorySaver())
+    """More than it may have are answered with 429."""
+    graph = flat(Talker(words=25, pause=0.02), InMemorySaver())
     agent = LangGraphAgent(graph, limits=RunLimits(runs=1, readers=1))
     with serving(mounted(agent)) as served, Connection(served.port) as connection:
-        body = body_of(begin(served, connection))
+        given = begin(served, connection)
         for path, code in (("/agent", "too_many_runs"), ("/agent/connect", "too_many_readers")):
-            refused = ask(served.port, "POST", path, body)
+            refused = ask(served.port, "POST", path, body_of(given))
             assert (refused.status, refused.json["code"]) == (429, code)
+        served.call(agent.drain(grace=PATIENCE))
+        assert end_of(connection, given) == ("RUN_FINISHED", None)
 
 
 def test_a_server_whose_store_does_not_answer_is_not_ready() -> None:
@@ -136,8 +132,7 @@ def test_a_server_whose_store_does_not_answer_is_not_ready() -> None:
         assert ask(served.port, "GET", "/agent/health").status == 200
 
 
-@pytest.mark.parametrize("app_of", [mounted, made_in_the_lifespan])
-def test_work_that_hangs_in_threads_stops_no_other_run(app_of: Any) -> None:
+def test_work_that_hangs_in_threads_stops_no_other_run() -> None:
     """Aborted runs leave their synchronous nodes behind; other runs' nodes need threads too."""
     release, hanging = threading.Event(), []
 
@@ -149,7 +144,7 @@ def test_work_that_hangs_in_threads_stops_no_other_run(app_of: Any) -> None:
 
     graph = StateGraph(MessagesState).add_node(node).add_edge(START, "node").compile()
     try:
-        with serving(app_of(LangGraphAgent(graph))) as served:
+        with serving(mounted(LangGraphAgent(graph))) as served:
             for number in range(40):
                 with Connection(served.port) as connection:
                     connection.send("POST", "/agent", body_of(run_input("hang")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -81,10 +81,6 @@ class Decides(BaseDecisionModel):
         return ClassifierResponse.model_validate({"model": self.model, "answers": answers})
 
 
-def agent_of(model: Any, *used: Any, tools: Any = (look,)) -> Any:
-    return create_agent(model, [*tools], middleware=[*used], checkpointer=InMemorySaver())
-
-
 def looking() -> Scripted:
     return Scripted(["I look. ", call("look", "c1", place="a")], ["Done."])
 
@@ -93,7 +89,7 @@ def calling(name: str, **args: Any) -> Scripted:
     return Scripted([call(name, "c1", **args)], ["Done."])
 
 
-def looking_twice() -> Scripted:
+def twice() -> Scripted:
     return Scripted([call("look", "c1", place="a")], [call("look", "c2", place="b")], ["Done."])
 
 
@@ -112,149 +108,87 @@ def answered(text: str) -> list[tuple[str, str]]:
 
 RISKY = Decides(answer={"type": "noul", "noul": 0.9})
 CHOICE: Any = {"type": "choice", "choice": "own", "probabilities": {"own": 1.0}, "confidence": 1.0}
+CHOSEN = {"own": ModelChoice(model=Scripted(["Chosen."]), criteria="always")}
+ROUTER: Any = {"choices": CHOSEN, "instructions": "?", "classifier": Decides(answer=CHOICE)}
 TODOS = [{"content": "look", "status": "pending"}]
 REFUSED = AIMessageChunk(
     [{"type": "refusal", "refusal": "I cannot"}], response_metadata={"output_version": "v1"}
 )
-SELECTED = call("ToolSelectionResponse", "s1", tools=["look"])
+SELECTED = Scripted([call("ToolSelectionResponse", "s1", tools=["look"])])
+SUMMARY: Any = {"trigger": ("messages", 3), "keep": ("messages", 1)}
+CLEARS = [ClearToolUsesEdit(trigger=1, keep=1)]
+FILES: Any = {"root_path": "docs/pictures", "use_ripgrep": False}
+BOTH, HIDDEN = "I look. Done.", "It is [REDACTED_WORD]."
 LIMITED = "Model call limits exceeded: run limit (1/1)"
-BOTH = "I look. Done."
+HALF = ["Half ", RuntimeError("busy")]
+FALLBACK = ModelFallbackMiddleware(Scripted(["Whole."]))
+AGAIN: Any = {"max_retries": 1, "initial_delay": 0}
 
-# An agent, the text that its run streams, and the messages that the client holds then.
-CASES: dict[str, tuple[Callable[[], Any], str, list[tuple[str, str]]]] = {
-    "AutoModeMiddleware": (
-        lambda: agent_of(looking(), AutoModeMiddleware(tools=["look"], classifier=RISKY)),
-        *(BOTH, looked("*")),
-    ),
-    "ContextEditingMiddleware": (
-        lambda: agent_of(
-            looking_twice(),
-            ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=1, keep=1)]),
-        ),
-        *("Done.", called("seen a", "seen b")),
-    ),
-    "FilesystemFileSearchMiddleware": (
-        lambda: agent_of(
-            calling("glob_search", pattern="*.nothing"),
-            FilesystemFileSearchMiddleware(root_path="docs/pictures", use_ripgrep=False),
-            tools=[],
-        ),
+# A model, its middleware, the text that is streamed, and the messages that the client holds then.
+CASES: list[tuple[Scripted, list[Any], str, list[tuple[str, str]]]] = [
+    (looking(), [AutoModeMiddleware(tools=["look"], classifier=RISKY)], BOTH, looked("*")),
+    (twice(), [ContextEditingMiddleware(edits=CLEARS)], "Done.", called("seen a", "seen b")),
+    (
+        calling("glob_search", pattern="*.nothing"),
+        [FilesystemFileSearchMiddleware(**FILES)],
         *("Done.", called("No files found")),
     ),
-    "HumanInTheLoopMiddleware": (
-        lambda: agent_of(looking(), HumanInTheLoopMiddleware(interrupt_on={"look": True})),
-        *("I look. ", looked()[:1]),
-    ),
-    "LLMToolEmulator": (
-        lambda: agent_of(looking(), LLMToolEmulator(model=Scripted(["as if seen"]))),
-        *(BOTH, looked("as if seen")),
-    ),
-    "LLMToolSelectorMiddleware": (
-        lambda: agent_of(
-            looking(),
-            LLMToolSelectorMiddleware(model=Scripted([SELECTED]), max_tools=1),
-            tools=[look, feel],
-        ),
-        *(BOTH, looked()),
-    ),
-    "ModelCallLimitMiddleware": (
-        lambda: agent_of(looking(), ModelCallLimitMiddleware(run_limit=1)),
+    (looking(), [HumanInTheLoopMiddleware({"look": True})], "I look. ", looked()[:1]),
+    (looking(), [LLMToolEmulator(model=Scripted(["as if"]))], BOTH, looked("as if")),
+    (looking(), [LLMToolSelectorMiddleware(model=SELECTED, max_tools=1)], BOTH, looked()),
+    (
+        looking(),
+        [ModelCallLimitMiddleware(run_limit=1)],
         *(f"I look. {LIMITED}", looked(last=LIMITED)),
     ),
-    "ModelFallbackMiddleware": (
-        lambda: agent_of(
-            Scripted(["Half an ans", RuntimeError("gone")]),
-            ModelFallbackMiddleware(Scripted(["Whole."])),
-        ),
-        *("Half an ansWhole.", answered("Whole.")),
+    (Scripted(HALF), [FALLBACK], "Half Whole.", answered("Whole.")),
+    (
+        Scripted(["Well, ", REFUSED]),
+        [FALLBACK, ModelRefusalMiddleware()],
+        *("*Whole.", answered("Whole.")),
     ),
-    "ModelRefusalMiddleware": (
-        lambda: agent_of(
-            Scripted(["Well, ", REFUSED]),
-            *(ModelFallbackMiddleware(Scripted(["Here it is."])), ModelRefusalMiddleware()),
-        ),
-        *("*Here it is.", answered("Here it is.")),
+    (
+        Scripted(HALF, ["Whole."]),
+        [ModelRetryMiddleware(**AGAIN)],
+        "Half Whole.",
+        answered("Whole."),
     ),
-    "ModelRetryMiddleware": (
-        lambda: agent_of(
-            Scripted(["Half ", RuntimeError("busy")], ["Whole."]),
-            ModelRetryMiddleware(initial_delay=0, max_retries=1),
-        ),
-        *("Half Whole.", answered("Whole.")),
+    (Scripted(["Not me."]), [ModelRouterMiddleware(**ROUTER)], "Chosen.", answered("Chosen.")),
+    (
+        Scripted(["It is ", CANARY, "."]),
+        [PIIMiddleware("word", detector=CANARY, apply_to_output=True)],
+        *(HIDDEN, answered(HIDDEN)),
     ),
-    "ModelRouterMiddleware": (
-        lambda: agent_of(
-            Scripted(["Not me."]),
-            ModelRouterMiddleware(
-                choices={"own": ModelChoice(model=Scripted(["Chosen."]), criteria="always")},
-                instructions="Choose.",
-                classifier=Decides(answer=CHOICE),
-            ),
-        ),
-        *("Chosen.", answered("Chosen.")),
-    ),
-    "PIIMiddleware": (
-        lambda: agent_of(
-            Scripted(["It is ", CANARY, "."]),
-            PIIMiddleware("word", detector=CANARY, apply_to_output=True),
-        ),
-        *("It is [REDACTED_WORD].", answered("It is [REDACTED_WORD].")),
-    ),
-    "ProviderToolSearchMiddleware": (
-        lambda: agent_of(looking(), ProviderToolSearchMiddleware()),
-        *(BOTH, looked()),
-    ),
-    "ShellToolMiddleware": (
-        lambda: agent_of(calling("shell", command="echo said"), ShellToolMiddleware(), tools=[]),
-        *("Done.", called("said\n")),
-    ),
-    "SummarizationMiddleware": (
-        lambda: agent_of(
-            looking(),
-            SummarizationMiddleware(
-                Scripted(["a summary"]), trigger=("messages", 3), keep=("messages", 1)
-            ),
-        ),
-        *(BOTH, looked()),
-    ),
-    "TodoListMiddleware": (
-        lambda: agent_of(calling("write_todos", todos=TODOS), TodoListMiddleware(), tools=[]),
-        *("Done.", called("*")),
-    ),
-    "ToolCallLimitMiddleware": (
-        lambda: agent_of(looking_twice(), ToolCallLimitMiddleware(run_limit=1)),
-        *("Done.", called("seen a", "*")),
-    ),
-    "ToolErrorMiddleware": (
-        lambda: agent_of(
-            calling("fails", place="a"),
-            ToolErrorMiddleware(on_error=lambda error, request: type(error).__name__),
-            tools=[fails],
-        ),
+    (looking(), [ProviderToolSearchMiddleware()], BOTH, looked()),
+    (calling("shell", command="echo said"), [ShellToolMiddleware()], "Done.", called("said\n")),
+    (looking(), [SummarizationMiddleware(Scripted(["a summary"]), **SUMMARY)], BOTH, looked()),
+    (calling("write_todos", todos=TODOS), [TodoListMiddleware()], "Done.", called("*")),
+    (twice(), [ToolCallLimitMiddleware(run_limit=1)], "Done.", called("seen a", "*")),
+    (
+        calling("fails", place="a"),
+        [ToolErrorMiddleware(on_error=lambda error, request: type(error).__name__)],
         *("Done.", called("RuntimeError")),
     ),
-    "ToolRetryMiddleware": (
-        lambda: agent_of(
-            calling("fails", place="a"),
-            ToolRetryMiddleware(max_retries=1, initial_delay=0, on_failure=lambda _: "No luck."),
-            tools=[fails],
-        ),
+    (
+        calling("fails", place="a"),
+        [ToolRetryMiddleware(**AGAIN, on_failure=lambda error: "No luck.")],
         *("Done.", called("No luck.")),
     ),
-}
+]
+NAMES = [type(used[-1]).__name__ for _, used, *_ in CASES]
 
 
-@pytest.mark.parametrize("name", CASES)
-async def test_each(name: str) -> None:
-    make, streamed, held = CASES[name]
-    agent = LangGraphAgent(make())
+@pytest.mark.parametrize(("model", "used", "streamed", "held"), CASES, ids=NAMES)
+async def test_each(model: Scripted, used: list[Any], streamed: str, held: Any) -> None:
+    tools, saver = [look, feel, fails], InMemorySaver()
+    agent = LangGraphAgent(create_agent(model, tools, middleware=used, checkpointer=saver))
     recorded = await record_run(agent, run_input("Hi", thread="t"))
     assert recorded.last.type == "RUN_FINISHED"
     assert fnmatchcase(said(recorded), escaped(streamed))
     assert [role for role, _ in shown(recorded)] == [role for role, _ in held]
     for (_, text), (_, expected) in zip(shown(recorded), held, strict=True):
         assert fnmatchcase(text, escaped(expected)), (text, expected)
-    if name != "SummarizationMiddleware":  # which removes what the client keeps
+    if not isinstance(used[0], SummarizationMiddleware):  # which removes what the client keeps
         assert shown(await connect(agent)) == shown(recorded)
 
 
@@ -279,6 +213,6 @@ def test_all_of_them_are_known() -> None:
         and issubclass(found, middleware.AgentMiddleware)
         and found is not middleware.AgentMiddleware
     }
-    assert set(CASES) == public
+    assert {*NAMES} == public
     rows = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(), re.MULTILINE)
-    assert rows == sorted(CASES)
+    assert rows == sorted(NAMES)

@@ -16,20 +16,11 @@ from ag_ui.core import Interrupt, Message, ResumeEntry
 from langgraph_agui import ApprovalOptions, LangGraphAgent
 from tests.kit.graphs.pauses import KINDS, happened
 from tests.kit.run.agents import RecordedRun, record_run, run_input, user
-from tests.kit.run.dialogues import cancelled, resolved
+from tests.kit.run.dialogues import answering, resolved
 
 ANSWERS = ("approve", "edit", "reject", "cancel")
 CASES = [(kind, answer) for kind in KINDS for answer in ANSWERS]
 CASES.remove(("breakpoint", "edit"))
-DATABASES = [
-    ("interrupt", "edit"),
-    ("breakpoint", "cancel"),
-    ("batched", "approve"),
-    ("tool_per_call", "approve"),
-    ("subgraph_batched", "reject"),
-    ("per_call", "cancel"),
-]
-"""Those of them that a database is tested with."""
 
 BAD: dict[str, Any] = {
     "the text true": "true",
@@ -70,10 +61,8 @@ class Paused:
 
     def entries(self, *payloads: Any) -> list[ResumeEntry]:
         """Answers in the order of the amounts; `...` cancels."""
-        pairs = zip([one.id for one in self.asked], payloads, strict=True)
-        return [
-            *(cancelled(one)[0] if said is ... else resolved((one, said))[0] for one, said in pairs)
-        ]
+        pairs = zip(self.asked, payloads, strict=True)
+        return [answering([one], said)[0] for one, said in pairs]
 
     async def resume(
         self, agent: LangGraphAgent, entries: Sequence[ResumeEntry], *new: Message
