@@ -1,29 +1,32 @@
-"""The examples run from a clone, and do what was approved."""
+"""The examples do what was approved."""
 
 from __future__ import annotations
 
-import subprocess
+import runpy
 import sys
 from typing import Any
 
 import pytest
 
 from examples.email_desk.main import make_agent, outbox
-from tests.kit.paths import ROOT
 from tests.kit.run.agents import dumped, user
 from tests.kit.run.dialogues import answering
 from tests.kit.run.thread_client import Client, ending
 
 
-def lines_of(*command: str) -> list[str]:
-    command = (sys.executable, "-m", *command)
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout.splitlines()
+@pytest.fixture
+def lines_of(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(example: str, *args: str) -> list[str]:
+        """What `python -m` prints."""
+        monkeypatch.setattr(sys, "argv", [example, *args])
+        runpy.run_module(f"examples.{example}.__main__", run_name="__main__")
+        return capsys.readouterr().out.splitlines()
+
+    return run
 
 
-def test_the_manager_approves_expenses() -> None:
-    lines = lines_of("examples.expense_approval", "--ask-by", "tool_call")
+def test_the_manager_approves_expenses(lines_of: Any) -> None:
+    lines = lines_of("expense_approval", "--ask-by", "tool_call")
     assert lines[-1] == "done: booked 1500 for Ada, booked 600 for Ben"
     audit = [line.partition("AUDIT manager@example.com: ")[2] for line in lines if "AUDIT" in line]
     assert audit == [
@@ -36,8 +39,9 @@ def test_the_manager_approves_expenses() -> None:
     assert "AUDIT" in next(one for one in lines if "AUDIT" in one or one.startswith("  result of"))
 
 
-def test_the_email_desk() -> None:
-    lines = lines_of("examples.email_desk")
+def test_the_email_desk(lines_of: Any) -> None:
+    outbox.clear()
+    lines = lines_of("email_desk")
     assert lines[-1] == "sent: I will come at half past., I will come at ten, as you wish."
     kinds = [line.rpartition(": ")[2] for line in lines if line.startswith("  asked")]
     assert kinds == ["edit", "response", "accept", "ignore"]
