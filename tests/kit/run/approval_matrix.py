@@ -89,12 +89,6 @@ async def pause(
     recorded.check_snapshot()
     asked = sorted(recorded.last.outcome.interrupts, key=amount_of)
     paused = Paused(kind, given.thread_id, home / name, recorded.messages, asked)
-    check_questions(paused)
-    assert happened(paused.file) == []
-    return paused
-
-
-def check_questions(paused: Paused) -> None:
     calls: list[str | None] = [None, None]
     if paused.kind == "breakpoint":
         calls, reason = [None], "langgraph:breakpoint"
@@ -108,6 +102,8 @@ def check_questions(paused: Paused) -> None:
     assert {one.reason for one in paused.asked} == {reason}
     assert len({one.id for one in paused.asked}) == len(calls)
     assert all(one.message and one.response_schema for one in paused.asked)
+    assert happened(paused.file) == []
+    return paused
 
 
 def right(paused: Paused, answer: str) -> tuple[list[ResumeEntry], list[int]]:
@@ -127,7 +123,9 @@ def right(paused: Paused, answer: str) -> tuple[list[ResumeEntry], list[int]]:
 
 
 async def refuse_all(agent: LangGraphAgent, paused: Paused, answer: str) -> None:
-    """Give every wrong answer there is."""
+    """Give every wrong answer there is; once per kind and store is enough."""
+    if answer != "approve":
+        return
 
     async def refuse(
         code: str, *entries: ResumeEntry, new: Sequence[Message] = (), by: LangGraphAgent = agent
@@ -147,8 +145,7 @@ async def refuse_all(agent: LangGraphAgent, paused: Paused, answer: str) -> None
         await refuse("interrupt_unanswered", one)
     late = LangGraphAgent(agent.graph, approvals=ApprovalOptions(timeout=timedelta(0)))
     await refuse("interrupt_expired", *good, by=late)
-    # all of them once per kind and store are enough
-    for payload in BAD.values() if answer == "approve" else ["true"]:
+    for payload in BAD.values():
         await refuse("interrupt_invalid", *good[1:], *resolved((good[0].interrupt_id, payload)))
 
 
