@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,16 @@ def mode(request: pytest.FixtureRequest) -> Mode:
 
 
 @pytest.fixture
-def make(mode: Mode, tmp_path: Path) -> Callable[..., Dialogue]:
-    """Makes a client: by the allowed decisions, options of the agent, and those of approvals."""
+def make(mode: Mode, tmp_path: Path) -> Iterator[Callable[..., Dialogue]]:
+    """Makes a client: by the allowed decisions, options of the agent, and those of approvals. Every
+    request of its model is one that providers take."""
+    all_made = []
 
     def made(*decisions: str, options: dict[str, Any] | None = None, **approvals: Any) -> Dialogue:
         options = {**(options or {}), "approvals": ApprovalOptions(**approvals)}
-        return Dialogue(tmp_path / "happened", mode, decisions, options)
+        all_made.append(Dialogue(tmp_path / "happened", mode, decisions, options))
+        return all_made[-1]
 
-    return made
+    yield made
+    for one in all_made:
+        one.check_model()

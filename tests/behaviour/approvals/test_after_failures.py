@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ag_ui.core import Interrupt
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
@@ -27,7 +26,6 @@ from tests.kit.graphs.pauses import KINDS, guard, happen, happened
 from tests.kit.graphs.small import Chat, chain_of
 from tests.kit.models.scripted import Piece, Scripted, call
 from tests.kit.run.agents import collect, run_input, user
-from tests.kit.run.approval_matrix import amount_of
 from tests.kit.run.dialogues import answering, approvals, cancelled, resolved
 from tests.kit.run.thread_client import Client, asked, ending
 from tests.kit.waiting import wait_for
@@ -147,45 +145,6 @@ async def test_a_process_that_dies_takes_the_answers_with_it_that_no_step_has_us
         assert work.done == ([False] if kind == "interrupt" else [])
 
 
-async def test_a_cancel_of_what_is_closed_beside_an_edit_or_a_new_question() -> None:
-    client, work, one = await broken("per_call")
-    client.held = []
-    recorded = await client.send(user("hello", "u1"), resume=cancelled(one))
-    assert ending(recorded) == "success"
-    assert (await client.texts(), work.done) == (["hello", "re hello"], [])
-    client, work, one = await broken("per_call")
-    [two] = await client.ask("spend", resume=cancelled(one))
-    recorded = await client.send(resume=[*cancelled(one), *resolved((two.id, True))])
-    assert (ending(recorded), work.done) == ("success", [1])
-
-
-Failed = tuple[Client, list[Interrupt]]
-
-
-@pytest.fixture
-def fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    async def failed(kind: str, after: list[int], answers: Any) -> Failed:
-        """A thread whose first amount has failed once all of `after` had happened."""
-        file = tmp_path / "happened"
-
-        def fail_for_one(_: str, amount: int) -> None:
-            if amount > 1:
-                return happen(str(file), amount)
-            wait_for(lambda: happened(file) == after, "the other one has happened")
-            time.sleep(0.1)  # LangGraph forgets what was done by those that are still at it
-            raise ConnectionError("the bank is closed")
-
-        client = Client(LangGraphAgent(KINDS[kind](InMemorySaver())))
-        questions = sorted(await client.ask(str(file)), key=amount_of)
-        with monkeypatch.context() as patch:
-            patch.setattr(pauses, "happen", fail_for_one)
-            run = await client.send(resume=answers(questions))
-        assert run.last.type.value == "RUN_ERROR"
-        return client, questions
-
-    return failed
-
-
 @pytest.mark.parametrize(
     "kind",
     [
@@ -194,30 +153,30 @@ def fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     ],
 )
 async def test_no_kind_of_pause_runs_with_an_old_approval(
-    kind: str, fail: Any, tmp_path: Path
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    after = [] if kind == "breakpoint" else [2]
-    client, questions = await fail(kind, after, approvals)
+    """The first amount fails once the other one has happened."""
+    file, after = tmp_path / "happened", [] if kind == "breakpoint" else [2]
+
+    def fail_for_one(_: str, amount: int) -> None:
+        if amount > 1:
+            return happen(str(file), amount)
+        wait_for(lambda: happened(file) == after, "the other one has happened")
+        time.sleep(0.1)  # LangGraph forgets what was done by those that are still at it
+        raise ConnectionError("the bank is closed")
+
+    client = Client(LangGraphAgent(KINDS[kind](InMemorySaver())))
+    questions = await client.ask(str(file))
+    with monkeypatch.context() as patch:
+        patch.setattr(pauses, "happen", fail_for_one)
+        run = await client.send(resume=approvals(questions))
+    assert run.last.type.value == "RUN_ERROR"
     assert ending(await client.connect()) == "success"
     rejected = answering(questions, {"approved": False})
     assert ending(await client.send(resume=rejected)) == "interrupt_unknown"
     for again in ({"approved": True}, ...):
         assert ending(await client.send(resume=answering(questions, again))) == "success"
-    assert happened(tmp_path / "happened") == after
+    assert happened(file) == after
     assert ending(await client.send(str(tmp_path / "next"))) == "interrupt"
     if kind in ("batched", "per_call"):  # and the model hears of what was done
         assert "spent 2" in await client.texts("tool")
-
-
-@pytest.mark.parametrize("kind", ["interrupt", "batched"])
-async def test_answers_that_have_changed_places_are_others(
-    kind: str, fail: Any, tmp_path: Path
-) -> None:
-    def answers(questions: Any, first: bool = True) -> Any:
-        payloads = [{"approved": first}, {"approved": not first}]
-        return resolved(*zip([one.id for one in questions], payloads, strict=True))
-
-    client, questions = await fail(kind, [], answers)
-    assert ending(await client.send(resume=answers(questions, False))) == "interrupt_unknown"
-    assert ending(await client.send(resume=answers(questions))) == "success"
-    assert happened(tmp_path / "happened") == []

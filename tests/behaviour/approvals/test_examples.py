@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from examples.email_desk.main import make_agent, outbox
-from tests.kit.run.agents import dumped, user
-from tests.kit.run.dialogues import answering
-from tests.kit.run.thread_client import Client, ending
+from examples.email_desk.main import outbox
 
 
 @pytest.fixture
@@ -45,28 +42,3 @@ def test_the_email_desk(lines_of: Any) -> None:
     assert lines[-1] == "sent: I will come at half past., I will come at ten, as you wish."
     kinds = [line.rpartition(": ")[2] for line in lines if line.startswith("  asked")]
     assert kinds == ["edit", "response", "accept", "ignore"]
-
-
-NO = {"action": "write_email", "args": {"to": "Ada", "content": "No."}}
-
-
-@pytest.mark.parametrize(
-    ("typed", "answer", "sent", "said"),
-    [
-        (False, {"type": "accept", "args": None}, ["I will come at nine."], "Done: sent to the"),
-        (True, {"type": "edit", "args": NO}, ["No."], "Done: sent to Ada: No."),
-        (True, {"type": "ignore", "args": None}, [], "This is what I would answer."),
-    ],
-)
-async def test_each_answer_at_the_email_desk(
-    typed: bool, answer: Any, sent: list[str], said: str
-) -> None:
-    outbox.clear()
-    mail = {"author": "Ada", "subject": "Tomorrow", "text": "When do you come?"}
-    client = Client(make_agent(), state={} if typed else {"email_input": mail})
-    questions = await client.ask(*([user("When do you come?", "u1")] if typed else []))
-    second = await client.send(resume=answering(questions, answer))
-    assert (ending(second), outbox) == ("success", sent)
-    answers = [one.content for one in second.messages if one.role == "assistant"]
-    assert str(answers[-1]).startswith(said)
-    assert dumped((await client.connect()).messages) == dumped(second.messages)

@@ -450,13 +450,6 @@ async def test_a_schema_of_the_application_stays_as_it_is() -> None:
     assert asked(await client.connect()) == questions
 
 
-async def test_an_approval_of_the_application_can_be_a_tool_call() -> None:
-    client = asking({"release": "2.0"}, forms=[release], ask_by="tool_call")
-    [call] = (await client.send("Please.")).of("TOOL_CALL_START")
-    assert ending(await client.send(result(call.tool_call_id, yes()))) == "success"
-    assert await got(client) == "yes"
-
-
 @pytest.mark.parametrize(
     ("make", "error", "says"),
     [

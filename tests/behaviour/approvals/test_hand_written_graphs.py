@@ -1,4 +1,4 @@
-"""Graphs of ones own: a resume runs what was paused, and nothing else, and a cancelled pause leaves the
+"""Graphs of ones own: a resume runs what was paused, and nothing else; a cancelled pause leaves the
 thread at rest."""
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ Ran = list[tuple[str, Any]]
 
 class Task(TypedDict, total=False):
     topic: str
-    allowed: bool
 
 
 class Chatting(TypedDict):
@@ -132,29 +131,6 @@ async def test_a_new_message_beside_an_answer_runs_once_after_it(kind: str) -> N
     texts = [str(message.text) for message in stored]
     assert texts.count("hi") == (kind in ("messages", "chat"))
     assert sum(text.startswith("and more") for text in texts) == (kind != "forgets its messages")
-
-
-async def test_an_approval_that_the_state_remembers_is_used_once() -> None:
-    """A graph without messages that remembers what it was allowed to: run again, it would do its
-    work again."""
-    sent: list[str] = []
-
-    def ask(state: Task) -> Any:
-        return {"allowed": interrupt("Send the mail?") is True}
-
-    def send(state: Task) -> None:
-        sent.append(state["topic"])
-
-    def first(state: Task) -> str:
-        return "send" if state.get("allowed") else "ask"
-
-    builder = StateGraph(Task).add_node("ask", ask).add_node("send", send)
-    builder.add_conditional_edges(START, first, ["ask", "send"]).add_edge("ask", "send")
-    graph = builder.compile(checkpointer=InMemorySaver())
-    client = Client(LangGraphAgent(graph), state={"topic": "x"})
-    [one] = await client.ask("go")
-    recorded = await client.send(resume=resolved((one.id, True)))
-    assert (ending(recorded), sent) == ("success", ["x"])
 
 
 class Reviewed(Client):

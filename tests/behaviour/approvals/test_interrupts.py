@@ -1,5 +1,5 @@
-"""Pauses of nodes, and their answers: `interrupt()`, static breakpoints, and nodes that ask at the same
-time."""
+"""Pauses of nodes, and their answers: `interrupt()`, static breakpoints, and nodes that ask at the
+same time."""
 
 from __future__ import annotations
 

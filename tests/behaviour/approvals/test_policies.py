@@ -52,7 +52,6 @@ async def test_a_message_beside_the_answers_runs_after_them(cancels: bool, make:
     assert (happened(first), chat.happened) == ([] if cancels else [1], [])
     assert humans(chat) == [str(first), str(chat.file)]
     assert any("Cancelled" in text for text in chat.last_request) == cancels
-    chat.check_model()
 
 
 FRONT = [Tool(name="front", description="In the client.", parameters={"type": "object"})]

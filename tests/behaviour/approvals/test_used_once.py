@@ -1,5 +1,5 @@
-"""What was approved happens once, whatever the client sends afterwards; without a record of it nothing
-runs."""
+"""What was approved happens once, whatever the client sends afterwards; without a record of it
+nothing runs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def test_a_message_beside_answers_is_heard_once(
     assert happened(file) == [1, 2]
 
 
-@pytest.mark.parametrize("between", [None, 0, 2])
+@pytest.mark.parametrize("between", [None, 0, 1])
 async def test_inputs_without_an_answer_run_nothing_again(between: int | None) -> None:
     """The approved node fails after what it does; `between` nodes stand before it, or a breakpoint."""
     paid: list[int] = []
@@ -79,13 +79,10 @@ async def test_inputs_without_an_answer_run_nothing_again(between: int | None) -
         paid.append(1)
         raise ConnectionError("the bank has hung up")
 
-    def passing(state: Any) -> dict[str, Any]:
-        return {}
+    def passing(state: Any) -> None:
+        pass
 
-    def passing_too(state: Any) -> dict[str, Any]:
-        return {}
-
-    nodes = [looked, *([] if between is None else [ask]), *[passing, passing_too][: between or 0]]
+    nodes = [looked, *([] if between is None else [ask]), *[passing] * (between or 0)]
     stop = ["pay"] if between is None else []
     graph = chain_of(*nodes, pay, checkpointer=InMemorySaver(), interrupt_before=stop)
     client = Client(LangGraphAgent(graph))

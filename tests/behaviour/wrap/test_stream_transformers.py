@@ -480,26 +480,18 @@ async def test_an_agent_that_pauses(where: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["helper", None])
-@pytest.mark.parametrize("called", ["by a nested node", "by a node", "for a call", "renamed"])
-async def test_an_agent_that_a_node_calls(name: str | None, called: str) -> None:
+@pytest.mark.parametrize("config", [{}, {"run_name": "another name"}])
+async def test_an_agent_that_a_node_calls(name: str | None, config: Any) -> None:
     """Its name at run time may be that of a call that its node carries out."""
     inner = create_agent(Scripted(["I am ", CANARY]), [], middleware=[pii()], name=name)
-    saver, config = InMemorySaver(), {"run_name": "another name"} if called == "renamed" else None
-
-    async def answer(state: Any) -> Any:
-        return await inner.ainvoke(state)
 
     async def carry_out(state: Any) -> Any:
-        await inner.ainvoke({"messages": [("user", "tea")]}, config)  # type: ignore[arg-type]
+        await inner.ainvoke({"messages": [("user", "tea")]}, config)
         return {"messages": [ToolMessage("done", tool_call_id="c1")]}
 
-    nodes: dict[str, list[Any]] = {
-        "by a nested node": [chain_of(answer)],
-        "by a node": [answer],
-    }
     asks = talker(Scripted([call("research", "c1", topic="tea")]))
-    graph = chain_of(*nodes.get(called, [asks, carry_out]), checkpointer=saver)
-    assert said(await checked(LangGraphAgent(graph))) == f"I am {SAFE}"
+    agent = LangGraphAgent(chain_of(asks, carry_out, checkpointer=InMemorySaver()))
+    assert said(await checked(agent)) == f"I am {SAFE}"
 
 
 class Signs(AgentMiddleware[Any, Any]):
