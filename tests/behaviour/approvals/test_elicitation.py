@@ -67,8 +67,6 @@ async def client_of(address: str, name: str) -> Client:
     ("name", "payload", "said"),
     [
         ("book", DATED, "Ada: accept Monday"),
-        ("book", {"action": "decline", "content": None}, "Ada: decline None"),
-        ("book", {"action": "cancel"}, "Ada: cancel None"),
         ("book", ..., "Ada: cancel None"),
         ("login", {"action": "accept"}, "Ada: accept"),
     ],
@@ -77,8 +75,7 @@ async def test_the_server_gets_each_answer(
     address: str, name: str, payload: Any, said: str
 ) -> None:
     client = await client_of(address, name)
-    questions = await client.ask("Please.")
-    [one] = questions
+    [one] = questions = await client.ask("Please.")
     value = elicitation(FORM if name == "book" else URL) | {"tool_name": name}
     assert ((one.metadata or {})["value"], one.tool_call_id) == (value, "c-Ada")
     assert ending(await client.send(resume=answering(questions, payload))) == "success"
