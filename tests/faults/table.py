@@ -26,7 +26,7 @@ ASKED = "a closed connection; open questions are asked again under a new id"
 AN = "an approval"
 # Faults that other tests inject.
 OTHERS = [
-    (FULL, AN, "`RUN_ERROR` `state_error`; nothing runs", "behaviour/approvals/test_records.py"),
+    (FULL, AN, "`RUN_ERROR` `state_error`; nothing runs", "behaviour/approvals/test_used_once.py"),
     (KILLED, AN, ASKED, "faults/killed/test_approvals.py"),
     ("the server is terminated", "any", STOPPING, "behaviour/mount/test_life_cycle.py"),
     ("the client does not read", "any", SLOW, "faults/slow/test_readers.py"),

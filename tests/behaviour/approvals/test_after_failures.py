@@ -6,14 +6,11 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ag_ui.core import Interrupt
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
@@ -21,14 +18,14 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
 from langgraph_agui import LangGraphAgent
+from tests.kit.deep import together
 from tests.kit.expect.histories import assert_valid
 from tests.kit.graphs import pauses
 from tests.kit.graphs.dying_checkpointer import Dying
-from tests.kit.graphs.pauses import KINDS, Mode, guard, happen, happened
+from tests.kit.graphs.pauses import KINDS, guard, happen, happened
 from tests.kit.graphs.small import Chat, chain_of
 from tests.kit.models.scripted import Piece, Scripted, call
 from tests.kit.run.agents import collect, run_input, user
-from tests.kit.run.approval_matrix import amount_of
 from tests.kit.run.dialogues import answering, approvals, cancelled, resolved
 from tests.kit.run.thread_client import Client, asked, ending
 from tests.kit.waiting import wait_for
@@ -53,7 +50,7 @@ class Work:
         self.done.append(what)
 
 
-def tooled(mode: Mode, work: Work) -> Any:
+def graph_of(kind: Any, work: Work) -> Any:
     @tool
     async def spend(amount: int) -> str:
         """Spend money."""
@@ -63,35 +60,27 @@ def tooled(mode: Mode, work: Work) -> Any:
     def script(messages: list[BaseMessage]) -> list[Piece]:
         assert_valid(messages)
         last = messages[-1]
-        if isinstance(last, ToolMessage) or last.text != "spend":
-            return ["re ", last.text]
-        return [call("spend", f"s{len(messages)}", amount=1)]
+        spends = last.text == "spend" and not isinstance(last, ToolMessage)
+        return [call("spend", f"s{len(messages)}", amount=1)] if spends else ["re ", last.text]
 
-    model, saver = Scripted(script=script), work.saver
-    return create_agent(model, [spend], middleware=[guard(mode)], checkpointer=saver)
-
-
-def interrupting(work: Work) -> Any:
     async def node(state: Chat) -> Any:
         if (last := state["messages"][-1].text) == "spend":
             await work.do(interrupt("Spend?"))
         return {"messages": [AIMessage(f"re {last}")]}
 
-    return chain_of(node, checkpointer=work.saver)
+    if kind == "interrupt":
+        return chain_of(node, checkpointer=work.saver)
+    stack, model = [guard(kind)], Scripted(script=script)
+    return create_agent(model, [spend], middleware=stack, checkpointer=work.saver)
 
 
-GRAPHS: dict[str, Any] = {
-    "batched": partial(tooled, "batched"),
-    "per_call": partial(tooled, "per_call"),
-    "interrupt": interrupting,
-}
-kinds = pytest.mark.parametrize("kind", GRAPHS)
+kinds = pytest.mark.parametrize("kind", ["batched", "per_call", "interrupt"])
 
 
 async def broken(kind: str, how: str = "fails") -> tuple[Client, Work, str]:
     """A thread whose approved work has not come to its end; now it would. And its question's id."""
     work = Work()
-    client = Client(LangGraphAgent(GRAPHS[kind](work)))
+    client = Client(LangGraphAgent(graph_of(kind, work)))
     [one] = await client.ask(user("spend", "u1"))
     work.how = how
     given = run_input(*client.held, thread="t", run="r", resume=resolved((one.id, True)))
@@ -109,8 +98,7 @@ async def broken(kind: str, how: str = "fails") -> tuple[Client, Work, str]:
     return client, work, one.id
 
 
-@pytest.mark.parametrize("how", ["fails", "is stopped", "is left"])
-@kinds
+@together(kinds, pytest.mark.parametrize("how", ["fails", "is stopped", "is left"]))
 async def test_an_old_approval_lets_nothing_run(
     kind: str, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -130,10 +118,10 @@ async def test_an_old_approval_lets_nothing_run(
     assert ending(await client.send(resume=cancelled(one))) == "success"
     assert [each.levelname for each in caplog.records if one in each.getMessage()] == ["WARNING"]
     assert await client.texts("human") == ["spend"]
-    recorded = await client.send("hello", resume=cancelled(one))
-    assert (ending(recorded), recorded.messages[-1].content) == ("success", "re hello")
-    assert await client.texts("human") == ["spend", "hello"]
-    assert work.done == []
+    for text, answers in (("more", resolved((one, True))), ("hello", cancelled(one))):
+        recorded = await client.send(text, resume=answers)
+        assert (ending(recorded), recorded.messages[-1].content) == ("success", f"re {text}")
+    assert (await client.texts("human"), work.done) == (["spend", "more", "hello"], [])
 
 
 @kinds
@@ -157,49 +145,32 @@ async def test_a_process_that_dies_takes_the_answers_with_it_that_no_step_has_us
         assert work.done == ([False] if kind == "interrupt" else [])
 
 
-@kinds
-async def test_an_edit_beside_a_cancel_of_what_is_closed(kind: str) -> None:
-    client, work, one = await broken(kind)
-    client.held = []
-    recorded = await client.send(user("hello", "u1"), resume=cancelled(one))
-    assert ending(recorded) == "success"
-    assert (await client.texts(), work.done) == (["hello", "re hello"], [])
-
-
-async def test_cancelling_an_old_question_beside_a_new_one() -> None:
-    client, work, one = await broken("per_call")
-    [two] = await client.ask("spend", resume=cancelled(one))
-    recorded = await client.send(resume=[*cancelled(one), *resolved((two.id, True))])
-    assert (ending(recorded), work.done) == ("success", [1])
-
-
-async def failed(
-    kind: str, file: Path, after: Sequence[int], answers: Any, patching: pytest.MonkeyPatch
-) -> tuple[Client, list[Interrupt]]:
-    """A thread whose first amount has failed once all of `after` had happened."""
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("interrupt", "breakpoint", "batched", "per_call"),
+        *("tool_tool_batched", "subgraph_subgraph_per_call"),
+    ],
+)
+async def test_no_kind_of_pause_runs_with_an_old_approval(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first amount fails once the other one has happened."""
+    file, after = tmp_path / "happened", [] if kind == "breakpoint" else [2]
 
     def fail_for_one(_: str, amount: int) -> None:
         if amount > 1:
             return happen(str(file), amount)
-        wait_for(lambda: happened(file) == [*after], "the other one has happened")
+        wait_for(lambda: happened(file) == after, "the other one has happened")
         time.sleep(0.1)  # LangGraph forgets what was done by those that are still at it
         raise ConnectionError("the bank is closed")
 
     client = Client(LangGraphAgent(KINDS[kind](InMemorySaver())))
-    questions = sorted(await client.ask(str(file)), key=amount_of)
-    with patching.context() as patch:
+    questions = await client.ask(str(file))
+    with monkeypatch.context() as patch:
         patch.setattr(pauses, "happen", fail_for_one)
-        run = await client.send(resume=answers(questions))
+        run = await client.send(resume=approvals(questions))
     assert run.last.type.value == "RUN_ERROR"
-    return client, questions
-
-
-@pytest.mark.parametrize("kind", KINDS)
-async def test_no_kind_of_pause_runs_with_an_old_approval(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file, after = tmp_path / "happened", [] if kind == "breakpoint" else [2]
-    client, questions = await failed(kind, file, after, approvals, monkeypatch)
     assert ending(await client.connect()) == "success"
     rejected = answering(questions, {"approved": False})
     assert ending(await client.send(resume=rejected)) == "interrupt_unknown"
@@ -209,20 +180,3 @@ async def test_no_kind_of_pause_runs_with_an_old_approval(
     assert ending(await client.send(str(tmp_path / "next"))) == "interrupt"
     if kind in ("batched", "per_call"):  # and the model hears of what was done
         assert "spent 2" in await client.texts("tool")
-
-
-@pytest.mark.parametrize("kind", ["interrupt", "batched", "tool_per_call", "subgraph_batched"])
-async def test_answers_that_have_changed_places_are_others(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    yes, no, file = {"approved": True}, {"approved": False}, tmp_path / "happened"
-
-    def answers(questions: Any, *payloads: Any) -> Any:
-        ids = [one.id for one in questions]
-        return resolved(*zip(ids, payloads or (yes, no), strict=True))
-
-    client, questions = await failed(kind, file, [], answers, monkeypatch)
-    swapped = await client.send(resume=answers(questions, no, yes))
-    assert ending(swapped) == "interrupt_unknown"
-    assert ending(await client.send(resume=answers(questions))) == "success"
-    assert happened(file) == []

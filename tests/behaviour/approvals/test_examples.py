@@ -1,33 +1,29 @@
-"""The examples run from a clone and behind a server, and do what was approved."""
+"""The examples do what was approved."""
 
 from __future__ import annotations
 
-import subprocess
+import runpy
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from examples.email_desk.main import make_agent, outbox
-from tests.kit.paths import ROOT
-from tests.kit.processes.demo_server import running
-from tests.kit.processes.node_client import NodeClient
-from tests.kit.run.agents import dumped, user
-from tests.kit.run.dialogues import answering
-from tests.kit.run.thread_client import Client, ending
+from examples.email_desk.main import outbox
 
 
-def lines_of(*command: str) -> list[str]:
-    command = (sys.executable, "-m", *command)
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout.splitlines()
+@pytest.fixture
+def lines_of(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(example: str, *args: str) -> list[str]:
+        """What `python -m` prints."""
+        monkeypatch.setattr(sys, "argv", [example, *args])
+        runpy.run_module(f"examples.{example}.__main__", run_name="__main__")
+        return capsys.readouterr().out.splitlines()
+
+    return run
 
 
-@pytest.mark.parametrize("ask_by", ["auto", "tool_call"])
-def test_the_manager_approves_expenses(ask_by: str) -> None:
-    lines = lines_of("examples.expense_approval", "--ask-by", ask_by)
+def test_the_manager_approves_expenses(lines_of: Any) -> None:
+    lines = lines_of("expense_approval", "--ask-by", "tool_call")
     assert lines[-1] == "done: booked 1500 for Ada, booked 600 for Ben"
     audit = [line.partition("AUDIT manager@example.com: ")[2] for line in lines if "AUDIT" in line]
     assert audit == [
@@ -35,58 +31,14 @@ def test_the_manager_approves_expenses(ask_by: str) -> None:
         'edit book_expense {"employee": "Ben", "amount": 600}',
         'reject delete_records {"year": 2019}',
     ]
-    asks = [line for line in lines if line.startswith("  agent calls request_approval")]
-    assert len(asks) == (3 if ask_by == "tool_call" else 0)
+    assert "\n".join(lines).count("\n  agent calls request_approval") == 3
     assert not any("deleted" in line or "error" in line for line in lines)
-    first = next(line for line in lines if "AUDIT" in line or line.startswith("  result of"))
-    assert "AUDIT" in first
+    assert "AUDIT" in next(one for one in lines if "AUDIT" in one or one.startswith("  result of"))
 
 
-def test_the_email_desk() -> None:
-    lines = lines_of("examples.email_desk")
+def test_the_email_desk(lines_of: Any) -> None:
+    outbox.clear()
+    lines = lines_of("email_desk")
     assert lines[-1] == "sent: I will come at half past., I will come at ten, as you wish."
     kinds = [line.rpartition(": ")[2] for line in lines if line.startswith("  asked")]
     assert kinds == ["edit", "response", "accept", "ignore"]
-
-
-NO = {"action": "write_email", "args": {"to": "Ada", "content": "No."}}
-
-
-@pytest.mark.parametrize(
-    ("typed", "answer", "sent", "said"),
-    [
-        (False, {"type": "accept", "args": None}, ["I will come at nine."], "Done: sent to the"),
-        (True, {"type": "edit", "args": NO}, ["No."], "Done: sent to Ada: No."),
-        (True, {"type": "ignore", "args": None}, [], "This is what I would answer."),
-    ],
-)
-async def test_each_answer_at_the_email_desk(
-    typed: bool, answer: Any, sent: list[str], said: str
-) -> None:
-    outbox.clear()
-    mail = {"author": "Ada", "subject": "Tomorrow", "text": "When do you come?"}
-    client = Client(make_agent(), state={} if typed else {"email_input": mail})
-    questions = await client.ask(*([user("When do you come?", "u1")] if typed else []))
-    assert outbox == []
-    second = await client.send(resume=answering(questions, answer))
-    assert (ending(second), outbox) == ("success", sent)
-    answers = [one.content for one in second.messages if one.role == "assistant"]
-    assert str(answers[-1]).startswith(said)
-    assert dumped((await client.connect()).messages) == dumped(second.messages)
-
-
-@pytest.mark.parametrize(
-    ("example", "calls"),
-    [
-        ("email_desk", ["write_email"]),
-        ("expense_approval", ["book_expense", "book_expense", "delete_records"]),
-    ],
-)
-def test_the_reference_client_at_the_served_desk(
-    example: str, calls: Sequence[str], node_client: NodeClient
-) -> None:
-    with running("serve", f"examples.{example}.main:agent", cwd=ROOT) as url:
-        given = user("Please.", "u1").model_dump(by_alias=True, exclude_none=True)
-        run = node_client.run(url=url, threadId="desk", messages=[given], state={})
-        assert (run.accepted, run.warnings) == (True, [])
-        assert [one["function"]["name"] for one in run.messages[-1]["toolCalls"]] == calls

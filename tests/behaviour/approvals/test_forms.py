@@ -16,8 +16,7 @@ from pydantic import BaseModel
 from langgraph_agui import Approval, ApprovalOptions, LangGraphAgent, Question, ReasoningOptions
 from langgraph_agui.interrupts.decisions import ALL_DECISIONS
 from tests.kit.graphs.forms import FORM, FORMS, URL, elicitation, human_interrupt, node_asking
-from tests.kit.graphs.pauses import State
-from tests.kit.graphs.small import chain_of
+from tests.kit.graphs.small import Chat, chain_of
 from tests.kit.run.agents import RecordedRun
 from tests.kit.run.dialogues import answering, cancelled, resolved, result
 from tests.kit.run.thread_client import Client, asked, ending
@@ -84,7 +83,7 @@ WRONG: dict[str, list[Any]] = {
         {"responses": {"date": DATED, "login": DATED}},
     ],
 }
-ROUTES = ("resume", "command", "text", "result")
+ROUTES = ("resume", "command")
 
 
 async def answer(
@@ -93,23 +92,12 @@ async def answer(
     """Give the same answer to all of them."""
     if route == "resume":
         return await client.send(resume=answering(questions, payload))
-    if route == "result":
-        return await client.send(*(result(f"approval:{one.id}", payload) for one in questions))
-    given = json.dumps(payload) if route == "text" else payload
-    answers = {one.id.partition(":")[0]: given for one in questions}
-    command = {"resume": answers if len(answers) > 1 else given}
-    return await client.send(forwarded_props={"command": command})
+    return await client.send(forwarded_props={"command": {"resume": payload}})
 
 
-def can_go(route: str, kind: str, payload: Any) -> bool:
-    """Whether this payload can be sent by this route."""
-    if payload is ...:
-        return route == "resume"
-    if route == "result":  # it takes approvals alone, and no bare values
-        return kind == "human" and isinstance(payload, dict | list)
-    if route == "text" and kind == "human":  # the text `true` approves nothing
-        return isinstance(payload, dict | list)
-    return payload is not None or route == "resume"  # a command without an answer is none
+def can_go(route: str, payload: Any) -> bool:
+    """A command without an answer is none, and none can cancel."""
+    return route == "resume" or payload not in (None, ...)
 
 
 def client_of(graph: Any, **approvals: Any) -> Client:
@@ -137,7 +125,8 @@ async def opened(client: Client) -> list[Interrupt]:
 
 async def refused(client: Client, questions: Sequence[Interrupt], *wrong: Any) -> None:
     for payload in wrong:
-        assert ending(await answer(client, questions, payload)) == "interrupt_invalid", payload
+        run = await answer(client, questions, payload)
+        assert (ending(run), "secret" in run.last.message) == ("interrupt_invalid", False), payload
 
 
 @pytest.mark.parametrize(
@@ -147,7 +136,7 @@ async def refused(client: Client, questions: Sequence[Interrupt], *wrong: Any) -
         for kind, value, decision, payloads in RIGHT
         for payload in payloads
         for route in ROUTES
-        if can_go(route, kind, payload)
+        if can_go(route, payload)
     ],
 )
 async def test_a_right_answer_reaches_the_graph_in_its_form(
@@ -177,10 +166,10 @@ async def test_an_answer_of_another_form_is_refused_and_the_question_stays_open(
     client = client_of(FORMS[kind](InMemorySaver()))
     questions = await opened(client)
     for payload in WRONG[kind]:
-        if can_go(route, kind, payload):
+        if can_go(route, payload):
             run = await answer(client, questions, payload, route)
             assert ending(run) == "interrupt_invalid", payload
-            assert asked(await client.connect()) == questions
+    assert asked(await client.connect()) == questions
     assert await client.texts("tool") == []
     right = yes() if kind == "human" else DATED
     assert ending(await answer(client, questions, right)) == "success"
@@ -192,11 +181,10 @@ async def test_the_place_of_a_question_changes_nothing(kind: str) -> None:
     questions = await opened(client)
     assert [one.tool_call_id for one in questions] == ["c-Ada", "c-Bob"][: len(questions)]
     await refused(client, questions, {"decisions": "none"})
-    payload = yes() if kind.startswith("human") else DATED
-    done = await answer(client, questions, payload)
-    assert ending(done) == "success"
-    done.check_snapshot()
-    assert ending(await answer(client, questions, payload)) == "success"  # sent again
+    for _ in range(2):  # the second time as a client whose connection broke
+        done = await answer(client, questions, yes() if kind.startswith("human") else DATED)
+        assert ending(done) == "success"
+        done.check_snapshot()
     if kind.startswith("human"):  # it is asked by a tool call where approvals are
         client = client_of(FORMS[kind](InMemorySaver()), ask_by="tool_call")
         starts = (await client.send("Please.")).of("TOOL_CALL_START")
@@ -207,25 +195,31 @@ async def test_the_place_of_a_question_changes_nothing(kind: str) -> None:
         done.check_snapshot()
 
 
-async def test_a_human_interrupt_is_an_approval_of_its_call() -> None:
+async def test_what_is_shown_of_a_human_interrupt_and_of_an_elicitation() -> None:
     [one] = await opened(client_of(FORMS["human"](InMemorySaver())))
     assert (one.reason, one.message, one.tool_call_id) == ("tool_call", "Send it?", "c-Ada")
     schema: Any = one.response_schema
-    kinds = ["approve", "edit", "reject", "respond"]
-    assert schema["required"] == ["approved"]
-    assert schema["properties"]["type"]["enum"] == kinds
-    value = [human_interrupt(ADA)]
-    shown = {"name": "send_email", "args": ADA, "allowedDecisions": kinds}
+    value, kinds = [human_interrupt(ADA)], ["approve", "edit", "reject", "respond"]
+    assert (schema["required"], schema["properties"]["type"]["enum"]) == (["approved"], kinds)
+    shown: Any = {"name": "send_email", "args": ADA, "allowedDecisions": kinds}
     assert one.metadata == {**shown, "value": value, "langgraph": {"raw": value}}
+    [one] = await opened(client_of(FORMS["mcp"](InMemorySaver())))
+    assert (one.reason, one.message, one.tool_call_id) == ("input_required", "When?", "c-Ada")
+    actions = {"type": "string", "enum": ["accept", "decline", "cancel"]}
+    properties = {"action": actions, "content": FORM["requested_schema"]}
+    rules = {"required": ["action"], "additionalProperties": False}
+    assert one.response_schema == {"type": "object", "properties": properties, **rules}
+    shown = {"mode": "form", "value": (asks := elicitation(FORM))}
+    assert one.metadata == {**shown, "langgraph": {"raw": asks}}
 
 
 @pytest.mark.parametrize(
     ("allowed", "right", "wrong"),
     [
-        (["accept"], [True, ACCEPTED], [False, EDITED, IGNORED, SHORTER]),
+        (["accept"], [True, ...], [False, EDITED, IGNORED, SHORTER]),
         (["edit"], [EDITED, yes(ADA)], [True, ACCEPTED, False]),
         (["respond"], [SHORTER], [True, False, IGNORED, EDITED]),
-        (["ignore"], [False, IGNORED], [True, ACCEPTED, SHORTER]),
+        (["ignore"], [False, ...], [True, ACCEPTED, SHORTER]),
         (["respond", "ignore"], [{**NO, "message": "Shorter."}, False], [True, ACCEPTED, EDITED]),
     ],
 )
@@ -236,35 +230,39 @@ async def test_an_answer_that_is_not_allowed_is_refused(
         client = asking([human_interrupt(ADA, *allowed)])
         questions = await opened(client)
         await refused(client, questions, *wrong)
-        assert ending(await answer(client, questions, good)) == "success"
+        # what may not be ignored is abandoned if it is cancelled
+        end = "cancelled" if good is ... and allowed == ["accept"] else "success"
+        assert ending(await answer(client, questions, good)) == end
 
 
-async def test_a_request_that_may_not_be_ignored_is_abandoned_if_it_is_cancelled() -> None:
-    client = asking([human_interrupt(ADA, "accept")])
-    assert ending(await answer(client, await opened(client), ...)) == "cancelled"
-
-
-@pytest.mark.parametrize("description", [None, "Look at this."])
-async def test_a_human_interrupt_may_stand_without_a_list(description: str | None) -> None:
-    client = asking(human_interrupt(ADA, description=description))
-    questions = await opened(client)
-    assert questions[0].message == (description or "May send_email run?")
-    assert ending(await answer(client, questions, True)) == "success"
-    assert await got(client) == [ACCEPTED]
-
-
-async def test_several_human_interrupts_in_one_list_are_several_questions() -> None:
+async def test_several_requests_in_one_value_are_several_questions() -> None:
     client = asking([human_interrupt(ADA), human_interrupt(BOB)])
     one, two = await opened(client)
     assert ending(await answer(client, [one], True)) == "interrupt_unanswered"
     short = await client.send(forwarded_props={"command": {"resume": [ACCEPTED]}})
     assert ending(short) == "interrupt_invalid"
     done = await client.send(resume=resolved((two.id, False), (one.id, True)))
-    assert ending(done) == "success"
-    assert await got(client) == [ACCEPTED, IGNORED]
+    assert (ending(done), await got(client)) == ("success", [ACCEPTED, IGNORED])
+
+
+@pytest.mark.parametrize("route", ["resume", "command"])
+async def test_the_requests_of_one_round_are_questions_of_their_own(route: str) -> None:
+    """Or are answered all at once, as the graph takes them."""
+    client = asking(elicitation(FORM, URL))
+    form, url = await opened(client)
+    given = {"responses": {"date": DATED, "login": {"action": "cancel"}}}
+    if route == "command":
+        for lacking in (dated(DATED), DATED):
+            run = await client.send(forwarded_props={"command": {"resume": lacking}})
+            assert ending(run) == "interrupt_invalid"
+        done = await client.send(forwarded_props={"command": {"resume": given}})
+    else:
+        done = await client.send(resume=[*cancelled(url.id), *resolved((form.id, DATED))])
+    assert (ending(done), await got(client)) == ("success", given)
 
 
 PAY, REVIEW = {"name": "pay", "args": {}}, {"allowed_decisions": ["approve", "reject"]}
+APPROVAL = {"type": "tool_approval", **PAY}
 
 
 def batch(requests: list[Any], reviews: list[Any]) -> dict[str, Any]:
@@ -292,38 +290,39 @@ def batch(requests: list[Any], reviews: list[Any]) -> dict[str, Any]:
         batch(["pay"], ["pay"]),
         batch([PAY, PAY], [REVIEW]),
         batch([PAY], [REVIEW, REVIEW]),
-        batch([PAY], []),
         batch([], []),
         batch([PAY, {"name": "pay"}], [REVIEW, REVIEW]),
     ],
     ids=str,
 )
 async def test_a_value_of_nearly_a_known_form_is_a_question_of_the_graphs_own(value: Any) -> None:
-    client = asking(value)
-    questions = await opened(client)
-    assert [(one.reason, one.tool_call_id) for one in questions] == [("input_required", None)]
-    assert questions[0].metadata == {"value": value, "langgraph": {"raw": value}}
-    assert ending(await answer(client, questions, ...)) == "cancelled"
-    again = await client.ask("Again.")
-    assert ending(await answer(client, again, {"decisions": 1})) == "success"
-    assert await got(client) == {"decisions": 1}
-    # where approvals are calls it is an interrupt too
+    """Also where approvals are calls."""
     client = asking(value, ask_by="tool_call")
     first = await client.send("Please.")
-    assert (len(asked(first)), first.of("TOOL_CALL_START")) == (1, [])
+    [one] = questions = asked(first)
+    assert (one.reason, one.tool_call_id) == ("input_required", None)
+    assert first.of("TOOL_CALL_START") == []
+    assert one.metadata == {"value": value, "langgraph": {"raw": value}}
+    assert ending(await answer(client, questions, {"decisions": 1})) == "success"
+    assert await got(client) == {"decisions": 1}
 
 
-APPROVAL = {"type": "tool_approval", **PAY}
-APPROVE_OR_REJECT = {
-    "oneOf": [{"properties": {"type": {"const": kind}}} for kind in ("approve", "reject")]
-}
+def branch(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"properties": {"type": {"const": kind}, **fields}, "required": ["type"]}
+
+
+APPROVE_OR_REJECT = {"oneOf": [branch("approve"), branch("reject")]}
+ODD = [branch("approve"), True, {"properties": True}, {"properties": {"type": True}}]
 
 
 @pytest.mark.parametrize(
     ("value", "allowed"),
     [
+        ({"type": "tool_approval", "name": "pay"}, None),
+        ({"type": "tool_approval", "args": {}}, None),
         ({**APPROVAL, "responseSchema": APPROVE_OR_REJECT}, ["approve", "reject"]),
         ({**APPROVAL, "response_schema": APPROVE_OR_REJECT}, ["approve", "reject"]),
+        ({**APPROVAL, "responseSchema": {"oneOf": ODD}}, ["approve"]),
         ({**APPROVAL, "tool_call_id": 7}, list(ALL_DECISIONS)),
         (batch([PAY], [{"allowed_decisions": None}]), list(ALL_DECISIONS)),
         (batch([PAY], [{"allowed_decisions": "approve"}]), list(ALL_DECISIONS)),
@@ -331,10 +330,13 @@ APPROVE_OR_REJECT = {
     ],
 )
 async def test_an_approval_that_is_not_quite_the_middlewares_is_an_approval(
-    value: dict[str, Any], allowed: list[str]
+    value: dict[str, Any], allowed: list[str] | None
 ) -> None:
     client = asking(value)
     questions = await opened(client)
+    if allowed is None:
+        assert ending(await answer(client, questions, yes())) == "success"
+        return
     assert (questions[0].reason, questions[0].tool_call_id) == ("tool_call", None)
     assert (questions[0].metadata or {})["allowedDecisions"] == allowed
     await refused(client, questions, "yes", None, {"type": "unknown"})
@@ -343,117 +345,9 @@ async def test_an_approval_that_is_not_quite_the_middlewares_is_an_approval(
         await refused(client, questions, edit)
     if not allowed:
         await refused(client, questions, True, {"decisions": [{"type": "approve"}]})
-    end = "success" if allowed else "cancelled"
-    given = edit if "edit" in allowed else True if allowed else ...
+    given = True if allowed == ["approve"] else edit if "edit" in allowed else ...
+    end = "success" if {"edit", "approve"} & {*allowed} else "cancelled"
     assert ending(await answer(client, questions, given)) == end
-
-
-@pytest.mark.parametrize("lacks", ["name", "args"])
-async def test_an_approval_of_one_call_in_another_shape_can_be_answered(lacks: str) -> None:
-    client = asking({key: value for key, value in APPROVAL.items() if key != lacks})
-    assert ending(await answer(client, await opened(client), yes())) == "success"
-
-
-def branch(kind: str, **fields: Any) -> dict[str, Any]:
-    return {"properties": {"type": {"const": kind}, **fields}, "required": ["type"]}
-
-
-async def test_malformed_branches_of_a_schema_are_no_decisions() -> None:
-    odd = [True, {"properties": True}, {"properties": {"type": True}}]
-    branches = [branch("approve"), *odd, branch("edit", edited_action=5)]
-    [question] = await opened(asking({**APPROVAL, "responseSchema": {"oneOf": branches}}))
-    assert (question.metadata or {})["allowedDecisions"] == ["approve", "edit"]
-
-
-async def test_a_schema_in_a_value_holds_for_edited_arguments() -> None:
-    args = {"type": "object", "properties": {"amount": {"maximum": 10}}}
-    edit = branch("edit", edited_action={"type": "object", "properties": {"args": args}})
-    client = asking({**APPROVAL, "responseSchema": {"oneOf": [branch("approve"), edit]}})
-    questions = await opened(client)
-    await refused(client, questions, yes({"amount": 99}))
-    assert ending(await answer(client, questions, yes({"amount": 9}))) == "success"
-
-
-async def test_an_elicitation_has_its_message_schema_and_call() -> None:
-    [one] = await opened(client_of(FORMS["mcp"](InMemorySaver())))
-    assert (one.reason, one.message, one.tool_call_id) == ("input_required", "When?", "c-Ada")
-    actions = {"type": "string", "enum": ["accept", "decline", "cancel"]}
-    assert one.response_schema == {
-        "type": "object",
-        "properties": {"action": actions, "content": FORM["requested_schema"]},
-        "required": ["action"],
-        "additionalProperties": False,
-    }
-    value = elicitation(FORM)
-    assert one.metadata == {"mode": "form", "value": value, "langgraph": {"raw": value}}
-
-
-async def test_an_elicitation_by_an_address_names_it() -> None:
-    client = asking(elicitation(URL))
-    questions = await opened(client)
-    assert questions[0].message == "Please log in.\nhttps://example.com/in"
-    assert (questions[0].metadata or {})["url"] == URL["url"]
-    await refused(client, questions, {"action": "accept", "content": {"code": 1}})
-    accepted = {"action": "accept", "content": None}
-    assert ending(await answer(client, questions, accepted)) == "success"
-    assert await got(client) == {"responses": {"login": {"action": "accept"}}}
-
-
-@pytest.mark.parametrize("route", ["resume", "command"])
-async def test_the_requests_of_one_round_are_questions_of_their_own(route: str) -> None:
-    """Or are answered all at once, as the graph takes them."""
-    client = asking(elicitation(FORM, URL))
-    form, url = await opened(client)
-    given = {"responses": {"date": DATED, "login": {"action": "cancel"}}}
-    if route == "command":
-        for lacking in (dated(DATED), DATED):
-            run = await client.send(forwarded_props={"command": {"resume": lacking}})
-            assert ending(run) == "interrupt_invalid"
-        done = await client.send(forwarded_props={"command": {"resume": given}})
-    else:
-        done = await client.send(resume=[*cancelled(url.id), *resolved((form.id, DATED))])
-    assert ending(done) == "success"
-    assert await got(client) == given
-
-
-async def test_a_schema_with_references_is_shown_and_applied() -> None:
-    size, sizes = {"enum": ["S", "L"]}, {"size": {"$ref": "#/$defs/size"}}
-    schema = {"type": "object", "properties": sizes, "$defs": {"size": size}}
-    client = asking(elicitation({**FORM, "requested_schema": schema}))
-    questions = await opened(client)
-    shown: Any = questions[0].response_schema
-    assert shown["properties"]["content"]["properties"]["size"] == size
-    await refused(client, questions, {"action": "accept", "content": {"size": "M"}})
-    right = {"action": "accept", "content": {"size": "L"}}
-    assert ending(await answer(client, questions, right)) == "success"
-
-
-def deep_schema(levels: int) -> dict[str, Any]:
-    """A schema that would be 2 ** levels schemas without its references."""
-    twice = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(levels)}
-    return {"$ref": "#/$defs/d0", "$defs": twice}
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "object", "properties": {"date": {"$ref": 5}}},
-        {"type": "object", "properties": {"date": {"$ref": "#/$defs/none"}}},
-        {"$ref": "http://127.0.0.1/schema"},
-        {"properties": {"date": {"type": "day"}}, "required": 5},
-        {"properties": {"date": {"pattern": "("}}},
-        {"properties": {"date": {"pattern": "^(a+)+$"}}},
-        {"$ref": "#"},
-        {"$ref": "#/$defs/node", "$defs": {"node": {"allOf": [{"$ref": "#/$defs/node"}]}}},
-        deep_schema(60),
-    ],
-    ids=lambda schema: str(schema)[:60],
-)
-async def test_no_schema_of_a_server_stops_a_thread(schema: Any) -> None:
-    client = asking(elicitation({**FORM, "requested_schema": schema}))
-    payload = {"action": "accept", "content": {"date": "a" * 60 + "!"}}
-    assert ending(await answer(client, await opened(client), payload)) == "success"
-    assert await got(client) == dated(payload)
 
 
 def no_choice(_: object = None) -> object:
@@ -468,17 +362,81 @@ def pick(value: Any) -> Question | None:
     return Question(message="Which one?", response_schema={"type": "integer"}, encode=encode)
 
 
-async def test_a_form_of_the_application_is_asked_and_answered_by_it() -> None:
-    client = asking({"pick": ["red", "green"]}, forms=[pick])
+def release(value: Any) -> Question:
+    """`{"release": version}` is an approval; the graph takes `yes` or `no`."""
+    return Question(
+        tool="release",
+        args={"version": value["release"]},
+        decisions=["approve", "reject"],
+        decode=lambda answer: {"yes": True, "no": False}.get(str(answer), answer),
+        encode=lambda decision: "yes" if decision == {"type": "approve"} else "no",
+    )
+
+
+def deep_schema(levels: int) -> dict[str, Any]:
+    """A schema that would be 2 ** levels schemas without its references."""
+    twice = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(levels)}
+    return {"$ref": "#/$defs/d0", "$defs": twice}
+
+
+def accepted(**content: Any) -> dict[str, Any]:
+    return {"action": "accept", "content": content}
+
+
+def by_schema(schema: Any) -> dict[str, Any]:
+    return elicitation({**FORM, "requested_schema": schema})
+
+
+ANY, LONG = {"forms": [lambda value: Question(message="Mine?")]}, accepted(date="a" * 60 + "!")
+OWN, MAY = {"forms": [pick, release]}, {"message": "May release run?", "reason": "tool_call"}
+REFUSED = ["Yes", {"type": "edit", "edited_action": {"name": "release", "args": {}}}]
+SIZES = {"properties": {"size": {"$ref": "#/$defs/size"}}, "$defs": {"size": {"enum": ["S", "L"]}}}
+AMOUNT = {"type": "object", "properties": {"args": {"properties": {"amount": {"maximum": 10}}}}}
+LIMITED = {"oneOf": [branch("approve"), branch("edit", edited_action=AMOUNT)]}
+VERSION, FEW, LARGE = {"release": "2.0"}, {"amount": 9}, accepted(size="L")
+EDIT = {"type": "edit", "edited_action": {"name": "pay", "args": FEW}}
+DEFAULT, LOGGED = {"message": "May send_email run?"}, {"responses": {"login": {"action": "accept"}}}
+ADDRESS = {"message": "Please log in.\nhttps://example.com/in"}
+PICK = {"message": "Which one?", "response_schema": {"type": "integer"}}
+HARMFUL: list[dict[str, Any]] = [
+    {"type": "object", "properties": {"date": {"$ref": 5}}},
+    {"type": "object", "properties": {"date": {"$ref": "#/$defs/none"}}},
+    {"$ref": "http://127.0.0.1/schema"},
+    {"properties": {"date": {"type": "day"}}, "required": 5},
+    {"properties": {"date": {"pattern": "("}}},
+    {"properties": {"date": {"pattern": "^(a+)+$"}}},
+    {"$ref": "#"},
+    {"$ref": "#/$defs/node", "$defs": {"node": {"allOf": [{"$ref": "#/$defs/node"}]}}},
+    deep_schema(60),
+]
+
+
+# The value, options, what is shown, wrong answers, a right one, and what the graph gets for it.
+@pytest.mark.parametrize(
+    ("value", "options", "shown", "wrong", "right", "gets"),
+    [
+        (human_interrupt(ADA, description=None), {}, DEFAULT, [], True, [ACCEPTED]),
+        (elicitation(URL), {}, ADDRESS, [accepted(code=1)], accepted() | {"content": None}, LOGGED),
+        (by_schema(SIZES), {}, {}, [accepted(size="M")], LARGE, dated(LARGE)),
+        ({**APPROVAL, "responseSchema": LIMITED}, {}, {}, [yes({"amount": 99})], yes(FEW), EDIT),
+        ({"pick": ["red", "green"]}, OWN, PICK, ["green", 0], 1, "green"),
+        ([human_interrupt(ADA)], ANY, {"message": "Mine?"}, [], "any", "any"),
+        *((VERSION, OWN, MAY, REFUSED, right, "yes") for right in (True, "yes")),
+        *((VERSION, OWN, MAY, REFUSED, right, "no") for right in ({**NO, "message": "!"}, ...)),
+        # no schema of a server stops a thread
+        *((by_schema(schema), {}, {}, [], LONG, dated(LONG)) for schema in HARMFUL),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+async def test_a_question_takes_the_answers_of_its_form(
+    value: Any, options: Any, shown: Any, wrong: list[Any], right: Any, gets: Any
+) -> None:
+    client = asking(value, **options)
     questions = await opened(client)
-    assert questions[0].message == "Which one?"
-    assert questions[0].response_schema == {"type": "integer"}
-    await refused(client, questions, "green")
-    run = await answer(client, questions, 0)
-    assert ending(run) == "interrupt_invalid"
-    assert "42" not in run.last.message
-    assert ending(await answer(client, questions, 1)) == "success"
-    assert await got(client) == "green"
+    assert shown.items() <= questions[0].model_dump().items()
+    await refused(client, questions, *wrong)
+    assert ending(await answer(client, questions, right)) == "success"
+    assert await got(client) == gets
 
 
 async def test_a_schema_of_the_application_stays_as_it_is() -> None:
@@ -486,54 +444,10 @@ async def test_a_schema_of_the_application_stays_as_it_is() -> None:
     question = Question(tool="quit", decisions=["reject"], response_schema=schema, encode=no_choice)
     client = asking({"quit": True}, forms=[lambda value: question])
     questions = await opened(client)
-    assert set((questions[0].response_schema or {})["properties"]) == {"approved", "reason"}
-    assert set(schema["properties"]) == {"approved"}
+    assert {*(questions[0].response_schema or {})["properties"]} == {"approved", "reason"}
+    assert {*schema["properties"]} == {"approved"}
     await refused(client, questions, ...)  # a form may refuse to be cancelled
     assert asked(await client.connect()) == questions
-
-
-def release(value: object) -> Question | None:
-    """`{"release": version}` is an approval; the graph takes `yes` or `no`."""
-    match value:
-        case {"release": str(version)}:
-            return Question(
-                tool="release",
-                args={"version": version},
-                decisions=["approve", "reject"],
-                decode=lambda answer: {"yes": True, "no": False}.get(str(answer), answer),
-                encode=lambda decision: "yes" if decision == {"type": "approve"} else "no",
-            )
-    return None
-
-
-@pytest.mark.parametrize(
-    ("payload", "value"),
-    [(True, "yes"), ("yes", "yes"), ({**NO, "message": "!"}, "no"), (..., "no")],
-)
-async def test_an_approval_of_the_application_takes_each_form_of_answer(
-    payload: Any, value: str
-) -> None:
-    client = asking({"release": "2.0"}, forms=[pick, release])
-    questions = await opened(client)
-    assert (questions[0].message, questions[0].reason) == ("May release run?", "tool_call")
-    edit = {"type": "edit", "edited_action": {"name": "release", "args": {}}}
-    await refused(client, questions, "Yes", edit)
-    assert ending(await answer(client, questions, payload)) == "success"
-    assert await got(client) == value
-
-
-async def test_an_approval_of_the_application_can_be_a_tool_call() -> None:
-    client = asking({"release": "2.0"}, forms=[release], ask_by="tool_call")
-    [call] = (await client.send("Please.")).of("TOOL_CALL_START")
-    assert ending(await client.send(result(call.tool_call_id, yes()))) == "success"
-    assert await got(client) == "yes"
-
-
-async def test_a_form_of_the_application_comes_before_the_known_ones() -> None:
-    client = asking([human_interrupt(ADA)], forms=[lambda value: Question(message="Mine?")])
-    questions = await opened(client)
-    assert questions[0].message == "Mine?"
-    assert ending(await answer(client, questions, "any")) == "success"
 
 
 @pytest.mark.parametrize(
@@ -541,11 +455,7 @@ async def test_a_form_of_the_application_comes_before_the_known_ones() -> None:
     [
         (lambda: ApprovalOptions(forms=["pick"]), TypeError, "must be a list of function, not of"),  # type: ignore[list-item]
         (lambda: Question(decisions=["approve"]), ValueError, "needs a `tool`"),
-        (
-            lambda: Question(tool="x", decisions=["accept"]),
-            ValueError,
-            "must be one of 'approve', ",
-        ),
+        (lambda: Question(tool="x", decisions=["no"]), ValueError, "must be one of 'approve', "),
         (lambda: Question(message={"en": "Quit?"}), TypeError, "message must be str, not dict"),  # type: ignore[arg-type]
     ],
 )
@@ -559,13 +469,11 @@ class Trip(BaseModel):
 
 
 async def test_the_value_of_a_form_must_fit_the_schema_of_the_graph() -> None:
-    def node(state: State) -> Any:
+    def node(state: Chat) -> Any:
         trip = interrupt("How long?", response_schema=Trip)
         return {"messages": [("ai", str(trip.nights))]}
 
-    def form(value: object) -> Question:
-        return Question(message=str(value), encode=lambda nights: {"nights": nights})
-
+    form = lambda value: Question(message=str(value), encode=lambda nights: {"nights": nights})  # noqa: E731
     client = client_of(chain_of(node, checkpointer=InMemorySaver()), forms=[form])
     questions = await opened(client)
     await refused(client, questions, "many")
@@ -588,10 +496,9 @@ async def test_what_a_form_shows_is_redacted_json() -> None:
 
     thought = {"type": "reasoning", "reasoning": "They are greedy."}
     value = {"ask": "<think>Greedy.</think>Which one?", "said": [thought]}
-    client = asking(value, forms=[form])
     hidden = ReasoningOptions(visibility="hidden", think_tags=True)
-    options = ApprovalOptions(forms=[form])
-    client.agent = LangGraphAgent(client.agent.graph, approvals=options, reasoning=hidden)
-    [question] = await opened(client)
+    approvals = ApprovalOptions(forms=[form])
+    graph = node_asking(value, InMemorySaver())
+    [question] = await opened(Client(LangGraphAgent(graph, approvals=approvals, reasoning=hidden)))
     metadata = question.metadata or {}
     assert (question.message, metadata["said"], metadata["seen"]) == ("Which one?", [], [1])

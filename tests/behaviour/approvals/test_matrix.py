@@ -14,18 +14,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from langgraph_agui import LangGraphAgent
+from tests.behaviour.approvals.left_paused import DIALOGUES
 from tests.kit.deep import deep
 from tests.kit.graphs.pauses import KINDS
 from tests.kit.paths import ROOT
-from tests.kit.run.approval_matrix import (
-    CASES,
-    DATABASES,
-    Paused,
-    decide,
-    pause,
-    refuse_all,
-    repeat,
-)
+from tests.kit.run.approval_matrix import CASES, Paused, decide, pause, refuse_all, repeat
 
 
 @pytest.mark.parametrize(("kind", "answer"), CASES)
@@ -42,14 +35,14 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[tuple[str,
     """A database, and every dialogue of the matrix, paused by a process that has ended."""
     home = tmp_path_factory.mktemp("left")
     database = str(home / "threads.sqlite")
-    command = [sys.executable, "-m", "tests.kit.processes.paused_approvals", database, str(home)]
+    command = [sys.executable, "-m", "tests.behaviour.approvals.left_paused", database, str(home)]
     subprocess.run(command, cwd=ROOT, check=True, timeout=50)
     return database, pickle.loads((home / "paused").read_bytes())
 
 
 @deep
 @pytest.mark.xdist_group("approvals_left")
-@pytest.mark.parametrize(("kind", "answer"), DATABASES)
+@pytest.mark.parametrize(("kind", "answer"), DIALOGUES)
 async def test_sqlite_paused_by_a_process_that_has_ended(kind: str, answer: str, left: Any) -> None:
     database, paused = left[0], left[1][kind, answer]
     for step in ("wrong", "right", "again"):  # each with connection, saver, graph and agent anew
@@ -65,7 +58,7 @@ async def test_sqlite_paused_by_a_process_that_has_ended(kind: str, answer: str,
 
 @deep
 @pytest.mark.xdist_group("postgres")
-@pytest.mark.parametrize(("kind", "answer"), DATABASES)
+@pytest.mark.parametrize(("kind", "answer"), DIALOGUES[-2:])
 async def test_postgres(kind: str, answer: str, postgres_threads: str, tmp_path: Path) -> None:
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 

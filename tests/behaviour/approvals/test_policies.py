@@ -15,50 +15,25 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import AGUIMiddleware, ApprovalOptions, LangGraphAgent
 from tests.kit.expect.histories import assert_valid
-from tests.kit.graphs.pauses import KINDS, Mode, all_of, guard, happened
+from tests.kit.graphs.pauses import KINDS, all_of, guard, happened
 from tests.kit.models.scripted import Piece, Scripted, call, calling, part
 from tests.kit.run.agents import user
 from tests.kit.run.dialogues import Dialogue, approvals, cancelled, resolved, result
 from tests.kit.run.thread_client import Client, ending
 
-MODES = pytest.mark.parametrize("mode", ["batched", "per_call"])
 CANCEL = ApprovalOptions(when_paused="cancel")
 
 
-def humans(dialogue: Dialogue) -> list[str]:
-    return [message.text for message in dialogue.model.seen[-1] if message.type == "human"]
-
-
-@MODES
-@pytest.mark.parametrize("policy", ["refuse", "cancel"])
-async def test_a_new_message_is_refused_or_cancels_what_is_open(
-    policy: Any, mode: Mode, tmp_path: Path
-) -> None:
-    file, options = tmp_path / "happened", {"approvals": ApprovalOptions(when_paused=policy)}
-    dialogue = Dialogue(file, mode, options=options)
-    ids = await dialogue.ask()
-    if policy == "refuse":
-        assert ending(await dialogue.send(user("something else"))) == "interrupt_unanswered"
-    else:
-        dialogue.file = tmp_path / "next"
-        old, ids = ids, await dialogue.ask(heals=True)  # the snapshot has the results of the old
-        assert (happened(file), dialogue.happened) == ([], [])
-        late = await dialogue.send(resume=resolved(*((one, True) for one in old)))
-        assert ending(late) == "interrupt_unknown"
-    await dialogue.send(resume=resolved((ids[0], True), (ids[1], False)))
-    assert dialogue.happened == [1]
-    said = [str(file)] if policy == "refuse" else [str(file), str(dialogue.file)]
-    assert humans(dialogue) == said
-    assert happened(file) == ([1] if policy == "refuse" else [])
-    dialogue.check_model()
+def humans(chat: Dialogue) -> list[str]:
+    return [message.text for message in chat.model.seen[-1] if message.type == "human"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_new_message_cancels_every_kind_of_pause(kind: str, tmp_path: Path) -> None:
     client = Client(LangGraphAgent(KINDS[kind](InMemorySaver()), approvals=CANCEL))
     files = [tmp_path / "happened.one", tmp_path / "happened.two"]
-    for file in files:
-        questions = await client.ask(user(str(file)))
+    old, questions = [await client.ask(user(str(file))) for file in files]
+    assert ending(await client.send(resume=approvals(old))) == "interrupt_unknown"
     said = [message.content for message in client.held if message.role == "user"]
     assert said == [str(file) for file in files]
     assert ending(await client.send(resume=approvals(questions))) == "success"
@@ -66,25 +41,20 @@ async def test_a_new_message_cancels_every_kind_of_pause(kind: str, tmp_path: Pa
     assert_valid(await client.stored())
 
 
-@MODES
-@pytest.mark.parametrize("cancels", [False, True])
-async def test_a_message_beside_the_answers_runs_after_them(
-    cancels: bool, mode: Mode, tmp_path: Path
-) -> None:
-    first = tmp_path / "happened"
-    dialogue = Dialogue(first, mode, ("approve",) if cancels else ())
-    one, two = await dialogue.ask()
-    dialogue.file = tmp_path / "next"
+@pytest.mark.parametrize(("mode", "cancels"), [("batched", False), ("per_call", True)])
+async def test_a_message_beside_the_answers_runs_after_them(cancels: bool, make: Any) -> None:
+    chat = make(*(["approve"] if cancels else []))
+    one, two = await chat.ask()
+    first, chat.file = chat.file, chat.file.with_name("next")
     answers = cancelled(one, two) if cancels else resolved((one, True), (two, False))
-    recorded = await dialogue.send(user(str(dialogue.file)), resume=answers)
+    recorded = await chat.send(user(str(chat.file)), resume=answers)
     assert ending(recorded) == "interrupt"
-    assert (happened(first), dialogue.happened) == ([] if cancels else [1], [])
-    assert humans(dialogue) == [str(first), str(dialogue.file)]
-    assert any("Cancelled" in text for text in dialogue.last_request) == cancels
-    dialogue.check_model()
+    assert (happened(first), chat.happened) == ([] if cancels else [1], [])
+    assert humans(chat) == [str(first), str(chat.file)]
+    assert any("Cancelled" in text for text in chat.last_request) == cancels
 
 
-FRONT = Tool(name="front", description="In the client.", parameters={"type": "object"})
+FRONT = [Tool(name="front", description="In the client.", parameters={"type": "object"})]
 
 
 class Steps(Client):
@@ -129,8 +99,7 @@ async def test_a_message_beside_an_answer_whose_run_pauses_again(whole: bool) ->
     steps.held = steps.held if whole else []
     [two] = await steps.ask(user("also", "u2"), resume=resolved((one.id, True)))
     assert steps.spent == [1]
-    for more in (["and"], []):  # the second time the answers alone, again
-        new = [user(text, "u3") for text in more]
+    for new in ([user("and", "u3")], []):  # the second time the answers alone, again
         recorded = await steps.send(*new, resume=resolved((two.id, True)))
         assert (ending(recorded), steps.spent) == ("success", [1, 2])
         assert await steps.texts("human") == ["spend 2", "also", "and"]
@@ -145,54 +114,30 @@ async def test_a_message_that_waits_is_heard_when_the_pause_is_given_up() -> Non
     [one] = await steps.ask(user("spend 2", "u1"))
     await steps.send(user("also", "u2"), resume=resolved((one.id, True)))
     assert ending(await steps.send(user("never mind", "u3"))) == "success"
-    assert steps.spent == [1]
-    assert await steps.texts("human") == ["spend 2", "also", "never mind"]
+    assert (steps.spent, await steps.texts("human")) == ([1], ["spend 2", "also", "never mind"])
 
 
-@pytest.mark.parametrize("one_by_one", [True, False])
-async def test_a_message_waits_until_the_client_has_run_its_tools(one_by_one: bool) -> None:
+async def test_a_message_waits_until_the_client_has_run_its_tools() -> None:
     steps = Steps()
-    questions = await steps.ask(user("spend 1 front", "u1"), tools=[FRONT])
-    recorded = await steps.send(user("also", "u2"), resume=approvals(questions), tools=[FRONT])
+    questions = await steps.ask(user("spend 1 front", "u1"), tools=FRONT)
+    recorded = await steps.send(user("also", "u2"), resume=approvals(questions), tools=FRONT)
     assert recorded.last.outcome.pending_tool_call_ids == ["f1", "f2"]
+    await steps.send(result("f1", "seen"), tools=FRONT)
     assert await steps.texts("human") == ["spend 1 front"]
-    results = [result("f1", "seen"), result("f2", "seen")]
-    if one_by_one:
-        await steps.send(results.pop(0), tools=[FRONT])
-        assert await steps.texts("human") == ["spend 1 front"]
-    assert ending(await steps.send(*results, tools=[FRONT])) == "success"
+    assert ending(await steps.send(result("f2", "seen"), tools=FRONT)) == "success"
     kept = ["spend 1 front", "", "spent", "", "seen", "seen", "also", "re also"]
     assert await steps.texts() == kept
 
 
 async def test_the_same_once_more_after_the_model_has_failed_behind_a_clients_result() -> None:
     steps = Steps()
-    recorded = await steps.send(user("front", "u1"), tools=[FRONT])
+    recorded = await steps.send(user("front", "u1"), tools=FRONT)
     seen = result(*recorded.last.outcome.pending_tool_call_ids, "seen")
     steps.fails = True
-    assert ending(await steps.send(seen, tools=[FRONT])) == "model_error"
+    assert ending(await steps.send(seen, tools=FRONT)) == "model_error"
     steps.fails = False
-    again = await steps.send(seen, tools=[FRONT])
+    again = await steps.send(seen, tools=FRONT)
     assert (ending(again), again.messages[-1].content) == ("success", "re front")
     calls = len(steps.model.seen)
-    assert ending(await steps.send(tools=[FRONT])) == "success"
+    assert ending(await steps.send(tools=FRONT)) == "success"
     assert len(steps.model.seen) == calls
-
-
-async def test_a_new_message_over_an_open_call_of_the_client() -> None:
-    """No stream answers a client's call: the verifier refuses that."""
-    steps = Steps()
-    await steps.send(user("front", "u1"), tools=[FRONT])
-    recorded = await steps.send(user("hello", "u2"), tools=[FRONT])
-    assert (ending(recorded), recorded.of("TOOL_CALL_RESULT")) == ("success", [])
-    assert "re hello" in [message.content for message in recorded.messages]
-
-
-async def test_connect_shows_the_convention_s_call_behind_the_conversation() -> None:
-    steps = Steps(approvals=ApprovalOptions(ask_by="tool_call"))
-    await steps.send(user("hi", "u1"))
-    await steps.send(user("spend 1", "u2"))
-    shown = (await steps.connect()).messages
-    roles = ["user", "assistant", "user", "assistant", "assistant"]
-    assert [message.role for message in shown] == roles
-    assert shown[-1].tool_calls[0].function.name == "request_approval"  # type: ignore[union-attr]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fastapi import Depends, FastAPI, Header, HTTPException, Request
+from fastapi.testclient import TestClient
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
@@ -16,17 +17,15 @@ from langgraph.runtime import Runtime
 
 from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint
 from langgraph_agui.protocol import decode
-from tests.kit.processes.raw_http import JSON, Answer, ask, body_of
-from tests.kit.processes.serving import Served, serving
+from tests.kit.processes.raw_http import JSON, ask, body_of
+from tests.kit.processes.serving import serving
 from tests.kit.run.agents import run_input
 
 
 class CountingSaver(InMemorySaver):
     """Counts how often a thread is read."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.reads = 0
+    reads = 0
 
     def get_tuple(self, config: RunnableConfig) -> Any:
         self.reads += 1
@@ -42,73 +41,61 @@ class Identity:
     user: str
 
 
-class Office:
+class Office(TestClient):
     """An agent that says who asks, and what of it was touched."""
 
     def __init__(self, **options: Any) -> None:
-        self.saver = CountingSaver()
-        self.runs = 0
-        self.app = FastAPI()
-        add_langgraph_fastapi_endpoint(
-            self.app, LangGraphAgent(graph=self._graph()), "/agent", **options
-        )
+        self.saver, self.runs, app = CountingSaver(), 0, FastAPI()
+        builder = StateGraph(MessagesState, context_schema=Identity).add_node("who", self.who)
+        graph = builder.add_edge(START, "who").compile(checkpointer=self.saver)
+        add_langgraph_fastapi_endpoint(app, LangGraphAgent(graph), "/agent", **options)
+        super().__init__(app, raise_server_exceptions=False)
 
-    def _graph(self) -> Any:
-        async def who(
-            state: MessagesState, runtime: Runtime[Identity], config: RunnableConfig
-        ) -> Any:
-            self.runs += 1
-            user = runtime.context.user if runtime.context else "nobody"
-            configurable = config["configurable"]
-            text = f"{user} of {configurable.get('tenant')} on {configurable['thread_id']}"
-            return {"messages": [("ai", text)]}
+    async def who(
+        self, state: MessagesState, runtime: Runtime[Identity], config: RunnableConfig
+    ) -> Any:
+        self.runs += 1
+        user, known = runtime.context.user if runtime.context else "nobody", config["configurable"]
+        text = f"{user} of {known.get('tenant')} on {known['thread_id']}"
+        return {"messages": [("ai", text)]}
 
-        builder = StateGraph(MessagesState, context_schema=Identity).add_node("who", who)
-        return builder.add_edge(START, "who").compile(checkpointer=self.saver)
+    def asks(self, **headers: str) -> Any:
+        body = body_of(run_input("who am I?", thread="ann/1"))
+        return self.post("/agent", content=body, headers={**JSON, **headers})
 
     @property
     def untouched(self) -> bool:
         return self.runs == 0 and self.saver.reads == 0
 
 
-def post(served: Served, thread: str = "ann/1", **headers: str) -> Answer:
-    body = body_of(run_input("who am I?", thread=thread))
-    return ask(served.port, "POST", "/agent", body, {**JSON, **headers})
-
-
-def first_text(answer: Answer) -> str:
-    assert answer.status == 200, answer.body
-    events = list(decode([answer.body]))
+def said(body: bytes) -> str:
+    events = list(decode([body]))
     assert events[-1].type.value == "RUN_FINISHED"
     return next(str(event.delta) for event in events if event.type.value == "TEXT_MESSAGE_CONTENT")  # type: ignore[union-attr]
 
 
-def signed_in(authorization: str = Header("")) -> str:
+def signed_in(authorization: str = Header("")) -> None:
     if authorization != "Bearer good":
         raise HTTPException(401, "Sign in first.", {"www-authenticate": "Bearer"})
-    return "good"
-
-
-def test_dependencies_come_before_everything() -> None:
-    office = Office(dependencies=[Depends(signed_in)], authorize_thread=too_far)
-    with serving(office.app) as served:
-        answer = post(served)
-        assert (answer.status, answer.json) == (401, {"detail": "Sign in first."})
-        assert answer.headers["www-authenticate"] == "Bearer"
-        for path in ("/agent/capabilities", "/agent/health"):
-            assert ask(served.port, "GET", path).status == 401
-        # Not even the body is looked at.
-        assert ask(served.port, "POST", "/agent", b"no json").status == 401
-    assert office.untouched
-    office = Office(dependencies=[Depends(signed_in)])
-    with serving(office.app) as served:
-        assert first_text(post(served, authorization="Bearer good")) == "nobody of None on ann/1"
-        good = {"authorization": "Bearer good"}
-        assert ask(served.port, "GET", "/agent/health", headers=good).status == 200
 
 
 def too_far(*args: Any) -> Any:
     pytest.fail("too far")
+
+
+def test_dependencies_come_before_everything() -> None:
+    office = Office(dependencies=[Depends(signed_in)], authorize_thread=too_far)
+    answer = office.asks()
+    assert (answer.status_code, answer.json()) == (401, {"detail": "Sign in first."})
+    assert answer.headers["www-authenticate"] == "Bearer"
+    for path in ("/agent/capabilities", "/agent/health"):
+        assert office.get(path).status_code == 401
+    # Not even the body is looked at.
+    assert office.post("/agent", content=b"no json").status_code == 401
+    assert office.untouched
+    office, good = Office(dependencies=[Depends(signed_in)]), {"authorization": "Bearer good"}
+    assert said(office.asks(**good).content) == "nobody of None on ann/1"
+    assert office.get("/agent/health", headers=good).status_code == 200
 
 
 def owns(request: Request, thread_id: str) -> bool:
@@ -140,10 +127,8 @@ NOT_YOURS = (403, "This thread is not yours.")
 FACTORIES = {"config_factory": too_far, "context_factory": too_far}
 REFUSED: list[tuple[dict[str, Any], int, str | None]] = [
     *(({"authorize_thread": lambda *_, one=one: one}, *NOT_YOURS) for one in (None, 0, 1, "yes")),
-    ({"authorize_thread": owns, **FACTORIES}, *NOT_YOURS),
-    ({"authorize_thread": later(owns), **FACTORIES}, *NOT_YOURS),
-    ({"authorize_thread": hides}, 404, "No such thread."),
-    ({"authorize_thread": later(hides)}, 404, "No such thread."),
+    *(({"authorize_thread": one, **FACTORIES}, *NOT_YOURS) for one in (owns, later(owns))),
+    *(({"authorize_thread": one}, 404, "No such thread.") for one in (hides, later(hides))),
     ({"config_factory": no_credit}, 402, "Out of credit."),
     *(({f"{one}_factory": broken}, 500, None) for one in ("config", "context")),
     *(({f"{one}_factory": later(broken)}, 500, None) for one in ("config", "context")),
@@ -155,18 +140,17 @@ REFUSED: list[tuple[dict[str, Any], int, str | None]] = [
 def test_what_is_refused_touches_nothing(hooks: Any, status: int, detail: str | None) -> None:
     """And one that fails doesn't tell its text."""
     office = Office(**hooks)
-    with serving(office.app) as served:
-        answer = post(served, user="bob")
-    assert answer.status == status
-    assert detail is None or answer.json["detail"] == detail
+    answer = office.asks(user="bob")
+    assert answer.status_code == status
+    assert detail is None or answer.json()["detail"] == detail
     assert "event-stream" not in answer.headers["content-type"]
-    assert b"secret" not in answer.body
+    assert "secret" not in answer.text
     assert office.untouched
 
 
 def test_threads_of_malformed_requests_are_not_asked_for() -> None:
-    with serving(Office(authorize_thread=too_far).app) as served:
-        assert ask(served.port, "POST", "/agent", b'{"threadId": 1}').status == 422
+    office = Office(authorize_thread=too_far)
+    assert office.post("/agent", content=b'{"threadId": 1}', headers=JSON).status_code == 422
 
 
 @pytest.mark.parametrize("hook", [owns, later(owns)])
@@ -181,14 +165,18 @@ def test_identity_reaches_the_runtime_context(hook: Any) -> None:
 
     office = Office(authorize_thread=hook, context_factory=identify, config_factory=config)
     names = [f"user-{number}" for number in range(6)]
+
+    def post(name: str) -> bytes:
+        body, headers = body_of(run_input("who?", thread=name)), {"user": name, "tenant": "acme"}
+        return ask(served.port, "POST", "/agent", body, {**JSON, **headers}).body
+
     with serving(office.app) as served, ThreadPoolExecutor(6) as pool:
-        answers = list(pool.map(lambda name: post(served, name, user=name, tenant="acme"), names))
-    assert [*map(first_text, answers)] == [f"{name} of acme on {name}" for name in names]
-    assert all(b"acme" not in one.body.replace(b" of acme on", b"") for one in answers)
+        answers = list(pool.map(post, names))
+    assert [*map(said, answers)] == [f"{name} of acme on {name}" for name in names]
+    assert all(b"acme" not in one.replace(b" of acme on", b"") for one in answers)
     assert office.saver.reads > 0
 
 
 def test_a_factory_may_have_nothing_to_say() -> None:
     office = Office(config_factory=lambda request: None, context_factory=lambda request: None)
-    with serving(office.app) as served:
-        assert first_text(post(served)) == "nobody of None on ann/1"
+    assert said(office.asks().content) == "nobody of None on ann/1"

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.paths import ROOT
-
 pytest.importorskip("numpy")  # of the vector store
 
 from langchain_core.messages import AIMessage
 
 from examples.rag_chat.main import DOCUMENTS, agent, cited, search_help, uncited
-from tests.kit.processes.demo_server import running
-from tests.kit.processes.node_client import NodeClient
 from tests.kit.run.agents import RecordedRun, collect, dumped, record_run, run_input, user
 
 
-@pytest.mark.parametrize(
-    ("question", "page"),
-    [
-        ("How do I return goods?", "returns"),
-        ("When is my refund paid?", "refunds"),
-        ("How long is the warranty?", "warranty"),
-    ],
-)
-def test_the_search_finds_the_page(question: str, page: str) -> None:
-    assert search_help(question).startswith(f"[{page}] ")
+def test_the_search_finds_the_page() -> None:
+    for question, page in (("How do I return goods?", "returns"), ("My refund?", "refunds")):
+        assert search_help(question).startswith(f"[{page}] ")
 
 
 async def test_an_answer_cites_its_pages_live_and_after_a_reload() -> None:
@@ -55,12 +44,3 @@ def test_only_marks_of_documents_are_cited_and_other_blocks_stay() -> None:
     assert kept == thought
     assert [one["title"] for one in annotated["annotations"]] == ["Returns"]
     assert uncited(cited(message)) == message
-
-
-def test_the_reference_client_at_the_served_chat(node_client: NodeClient) -> None:
-    with running("serve", "examples.rag_chat.main:agent", cwd=ROOT) as url:
-        asked = user("How do I return goods?", "u1").model_dump(by_alias=True, exclude_none=True)
-        run = node_client.run(url=url, threadId="rag", messages=[asked], state={})
-        assert run.accepted
-        assert run.warnings == []
-        assert run.messages[-1]["metadata"]["citations"][0]["title"] == "Returns"

@@ -22,6 +22,7 @@ from langgraph.types import Send
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, agui_context, frontend_tools
 from langgraph_agui.nodes import forwarded_props, frontend_config, is_frontend_call
+from tests.kit.deep import deep
 from tests.kit.graphs.frontend_tools import (
     LOCATE,
     MIXED,
@@ -61,8 +62,9 @@ async def test_tools_are_bound_next_to_the_servers() -> None:
 
 @pytest.mark.parametrize("shape", [None, {}, {"type": "object"}, "nonsense"])
 def test_a_tool_without_arguments_has_an_empty_schema(shape: Any) -> None:
-    given = Tool(name="locate", description="", parameters=shape)
-    (found,) = frontend_tools(frontend_config(run_input("x", tools=[given])))
+    """And of two tools of a name the first counts."""
+    given = [Tool(name="locate", description="", parameters=shape), client_tool("locate", a={})]
+    (found,) = frontend_tools(frontend_config(run_input("x", tools=given)))
     assert found["function"]["parameters"] == {"type": "object", "properties": {}}
 
 
@@ -87,6 +89,7 @@ async def test_a_client_cannot_take_the_name_of_a_server_tool(
     ) == 1
 
 
+@deep
 @pytest.mark.parametrize("provider", PROVIDERS)
 async def test_every_chat_model_takes_them(provider: str, provider_server: ProviderServer) -> None:
     provider_server.script(provider, turn(Text("ok")))
@@ -95,21 +98,11 @@ async def test_every_chat_model_takes_them(provider: str, provider_server: Provi
     assert all(name in asked for name in ["lookup", "paint", "locate", "color"])
 
 
-def test_of_two_tools_of_a_name_the_first_counts() -> None:
-    config = frontend_config(run_input("x", tools=[PAINT, LOCATE, client_tool("paint")]))
-    assert [given["function"]["name"] for given in frontend_tools(config)] == ["paint", "locate"]
-    assert "color" in str(frontend_tools(config)[0])
-
-
-def test_nothing_outside_a_run() -> None:
-    assert (frontend_tools(), agui_context(), forwarded_props()) == ([], [], {})
+def test_nothing_outside_a_run_nor_of_what_is_not_ours() -> None:
     assert not is_frontend_call({"name": "paint"})
-
-
-def test_what_is_not_ours_is_no_tool() -> None:
-    for odd in (None, 5, {"tools": 5, "context": "x"}, {"tools": [5, {}, {"name": 5}]}):
-        config: RunnableConfig = {"configurable": {"agui": odd}}
-        found = frontend_tools(config), agui_context(config), forwarded_props(config)
+    odd = ({"tools": 5, "context": "x"}, {"tools": [5, {}, {"name": 5}]})
+    for config in (None, *({"configurable": {"agui": one}} for one in (None, 5, *odd))):
+        found = frontend_tools(config), agui_context(config), forwarded_props(config)  # type: ignore[arg-type]
         assert found == ([], [], {})
 
 
@@ -191,26 +184,26 @@ async def test_a_system_message_of_blocks_keeps_them() -> None:
     assert "canary-4711" in second["text"]
 
 
-@pytest.mark.parametrize("options", [{"context": False}, {}], ids=["off", "none given"])
-async def test_no_context(options: Any) -> None:
-    model = Offered(["ok"])
-    given = {"context": [PLACE]} if options else {}
-    ended(await go(agent_of(model, **options), "hi", **given))
-    assert [message.type for message in model.seen[0]] == ["human"]
+async def test_no_context() -> None:
+    for options, given in (({"context": False}, [PLACE]), ({}, [])):
+        model = Offered(["ok"])
+        ended(await go(agent_of(model, **options), "hi", context=given))
+        assert [message.type for message in model.seen[0]] == ["human"]
 
 
 @SAVERS
-@pytest.mark.parametrize("own", [True, False], ids=["server tools", "no server tools"])
-async def test_a_call_of_the_client_alone(saver: Any, own: bool) -> None:
-    model = Offered([call("locate", "c1")], ["Rome it is"])
-    agent = agent_of(model, *([lookup] if own else []), saver=saver and saver())
-    first = await go(agent, "where am I?")
-    ended(first, "c1")
+@pytest.mark.parametrize("own", [[lookup], []], ids=["server tools", "no server tools"])
+async def test_calls_of_the_client_alone(saver: Any, own: Any) -> None:
+    """Some answers wait for the rest."""
+    model = Offered([call("paint", "c1", 0, color="red"), call("locate", "c2", 1)], ["done"])
+    agent = agent_of(model, *own, saver=saver and saver())
+    first = await go(agent, "hi")
+    ended(first, "c1", "c2")
     assert first.of("TOOL_CALL_RESULT") == []
+    ended(part := await go(agent, *answered(first, c2="Rome")))
     assert len(model.seen) == 1
-    second = await go(agent, *answered(first, c1="Rome"))
-    ended(second)
-    assert second.messages[-1].content == "Rome it is"
+    ended(whole := await go(agent, *answered(part, c1="painted")))
+    assert whole.messages[-1].content == "done"
     model.check()
 
 
@@ -237,21 +230,6 @@ async def test_a_mixed_turn(saver: Any) -> None:
 
 
 @SAVERS
-async def test_some_answers_wait_for_the_rest(saver: Any) -> None:
-    model = Offered([call("paint", "c1", 0, color="red"), call("locate", "c2", 1)], ["done"])
-    agent = agent_of(model, lookup, saver=saver and saver())
-    first = await go(agent, "hi")
-    ended(first, "c1", "c2")
-    part = await go(agent, *answered(first, c2="Rome"))
-    ended(part)
-    assert len(model.seen) == 1
-    whole = await go(agent, *answered(part, c1="painted"))
-    ended(whole)
-    assert whole.messages[-1].content == "done"
-    model.check()
-
-
-@SAVERS
 async def test_a_new_question_instead_of_an_answer(saver: Any) -> None:
     model = Offered([call("paint", "c1", color="red")], ["never mind"])
     agent = agent_of(model, lookup, saver=saver and saver())
@@ -265,11 +243,10 @@ async def test_a_new_question_instead_of_an_answer(saver: Any) -> None:
     model.check()
 
 
-@SAVERS
-async def test_a_tool_that_nobody_has_or_that_the_client_has_in_other_runs(saver: Any) -> None:
+async def test_a_tool_that_nobody_has_or_that_the_client_has_in_other_runs() -> None:
     calls = call("unheard", "u1"), call("paint", "x1", 1, color="red"), call("locate", "c1", 2)
     model = Offered([*calls], ["sorry"])
-    agent = agent_of(model, lookup, saver=saver and saver())
+    agent = agent_of(model, lookup, saver=InMemorySaver())
     first = await go(agent, "hi", tools=[LOCATE])
     ended(first, "c1")
     assert "unheard is not a valid tool" in result_of(first, "u1")
@@ -280,9 +257,7 @@ async def test_a_tool_that_nobody_has_or_that_the_client_has_in_other_runs(saver
 
 def test_a_graph_that_is_run_synchronously() -> None:
     model = Offered(MIXED, ["done"])
-    graph = create_agent(
-        model, [lookup], middleware=[AGUIMiddleware()], checkpointer=InMemorySaver()
-    )
+    graph = agent_of(model, lookup, saver=InMemorySaver()).graph
     config = frontend_config(run_input("x", tools=[PAINT], context=[PLACE]))
     config["configurable"]["thread_id"] = "t"
     state = graph.invoke({"messages": [HumanMessage("hi")]}, config)
@@ -294,8 +269,7 @@ def test_a_graph_that_is_run_synchronously() -> None:
     model.check()
 
 
-@SAVERS
-async def test_a_subagent_has_no_client(saver: Any) -> None:
+async def test_a_subagent_has_no_client() -> None:
     inner = Offered([call("paint", "i1", color="red")], ["inner done"])
     subagent = create_agent(inner, [lookup], middleware=[AGUIMiddleware()], name="sub")
 
@@ -305,10 +279,9 @@ async def test_a_subagent_has_no_client(saver: Any) -> None:
         state = await subagent.ainvoke({"messages": [HumanMessage(task)]})
         return str(state["messages"][-1].text)
 
-    outer = Offered(
-        [call("delegate", "d1", 0, task="x"), call("paint", "c1", 1, color="red")], ["done"]
-    )
-    agent = agent_of(outer, delegate, saver=saver and saver())
+    calls = [call("delegate", "d1", 0, task="x"), call("paint", "c1", 1, color="red")]
+    outer = Offered(calls, ["done"])
+    agent = agent_of(outer, delegate, saver=InMemorySaver())
     first = await go(agent, "hi", meets=True)
     ended(first, "c1")
     assert inner.names == [["lookup"]] * 2
@@ -327,9 +300,8 @@ async def test_a_subagent_goes_on_with_its_parents_calls_open() -> None:
     @tool
     async def delegate(runtime: ToolRuntime[Any, Any]) -> str:
         """Hand the conversation over."""
-        return str(
-            (await subagent.ainvoke({"messages": runtime.state["messages"]}))["messages"][-1].text
-        )
+        state = await subagent.ainvoke({"messages": runtime.state["messages"]})
+        return str(state["messages"][-1].text)
 
     agent = agent_of(Offered([call("delegate", "d1")], ["done"]), delegate)
     ended(recorded := await go(agent, "hi", context=[PLACE]))
@@ -347,18 +319,15 @@ def by_hand(model: Any, saver: Any) -> LangGraphAgent:
 
     def after_model(state: Chat, config: RunnableConfig) -> Any:
         calls = state["messages"][-1].tool_calls  # type: ignore[union-attr]
-        return [
-            Send("tools", [c]) for c in calls if not is_frontend_call(c, config, server=own)
-        ] or END
+        mine = [c for c in calls if not is_frontend_call(c, config, server=own)]
+        return [Send("tools", [c]) for c in mine] or END
 
     def after_tools(state: Chat, config: RunnableConfig) -> str:
         asked = next(one for one in reversed(state["messages"]) if isinstance(one, AIMessage))
         open_ = any(is_frontend_call(c, config, server=own) for c in asked.tool_calls)
         return END if open_ else "model"
 
-    builder = StateGraph(Chat)
-    builder.add_node("model", ask)
-    builder.add_node("tools", ToolNode(own))
+    builder = StateGraph(Chat).add_node("model", ask).add_node("tools", ToolNode(own))
     builder.add_edge(START, "model")
     builder.add_conditional_edges("model", after_model, ["tools", END])
     builder.add_conditional_edges("tools", after_tools, ["model", END])

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import ag_ui_langgraph
-import httpx2
 import pytest
 from ag_ui.core import (
     AgentCapabilities,
@@ -22,6 +21,7 @@ from ag_ui.core import (
     ToolCallStartEvent,
 )
 from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, add_langgraph_fastapi_endpoint, agui_router
@@ -31,7 +31,6 @@ from tests.kit.graphs.small import chain_of, talker
 from tests.kit.models.scripted import Scripted
 from tests.kit.paths import ROOT
 from tests.kit.processes.raw_http import JSON, body_of
-from tests.kit.processes.serving import serving
 from tests.kit.run.agents import RecordedRun, run_input
 
 
@@ -46,9 +45,7 @@ def app_of(agent: Any, **options: Any) -> FastAPI:
 
 
 def ask(app: FastAPI, path: str = "/agent", given: RunAgentInput | None = None) -> list[Any]:
-    body = body_of(given or run_input("hi"))
-    with serving(app) as served:
-        answer = httpx2.post(served.url(path), content=body, headers=JSON)
+    answer = TestClient(app).post(path, content=body_of(given or run_input("hi")), headers=JSON)
     assert answer.status_code == 200, answer.text
     return list(decode([answer.content]))
 
@@ -113,11 +110,9 @@ def test_an_object_that_runs(make: Callable[[], Any], options: dict[str, Any]) -
     assert "".join(said) == "Hello"
     if make is of_the_docs:
         assert ask(app, "/agent/connect")[-1].type == "RUN_FINISHED"
-        with serving(app) as served:
-            told, health = (
-                httpx2.get(served.url(f"/agent/{one}")).json() for one in ("capabilities", "health")
-            )
-        assert (told["identity"]["name"], health["agent"]["name"]) == ("mine", "mine")
+        get = TestClient(app).get
+        assert get("/agent/capabilities").json()["identity"]["name"] == "mine"
+        assert get("/agent/health").json()["agent"]["name"] == "mine"
 
 
 class Made:
@@ -162,10 +157,6 @@ def fails(_: object, run_input: RunAgentInput | None = None) -> Any:
     raise RuntimeError("CANARY")
 
 
-FailsAtOnce, FailsToClone = (
-    type("Fails", (), {"run": fails}),
-    type("NoClone", (Made,), {"clone": fails}),
-)
 BREAKS_OFF = [
     StepStartedEvent(step_name="step"),
     SubagentStartedEvent(subagent_run_id="s", name="helper"),
@@ -177,6 +168,7 @@ BREAKS_OFF = [
 ]
 CLOSED = "TOOL_CALL_END TEXT_MESSAGE_END REASONING_MESSAGE_END REASONING_END STEP_FINISHED"
 CLOSED += " SUBAGENT_ERROR STEP_FINISHED RUN_ERROR"
+LATE = CustomEvent(name="late", value=1)
 
 
 @pytest.mark.parametrize(
@@ -184,14 +176,10 @@ CLOSED += " SUBAGENT_ERROR STEP_FINISHED RUN_ERROR"
     [
         pytest.param(Made(fails=True), "RUN_ERROR", id="raises"),
         pytest.param(Made(run_started), "RUN_STARTED RUN_ERROR", id="has no end"),
-        pytest.param(
-            Made(run_started, finished, CustomEvent(name="late", value=1)),
-            "RUN_STARTED RUN_FINISHED",
-            id="goes on",
-        ),
+        pytest.param(Made(run_started, finished, LATE), "RUN_STARTED RUN_FINISHED", id="goes on"),
         pytest.param(NoGenerator(), "RUN_STARTED RUN_FINISHED", id="no generator"),
-        pytest.param(FailsAtOnce(), "RUN_ERROR", id="fails at once"),
-        pytest.param(FailsToClone(), "RUN_ERROR", id="fails to clone"),
+        pytest.param(type("Fails", (), {"run": fails})(), "RUN_ERROR", id="fails at once"),
+        pytest.param(type("C", (Made,), {"clone": fails})(), "RUN_ERROR", id="fails to clone"),
         pytest.param(Made(run_started, *BREAKS_OFF, fails=True), CLOSED, id="breaks off"),
     ],
 )
@@ -225,12 +213,10 @@ class KeepsItsRun(Made):
     connect = run
 
 
-@pytest.mark.parametrize("path", ["/agent", "/agent/connect"])
-def test_each_request_gets_a_clone(path: str) -> None:
+def test_each_request_gets_a_clone() -> None:
     agent = KeepsItsRun(run_started, finished)
-    app = app_of(agent)
-    for _ in range(2):
-        assert types(ask(app, path)) == ["RUN_STARTED", "RUN_FINISHED"]
+    for path in ("/agent", "/agent/connect", "/agent"):
+        assert types(ask(app_of(agent), path)) == ["RUN_STARTED", "RUN_FINISHED"]
     assert not agent.used
     ours = LangGraphAgent(graph(), name="mine")
     assert ours.clone() is ours
@@ -247,9 +233,8 @@ async def later(_: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("get", [later, lambda _: AgentCapabilities.model_validate(CUSTOM)])
 def test_capabilities_of_any_kind(get: Any) -> None:
     agent = type("Agent", (Made,), {"get_capabilities": get})()
-    with serving(app_of(agent, tags=None, dependencies=None)) as served:
-        told = httpx2.get(served.url("/agent/capabilities")).json()
-        assert CUSTOM.items() <= told.items()
+    told = TestClient(app_of(agent, tags=None, dependencies=None)).get("/agent/capabilities")
+    assert CUSTOM.items() <= told.json().items()
 
 
 @pytest.mark.parametrize(

@@ -1,64 +1,41 @@
-"""Graphs of every kind, with and without a checkpointer; one turn."""
+"""Graphs of every kind, with and without a checkpointer; functional graphs also after a reload."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from ag_ui.core import Message
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
 from langgraph_agui import LangGraphAgent
 from tests.kit.graphs.small import Chat, agent_of, chain_of, talker
 from tests.kit.models.scripted import Scripted, call
-from tests.kit.run.agents import RecordedRun, record_run, run_input
+from tests.kit.run.agents import RecordedRun, dumped, record_run, run_input, user
+from tests.kit.run.talking import connect
 
 
-async def recording(graph: Any, **fields: Any) -> RecordedRun:
-    recorded = await record_run(LangGraphAgent(graph=graph), run_input("hi", **fields))
-    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
-    recorded.check_snapshot()
-    return recorded
+class Topic(TypedDict, total=False):
+    topic: str
+    count: int
+    joke: str
 
 
-def answers(recorded: RecordedRun) -> list[Any]:
-    return [
-        message.content
-        for message in recorded.messages
-        if message.role == "assistant" and message.content
-    ]
-
-
-def saver(kept: bool) -> Any:
-    return InMemorySaver() if kept else None
-
-
-both = pytest.mark.parametrize(
-    "kept", [False, True], ids=["without-checkpointer", "with-checkpointer"]
-)
-
-
-@both
-async def test_state_without_messages(kept: bool) -> None:
-    class State(TypedDict, total=False):
-        topic: str
-        joke: str
-
-    async def joke(state: State) -> Any:
+def without_messages(saver: Any) -> Any:
+    async def joke(state: Topic) -> Any:
         reply = await Scripted([f"About {state['topic']}"]).ainvoke("x")
         return {"joke": reply.content}
 
-    recorded = await recording(
-        chain_of(joke, state=State, checkpointer=saver(kept)), state={"topic": "cats"}
-    )
-    assert answers(recorded) == ["About cats"]
-    assert recorded.state == {"topic": "cats", "joke": "About cats"}
+    return chain_of(joke, state=Topic, checkpointer=saver)
 
 
 @task
@@ -66,83 +43,64 @@ async def ask(messages: Any) -> AIMessage:
     return await Scripted(["Hel", "lo"]).ainvoke(messages)  # type: ignore[return-value]
 
 
-@both
-async def test_an_entrypoint_over_messages(kept: bool) -> None:
-    @entrypoint(checkpointer=saver(kept))
+def over_messages(saver: Any) -> Any:
+    @entrypoint(checkpointer=saver)
     async def workflow(messages: list[Any]) -> Any:
         assert [message.content for message in messages] == ["hi"]
         return await ask(messages)
 
-    assert answers(await recording(workflow)) == ["Hello"]
+    return workflow
 
 
-@both
-async def test_an_entrypoint_over_a_dict(kept: bool) -> None:
-    @entrypoint(checkpointer=saver(kept))
+def over_a_dict(saver: Any) -> Any:
+    @entrypoint(checkpointer=saver)
     async def workflow(given: dict[str, Any]) -> Any:
         reply = await ask(given["messages"])
         return {"messages": [*given["messages"], reply], "count": given["count"]}
 
-    recorded = await recording(workflow, state={"count": 3})
-    assert answers(recorded) == ["Hello"]
-    assert recorded.state == {"count": 3}
+    return workflow
 
 
-@both
-async def test_an_entrypoint_over_text(kept: bool) -> None:
-    @entrypoint(checkpointer=saver(kept))
+def over_text(saver: Any) -> Any:
+    @entrypoint(checkpointer=saver)
     async def workflow(text: str) -> str:
         return f"{text}: {(await ask(text)).content}"
 
-    assert answers(await recording(workflow)) == ["Hello"]
+    return workflow
 
 
-async def test_a_sync_entrypoint() -> None:
+def synchronous(saver: Any) -> Any:
     @task
     def ask_sync(messages: Any) -> Any:
         return Scripted(["Hello"]).invoke(messages)
 
-    @entrypoint()
+    @entrypoint(checkpointer=saver)
     def workflow(messages: list[Any]) -> Any:
         return ask_sync(messages).result()
 
-    assert answers(await recording(workflow)) == ["Hello"]
+    return workflow
 
 
-@both
-async def test_a_subgraph_as_a_node(kept: bool) -> None:
+def subgraph(saver: Any) -> Any:
     inner = chain_of(talker(Scripted(["a"]), "one"), talker(Scripted(["b"]), "two"))
-    builder = StateGraph(Chat)
-    builder.add_node("inner", inner)
-    builder.add_node("last", talker(Scripted(["c"])))
-    builder.add_edge(START, "inner")
-    builder.add_edge("inner", "last")
-    assert answers(await recording(builder.compile(checkpointer=saver(kept)))) == ["a", "b", "c"]
+    builder = StateGraph(Chat).add_node("inner", inner).add_node("last", talker(Scripted(["c"])))
+    return builder.add_edge(START, "inner").add_edge("inner", "last").compile(checkpointer=saver)
 
 
-@both
-async def test_a_subgraph_with_a_state_of_its_own(kept: bool) -> None:
-    class Own(TypedDict):
-        question: str
-
-    async def think(state: Own) -> Any:
+def own_state(saver: Any) -> Any:
+    async def think(state: Topic) -> Any:
         await Scripted(["inner thought"]).ainvoke("x")
-        return {"question": "done"}
+        return {"topic": "done"}
 
-    inner = chain_of(think, state=Own)
+    inner = chain_of(think, state=Topic)
 
     async def outer(state: Chat) -> Any:
-        result = await inner.ainvoke({"question": "?"})
-        return {"messages": [AIMessage(result["question"])]}
+        return {"messages": [AIMessage((await inner.ainvoke({"topic": "?"}))["topic"])]}
 
-    assert answers(await recording(chain_of(outer, checkpointer=saver(kept)))) == [
-        "inner thought",
-        "done",
-    ]
+    return chain_of(outer, checkpointer=saver)
 
 
-@both
-async def test_an_agent_as_a_tool(kept: bool) -> None:
+def agent_as_a_tool(saver: Any) -> Any:
     inner = create_agent(Scripted(["inner"]), [])
 
     @tool
@@ -151,38 +109,56 @@ async def test_an_agent_as_a_tool(kept: bool) -> None:
         return str((await inner.ainvoke({"messages": [("user", "go")]}))["messages"][-1].content)
 
     model = Scripted([call("ask_expert", "c1")], ["outer"])
-    recorded = await recording(create_agent(model, [ask_expert], checkpointer=saver(kept)))
-    assert sorted(answers(recorded)) == ["inner", "outer"]
+    return create_agent(model, [ask_expert], checkpointer=saver)
 
 
-@both
-async def test_goto(kept: bool) -> None:
+def goto(saver: Any) -> Any:
     async def first(state: Chat) -> Any:
         return Command(goto="second", update={"messages": [AIMessage("from first")]})
 
     async def second(state: Chat) -> Any:
         return Command(goto=END, update=[("messages", [AIMessage("from second")])])
 
-    builder = StateGraph(Chat)
-    builder.add_node("first", first, destinations=("second",))
-    builder.add_node("second", second)
-    builder.add_edge(START, "first")
-    assert answers(await recording(builder.compile(checkpointer=saver(kept)))) == [
-        "from first",
-        "from second",
-    ]
+    builder = StateGraph(Chat).add_node("first", first, destinations=("second",))
+    return builder.add_node("second", second).add_edge(START, "first").compile(checkpointer=saver)
 
 
-async def test_handoff_from_a_subgraph_to_its_parent() -> None:
+def handoff(saver: Any) -> Any:
     async def leave(state: Chat) -> Any:
         update = {"messages": [await Scripted(["handing over"]).ainvoke("x")]}
         return Command(goto="other", graph=Command.PARENT, update=update)
 
-    builder = StateGraph(Chat)
-    builder.add_node("inner", chain_of(leave))
-    builder.add_node("other", talker(Scripted(["taken over"])))
-    builder.add_edge(START, "inner")
-    assert answers(await recording(builder.compile())) == ["handing over", "taken over"]
+    builder = StateGraph(Chat).add_node("inner", chain_of(leave))
+    builder.add_node("other", talker(Scripted(["taken over"]))).add_edge(START, "inner")
+    return builder.compile(checkpointer=saver)
+
+
+KINDS: list[tuple[Callable[[Any], Any], list[str], dict[str, Any]]] = [
+    (without_messages, ["About cats"], {"topic": "cats", "joke": "About cats"}),
+    (over_messages, ["Hello"], {}),
+    (over_a_dict, ["Hello"], {"count": 3}),
+    (over_text, ["Hello"], {}),
+    (synchronous, ["Hello"], {}),
+    (subgraph, ["a", "b", "c"], {}),
+    (own_state, ["inner thought", "done"], {}),
+    (agent_as_a_tool, ["inner", "outer"], {}),
+    (goto, ["from first", "from second"], {}),
+    (handoff, ["handing over", "taken over"], {}),
+]
+
+
+@pytest.mark.parametrize("saver", [None, InMemorySaver], ids=["stateless", "stored"])
+@pytest.mark.parametrize(("make", "answers", "state"), KINDS)
+async def test_what_it_says_and_keeps(make: Any, saver: Any, answers: Any, state: Any) -> None:
+    given = {key: value for key, value in state.items() if key != "joke"}
+    recorded = await record_run(
+        LangGraphAgent(make(saver and saver())), run_input("hi", state=given)
+    )
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    recorded.check_snapshot()
+    said = [one.content for one in recorded.messages if one.role == "assistant" and one.content]
+    assert sorted(said) == sorted(answers) if make is agent_as_a_tool else said == answers
+    assert recorded.state == state
 
 
 async def test_messages_under_another_key() -> None:
@@ -192,7 +168,7 @@ async def test_messages_under_another_key() -> None:
     agent = agent_of(talker(Scripted(["a"]), key="chat"), state=State, messages_key="chat")
     recorded = await record_run(agent, run_input("hi"))
     recorded.check_snapshot()
-    assert answers(recorded) == ["a"]
+    assert [one.content for one in recorded.messages] == ["hi", "a"]
     assert recorded.of("STATE_SNAPSHOT") == []
 
 
@@ -207,3 +183,85 @@ async def test_what_a_functional_graph_returns(value: Any) -> None:
     recorded = await record_run(LangGraphAgent(graph=work), run_input("hi"))
     assert recorded.last.result == value
     assert recorded.state == (value if isinstance(value, dict) else {})
+
+
+final = entrypoint.final
+FORMS: dict[str, Any] = {
+    "all": lambda reply, history: history,
+    "the answer of a saved list": lambda reply, history: final(value=reply, save=history),
+    "a list of a saved list": lambda reply, history: final(value=[reply], save=history),
+    "words of a saved list": lambda reply, history: final(value=reply.text, save=history),
+    "a state of a saved state": lambda reply, history: final(
+        value={"messages": [reply]}, save={"messages": history}
+    ),
+    "messages beside a saved note": lambda reply, history: final(value=history, save="a note"),
+}
+
+
+def talk(form: str, streams: bool, kept: bool = True) -> tuple[LangGraphAgent, list[list[str]]]:
+    """Return an agent that returns or saves its conversation in this form, and what its runs were
+    given with what they had kept."""
+    given: list[list[str]] = []
+
+    async def answer(messages: Any, previous: Any) -> Any:
+        earlier = previous.get("messages", []) if isinstance(previous, dict) else previous
+        before = earlier if isinstance(earlier, list) else []
+        history: list[BaseMessage] = list(add_messages(before, messages))  # type: ignore[arg-type]
+        given.append([str(message.text) for message in history])
+        words = f"I have read {history[-1].text}."
+        reply = await Scripted([words]).ainvoke("x") if streams else AIMessage(words)
+        return FORMS[form](reply, [*history, reply])
+
+    async def over_a_state(state: dict, *, previous: Any = None) -> Any:
+        return await answer(state["messages"], previous)
+
+    async def over_a_list(messages: list, *, previous: Any = None) -> Any:
+        return await answer(messages, previous)
+
+    work = over_a_state if "state" in form else over_a_list
+    saver = InMemorySaver() if kept else None
+    return LangGraphAgent(entrypoint(checkpointer=saver)(work)), given
+
+
+async def say(agent: LangGraphAgent, *messages: Message) -> RecordedRun:
+    recorded = await record_run(agent, run_input(*messages, thread="t"))
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    return recorded
+
+
+def words(recorded: RecordedRun) -> list[Any]:
+    return [message.content for message in recorded.messages]
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("form", FORMS)
+async def test_the_conversation_live_and_after_a_reload(form: str, streams: bool) -> None:
+    first = await say(talk(form, streams, kept=False)[0], user("one", "u1"))
+    assert words(first) == ["one", "I have read one."]
+    agent, _ = talk(form, streams)
+    first = await say(agent, user("one", "u1"))
+    assert words(first) == ["one", "I have read one."]
+    assert first.last.result == ("I have read one." if form.startswith("words") else None)
+    second = await say(agent, *first.messages, user("two", "u2"))
+    first.check_snapshot()
+    second.check_snapshot()
+    assert words(second)[2:] == ["two", "I have read two."]
+    for held in ([], second.messages):
+        shown = await connect(agent, run_input(*held, thread="t"))
+        assert dumped(shown.messages) == dumped(second.messages)
+
+
+@pytest.mark.parametrize("form", ["all", "a list of a saved list", "a state of a saved state"])
+async def test_a_client_that_sends_only_what_is_new_and_then_edits_it(form: str) -> None:
+    """The function gets what it kept before that message, and the client's list."""
+    agent, given = talk(form, streams=False)
+    first = await say(agent, user("one", "u1"))
+    second = await say(agent, user("two", "u2"))
+    assert given[1] == ["one", "I have read one.", "two"]
+    # A client keeps the order in which messages have arrived.
+    assert words(second) == ["two", "I have read two.", *words(first)]
+    assert words(await connect(agent)) == [*given[1], "I have read two."]
+    edited = await say(agent, *first.messages, user("three", "u2"))
+    assert given[2] == ["one", "I have read one.", "three"]
+    assert words(edited) == ["one", "I have read one.", "three", "I have read three."]
+    assert dumped((await connect(agent)).messages) == dumped(edited.messages)

@@ -22,17 +22,11 @@ from langgraph_agui.protocol import fold
 from tests.kit.models.made_answers import FORMS, Answer
 from tests.kit.models.provider_models import make_model
 from tests.kit.models.server import ProviderServer
-from tests.kit.run.agents import RecordedRun, collect, record_run, run_input
+from tests.kit.run.agents import record_run, run_input
+from tests.kit.run.talking import connect
 
 SEAL = ReasoningSeal([b"k" * 32])
 SEALED = (ReasoningOptions(seal=SEAL), ReasoningOptions(seal=SEAL, visibility="hidden"))
-
-
-def agent_of(answer: Answer, server: ProviderServer, *, whole: bool) -> tuple[LangGraphAgent, Any]:
-    server.script(answer.provider, answer.turn)
-    model = make_model(answer.provider, server, disable_streaming=whole)
-    graph = create_agent(model, [], checkpointer=InMemorySaver())
-    return LangGraphAgent(graph), graph
 
 
 def without_spelling(messages: list[Message]) -> list[dict[str, Any]]:
@@ -54,26 +48,19 @@ def check(answer: Answer, held: list[Message]) -> None:
     assert "".join(one.content or "" for one in said) == answer.text
     calls = [call for one in said for call in one.tool_calls or ()]
     results = {one.tool_call_id: one for one in held if isinstance(one, ToolMessage)}
-    assert len(calls) == len(answer.calls) == len(results)
+    failed = {"status": "error"} if answer.failed else {}
     for call, (name, arguments, output) in zip(calls, answer.calls, strict=True):
         assert (call.function.name, json.loads(call.function.arguments)) == (name, arguments)
-        assert call.metadata == {"runBy": "provider"}
-        result = results[call.id]
-        shown = output if isinstance(output, str) else json.dumps(output)
-        if output is None:
-            assert result.content == ""
-        elif isinstance(output, str):
-            assert result.content == shown
-        else:
-            assert json.loads(str(result.content)) == output
-        failed = {"status": "error"} if answer.failed else {}
+        result = results.pop(call.id)
+        told = result.content if isinstance(output, str | None) else json.loads(str(result.content))
+        assert (told, call.metadata) == (output or "", {"runBy": "provider"})
         assert result.metadata == {"runBy": "provider", **failed}
     made = [one for one in held if isinstance(one, ActivityMessage)]
-    assert len(made) == bool(answer.media)
+    assert (len(made), results) == (bool(answer.media), {})
     for activity in made:
+        parts, ids = activity.content["parts"], {one.id for one in said}
         assert activity.activity_type == "langgraph:media"
-        assert activity.content["messageId"] in {one.id for one in said}
-        parts = activity.content["parts"]
+        assert activity.content["messageId"] in ids
         assert sorted(part["type"] for part in parts) == sorted(answer.media)
         assert all(part["source"]["value"] for part in parts)
     cited = [one for message in said for one in (message.metadata or {}).get("citations", ())]
@@ -87,23 +74,21 @@ def check(answer: Answer, held: list[Message]) -> None:
 async def test_live_and_after_a_reload(
     answer: Answer, whole: bool, provider_server: ProviderServer
 ) -> None:
-    agent, graph = agent_of(answer, provider_server, whole=whole)
+    provider_server.script(answer.provider, answer.turn)
+    model = make_model(answer.provider, provider_server, disable_streaming=whole)
+    graph = create_agent(model, [], checkpointer=InMemorySaver())
+    agent = LangGraphAgent(graph)
     recorded = await record_run(agent, run_input("Hi", thread="t"))
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
     assert recorded.last.outcome.pending_tool_call_ids is None
     recorded.check_snapshot()
     check(answer, recorded.messages)
-
-    given = run_input(thread="t")
-    shown = RecordedRun(await collect(agent.connect(given)), given)
-    assert without_spelling(shown.messages) == without_spelling(recorded.messages)
+    shown, told = await connect(agent), without_spelling(recorded.messages)
+    assert without_spelling(shown.messages) == told
     # A page that holds the thread keeps all of it.
-    again = fold(shown.events, recorded.messages).messages
-    assert without_spelling(again) == without_spelling(recorded.messages)
-
+    assert without_spelling(fold(shown.events, recorded.messages).messages) == told
     kept = (await graph.aget_state({"configurable": {"thread_id": "t"}})).values["messages"]
-    converted = langchain_messages_to_agui(kept)
-    assert without_spelling(converted) == without_spelling(recorded.messages)
+    assert without_spelling(langchain_messages_to_agui(kept)) == told
     for options in SEALED:
         sealed = langchain_messages_to_agui(kept, reasoning=options, thread_id="t")
         [_, back] = agui_messages_to_langchain(sealed, reasoning=options, thread_id="t")

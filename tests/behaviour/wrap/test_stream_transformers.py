@@ -36,45 +36,44 @@ from pydantic import BaseModel
 
 from langgraph_agui import ClientOptions, LangGraphAgent, astream_agui
 from langgraph_agui.nodes import emit_activity, emit_result, emit_state
-from tests.behaviour.threads.test_connect import connect
 from tests.kit.expect.canary import CANARY, check_events
 from tests.kit.graphs.small import chain_of, talker
 from tests.kit.models.scripted import Scripted, call, calling, part, text_chunk, thinking
 from tests.kit.run.agents import RecordedRun, collect, record_run, run_input
+from tests.kit.run.talking import connect
 
 LONG = "tell me more " * 30
+SAFE = "[REDACTED_WORD]"
+streaming = pytest.mark.parametrize("streams", [True, False])
 
 
 def pii(strategy: str = "redact", **fields: Any) -> PIIMiddleware:
     """Middleware that hides the canary."""
-    given: dict[str, Any] = {
-        "apply_to_input": False,
-        "apply_to_output": True,
-        "apply_to_tool_results": True,
-        **fields,
-    }
+    given: dict[str, Any] = {"apply_to_output": True, "apply_to_tool_results": True}
+    given |= {"apply_to_input": False, **fields}
     return PIIMiddleware("word", detector=CANARY, strategy=strategy, **given)  # type: ignore[arg-type]
 
 
 def agent_of(model: Any, *middleware: Any, tools: Sequence[Any] = (), **fields: Any) -> Any:
+    stack, saver = [*middleware], InMemorySaver()
     return LangGraphAgent(
-        create_agent(
-            model, [*tools], middleware=[*middleware], checkpointer=InMemorySaver(), **fields
-        )
+        create_agent(model, [*tools], middleware=stack, checkpointer=saver, **fields)
     )
+
+
+async def hidden(agent: LangGraphAgent) -> RecordedRun:
+    """A run that tells nothing."""
+    recorded = await record_run(agent, run_input("Hi", thread="t"))
+    check_events(recorded.events)
+    return recorded
 
 
 async def checked(agent: LangGraphAgent) -> RecordedRun:
     """A run that tells nothing, and a thread that looks the same after a reload."""
-    recorded = await record_run(agent, run_input("Hi", thread="t"))
-    check_events(recorded.events)
-    shown = await connect(agent)
+    recorded, shown = await hidden(agent), await connect(agent)
     check_events(shown.events)
-    assert shown.messages == [
-        message
-        for message in recorded.messages
-        if message.subagent_run_id is None and message.role != "activity"
-    ]
+    own = [one for one in recorded.messages if one.subagent_run_id is None]
+    assert shown.messages == [one for one in own if one.role != "activity"]
     return recorded
 
 
@@ -82,61 +81,47 @@ def said(recorded: RecordedRun) -> str:
     return "".join(event.delta for event in recorded.of("TEXT_MESSAGE_CONTENT"))
 
 
-@pytest.mark.parametrize("strategy", ["redact", "mask", "hash"])
-@pytest.mark.parametrize("streams", [True, False])
-async def test_text(strategy: str, streams: bool) -> None:
+@streaming
+async def test_text(streams: bool) -> None:
     pieces = ["Write ", "to CANA", "RY7f", "3a, please. ", LONG, "And to ", CANARY]
-    model = Scripted(pieces, disable_streaming=not streams)
-    recorded = await checked(agent_of(model, pii(strategy)))
-    text = said(recorded)
-    assert text.startswith("Write to ")
-    assert LONG in text
-    assert text == recorded.messages[-1].content
+    recorded = await checked(agent_of(Scripted(pieces, disable_streaming=not streams), pii()))
+    text = f"Write to {SAFE}, please. {LONG}And to {SAFE}"
+    assert said(recorded) == recorded.messages[-1].content == text
     assert recorded.last.outcome.type == "success"
     if streams:  # as soon as it may be
         assert len(recorded.of("TEXT_MESSAGE_CONTENT")) > 1
 
 
 async def test_reasoning_and_text_stay_in_order() -> None:
-    answer = [
-        thinking(f"He is {CANARY[:5]}", 0),
-        thinking(f"{CANARY[5:]}, so", 0),
-        thinking(index=0, signature="s"),
-        text_chunk("Dear ", 1),
-        text_chunk(CANARY, 1),
-    ]
+    half, rest = thinking(f"He is {CANARY[:5]}", 0), thinking(f"{CANARY[5:]}, so", 0)
+    signed = thinking(index=0, signature="s")
+    answer = [half, rest, signed, text_chunk("Dear ", 1), text_chunk(CANARY, 1)]
     recorded = await checked(agent_of(Scripted(answer), pii()))
-    assert [message.role for message in recorded.messages] == ["user", "reasoning", "assistant"]
-    assert recorded.messages[1].content == "He is [REDACTED_WORD], so"
-    assert recorded.messages[2].content == "Dear [REDACTED_WORD]"
+    told = [(one.role, one.content) for one in recorded.messages[1:]]
+    assert told == [("reasoning", f"He is {SAFE}, so"), ("assistant", f"Dear {SAFE}")]
 
 
 @tool
-def look(who: str) -> str:
+async def look(who: str) -> str:
     """Look somebody up."""
     return f"{who} is {CANARY}."
 
 
-def asking(*, streams: bool = True) -> Scripted:
-    return Scripted(
-        ["I look. ", call("look", "c1", who=f"{CANARY} or so")],
-        ["Found."],
-        disable_streaming=not streams,
-    )
-
-
-@pytest.mark.parametrize("streams", [True, False])
+@streaming
 async def test_arguments_and_results(streams: bool) -> None:
-    recorded = await checked(agent_of(asking(streams=streams), pii(), tools=[look]))
-    (args,) = recorded.of("TOOL_CALL_ARGS")
-    assert args.delta == '{"who": "[REDACTED_WORD] or so"}'
-    (result,) = recorded.of("TOOL_CALL_RESULT")
-    assert result.content == "[REDACTED_WORD] or so is [REDACTED_WORD]."
+    """Some servers give all calls the same index."""
+    calls = [call("look", f"c{number}", 0, who=f"{CANARY} {number}") for number in range(2)]
+    model = Scripted(["I look. ", *calls], ["Found."], disable_streaming=not streams)
+    recorded = await checked(agent_of(model, pii(), tools=[look]))
+    args = {event.tool_call_id: event.delta for event in recorded.of("TOOL_CALL_ARGS")}
+    assert args == {f"c{number}": f'{{"who": "{SAFE} {number}"}}' for number in range(2)}
+    results = {event.content for event in recorded.of("TOOL_CALL_RESULT")}
+    assert results == {f"{SAFE} 0 is {SAFE}.", f"{SAFE} 1 is {SAFE}."}
     assert said(recorded) == "I look. Found."
 
 
-@pytest.mark.parametrize("streams", [True, False])
-async def test_tools_of_the_provider_and_citations(streams: bool) -> None:
+@streaming
+async def test_tools_of_the_provider_citations_and_words_beside_media(streams: bool) -> None:
     about = {"output_version": "v1", "model_provider": "anthropic"}
     cited = {"type": "citation", "url": "https://a.example", "cited_text": f"He, {CANARY}"}
     blocks: list[dict[str, Any]] = [
@@ -150,55 +135,37 @@ async def test_tools_of_the_provider_and_citations(streams: bool) -> None:
     ]
     recorded = await checked(agent_of(Scripted(chunks, disable_streaming=not streams), pii()))
     answer, result = recorded.messages[-2:]
-    assert answer.content == "He is [REDACTED_WORD]."
-    assert answer.tool_calls[0].function.arguments == '{"q": "[REDACTED_WORD]"}'
-    assert answer.metadata["citations"][0]["citedText"] == "He, [REDACTED_WORD]"
-    assert "[REDACTED_WORD]" in result.content
-
-
-@pytest.mark.parametrize("streams", [True, False])
-async def test_words_beside_media(streams: bool) -> None:
-    painted = {"type": "image_generation_call", "id": "i1", "result": "AAAA"}
-    chunk = AIMessageChunk([{**painted, "revised_prompt": f"Paint {CANARY}.", "index": 0}])
+    assert answer.content == f"He is {SAFE}."
+    assert answer.tool_calls[0].function.arguments == f'{{"q": "{SAFE}"}}'
+    assert answer.metadata["citations"][0]["citedText"] == f"He, {SAFE}"
+    assert SAFE in result.content
+    painted = {"type": "image_generation_call", "id": "i1", "result": "AAAA", "index": 0}
+    chunk = AIMessageChunk([{**painted, "revised_prompt": f"Paint {CANARY}."}])
     agent = agent_of(Scripted([chunk], disable_streaming=not streams), pii())
-    recorded = await record_run(agent, run_input("Hi", thread="t"))
-    shown = await connect(agent)
-    for run in (recorded, shown):
+    for run in (await hidden(agent), await connect(agent)):
         check_events(run.events)
         [media] = [one for one in run.messages if one.role == "activity"]
-        [part_] = media.content["parts"]  # type: ignore[index]
-        assert part_["source"]["value"] == "AAAA"
-        assert part_["metadata"]["revised_prompt"] == "Paint [REDACTED_WORD]."
+        [made] = media.content["parts"]  # type: ignore[index]
+        assert made["source"]["value"] == "AAAA"
+        assert made["metadata"]["revised_prompt"] == f"Paint {SAFE}."
 
 
 async def test_arguments_that_need_nothing_stay_as_they_are() -> None:
-    spelled = '{ "who" : "Ann" }'
-    answer = call("look", "c1")
+    spelled, answer = '{ "who" : "Ann" }', call("look", "c1")
     answer.tool_call_chunks[0]["args"] = spelled
-    recorded = await record_run(
-        agent_of(Scripted([answer], ["Found."]), pii(), tools=[look]), run_input("Hi", thread="t")
-    )
+    recorded = await hidden(agent_of(Scripted([answer], ["Found."]), pii(), tools=[look]))
     assert recorded.of("TOOL_CALL_ARGS")[0].delta == spelled
     assert recorded.of("REASONING_ENCRYPTED_VALUE") == []
 
 
-@pytest.mark.parametrize("streams", [True, False])
-async def test_a_run_that_is_blocked_fails_and_tells_nothing(streams: bool) -> None:
-    pieces = ["Write to ", CANARY, " now"]
-    agent = agent_of(Scripted(pieces, disable_streaming=not streams), pii("block"))
-    recorded = await record_run(agent, run_input("Hi", thread="t"))
-    check_events(recorded.events)
-    assert recorded.last.code == "graph_error"
-    shown = await connect(agent)
-    check_events(shown.events)
-
-
-async def test_a_blocked_result() -> None:
-    agent = agent_of(asking(), pii("block", apply_to_output=False), tools=[look])
-    recorded = await record_run(agent, run_input("Hi", thread="t"))
-    check_events(recorded.events)
+@pytest.mark.parametrize("blocks", ["text", "whole text", "result"])
+async def test_a_run_that_is_blocked_fails_and_tells_nothing(blocks: str) -> None:
+    asks = [call("look", "c1", who="Ann")] if blocks == "result" else ["Write to ", CANARY, " now"]
+    model = Scripted(asks, ["Found."], disable_streaming=blocks == "whole text")
+    guard = pii("block", apply_to_output=blocks != "result")
+    agent = agent_of(model, guard, tools=[look])
+    assert (await hidden(agent)).last.code == "graph_error"
     check_events((await connect(agent)).events)
-    assert recorded.last.type == "RUN_ERROR"
 
 
 async def test_blocked_state() -> None:
@@ -212,8 +179,6 @@ async def test_blocked_state() -> None:
     assert again.last.outcome.type == "success"
 
 
-# -- messages that do not end as they begin --------------------------------------------------------
-
 HALF = CANARY[:-1]
 
 
@@ -223,20 +188,21 @@ def check_half(events: Sequence[Any]) -> None:
     assert HALF not in str([event.model_dump(mode="json") for event in events])
 
 
-@pytest.mark.parametrize("strategy", ["redact", "block"])
-@pytest.mark.parametrize("half", ["text", "arguments"])
-@pytest.mark.parametrize("retries", [True, False])
-async def test_a_model_that_fails(strategy: str, half: str, retries: bool) -> None:
+@pytest.mark.parametrize(
+    ("half", "strategy", "retries"),
+    [
+        *(("text", "redact", True), ("text", "block", False)),
+        *(("arguments", "redact", False), ("arguments", "block", True)),
+    ],
+)
+async def test_a_model_that_fails(half: str, strategy: str, retries: bool) -> None:
     rest = HALF if half == "text" else calling(part("look", f'{{"who": "{HALF}', "c1"))
     model = Scripted(["I look. ", rest, RuntimeError("gone")], ["Better."])
     middleware = [ModelRetryMiddleware(max_retries=1, initial_delay=0.0)] if retries else []
-    agent = agent_of(model, pii(strategy), *middleware, tools=[look])
-    recorded = await record_run(agent, run_input("Hi", thread="t"))
+    recorded = await hidden(agent_of(model, pii(strategy), *middleware, tools=[look]))
     check_half(recorded.events)
-    if retries:
-        assert recorded.messages[-1].content == "Better."
-    else:
-        assert recorded.last.code == "model_error"
+    end = recorded.messages[-1].content if retries else recorded.last.code
+    assert end == ("Better." if retries else "model_error")
 
 
 @pytest.mark.parametrize("strategy", ["redact", "block"])
@@ -244,18 +210,11 @@ async def test_a_run_that_is_cancelled(strategy: str) -> None:
     """Also one whose arguments the transformer would refuse."""
     word = CANARY if strategy == "block" else HALF
     model = Scripted(["I look. ", calling(part("look", f'{{"who": "{word}', "c1")), 30.0])
-    agent, events = agent_of(model, pii(strategy), tools=[look]), []
-    request = run_input("Hi", thread="t", run="r")
-
-    async def read() -> None:
-        async for event in agent.run(request):
-            events.append(event)  # noqa: PERF401  # what has come stays
-
-    reading = asyncio.create_task(read())
+    agent, request = agent_of(model, pii(strategy), tools=[look]), run_input(thread="t", run="r")
+    reading = asyncio.create_task(collect(agent.run(request)))
     await model.hung.wait()
     await agent.cancel("t", "r")
-    await reading
-    recorded = RecordedRun(events, request)
+    recorded = RecordedRun(await reading, request)
     check_half(recorded.events)
     assert recorded.last.outcome.type == "cancelled"
 
@@ -265,47 +224,25 @@ async def test_a_word_that_goes_on_behind_its_end() -> None:
     pieces = ["Write to ann@example.co", "m, she knows. ", *["tell me more "] * 20, "The end."]
     agent = agent_of(Scripted(pieces), PIIMiddleware("email", apply_to_output=True))
     recorded = await record_run(agent, run_input("Hi", thread="t"))
-    assert said(recorded).startswith("Write to [REDACTED_EMAIL]")
-    assert said(recorded).endswith("".join(pieces[2:]))
-    assert (
-        recorded.messages[-1].content
-        == f"Write to [REDACTED_EMAIL], she knows. {LONG[:260]}The end."
-    )
+    begin, end = "Write to [REDACTED_EMAIL]", "".join(pieces[2:])
+    assert said(recorded).startswith(begin)
+    assert said(recorded).endswith(end)
+    assert recorded.messages[-1].content == f"{begin}, she knows. {end}"
     assert (await connect(agent)).messages == recorded.messages
 
 
-async def test_calls_of_one_index() -> None:
-    """Some servers give all calls the same index."""
-    calls = [call("look", f"c{number}", 0, who=f"{CANARY} {number}") for number in range(2)]
-    recorded = await record_run(
-        agent_of(Scripted(calls, ["Found."]), pii(), tools=[look]), run_input("Hi", thread="t")
-    )
-    check_events(recorded.events)
-    arguments = {event.tool_call_id: event.delta for event in recorded.of("TOOL_CALL_ARGS")}
-    assert arguments == {
-        f"c{number}": f'{{"who": "[REDACTED_WORD] {number}"}}' for number in range(2)
-    }
-
-
 async def test_a_node_that_stores_the_text_alone_is_believed() -> None:
-    model = Scripted(
-        [thinking("Hm.", 0), thinking(index=0, signature="s"), text_chunk("Answer", 1)], ["Again"]
-    )
+    signed = thinking(index=0, signature="s")
+    model = Scripted([thinking("Hm.", 0), signed, text_chunk("Answer", 1)], ["Again"])
 
-    async def node(state: MessagesState) -> dict[str, Any]:
+    async def node(state: Any) -> dict[str, Any]:
         message = await model.ainvoke(state["messages"])
         return {"messages": [AIMessage(message.text, id=message.id)]}
 
-    builder = StateGraph(MessagesState)
-    builder.add_node("node", node)
-    builder.add_edge(START, "node")
-    agent = LangGraphAgent(builder.compile(transformers=[*pii().transformers]))
+    agent = LangGraphAgent(chain_of(node, transformers=[*pii().transformers]))
     first = await record_run(agent, run_input("Hi"))
     await record_run(agent, run_input(*first.messages, "And?"))
     assert [message.content for message in model.seen[1]] == ["Hi", "Answer", "And?"]
-
-
-# -- other data ------------------------------------------------------------------------------------
 
 
 async def test_the_output_of_a_second_try() -> None:
@@ -325,23 +262,12 @@ async def test_the_output_of_a_second_try() -> None:
     model = Scripted([call("slow", "c1")], ["Done."])
     recorded = await checked(agent_of(model, pii(), retry, tools=[slow]))
     (activity,) = [message for message in recorded.messages if message.role == "activity"]
-    assert "First" not in str(activity.content["output"])
-    assert "Second" in str(activity.content["output"])
+    output = str(activity.content["output"])
+    assert ("First" in output, "Second" in output) == (False, True)
 
 
 class Noted(AgentState[Any]):
     note: str
-
-
-@tool
-async def write(who: str, runtime: ToolRuntime) -> Command[Any]:
-    """Write a note."""
-    get_stream_writer()({"custom": CANARY})
-    runtime.emit_output_delta(f"{CANARY} " * 40)
-    await adispatch_custom_event("seen", {"who": CANARY})
-    emit_state({"note": f"first {CANARY}"})
-    message = ToolMessage("Written.", tool_call_id=runtime.tool_call_id)
-    return Command(update={"note": f"then {CANARY}", "messages": [message]})
 
 
 class HidesCustom(StreamTransformer):
@@ -359,56 +285,54 @@ class HidesCustom(StreamTransformer):
 
 
 def replaced(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.replace(CANARY, "***")
     if isinstance(value, dict):
         return {key: replaced(inner) for key, inner in value.items()}
-    return value
+    return value.replace(CANARY, "***") if isinstance(value, str) else value
 
 
 async def test_state_custom_events_and_output() -> None:
-    model = Scripted([call("write", "c1", who="Ann")], ["Done."])
+    """A client that sends the state back changes nothing."""
+
+    @tool
+    async def write(runtime: ToolRuntime) -> Command[Any]:
+        """Write a note."""
+        get_stream_writer()({"custom": CANARY})
+        runtime.emit_output_delta(f"{CANARY} " * 40)
+        await adispatch_custom_event("seen", {"who": CANARY})
+        emit_state({"note": f"first {CANARY}"})
+        message = ToolMessage("Written.", tool_call_id=runtime.tool_call_id)
+        return Command(update={"note": f"then {CANARY}", "messages": [message]})
+
+    model = Scripted([call("write", "c1")], ["Done."])
     agent = agent_of(model, pii(), tools=[write], state_schema=Noted, transformers=[HidesCustom])
     recorded = await checked(agent)
-    assert recorded.state == {"note": "then [REDACTED_WORD]"}
+    assert recorded.state == {"note": f"then {SAFE}"}
     values = [event.value for event in recorded.of("CUSTOM")]
     assert sorted(values, key=str) == [{"custom": "***"}, {"who": "***"}]
+    again = run_input(*recorded.messages, "And?", thread="t", state=recorded.state)
+    assert (await record_run(agent, again)).last.outcome.type == "success"
+    kept = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})
+    assert kept.values["note"] == f"then {CANARY}"
 
 
 class Answer(BaseModel):
     who: str
 
 
-async def test_an_answer_in_a_schema() -> None:
-    """Transformers do not look into its object."""
+async def test_answers_and_results_in_a_schema_and_activities() -> None:
+    """Transformers do not look into objects, and get activities as mappings, into which they look."""
     model = Scripted([call("Answer", "c1", who=CANARY)])
-    agent = agent_of(model, pii(), response_format=ToolStrategy(Answer))
-    recorded = await checked(agent)
-    assert recorded.state == {"structured_response": {"who": "[REDACTED_WORD]"}}
+    recorded = await checked(agent_of(model, pii(), response_format=ToolStrategy(Answer)))
+    assert recorded.state == {"structured_response": {"who": SAFE}}
 
-
-async def test_a_result_in_a_schema() -> None:
-    async def answer(state: Any) -> dict[str, Any]:
+    async def tell(state: Any) -> None:
         emit_result(Answer(who=CANARY))
-        return {}
+        emit_activity("seen", {"who": CANARY})
 
-    graph = chain_of(answer, transformers=[*pii().transformers])
-    recorded = await record_run(LangGraphAgent(graph), run_input("Hi"))
-    check_events(recorded.events)
-    assert recorded.last.result == {"who": "[REDACTED_WORD]"}
-
-
-async def test_a_client_that_sends_the_state_back_changes_nothing() -> None:
-    model = Scripted([call("write", "c1", who="Ann")], ["Done."])
-    agent = agent_of(model, pii(), tools=[write], state_schema=Noted, transformers=[HidesCustom])
-    recorded = await record_run(agent, run_input("Hi", thread="t"))
-    again = run_input(*recorded.messages, "And?", thread="t", state=recorded.state)
-    assert (await record_run(agent, again)).last.outcome.type == "success"
-    kept = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})  # type: ignore[attr-defined]
-    assert kept.values["note"] == f"then {CANARY}"
-
-
-# -- other transformers ----------------------------------------------------------------------------
+    transformers = [*pii().transformers, HidesCustom]
+    recorded = await hidden(LangGraphAgent(chain_of(tell, transformers=transformers)))
+    assert recorded.last.result == {"who": SAFE}
+    assert recorded.of("ACTIVITY_SNAPSHOT")[0].content in ({"who": "***"}, {"who": SAFE})
 
 
 class Pieces(StreamTransformer):
@@ -444,39 +368,23 @@ class Silent(Pieces):
 
 
 class Late(Pieces):
-    """Only looks: it runs behind LangGraph's own."""
+    """Only looks: it runs behind LangGraph's own, and not at all in ours."""
 
     before_builtins: ClassVar[bool] = False
-    seen: ClassVar[list[Any]] = []
 
     def process(self, event: Any) -> bool:
-        self.seen.append(event)
-        return True
+        raise AssertionError
 
 
-@pytest.mark.parametrize("streams", [True, False])
-@pytest.mark.parametrize("transformer", [Pieces, OwnPieces])
-async def test_pieces_and_whole_messages_look_the_same(streams: bool, transformer: Any) -> None:
-    model = Scripted(["good ", "day"], disable_streaming=not streams)
-    agent = agent_of(model, transformers=[transformer])
-    recorded = await checked(agent)
-    assert said(recorded) == recorded.messages[-1].content == "GOOD DAY"
-
-
-@pytest.mark.parametrize("streams", [True, False])
-async def test_a_message_may_be_hidden_as_a_whole(streams: bool) -> None:
+@streaming
+async def test_pieces_and_whole_messages_look_the_same(streams: bool) -> None:
     model = Scripted(["good ", CANARY], disable_streaming=not streams)
-    recorded = await record_run(agent_of(model, transformers=[Silent]), run_input("Hi", thread="t"))
-    check_events(recorded.events)
-    assert said(recorded) == ""
-
-
-async def test_those_that_only_look_do_not_run() -> None:
-    await record_run(agent_of(Scripted(["a"]), transformers=[Late]), run_input("Hi", thread="t"))
-    assert Late.seen == []
-
-
-# -- graphs inside ---------------------------------------------------------------------------------
+    for transformer in (Pieces, OwnPieces):
+        agent = agent_of(model, transformers=[transformer, Late])
+        recorded = await record_run(agent, run_input("Hi", thread="t"))
+        assert said(recorded) == recorded.messages[-1].content == f"GOOD {CANARY.upper()}"
+        assert (await connect(agent)).messages == recorded.messages
+    assert said(await hidden(agent_of(model, transformers=[Silent]))) == ""
 
 
 def delegating(inner: Any, name: str) -> Any:
@@ -489,41 +397,36 @@ def delegating(inner: Any, name: str) -> Any:
     return delegate
 
 
-@pytest.mark.parametrize("own", [True, False])
-async def test_a_subagent(own: bool) -> None:
-    """Its own transformers hide what it says, and so do those of the agent around it."""
-    speaks = Scripted(["I am ", CANARY])
-    inner = create_agent(speaks, [], middleware=[pii()] if own else [], name="helper")
+def asking(inner: Any, *middleware: Any, **fields: Any) -> LangGraphAgent:
+    """An agent that asks a subagent."""
     model = Scripted([call("ask", "c1", task="Who?")], ["Thanks."])
-    outer = [] if own else [pii()]
-    recorded = await checked(agent_of(model, *outer, tools=[delegating(inner, "ask")]))
-    assert "I am [REDACTED_WORD]" in said(recorded)
-    assert recorded.of("SUBAGENT_STARTED")
+    return agent_of(model, *middleware, tools=[delegating(inner, "ask")], **fields)  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("streams", [True, False])
-@pytest.mark.parametrize("runs", [1, 2])
-async def test_a_subagent_of_a_subagent(runs: int, streams: bool) -> None:
-    """The transformers of each agent around it hide what it says."""
+@streaming
+@pytest.mark.parametrize("guarded", ["inner", "middle", "outer"])
+async def test_a_subagent_of_a_subagent(guarded: str, streams: bool) -> None:
+    """The transformers of each agent around it hide what it says, and its own do."""
+
+    def guard(name: str) -> list[Any]:
+        return [pii()] if name == guarded else []
+
     speaks = Scripted(["I am ", CANARY], disable_streaming=not streams)
-    inner = create_agent(speaks, [], name="inner")
-
-    @tool
-    async def ask_inner() -> str:
-        """Ask."""
-        for _ in range(runs):
-            await inner.ainvoke({"messages": [("user", "Who?")]})
-        return "Done"
-
-    asks = Scripted([call("ask_inner", "c2")], ["Done."])
-    middle = create_agent(asks, [ask_inner], middleware=[pii()], name="middle")
-    model = Scripted([call("ask", "c1", task="Who?")], ["Thanks."])
-    recorded = await checked(agent_of(model, tools=[delegating(middle, "ask")]))
-    assert said(recorded).count("I am [REDACTED_WORD]") == runs
+    inner = create_agent(speaks, [], middleware=guard("inner"), name="inner")
+    twice = [call("ask", f"c{number}", number, task="Who?") for number in (2, 3)]
+    tools = [delegating(inner, "ask")]
+    middle = create_agent(
+        Scripted(twice, ["Done."]), tools, middleware=guard("middle"), name="middle"
+    )
+    recorded = await checked(asking(middle, *guard("outer")))
+    assert said(recorded).count(f"I am {SAFE}") == 2
+    assert len(recorded.of("SUBAGENT_STARTED")) == 3
 
 
-@pytest.mark.parametrize("is_node", [True, False])
-async def test_the_output_of_a_subagents_tools(is_node: bool) -> None:
+@pytest.mark.parametrize("patches", [True, False])
+async def test_what_the_tools_of_a_subagent_emit(patches: bool) -> None:
+    """It goes through the subagent's own transformers, also where the subagent is a node."""
+
     class Guards(AgentMiddleware[Any, Any]):
         transformers = (HidesCustom,)
 
@@ -533,58 +436,17 @@ async def test_the_output_of_a_subagents_tools(is_node: bool) -> None:
         get_stream_writer()({"custom": CANARY})
         runtime.emit_output_delta(f"{CANARY} " * 40)
         await adispatch_custom_event("seen", {"who": CANARY})
-        return CANARY
-
-    tells = Scripted([call("tell", "c2")], ["Done."])
-    inner = create_agent(tells, [tell], middleware=[pii(), Guards()], name="inner")
-    model = Scripted([call("ask", "c1", task="Who?")], ["Thanks."])
-    outer = chain_of(inner) if is_node else create_agent(model, [delegating(inner, "ask")])
-    recorded = await record_run(LangGraphAgent(outer), run_input("Hi", thread="t"))
-    check_events(recorded.events)
-    assert len(recorded.of("CUSTOM")) == 2
-    assert recorded.of("ACTIVITY_SNAPSHOT")
-
-
-@pytest.mark.parametrize("patches", [True, False])
-async def test_state_that_a_subagent_emits(patches: bool) -> None:
-    """It goes through the subagent's own transformers."""
-
-    @tool
-    async def tell() -> str:
-        """Tell."""
         note = f"first {CANARY}"
         emit_state([{"op": "add", "path": "/note", "value": note}] if patches else {"note": note})
-        return "Told."
+        return CANARY
 
-    tells = Scripted([call("tell", "c2")], ["Done."])
-    inner = create_agent(tells, [tell], middleware=[pii()], name="inner")
-    model = Scripted([call("ask", "c1", task="Who?")], ["Thanks."])
-    agent = agent_of(model, tools=[delegating(inner, "ask")], state_schema=Noted)
-    recorded = await checked(agent)
-    assert recorded.of("STATE_SNAPSHOT")[0].snapshot == {"note": "first [REDACTED_WORD]"}
-
-
-async def test_activities() -> None:
-    """Transformers get them as mappings, into which they look."""
-
-    async def tell(state: Any) -> dict[str, Any]:
-        emit_activity("seen", {"who": CANARY})
-        return {}
-
-    recorded = await record_run(
-        LangGraphAgent(chain_of(tell, transformers=[HidesCustom])), run_input("Hi")
-    )
-    check_events(recorded.events)
-    assert recorded.of("ACTIVITY_SNAPSHOT")[0].content == {"who": "***"}
-
-
-@pytest.mark.parametrize("shares", [True, False])
-async def test_an_agent_that_is_a_node(shares: bool) -> None:
-    inner = create_agent(Scripted(["I am ", CANARY]), [], middleware=[pii()], name="helper")
-    graph = chain_of(inner if shares else talker(Scripted(["Hello"])), inner)
-    agent = LangGraphAgent(graph)
-    recorded = await record_run(agent, run_input("Hi", thread="t"))
-    check_events(recorded.events)
+    tells = Scripted([call("tell", "c2")], ["Done."], [call("tell", "c3")], ["Done."])
+    inner = create_agent(tells, [tell], middleware=[pii(), Guards()], name="inner")
+    recorded = await hidden(asking(inner, state_schema=Noted))
+    assert recorded.of("STATE_SNAPSHOT")[0].snapshot["note"].startswith("first ")
+    for run in (recorded, await hidden(LangGraphAgent(chain_of(inner)))):
+        assert len(run.of("CUSTOM")) == 2
+        assert run.of("ACTIVITY_SNAPSHOT")
 
 
 @pytest.mark.parametrize("where", ["alone", "as a node", "called by a node"])
@@ -607,37 +469,19 @@ async def test_an_agent_that_pauses(where: str) -> None:
     unseen = run_input(thread="other")
     shown = RecordedRun(await collect(LangGraphAgent(graph).connect(unseen)), unseen)
     check_events(shown.events)
-    assert [one.role for one in shown.messages] == ["user", "assistant"]
-    assert shown.messages[-1].content == "I am [REDACTED_WORD]. "
+    assert [one.content for one in shown.messages] == ["Hi", f"I am {SAFE}. "]
     recorded = await checked(LangGraphAgent(graph))
     (interrupt,) = recorded.last.outcome.interrupts
     answer = ResumeEntry(interrupt_id=interrupt.id, status="resolved", payload={"type": "approve"})
     resumes = run_input(*recorded.messages, thread="t", resume=[answer])
     resumed = await record_run(LangGraphAgent(graph), resumes)
     check_events(resumed.events)
-    assert resumed.of("TOOL_CALL_RESULT")[0].content == "Ann is [REDACTED_WORD]."
-
-
-@pytest.mark.parametrize("name", ["helper", None])
-@pytest.mark.parametrize("nested", [False, True])
-async def test_an_agent_that_a_node_calls_for_the_conversation(
-    name: str | None, nested: bool
-) -> None:
-    inner = create_agent(Scripted(["I am ", CANARY]), [], middleware=[pii()], name=name)
-
-    async def answer(state: Any) -> Any:
-        return await inner.ainvoke(state)
-
-    graph = chain_of(answer)
-    recorded = await checked(
-        LangGraphAgent(chain_of(graph if nested else answer, checkpointer=InMemorySaver()))
-    )
-    assert said(recorded) == "I am [REDACTED_WORD]"
+    assert resumed.of("TOOL_CALL_RESULT")[0].content == f"Ann is {SAFE}."
 
 
 @pytest.mark.parametrize("name", ["helper", None])
 @pytest.mark.parametrize("config", [{}, {"run_name": "another name"}])
-async def test_an_agent_under_another_name(name: str | None, config: Any) -> None:
+async def test_an_agent_that_a_node_calls(name: str | None, config: Any) -> None:
     """Its name at run time may be that of a call that its node carries out."""
     inner = create_agent(Scripted(["I am ", CANARY]), [], middleware=[pii()], name=name)
 
@@ -647,8 +491,7 @@ async def test_an_agent_under_another_name(name: str | None, config: Any) -> Non
 
     asks = talker(Scripted([call("research", "c1", topic="tea")]))
     agent = LangGraphAgent(chain_of(asks, carry_out, checkpointer=InMemorySaver()))
-    recorded = await checked(agent)
-    assert said(recorded) == "I am [REDACTED_WORD]"
+    assert said(await checked(agent)) == f"I am {SAFE}"
 
 
 class Signs(AgentMiddleware[Any, Any]):
@@ -670,20 +513,13 @@ class SignsByMapping(Signs):
 
 
 @pytest.mark.parametrize("hold", [True, False])
-@pytest.mark.parametrize("name", ["helper", None])
-@pytest.mark.parametrize("signs", [Signs, SignsByMapping])
-async def test_whole_messages_of_a_subagent(hold: bool, name: str | None, signs: Any) -> None:
+@pytest.mark.parametrize(("signs", "name"), [(Signs, "helper"), (SignsByMapping, None)])
+async def test_whole_messages_of_a_subagent(signs: Any, hold: bool, name: str | None) -> None:
     """Its transformers change what its nodes write, also if nothing is streamed."""
     inner = create_agent(Scripted(["good ", "day, "]), [], middleware=[signs()], name=name)
-    graph = create_agent(
-        Scripted([call("ask", "c1", task="Who?")], ["Thanks."]), [delegating(inner, "ask")]
-    )
-    agent = LangGraphAgent(graph, clients=ClientOptions(hold_messages=hold))
+    agent = LangGraphAgent(asking(inner).graph, clients=ClientOptions(hold_messages=hold))
     recorded = await record_run(agent, run_input("Hi", thread="t"))
     assert said(recorded) == "GOOD DAY, YOURS, HELPERThanks."
-
-
-# -- graphs that speak in one conversation ---------------------------------------------------------
 
 
 class Writes(AgentMiddleware[Any, Any]):
@@ -703,92 +539,81 @@ def guarded() -> Any:
     return create_agent(Scripted(asks, tells), [look], middleware=[pii()], name="helper")
 
 
-def as_node() -> Any:
-    return chain_of(guarded(), checkpointer=InMemorySaver())
+def as_node(agent: Any) -> Any:
+    return chain_of(agent, checkpointer=InMemorySaver())
 
 
-def called_by_a_node() -> Any:
-    agent = guarded()
-
+def called_by_a_node(agent: Any) -> Any:
     async def answer(state: Any) -> Any:
         return await agent.ainvoke(state)
 
     return chain_of(answer, checkpointer=InMemorySaver())
 
 
-def in_a_swarm() -> Any:
-    hands_over = Scripted(["I hand over. ", call("transfer_to_helper", "h1")])
-    first = create_agent(hands_over, [create_handoff_tool(agent_name="helper")], name="first")
-    agents = [first, guarded()]
-    return create_swarm(agents, default_active_agent="first").compile(checkpointer=InMemorySaver())
+def in_a_swarm(agent: Any) -> Any:
+    hands_over = Scripted(["I hand over. ", call(f"transfer_to_{agent.name}", "h1")])
+    first = create_agent(hands_over, [create_handoff_tool(agent_name=agent.name)], name="first")
+    swarm = create_swarm([first, agent], default_active_agent="first")
+    return swarm.compile(checkpointer=InMemorySaver())
 
 
-def under_a_supervisor() -> Any:
-    model = Scripted([call("transfer_to_helper", "h1")], ["Over."])
-    graph = create_supervisor([guarded()], model=model, output_mode="full_history")
+def under_a_supervisor(*agents: Any, mode: Any = "full_history") -> Any:
+    calls = [call(f"transfer_to_{one.name}", f"h{at}") for at, one in enumerate(agents)]
+    model = Scripted(*([one] for one in calls), ["Over."])
+    graph = create_supervisor([*agents], model=model, output_mode=mode)
     return graph.compile(checkpointer=InMemorySaver())
 
 
-def hands_over_to_its_parent() -> Any:
+def hands_over_to_its_parent(_: Any, *middleware: Any) -> Any:
     @tool
     def leave(why: str, runtime: ToolRuntime) -> Command[Any]:
         """Leave."""
-        left = ToolMessage(f"Left {CANARY}.", tool_call_id=runtime.tool_call_id, id="left")
+        left = ToolMessage(f"Left {why}.", tool_call_id=runtime.tool_call_id, id="left")
         messages = [*runtime.state["messages"], left]
         return Command(goto="other", graph=Command.PARENT, update={"messages": messages})
 
-    leaves = Scripted(["I leave. ", call("leave", "l1", why=f"so {CANARY}")])
+    why = f"so {CANARY}" if middleware else "so"
+    leaves = Scripted(["I leave. ", call("leave", "l1", why=why)])
     builder = StateGraph(MessagesState)
-    first = create_agent(leaves, [leave], middleware=[pii()])
+    first = create_agent(leaves, [leave], middleware=[*middleware])
     builder.add_node("first", first, destinations=("other",))
     builder.add_node("other", talker(Scripted(["I am another."]), "other"))
-    builder.add_edge(START, "first")
-    return builder.compile(checkpointer=InMemorySaver())
+    return builder.add_edge(START, "first").compile(checkpointer=InMemorySaver())
 
 
-SHARED = [as_node, called_by_a_node, in_a_swarm, under_a_supervisor, hands_over_to_its_parent]
+def leaves_guarded(agent: Any) -> Any:
+    return hands_over_to_its_parent(agent, pii())
+
+
+SHARED = [as_node, called_by_a_node, in_a_swarm, under_a_supervisor, leaves_guarded]
 
 
 @pytest.mark.parametrize("hold", [True, False])
-@pytest.mark.parametrize("make", SHARED)
-async def test_the_conversation_of_several_graphs(make: Any, hold: bool) -> None:
+@pytest.mark.parametrize("around", SHARED)
+async def test_the_conversation_of_several_graphs(around: Any, hold: bool) -> None:
     """The graph around an agent stores its messages, and has no transformers."""
-    recorded = await checked(LangGraphAgent(make(), clients=ClientOptions(hold_messages=hold)))
-    assert "[REDACTED_WORD]" in str(recorded.messages)
+    options = ClientOptions(hold_messages=hold)
+    recorded = await checked(LangGraphAgent(around(guarded()), clients=options))
+    assert SAFE in str(recorded.messages)
 
 
 async def test_the_state_of_several_graphs() -> None:
     inner = create_agent(Scripted(["Done."]), [], middleware=[pii(), Writes()])
     agent = LangGraphAgent(chain_of(inner, state=Noted, checkpointer=InMemorySaver()))
-    assert (await checked(agent)).state == {"note": "seen: [REDACTED_WORD]"}
+    assert (await checked(agent)).state == {"note": f"seen: {SAFE}"}
 
 
 @pytest.mark.parametrize("is_node", [True, False])
 async def test_raw_parts_of_graphs_inside(is_node: bool) -> None:
-    inner = guarded()
-    model = Scripted([call("ask", "c1", task="Who?")], ["Thanks."])
-    graph = chain_of(inner) if is_node else create_agent(model, [delegating(inner, "ask")])
-    agent = LangGraphAgent(graph, emit_raw_events=True)
-    recorded = await record_run(agent, run_input("Hi", thread="t"))
-    check_events(recorded.events)
-    assert "[REDACTED_WORD]" in str(recorded.of("RAW"))
+    graph = chain_of(guarded()) if is_node else asking(guarded()).graph
+    recorded = await hidden(LangGraphAgent(graph, emit_raw_events=True))
+    assert SAFE in str(recorded.of("RAW"))
 
 
 async def test_any_runnable() -> None:
     graph = create_agent(Scripted(["I am ", CANARY]), [], middleware=[pii()])
     given = run_input("Hi", thread="t")
-    events = [event async for event in astream_agui(graph, {"messages": [("user", "Hi")]}, given)]
-    check_events(events)
-
-
-# -- LangGraph's own v3 stream is the measure ------------------------------------------------------
-
-
-async def v3_text(graph: Any) -> str:
-    """The text of the last message of a run, as LangGraph's own stream shows it."""
-    run = await graph.astream_events({"messages": [("user", "Hi")]}, version="v3")
-    texts = [str(await message.text) async for message in run.messages]
-    return texts[-1]
+    check_events(await collect(astream_agui(graph, {"messages": [("user", "Hi")]}, given)))
 
 
 @given(
@@ -801,6 +626,6 @@ async def test_clients_see_what_the_v3_stream_shows(pieces: list[str], strategy:
     def graph() -> Any:
         return create_agent(Scripted(pieces), [], middleware=[pii(strategy)])
 
-    recorded = await record_run(LangGraphAgent(graph()), run_input("Hi", thread="t"))
-    check_events(recorded.events)
-    assert said(recorded) == await v3_text(graph())
+    run = await graph().astream_events({"messages": [("user", "Hi")]}, version="v3")
+    texts = [str(await message.text) async for message in run.messages]
+    assert said(await hidden(LangGraphAgent(graph()))) == texts[-1]

@@ -20,8 +20,8 @@ from langgraph_agui.protocol.schema import parse_input
 from tests.behaviour.approvals.test_elicitation import address, agent_with, tool_of
 from tests.behaviour.approvals.test_forms import ACCEPTED, BOB, DATED, EDITED, IGNORED
 from tests.behaviour.threads.test_summaries import by_hand, with_middleware
-from tests.behaviour.wrap.test_functional_graphs import FORMS as FUNCTIONAL
-from tests.behaviour.wrap.test_functional_graphs import talk
+from tests.behaviour.wrap.test_graphs_of_every_kind import FORMS as FUNCTIONAL
+from tests.behaviour.wrap.test_graphs_of_every_kind import talk
 from tests.behaviour.wrap.test_stream_transformers import pii
 from tests.contracts.generations.test_matrix import Front, questions_of, shape
 from tests.contracts.migrated.serving import TapedApp

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
@@ -13,7 +13,7 @@ from langgraph.graph.message import add_messages
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
-from tests.kit.graphs.small import Chat, talker
+from tests.kit.graphs.small import Chat, chain_of, talker
 from tests.kit.models.scripted import Scripted, call
 
 
@@ -33,33 +33,39 @@ class Researching(TypedDict, total=False):
     finding: str
 
 
+class Filed(Chat, total=False):
+    files: Annotated[list[AnyMessage], operator.add]
+
+
+class Summed(Chat, total=False):
+    summary: str
+
+
 def is_answered(messages: list[Any]) -> bool:
     return any(message.type == "tool" for message in messages)
 
 
 def supervise(messages: list[Any]) -> list[Any]:
     """Ask two researchers; end by a call that no tool answers."""
-    if is_answered(messages):
-        return [call("ResearchComplete", "s9")]
-    return [
-        call("ConductResearch", "s1", 0, topic="Rome"),
-        call("ConductResearch", "s2", 1, topic="Paris"),
-    ]
+    topics = enumerate(("Rome", "Paris"))
+    asks = [call("ConductResearch", f"s{at + 1}", at, topic=topic) for at, topic in topics]
+    return [call("ResearchComplete", "s9")] if is_answered(messages) else [*asks]
 
 
 def research(messages: list[Any]) -> list[Any]:
     """Search once; end by a call that no tool answers."""
     topic = messages[0].text
-    return [
-        call("ResearchComplete", f"d-{topic}")
-        if is_answered(messages)
-        else call("search", f"q-{topic}", q=topic)
-    ]
+    ends = call("ResearchComplete", f"d-{topic}")
+    return [ends if is_answered(messages) else call("search", f"q-{topic}", q=topic)]
 
 
 def report(messages: list[Any]) -> list[Any]:
     """Say what the model was sent."""
     return ["I heard ", " / ".join(f"{message.type}:{message.text}" for message in messages)]
+
+
+def reporting() -> Any:
+    return talker(Scripted(script=report), "report")
 
 
 async def search(state: Researching) -> dict[str, Any]:
@@ -72,25 +78,21 @@ async def compress(state: Researching) -> dict[str, Any]:
     return {"finding": state["researcher_messages"][-2].text}
 
 
-def ends_by_a_call(key: str, goes_on: str, end: str) -> Any:
-    """A router that ends where the last message calls `ResearchComplete`."""
+def thinking(state: Any, name: str, key: str, script: Any, goes_on: str, end: str) -> StateGraph:
+    """A model that ends where it calls `ResearchComplete`; what goes on returns to it."""
 
     def route(state: Any) -> str:
-        [*_, last] = state[key]
-        return end if last.tool_calls[0]["name"] == "ResearchComplete" else goes_on
+        return end if state[key][-1].tool_calls[0]["name"] == "ResearchComplete" else goes_on
 
-    return route
+    builder = StateGraph(state).add_node(name, talker(Scripted(script=script), name, key=key))
+    return builder.add_edge(goes_on, name).add_conditional_edges(name, route)
 
 
 def researcher() -> Any:
-    builder = StateGraph(Researching)
-    builder.add_node("think", talker(Scripted(script=research), "think", key="researcher_messages"))
+    key = "researcher_messages"
+    builder = thinking(Researching, "think", key, research, "search", "compress")
     builder.add_node("search", search).add_node("compress", compress)
-    builder.add_edge(START, "think").add_edge("search", "think").add_edge("compress", END)
-    builder.add_conditional_edges(
-        "think", ends_by_a_call("researcher_messages", "search", "compress")
-    )
-    return builder.compile(name="researcher")
+    return builder.add_edge(START, "think").add_edge("compress", END).compile(name="researcher")
 
 
 async def conduct(state: Any) -> dict[str, Any]:
@@ -103,63 +105,42 @@ async def conduct(state: Any) -> dict[str, Any]:
     return {"supervisor_messages": results, "notes": ["noted"]}
 
 
-async def begin(state: Any) -> Command[Literal["supervisor"]]:
-    """Hand the question to the supervisor, as a command."""
-    return Command(
-        goto="supervisor",
-        update={"supervisor_messages": [HumanMessage(state["messages"][-1].text)]},
-    )
+def supervising(state: Any, end: str) -> StateGraph:
+    key = "supervisor_messages"
+    builder = thinking(state, "supervisor", key, supervise, "conduct", end)
+    return builder.add_node("conduct", conduct)
 
 
 def flat(saver: Any = None) -> Any:
     """The supervisor is a node of the root graph, with a channel of its own."""
-    builder = StateGraph(Research)
-    builder.add_node("begin", begin)
-    builder.add_node(
-        "supervisor", talker(Scripted(script=supervise), "supervisor", key="supervisor_messages")
-    )
-    builder.add_node("conduct", conduct).add_node(
-        "report", talker(Scripted(script=report), "report")
-    )
-    builder.add_edge(START, "begin").add_edge("conduct", "supervisor").add_edge("report", END)
-    builder.add_conditional_edges(
-        "supervisor", ends_by_a_call("supervisor_messages", "conduct", "report")
-    )
-    return builder.compile(checkpointer=saver)
+
+    async def begin(state: Any) -> Command[Any]:
+        asked = [HumanMessage(state["messages"][-1].text)]
+        return Command(goto="supervisor", update={"supervisor_messages": asked})
+
+    builder = supervising(Research, "report").add_node("report", reporting())
+    builder.add_node("begin", begin, destinations=("supervisor",)).add_edge(START, "begin")
+    return builder.add_edge("report", END).compile(checkpointer=saver)
 
 
 def nested(saver: Any = None) -> Any:
     """The supervisor is a graph of its own that is a node of the root graph."""
-    inner = StateGraph(Supervision)
-    inner.add_node(
-        "supervisor", talker(Scripted(script=supervise), "supervisor", key="supervisor_messages")
-    )
-    inner.add_node("conduct", conduct)
-    inner.add_edge(START, "supervisor").add_edge("conduct", "supervisor")
-    inner.add_conditional_edges("supervisor", ends_by_a_call("supervisor_messages", "conduct", END))
-    builder = StateGraph(Research)
-    builder.add_node("begin", ask_supervisor)
-    builder.add_node("supervision", inner.compile(name="supervision"))
-    builder.add_node("report", talker(Scripted(script=report), "report"))
-    builder.add_edge(START, "begin").add_edge("begin", "supervision").add_edge(
-        "supervision", "report"
-    )
-    return builder.add_edge("report", END).compile(checkpointer=saver)
 
+    async def begin(state: Any) -> dict[str, Any]:
+        return {"supervisor_messages": [HumanMessage(state["messages"][-1].text)]}
 
-async def ask_supervisor(state: Any) -> dict[str, Any]:
-    return {"supervisor_messages": [HumanMessage(state["messages"][-1].text)]}
+    inner = supervising(Supervision, END).add_edge(START, "supervisor").compile(name="supervision")
+    builder = StateGraph(Research).add_node("begin", begin).add_node("supervision", inner)
+    builder.add_node("report", reporting()).add_edge(START, "begin").add_edge("report", END)
+    builder.add_edge("begin", "supervision").add_edge("supervision", "report")
+    return builder.compile(checkpointer=saver)
 
 
 def work_until_done(messages: list[Any]) -> list[Any]:
     """Look once; end by a call that no tool answers."""
-    last_turn = messages[
-        max(index for index, message in enumerate(messages) if message.type == "human") :
-    ]
-    number = len(messages)
-    return [
-        call("Done", f"d{number}") if is_answered(last_turn) else call("look", f"c{number}", q="x")
-    ]
+    asked = max(index for index, message in enumerate(messages) if message.type == "human")
+    number, looked = len(messages), is_answered(messages[asked:])
+    return [call("Done", f"d{number}") if looked else call("look", f"c{number}", q="x")]
 
 
 @tool
@@ -184,10 +165,8 @@ def until_done(saver: Any = None, model: Any = None) -> Any:
         [called] = state["messages"][-1].tool_calls  # type: ignore[union-attr]
         return {"messages": [await tools[called["name"]].ainvoke(called)]}
 
-    builder = StateGraph(Chat)
-    builder.add_node("model", talker(model or Scripted(script=work_until_done))).add_node(
-        "act", act
-    )
+    model = talker(model or Scripted(script=work_until_done))
+    builder = StateGraph(Chat).add_node("model", model).add_node("act", act)
     builder.add_edge(START, "model").add_edge("act", "model").add_conditional_edges("model", route)
     return builder.compile(checkpointer=saver, name="worker")
 
@@ -198,20 +177,13 @@ def node_until_done(saver: Any = None, model: Any = None) -> Any:
     return builder.compile(checkpointer=saver)
 
 
-class Filed(Chat, total=False):
-    files: Annotated[list[AnyMessage], operator.add]
-
-
 def results_filed(saver: Any = None) -> Any:
     """The conversation has the calls, and another channel their results, which the author's node
     puts together."""
 
     def answer(messages: list[Any]) -> list[Any]:
-        return (
-            report(messages)
-            if messages[-1].type == "tool"
-            else [call("look", f"c{len(messages)}", q="x")]
-        )
+        asks = [call("look", f"c{len(messages)}", q="x")]
+        return report(messages) if messages[-1].type == "tool" else [*asks]
 
     model = Scripted(script=answer)
 
@@ -242,14 +214,4 @@ def text_only(saver: Any = None) -> Any:
     async def summarize(state: Summed) -> dict[str, Any]:
         return {"summary": (await inner.ainvoke(state["messages"])).text}
 
-    builder = StateGraph(Summed).add_node("summarize", summarize)
-    builder.add_node("report", talker(Scripted(script=report), "report"))
-    return (
-        builder.add_edge(START, "summarize")
-        .add_edge("summarize", "report")
-        .compile(checkpointer=saver)
-    )
-
-
-class Summed(Chat, total=False):
-    summary: str
+    return chain_of(summarize, reporting(), state=Summed, checkpointer=saver)

@@ -25,6 +25,7 @@ from tests.kit.processes.serving import serving
 
 EVIL = "\x1b]52;c;eA==\x07\x9b2J[red]x"
 """Writes to the clipboard, clears the screen and is red, where it is not shown as it is."""
+LINES, PLACES = "\n".join(f"line {n}" for n in range(1, 81)), ("sky", "nothing")
 
 
 class GatedModel(Scripted):
@@ -72,17 +73,9 @@ class ChatAgent:
                 *(thinking("Let me see, "), self.first, thinking("what now?")),
                 *(text_chunk("An ans"), self.second, text_chunk("wer."), used(7, 9)),
             ],
-            "long": [
-                text_chunk("\n".join(f"line {n}" for n in range(1, 81))),
-                self.second,
-                text_chunk("\nthe end"),
-                used(1, 1),
-            ],
+            "long": [text_chunk(LINES), self.second, text_chunk("\nthe end"), used(1, 1)],
             "hang": [text_chunk("Begun"), self.never],
-            "look": [
-                call("look", f"a{start}", 0, at="sky"),
-                call("look", f"b{start}", 1, at="nothing"),
-            ],
+            "look": [*(call("look", f"{n}{start}", n, at=at) for n, at in enumerate(PLACES))],
             "book": [call("book", f"c{start}", item="chair"), used(1, 1)],
             "furnish": [
                 text_chunk("Begun"),
@@ -112,20 +105,10 @@ class ChatAgent:
 
         look.handle_tool_error = True
         self.model = GatedModel(script=self.script)
-        review = HumanInTheLoopMiddleware(
-            {
-                "book": {
-                    "allowed_decisions": ["approve", "edit", "reject"],
-                    "description": f"May I {EVIL}?",
-                }
-            }
-        )
-        graph = create_agent(
-            self.model,
-            [look, book],
-            middleware=[review, AGUIMiddleware()],
-            checkpointer=InMemorySaver(),
-        )
+        asks: Any = {"allowed_decisions": ["approve", "edit", "reject"]}
+        review = HumanInTheLoopMiddleware({"book": {**asks, "description": f"May I {EVIL}?"}})
+        stack, saver = [review, AGUIMiddleware()], InMemorySaver()
+        graph = create_agent(self.model, [look, book], middleware=stack, checkpointer=saver)
         return LangGraphAgent(graph=graph, name="agent")
 
 

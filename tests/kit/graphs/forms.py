@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import tool
-from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 
-from tests.kit.graphs.pauses import State, around, as_tool
-from tests.kit.models.scripted import Scripted, call
+from tests.kit.graphs.pauses import around, as_tool
+from tests.kit.graphs.small import Chat, chain_of
+from tests.kit.models.scripted import Piece, Scripted, call
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -43,16 +43,12 @@ def send_email(to: str) -> str:
     return json.dumps(interrupt([human_interrupt({"to": to})]))
 
 
-FORM = {
-    "key": "date",
-    "message": "When?",
-    "mode": "form",
-    "requested_schema": {
-        "type": "object",
-        "properties": {"date": {"type": "string", "minLength": 3}},
-        "required": ["date"],
-    },
+SCHEMA = {
+    "type": "object",
+    "properties": {"date": {"type": "string", "minLength": 3}},
+    "required": ["date"],
 }
+FORM = {"key": "date", "message": "When?", "mode": "form", "requested_schema": SCHEMA}
 URL = {"key": "login", "message": "Please log in.", "mode": "url", "url": "https://example.com/in"}
 
 
@@ -67,18 +63,12 @@ def book(to: str) -> str:
     return json.dumps(interrupt(elicitation(FORM)))
 
 
-def calling(
-    name: str, *receivers: str
-) -> Callable[[list[BaseMessage]], list[str | AIMessageChunk]]:
+def calling(name: str, *receivers: str) -> Callable[[list[BaseMessage]], list[Piece]]:
     """A call for each receiver, and a word when they have their results."""
 
-    def script(messages: list[BaseMessage]) -> list[str | AIMessageChunk]:
-        if isinstance(messages[-1], ToolMessage):
-            return ["Done."]
-        return [
-            call(name, f"c-{receiver}", number, to=receiver)
-            for number, receiver in enumerate(receivers)
-        ]
+    def script(messages: list[BaseMessage]) -> list[Piece]:
+        calls = [call(name, f"c-{to}", number, to=to) for number, to in enumerate(receivers)]
+        return ["Done."] if isinstance(messages[-1], ToolMessage) else [*calls]
 
     return script
 
@@ -92,12 +82,10 @@ def agent_of(made: Any, *receivers: str, saver: Any = None) -> Any:
 def node_asking(value: Any, saver: Any = None) -> Any:
     """A graph whose node asks, and says the answer."""
 
-    def node(state: State) -> Any:
+    def ask(state: Chat) -> Any:
         return {"messages": [("ai", json.dumps(interrupt(value)))]}
 
-    return (
-        StateGraph(State).add_node("ask", node).add_edge(START, "ask").compile(checkpointer=saver)
-    )
+    return chain_of(ask, checkpointer=saver)
 
 
 FORMS: dict[str, Callable[[Any], Any]] = {

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from ag_ui.core import Context, Message, Tool, ToolMessage
+from ag_ui.core import Context, Message, Tool
 from langchain.agents import create_agent
 from langchain_core.tools import tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -18,6 +18,7 @@ from langgraph_agui import AGUIMiddleware, LangGraphAgent
 from tests.kit.expect.histories import assert_valid
 from tests.kit.models.scripted import Scripted, call
 from tests.kit.run.agents import RecordedRun, collect, run_input
+from tests.kit.run.dialogues import result
 
 MIXED = [call("lookup", "s1", 0, city="Rome"), call("paint", "c1", 1, color="red")]
 SAVERS = pytest.mark.parametrize("saver", [None, InMemorySaver], ids=["stateless", "stored"])
@@ -51,11 +52,8 @@ class Offered(Scripted):
 
 def client_tool(name: str, **properties: Any) -> Tool:
     """A tool of the client's; with no properties it says nothing about its arguments."""
-    parameters = (
-        {"type": "object", "properties": properties, "required": [*properties]}
-        if properties
-        else None
-    )
+    schema = {"type": "object", "properties": properties, "required": [*properties]}
+    parameters = schema if properties else None
     return Tool(name=name, description=f"Does {name}.", parameters=parameters)
 
 
@@ -80,10 +78,7 @@ def agent_of(
 
 def answered(recorded: RecordedRun, **results: str) -> list[Message]:
     """What the client holds, with the results of its calls behind it."""
-    tools = [
-        ToolMessage(id=f"result-{key}", role="tool", content=said, tool_call_id=key)
-        for key, said in results.items()
-    ]
+    tools = [result(key, said) for key, said in results.items()]
     return [*recorded.messages, *tools]
 
 

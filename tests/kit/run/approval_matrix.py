@@ -16,20 +16,11 @@ from ag_ui.core import Interrupt, Message, ResumeEntry
 from langgraph_agui import ApprovalOptions, LangGraphAgent
 from tests.kit.graphs.pauses import KINDS, happened
 from tests.kit.run.agents import RecordedRun, record_run, run_input, user
-from tests.kit.run.dialogues import cancelled, resolved
+from tests.kit.run.dialogues import answering, resolved
 
 ANSWERS = ("approve", "edit", "reject", "cancel")
 CASES = [(kind, answer) for kind in KINDS for answer in ANSWERS]
 CASES.remove(("breakpoint", "edit"))
-DATABASES = [
-    ("interrupt", "edit"),
-    ("breakpoint", "cancel"),
-    ("batched", "approve"),
-    ("tool_per_call", "approve"),
-    ("subgraph_batched", "reject"),
-    ("per_call", "cancel"),
-]
-"""Those of them that a database is tested with."""
 
 BAD: dict[str, Any] = {
     "the text true": "true",
@@ -70,10 +61,8 @@ class Paused:
 
     def entries(self, *payloads: Any) -> list[ResumeEntry]:
         """Answers in the order of the amounts; `...` cancels."""
-        pairs = zip([one.id for one in self.asked], payloads, strict=True)
-        return [
-            *(cancelled(one)[0] if said is ... else resolved((one, said))[0] for one, said in pairs)
-        ]
+        pairs = zip(self.asked, payloads, strict=True)
+        return [answering([one], said)[0] for one, said in pairs]
 
     async def resume(
         self, agent: LangGraphAgent, entries: Sequence[ResumeEntry], *new: Message
@@ -100,12 +89,6 @@ async def pause(
     recorded.check_snapshot()
     asked = sorted(recorded.last.outcome.interrupts, key=amount_of)
     paused = Paused(kind, given.thread_id, home / name, recorded.messages, asked)
-    check_questions(paused)
-    assert happened(paused.file) == []
-    return paused
-
-
-def check_questions(paused: Paused) -> None:
     calls: list[str | None] = [None, None]
     if paused.kind == "breakpoint":
         calls, reason = [None], "langgraph:breakpoint"
@@ -119,6 +102,8 @@ def check_questions(paused: Paused) -> None:
     assert {one.reason for one in paused.asked} == {reason}
     assert len({one.id for one in paused.asked}) == len(calls)
     assert all(one.message and one.response_schema for one in paused.asked)
+    assert happened(paused.file) == []
+    return paused
 
 
 def right(paused: Paused, answer: str) -> tuple[list[ResumeEntry], list[int]]:
@@ -138,7 +123,9 @@ def right(paused: Paused, answer: str) -> tuple[list[ResumeEntry], list[int]]:
 
 
 async def refuse_all(agent: LangGraphAgent, paused: Paused, answer: str) -> None:
-    """Give every wrong answer there is."""
+    """Give every wrong answer there is; once per kind and store is enough."""
+    if answer != "approve":
+        return
 
     async def refuse(
         code: str, *entries: ResumeEntry, new: Sequence[Message] = (), by: LangGraphAgent = agent
@@ -158,8 +145,7 @@ async def refuse_all(agent: LangGraphAgent, paused: Paused, answer: str) -> None
         await refuse("interrupt_unanswered", one)
     late = LangGraphAgent(agent.graph, approvals=ApprovalOptions(timeout=timedelta(0)))
     await refuse("interrupt_expired", *good, by=late)
-    # all of them once per kind and store are enough
-    for payload in BAD.values() if answer == "approve" else ["true"]:
+    for payload in BAD.values():
         await refuse("interrupt_invalid", *good[1:], *resolved((good[0].interrupt_id, payload)))
 
 

@@ -14,20 +14,12 @@ from tests.kit.run.wire_events import Wire, event
 
 said = st.text('ab \n"{é😀', max_size=8)
 metadata = st.sampled_from([None, None, {}, {"a": 1}, {"a": None, "b": {"c": []}}])
+spellings: list[Any] = [{}, {"ensure_ascii": False}, {"separators": (",", ":")}]
+values = st.one_of(said, st.integers(), st.none(), st.floats())
+spelled = st.tuples(st.dictionaries(said, values, max_size=3), st.sampled_from(spellings))
+odd = ["", "{", '{"a": 1', '{"a": 1, "a": 2}', "[1]", "null", '"x"', " {} "]
 arguments = st.one_of(
-    st.dictionaries(
-        said, st.one_of(said, st.integers(), st.none(), st.floats()), max_size=3
-    ).flatmap(
-        lambda value: st.sampled_from(
-            [
-                json.dumps(value),
-                json.dumps(value, ensure_ascii=False),
-                json.dumps(value, separators=(",", ":")),
-            ]
-        )
-    ),
-    st.sampled_from(["", "{", '{"a": 1', '{"a": 1, "a": 2}', "[1]", "null", '"x"', " {} "]),
-    said,
+    spelled.map(lambda given: json.dumps(given[0], **given[1])), st.sampled_from(odd), said
 )
 
 
@@ -48,22 +40,17 @@ class Spec:
         role = {"role": "reasoning"} if self.kind == "REASONING_MESSAGE" else {}
         return event(f"{self.kind}_START", **self.name, **role, **self.opener)
 
-    def more(self, delta: str, **fields: Any) -> Wire:
-        return event(
-            f"{self.kind}_{'ARGS' if self.kind == 'TOOL_CALL' else 'CONTENT'}",
-            **self.name,
-            delta=delta,
-            **fields,
-        )
+    def more(self, delta: str) -> Wire:
+        part = "ARGS" if self.kind == "TOOL_CALL" else "CONTENT"
+        return event(f"{self.kind}_{part}", **self.name, delta=delta)
 
     def end(self) -> Wire:
         return event(f"{self.kind}_END", **self.name)
 
     def encrypted(self, value: str) -> Wire:
         subtype = "tool-call" if self.kind == "TOOL_CALL" else "message"
-        return event(
-            "REASONING_ENCRYPTED_VALUE", subtype=subtype, entityId=self.id, encryptedValue=value
-        )
+        fields = {"subtype": subtype, "entityId": self.id, "encryptedValue": value}
+        return event("REASONING_ENCRYPTED_VALUE", **fields)
 
 
 @st.composite
@@ -75,38 +62,32 @@ def pieces(draw: Any, text: str) -> list[str]:
     return [half.decode("utf-16-le", "surrogatepass") for half in cut]
 
 
+ABOUT: list[Wire] = [{}, {}, {"name": "Ann"}, {"role": "assistant"}, {"role": "user"}]
+
+
 @st.composite
-def specs(draw: Any, most: int = 5, args: Any = arguments) -> list[Spec]:
+def specs(draw: Any, args: Any = arguments) -> list[Spec]:
     """Items with ids of their own; a call's parent is a text of the same owner, a message of calls
     alone, or nobody."""
     found: list[Spec] = []
-    for number, kind in enumerate(draw(st.lists(st.sampled_from("trc"), max_size=most))):
+    for number, kind in enumerate(draw(st.lists(st.sampled_from("trc"), max_size=5))):
         owner = draw(st.sampled_from([None, None, None, "a"]))
         opener: Wire = {} if owner is None else {"subagentRunId": owner}
-        if (recorded := draw(metadata)) is not None:
-            opener["metadata"] = recorded
-        match kind:
-            case "t":
-                opener |= draw(
-                    st.sampled_from(
-                        [{}, {}, {"name": "Ann"}, {"role": "assistant"}, {"role": "user"}]
-                    )
-                )
-                found.append(Spec("TEXT_MESSAGE", f"t{number}", draw(said), opener))
-            case "r":
-                found.append(Spec("REASONING_MESSAGE", f"r{number}", draw(said), opener))
-            case "c":
-                texts = [
-                    spec.id
-                    for spec in found
-                    if spec.kind == "TEXT_MESSAGE"
-                    and spec.opener.get("role") != "user"
-                    and spec.opener.get("subagentRunId") == owner
-                ]
-                parent = draw(st.sampled_from([None, f"h{owner}", *texts]))
-                opener |= {"toolCallName": draw(st.sampled_from("fg"))}
-                opener |= {} if parent is None else {"parentMessageId": parent}
-                found.append(Spec("TOOL_CALL", f"c{number}", draw(args), opener))
+        if (extra := draw(metadata)) is not None:
+            opener["metadata"] = extra
+        if kind == "t":
+            opener |= draw(st.sampled_from(ABOUT))
+            found.append(Spec("TEXT_MESSAGE", f"t{number}", draw(said), opener))
+        elif kind == "r":
+            found.append(Spec("REASONING_MESSAGE", f"r{number}", draw(said), opener))
+        else:
+            own = [one for one in found if one.opener.get("subagentRunId") == owner]
+            texts = [one for one in own if one.kind == "TEXT_MESSAGE"]
+            ids = [one.id for one in texts if one.opener.get("role") != "user"]
+            parent = draw(st.sampled_from([None, f"h{owner}", *ids]))
+            opener |= {"toolCallName": draw(st.sampled_from("fg"))}
+            opener |= {} if parent is None else {"parentMessageId": parent}
+            found.append(Spec("TOOL_CALL", f"c{number}", draw(args), opener))
     return draw(st.permutations(found))
 
 
@@ -116,11 +97,8 @@ def recorded(draw: Any, spec: Spec) -> list[Wire]:
     after."""
     events: list[Wire] = []
     for half in draw(st.sampled_from([[spec.text], [spec.text[:3], spec.text[3:]]])):
-        content = (
-            [spec.more(piece) for piece in draw(pieces(half))]
-            if half or draw(st.booleans())
-            else []
-        )
+        cut = draw(pieces(half)) if half or draw(st.booleans()) else []
+        content = [spec.more(piece) for piece in cut]
         if content and (extra := draw(metadata)) is not None:
             content[-1]["metadata"] = extra
         events += [spec.start(), *content, spec.end()]
@@ -141,13 +119,11 @@ ASIDE = [
 @st.composite
 def streams(draw: Any, args: Any = arguments) -> list[Wire]:
     """The events of several items, interleaved; no run around them."""
-    tracks = [draw(recorded(spec)) for spec in draw(specs(args=args))] + [
-        list(draw(st.sampled_from([[], ASIDE])))
-    ]
+    tracks = [draw(recorded(spec)) for spec in draw(specs(args))]
+    tracks.append(list(draw(st.sampled_from([[], ASIDE]))))
     events: list[Wire] = []
     while any(tracks):
-        track = draw(st.sampled_from([track for track in tracks if track]))
-        events.append(track.pop(0))
+        events.append(draw(st.sampled_from([track for track in tracks if track])).pop(0))
     return events
 
 
@@ -164,10 +140,7 @@ def recorded_again(draw: Any, given: list[Spec]) -> list[Wire]:
             chunk = f"{spec.kind}_CHUNK"
             # A chunk that names nothing would go on with what the parent agent holds open.
             ways = [spec.name] if "subagentRunId" in spec.opener else [{}, spec.name]
-            named = [draw(st.sampled_from(ways)) for _ in cut]
             events.append(event(chunk, **spec.name, **spec.opener))
-            events += [
-                event(chunk, **name, delta=delta) for name, delta in zip(named, cut, strict=True)
-            ]
+            events += [event(chunk, **draw(st.sampled_from(ways)), delta=delta) for delta in cut]
         events.append(spec.encrypted(f"value of {spec.id}"))
     return events

@@ -15,7 +15,7 @@ from langgraph_agui.interrupts.decisions import ALL_DECISIONS, Action, answer_sc
 from langgraph_agui.interrupts.used_answers import fingerprint
 from langgraph_agui.protocol.response_schema import InvalidAnswer
 from langgraph_agui.protocol.wire import has_expired
-from tests.behaviour.approvals.test_interrupts import answer
+from tests.kit.run.dialogues import resolved
 
 ACTION = Action("spend", {"amount": 1}, "c1")
 
@@ -153,8 +153,8 @@ def test_when_an_answer_comes_too_late() -> None:
 
 
 def test_a_fingerprint_knows_no_order_but_everything_else() -> None:
-    one, two = answer("a", {"x": 1, "y": 2}), answer("b", True)
-    assert fingerprint([one, two]) == fingerprint([two, answer("a", {"y": 2, "x": 1})])
-    others = [answer("b", 1), answer("b", "True"), answer("b", True, "cancelled")]
+    one, two = resolved(("a", {"x": 1, "y": 2}), ("b", True))
+    assert fingerprint([one, two]) == fingerprint([two, *resolved(("a", {"y": 2, "x": 1}))])
+    others = [*resolved(("b", 1), ("b", "True")), two.model_copy(update={"status": "cancelled"})]
     known = [[one], [one, two], *([one, other] for other in others)]
     assert len({fingerprint(entries) for entries in known}) == 5

@@ -1,6 +1,6 @@
 """Pauses dialogues of the matrix in a SQLite file, as a process of its own.
 
-`python -m tests.kit.processes.paused_approvals <database> <home>` pickles what the clients hold.
+`python -m tests.behaviour.approvals.left_paused <database> <home>` pickles what the clients hold.
 """
 
 from __future__ import annotations
@@ -14,14 +14,20 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from langgraph_agui import LangGraphAgent
 from tests.kit.graphs.pauses import KINDS
-from tests.kit.run.approval_matrix import DATABASES, pause
+from tests.kit.run.approval_matrix import pause
+
+DIALOGUES = [
+    *(("interrupt", "edit"), ("breakpoint", "cancel"), ("batched", "approve")),
+    *(("tool_per_call", "approve"), ("subgraph_batched", "reject")),
+]
+"""Those of the matrix that a database is tested with."""
 
 
 async def main(database: str, home: Path) -> None:
     async with AsyncSqliteSaver.from_conn_string(database) as saver:
         paused = {
             (kind, answer): await pause(LangGraphAgent(KINDS[kind](saver)), kind, answer, home)
-            for kind, answer in DATABASES
+            for kind, answer in DIALOGUES
         }
     (home / "paused").write_bytes(pickle.dumps(paused))
 
