@@ -17,17 +17,16 @@ from langgraph.graph import StateGraph
 from langgraph.types import RetryPolicy
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, RunLimits, agui_messages_to_langchain
+from tests.kit.deep import together
 from tests.kit.graphs.small import Chat, talker
 from tests.kit.models.scripted import Scripted, calling, part, text_chunk, thinking
 from tests.kit.run.agents import record_run, run_input, user
 from tests.kit.run.handlers import ReceivedEvents
-from tests.kit.run.talking import chat, left_at, looking, talk, thought
+from tests.kit.run.talking import by_role, chat, left_at, looking, talk, thought
 
 PAINT = Tool(name="paint", description="Paint.", parameters={"type": "object", "properties": {}})
-RED = '{"color": "red"}'
-
-# Beginnings of a call: without arguments, with half of them, and with all of them.
-ARGUMENTS = pytest.mark.parametrize("arguments", ["", '{"color": "r', RED])
+HALF, RED = '{"color": "r', '{"color": "red"}'
+ARGUMENTS = pytest.mark.parametrize("arguments", ["", HALF, RED], ids=["none", "half", "all"])
 SAVERS = pytest.mark.parametrize("keeps", [False, True], ids=["no checkpointer", "checkpointer"])
 TOOLS = pytest.mark.parametrize("tools", [[], [PAINT]], ids=["own tool", "client's tool"])
 
@@ -52,13 +51,12 @@ def failing(arguments: str) -> list[Any]:
 
 def calls(messages: Sequence[Message]) -> list[str]:
     """The calls that a client holds, and the results."""
-    held = [one for one in messages if isinstance(one, AssistantMessage)]
-    made = [call.id for one in held for call in one.tool_calls or ()]
-    return made + [one.tool_call_id for one in messages if isinstance(one, ToolMessage)]
+    made = [call.id for one in by_role(messages, "assistant") for call in one.tool_calls or ()]
+    return made + [one.tool_call_id for one in by_role(messages, "tool")]
 
 
 def words(messages: Sequence[Message]) -> list[str]:
-    return [str(one.content) for one in messages if one.role == "assistant"]
+    return [str(one.content) for one in by_role(messages, "assistant")]
 
 
 def check_model(model: Scripted) -> None:
@@ -78,25 +76,25 @@ async def test_the_whole_message_comes_back(how: str) -> None:
     turn = [*thought("hmmm"), text_chunk("Let me look", 1), calling(looking(index=2))]
     thread = talk(InMemorySaver(), Scripted(turn, [text_chunk("It is x.", 0)], ["Bye."]))
     whole = (await thread.say(user("hi"))).messages
-    half = [one.model_copy(deep=True) for one in whole]
+    half: list[Any] = [one.model_copy(deep=True) for one in whole]
     for one in half[1:]:
-        one.content = (
-            str(one.content)[:2] if one.role in ("reasoning", "assistant") else one.content
-        )
-        if isinstance(one, AssistantMessage):
-            for call in one.tool_calls or ():
-                call.function.arguments = call.function.arguments[:4]
         one.encrypted_value = None
+        if one.role != "tool":
+            one.content = str(one.content)[:2]
+        for call in getattr(one, "tool_calls", None) or ():
+            call.function.arguments = call.function.arguments[:4]
     news = [user("bye")] if how == "run" else []
     again = await (thread.connect if how == "connect" else thread.say)(*half, *news)
     assert again.messages[: len(whole)] == whole
 
 
-@TOOLS
-@SAVERS
-@pytest.mark.parametrize(
-    ("how", "arguments"),
-    [("error", ""), ("error", RED), ("cancel", '{"color": "r'), ("cancel", RED), ("total", RED)],
+@together(
+    pytest.mark.parametrize(
+        ("how", "arguments"),
+        [("error", ""), ("error", RED), ("cancel", HALF), ("cancel", RED), ("total", RED)],
+    ),
+    SAVERS,
+    pytest.mark.parametrize("tools", [[], [PAINT], [PAINT]], ids=["own", "client's", "client's 2"]),
 )
 async def test_the_client_loses_a_call_with_the_run(
     how: str, arguments: str, keeps: bool, tools: list[Tool]
@@ -125,10 +123,12 @@ async def test_the_client_loses_a_call_with_the_run(
     check_model(model)
 
 
-@TOOLS
-@SAVERS
-@pytest.mark.parametrize("before", [[], [text_chunk("Look: ", 0)]], ids=["alone", "with words"])
-@pytest.mark.parametrize("arguments", ["", '{"color": "r'])
+@together(
+    pytest.mark.parametrize("before", [[], [text_chunk("Look: ", 0)], []], ids=["", "words", "2"]),
+    pytest.mark.parametrize("arguments", ["", HALF]),
+    SAVERS,
+    pytest.mark.parametrize("tools", [[PAINT], [], [PAINT], [PAINT]]),
+)
 async def test_a_client_that_was_cut_off_loses_it_at_the_next_sight(
     arguments: str, before: list[Any], keeps: bool, tools: list[Tool]
 ) -> None:
@@ -209,10 +209,10 @@ async def test_a_run_that_is_stopped_as_its_message_is_kept() -> None:
         assert calls(stopped.messages) == calls((await thread.connect()).messages), turns
 
 
-def cut_off(arguments: str) -> list[Message]:
+def holding(name: str, arguments: str) -> AssistantMessage:
     call = {"id": "c1", "type": "function", "function": {"name": "paint", "arguments": arguments}}
-    half = {"id": "lc_run--1", "role": "assistant", "content": "Look: ", "toolCalls": [call]}
-    return [user("hi", "u1"), AssistantMessage.model_validate(half)]
+    half = {"id": name, "role": "assistant", "content": "Look: ", "toolCalls": [call]}
+    return AssistantMessage.model_validate(half)
 
 
 @SAVERS
@@ -222,16 +222,21 @@ async def test_its_id_is_free_for_the_next_call(keeps: bool) -> None:
     if keeps:
         await talk(saver, Scripted(["Hello."])).say(user("before", "u0"))
     thread = talk(saver, Scripted(begun(RED), ["Fine."]), tools=[paint])
-    again = (await thread.say(*cut_off('{"col'), user("more"))).messages
-    assert [one.content for one in again if one.role == "tool"][-1] == "painted red"
-    made = [call for one in again for call in getattr(one, "tool_calls", None) or ()]
+    half = holding("lc_run--1", '{"col')
+    again = (await thread.say(user("hi", "u1"), half, user("more"))).messages
+    assert by_role(again, "tool")[-1].content == "painted red"
+    made = [call for one in by_role(again, "assistant") for call in one.tool_calls or ()]
     assert '{"col' not in [call.function.arguments for call in made]
+
+
+def told(name: str, content: str = "done") -> ToolMessage:
+    return ToolMessage(id=name, tool_call_id="c1", content=content)
 
 
 async def test_a_call_whose_arguments_are_wrong_keeps_its_result() -> None:
     """The model has finished it, and the graph has told it what is wrong."""
-    told = ToolMessage(id="r1", tool_call_id="c1", content="No JSON.")
-    _, answer, result = agui_messages_to_langchain([*cut_off('{"col'), told])
+    given = [holding("lc_run--1", '{"col'), told("r1", "No JSON.")]
+    answer, result = agui_messages_to_langchain(given)
     assert isinstance(answer, AIMessage)
     assert [call["args"] for call in answer.invalid_tool_calls] == ['{"col']
     assert result.type == "tool"
@@ -240,17 +245,8 @@ async def test_a_call_whose_arguments_are_wrong_keeps_its_result() -> None:
 @pytest.mark.parametrize("order", [1, -1], ids=["client's last", "client's first"])
 def test_a_call_goes_with_all_of_its_results(order: int) -> None:
     """A page has answered a call that was not finished; an earlier one had the same id."""
-
-    def result(name: str, text: str) -> dict[str, Any]:
-        return {"id": name, "role": "tool", "toolCallId": "c1", "content": text}
-
-    def answer(name: str, arguments: str) -> dict[str, Any]:
-        made = {"name": "paint", "arguments": arguments}
-        call = {"id": "c1", "type": "function", "function": made}
-        return {"id": name, "role": "assistant", "content": "Now", "toolCalls": [call]}
-
-    results = [result("m:c1:unfinished", "Interrupted"), result("own", "painted")]
-    held = [answer("m0", "{}"), result("r0", "done"), answer("m", '{"co'), *results[::order]]
+    results = [told("m:c1:unfinished", "Interrupted"), told("own")]
+    held = [holding("m0", "{}"), told("r0"), holding("m", '{"co'), *results[::order]]
     made = agui_messages_to_langchain(held)
     assert [(one.type, one.id) for one in made] == [("ai", "m0"), ("tool", "r0"), ("ai", "m")]
     assert [len(getattr(one, "tool_calls", ())) for one in made] == [1, 0, 0]
@@ -260,16 +256,14 @@ def test_a_call_goes_with_all_of_its_results(order: int) -> None:
 async def test_a_node_that_is_tried_again(arguments: str) -> None:
     builder, model = StateGraph(Chat), Scripted(failing(arguments), ["Fine."])
     retry = RetryPolicy(initial_interval=0.01, jitter=False, retry_on=RuntimeError)
-    builder.add_node("model", talker(model), retry_policy=retry)
-    builder.set_entry_point("model")
+    builder.add_node("model", talker(model), retry_policy=retry).set_entry_point("model")
     agent = LangGraphAgent(builder.compile(checkpointer=InMemorySaver()))
     recorded = await record_run(agent, run_input("hi", thread="t", tools=[PAINT]))
     assert (calls(recorded.messages), words(recorded.messages)) == ([], ["Fine."])
     assert recorded.last.outcome.pending_tool_call_ids is None
 
 
-@ARGUMENTS
-@pytest.mark.parametrize("handled", [False, True], ids=["ends the run", "is handled"])
+@together(ARGUMENTS, pytest.mark.parametrize("handled", [False, True, False, True]))
 async def test_the_model_of_a_subagent(arguments: str, handled: bool) -> None:
     researcher = create_agent(Scripted(failing(arguments)), [], name="researcher")
 

@@ -23,13 +23,19 @@ from fastapi import FastAPI
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from psycopg.rows import dict_row
+from psycopg_pool import AsyncConnectionPool
 
 from langgraph_agui import LangGraphAgent, StateOptions, agui_router
 from langgraph_agui.workers import PostgresRunStore
 from tests.faults.conversations.agent import graph_on, plain
 from tests.kit.paths import ROOT
-from tests.kit.processes.worker import connections
 from tests.kit.waiting import PATIENCE
+
+
+def connections(dsn: str) -> AsyncConnectionPool[Any]:
+    options = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+    return AsyncConnectionPool(dsn, kwargs=options, min_size=2, max_size=8, open=False)
 
 
 @asynccontextmanager
