@@ -17,7 +17,6 @@ from langgraph.graph import StateGraph
 from langgraph.types import RetryPolicy
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, RunLimits, agui_messages_to_langchain
-from tests.kit.deep import together
 from tests.kit.graphs.small import Chat, talker
 from tests.kit.models.scripted import Scripted, calling, part, text_chunk, thinking
 from tests.kit.run.agents import record_run, run_input, user
@@ -27,8 +26,6 @@ from tests.kit.run.talking import by_role, chat, left_at, looking, talk, thought
 PAINT = Tool(name="paint", description="Paint.", parameters={"type": "object", "properties": {}})
 HALF, RED = '{"color": "r', '{"color": "red"}'
 ARGUMENTS = pytest.mark.parametrize("arguments", ["", HALF, RED], ids=["none", "half", "all"])
-SAVERS = pytest.mark.parametrize("keeps", [False, True], ids=["no checkpointer", "checkpointer"])
-TOOLS = pytest.mark.parametrize("tools", [[], [PAINT]], ids=["own tool", "client's tool"])
 
 
 @tool
@@ -88,17 +85,21 @@ async def test_the_whole_message_comes_back(how: str) -> None:
     assert again.messages[: len(whole)] == whole
 
 
-@together(
-    pytest.mark.parametrize(
-        ("how", "arguments"),
-        [("error", ""), ("error", RED), ("cancel", HALF), ("cancel", RED), ("total", RED)],
-    ),
-    SAVERS,
-    pytest.mark.parametrize("tools", [[], [PAINT], [PAINT]], ids=["own", "client's", "client's 2"]),
+@pytest.mark.parametrize(
+    ("how", "arguments", "keeps", "by_client"),
+    [
+        ("error", "", False, True),
+        ("error", RED, True, True),
+        ("error", RED, False, False),
+        ("cancel", HALF, True, False),
+        ("cancel", RED, False, True),
+        ("total", RED, True, True),
+    ],
 )
 async def test_the_client_loses_a_call_with_the_run(
-    how: str, arguments: str, keeps: bool, tools: list[Tool]
+    how: str, arguments: str, keeps: bool, by_client: bool
 ) -> None:
+    tools = [PAINT] if by_client else []
     end = RuntimeError() if how == "error" else 60.0
 
     def script(messages: list[Any]) -> list[Any]:
@@ -123,17 +124,22 @@ async def test_the_client_loses_a_call_with_the_run(
     check_model(model)
 
 
-@together(
-    pytest.mark.parametrize("before", [[], [text_chunk("Look: ", 0)], []], ids=["", "words", "2"]),
-    pytest.mark.parametrize("arguments", ["", HALF]),
-    SAVERS,
-    pytest.mark.parametrize("tools", [[PAINT], [], [PAINT], [PAINT]]),
+@pytest.mark.parametrize(
+    ("arguments", "words_before", "keeps", "by_client"),
+    [
+        ("", False, False, True),
+        (HALF, False, True, True),
+        ("", True, True, False),
+        (HALF, True, False, True),
+        (HALF, False, False, False),
+    ],
 )
 async def test_a_client_that_was_cut_off_loses_it_at_the_next_sight(
-    arguments: str, before: list[Any], keeps: bool, tools: list[Tool]
+    arguments: str, words_before: bool, keeps: bool, by_client: bool
 ) -> None:
     """The thread has never kept its message, so nobody would ever answer it. The words before it
     stay."""
+    tools, before = ([PAINT] if by_client else []), ["Look: "] * words_before
     model = Scripted(["Hello."], [*before, *begun(arguments), 60.0], ["Fine."])
     thread = chat(talker(model), model=model, checkpointer=saver_if(keeps))
     first = (await thread.say("hi")).messages
@@ -142,7 +148,7 @@ async def test_a_client_that_was_cut_off_loses_it_at_the_next_sight(
     assert calls(held) == ["c1"]
     shown = (await thread.connect(*held)).messages
     again = await thread.say(*held, user("more"), tools=tools)
-    left = ["Hello.", *(["Look: "] if before else [])]
+    left = ["Hello.", *before]
     assert (calls(shown), words(shown)) == ([], left)
     assert (calls(again.messages), words(again.messages)) == ([], [*left, "Fine."])
     assert again.last.outcome.pending_tool_call_ids is None
@@ -156,8 +162,7 @@ async def test_a_message_that_says_nothing_else_goes_and_its_reasoning_stays() -
     assert [(one.role, one.content) for one in broken] == [("user", "hi"), ("reasoning", "hm")]
 
 
-@SAVERS
-async def test_calls_of_a_node_that_fails_behind_its_model_go_too(keeps: bool) -> None:
+async def test_calls_of_a_node_that_fails_behind_its_model_go_too() -> None:
     """They are whole, but no graph keeps their message."""
     model = Scripted(["Look: ", *begun(RED)], ["Fine."])
 
@@ -167,46 +172,10 @@ async def test_calls_of_a_node_that_fails_behind_its_model_go_too(keeps: bool) -
             raise RuntimeError
         return {"messages": [answer]}
 
-    thread = chat(node, model=model, checkpointer=saver_if(keeps))
+    thread = chat(node, model=model, checkpointer=InMemorySaver())
     broken = await thread.say("hi", tools=[PAINT], outcome="graph_error")
     assert (calls(broken.messages), words(broken.messages)) == ([], ["Look: "])
     assert calls((await thread.say(*broken.messages, "more")).messages) == []
-
-
-async def test_calls_that_the_graph_keeps_stay() -> None:
-    """The model has ended, and its tool has not: the next run answers the call."""
-    model = Scripted(begun('{"color": "broken"}'), ["Fine."])
-    thread = talk(InMemorySaver(), model, tools=[paint])
-    broken = await thread.say("hi", outcome="tool_error")
-    assert calls(broken.messages) == ["c1"]
-    assert calls((await thread.say(*broken.messages, "more")).messages) == ["c1", "c1"]
-
-
-async def test_a_run_that_is_stopped_as_its_message_is_kept() -> None:
-    """However the stop falls between the end of the node and the state behind it: the tab has the
-    calls that the thread has, by their ids."""
-
-    def stop_after(turns: int) -> None:
-        loop = asyncio.get_running_loop()
-        if turns:
-            loop.call_soon(stop_after, turns - 1)
-        else:
-            stops.append(loop.create_task(thread.agent.cancel("t", "r")))
-
-    async def node(state: Chat) -> Any:
-        answer = await thread.model.ainvoke(state["messages"])
-        stop_after(turns)
-        return {"messages": [answer]}
-
-    async def last(state: Chat) -> Any:
-        await asyncio.Event().wait()
-
-    stops: list[asyncio.Task[bool]] = []
-    for turns in range(24):
-        thread = chat(node, last, model=Scripted(begun(RED)), checkpointer=InMemorySaver())
-        stopped = await thread.say("hi", run="r", outcome="cancelled")
-        assert await stops.pop()
-        assert calls(stopped.messages) == calls((await thread.connect()).messages), turns
 
 
 def holding(name: str, arguments: str) -> AssistantMessage:
@@ -215,13 +184,10 @@ def holding(name: str, arguments: str) -> AssistantMessage:
     return AssistantMessage.model_validate(half)
 
 
-@SAVERS
-async def test_its_id_is_free_for_the_next_call(keeps: bool) -> None:
+async def test_its_id_is_free_for_the_next_call() -> None:
     """The client still holds the first one when the model makes the second."""
-    saver = saver_if(keeps)
-    if keeps:
-        await talk(saver, Scripted(["Hello."])).say(user("before", "u0"))
-    thread = talk(saver, Scripted(begun(RED), ["Fine."]), tools=[paint])
+    thread = talk(InMemorySaver(), Scripted(["Hello."], begun(RED), ["Fine."]), tools=[paint])
+    await thread.say(user("before", "u0"))
     half = holding("lc_run--1", '{"col')
     again = (await thread.say(user("hi", "u1"), half, user("more"))).messages
     assert by_role(again, "tool")[-1].content == "painted red"
@@ -233,23 +199,21 @@ def told(name: str, content: str = "done") -> ToolMessage:
     return ToolMessage(id=name, tool_call_id="c1", content=content)
 
 
-async def test_a_call_whose_arguments_are_wrong_keeps_its_result() -> None:
-    """The model has finished it, and the graph has told it what is wrong."""
-    given = [holding("lc_run--1", '{"col'), told("r1", "No JSON.")]
-    answer, result = agui_messages_to_langchain(given)
-    assert isinstance(answer, AIMessage)
-    assert [call["args"] for call in answer.invalid_tool_calls] == ['{"col']
-    assert result.type == "tool"
-
-
 @pytest.mark.parametrize("order", [1, -1], ids=["client's last", "client's first"])
 def test_a_call_goes_with_all_of_its_results(order: int) -> None:
-    """A page has answered a call that was not finished; an earlier one had the same id."""
+    """A page has answered a call that was not finished; an earlier one had the same id. One whose
+    arguments are wrong keeps its result: the graph has told the model."""
     results = [told("m:c1:unfinished", "Interrupted"), told("own")]
     held = [holding("m0", "{}"), told("r0"), holding("m", '{"co'), *results[::order]]
     made = agui_messages_to_langchain(held)
     assert [(one.type, one.id) for one in made] == [("ai", "m0"), ("tool", "r0"), ("ai", "m")]
     assert [len(getattr(one, "tool_calls", ())) for one in made] == [1, 0, 0]
+    answer, result = agui_messages_to_langchain([holding("lc_run--1", '{"col'), told("r1")])
+    assert isinstance(answer, AIMessage)
+    assert ([call["args"] for call in answer.invalid_tool_calls], result.type) == (
+        ['{"col'],
+        "tool",
+    )
 
 
 @ARGUMENTS
@@ -263,7 +227,7 @@ async def test_a_node_that_is_tried_again(arguments: str) -> None:
     assert recorded.last.outcome.pending_tool_call_ids is None
 
 
-@together(ARGUMENTS, pytest.mark.parametrize("handled", [False, True, False, True]))
+@pytest.mark.parametrize(("arguments", "handled"), [("", False), (HALF, True), (RED, False)])
 async def test_the_model_of_a_subagent(arguments: str, handled: bool) -> None:
     researcher = create_agent(Scripted(failing(arguments)), [], name="researcher")
 

@@ -25,6 +25,7 @@ from tests.kit.waiting import PATIENCE
 
 EVENTS = 50
 """More than the run has events."""
+SAID = ["go", "Hm.", "Well, yes."]
 
 
 def ordered(messages: Sequence[Message]) -> list[dict[str, Any]]:
@@ -60,16 +61,7 @@ def held_after(received: Sequence[Any], given: RunAgentInput, own: RunAgentInput
     return own.model_copy(update={"messages": client.messages, "state": client.state}, deep=True)
 
 
-async def test_the_run_that_is_joined() -> None:
-    live = (await join_after(agent_of(InMemorySaver()), 1000)).live
-    assert 40 < len(live.events) < EVENTS
-    assert live.state == {"mood": "fine"}
-    roles = ["user", "reasoning", "assistant", "tool", "tool", "reasoning", "assistant"]
-    assert [message.role for message in live.messages] == roles
-    live.check_snapshot()
-
-
-@pytest.mark.parametrize("after", range(1, EVENTS, 2))
+@pytest.mark.parametrize("after", range(1, EVENTS, 4))
 async def test_joined_after_any_event(after: int) -> None:
     """One who holds nothing, one of before AG-UI 1.0, one who holds the question, one who has a
     state of its own; and one who was cut off in the middle of a word, and says what it holds."""
@@ -82,33 +74,31 @@ async def test_joined_after_any_event(after: int) -> None:
         lambda received: held_after(received, given, run_input(thread="t")),
     ]
     joined = await join_after(agent_of(InMemorySaver()), after, *inputs, given=given)
-    if after <= len(joined.live.events):
+    live = joined.live
+    if after <= len(live.events):
         check(joined)
+    assert (40 < len(live.events) < EVENTS, live.state) == (True, {"mood": "fine"})
+    roles = ["user", "reasoning", "assistant", "tool", "tool", "reasoning", "assistant"]
+    assert [message.role for message in live.messages] == roles
+    live.check_snapshot()
 
 
-@pytest.mark.parametrize("forgetful", [True, False])
-@pytest.mark.parametrize("after", [1, 2, 5, 12, 22, 30, 40])
-async def test_a_second_turn_is_joined(after: int, forgetful: bool) -> None:
-    """By one who has nothing, one who has the turn before, and one who has a part of that."""
+@pytest.mark.parametrize(("after", "knows"), [(1, True), (12, False), (22, True), (40, False)])
+async def test_a_second_turn_is_joined(after: int, knows: bool) -> None:
+    """By one who has nothing, one who has the turn before, and one who has a part of that; the run's
+    own client knows the first turn or not."""
     agent = agent_of(InMemorySaver(), Scripted(*turns(), *turns("c3", "c4")))
     first = (await join_after(agent, 1000)).live.messages
     asked = [user("more", "u2")]
-    given = run_input(*([] if forgetful else first), *asked, thread="t", run="live2")
+    given = run_input(*(first if knows else []), *asked, thread="t", run="live2")
     holding = [[], first, first[:3], [*first, *asked]]
     inputs = [run_input(*held, thread="t") for held in holding]
     joined = await join_after(agent, after, *inputs, given=given)
-    for recorded in joined.joined:
-        assert by_id(recorded.messages) == by_id(joined.live.messages)
-    if not forgetful:
+    by_id = [{one["id"]: one for one in dumped(run.messages)} for run in joined.joined]
+    assert by_id == [{one["id"]: one for one in dumped(joined.live.messages)}] * 4
+    if knows:
         for recorded in (joined.joined[1], joined.joined[3]):
             assert ordered(recorded.messages) == ordered(joined.live.messages)
-
-
-def by_id(messages: Sequence[Message]) -> dict[str, Any]:
-    return {message["id"]: message for message in dumped(messages)}
-
-
-SAID = ["go", "Hm.", "Well, yes."]
 
 
 def slow(*turns: list[Any], fails: bool = False) -> tuple[Scripted, asyncio.Event]:
@@ -131,8 +121,8 @@ def slow(*turns: list[Any], fails: bool = False) -> tuple[Scripted, asyncio.Even
 class Live:
     """A run that has stopped in the middle of its answer."""
 
-    def __init__(self, **options: Any) -> None:
-        self.model, self.gate = slow(fails=options.pop("fails", False))
+    def __init__(self, fails: bool = False, **options: Any) -> None:
+        self.model, self.gate = slow(fails=fails)
         self.agent = agent_of(InMemorySaver(), self.model, **options)
         self.given = run_input(user("go", "u1"), thread="t", run="live")
 
@@ -167,7 +157,7 @@ async def test_a_run_whose_reader_has_left_is_joined() -> None:
 
 @pytest.mark.parametrize("fails", [False, True])
 async def test_a_joiner_that_leaves_changes_nothing(fails: bool) -> None:
-    run = Live(fails=fails)  # on_disconnect="cancel" is about the run's own reader
+    run = Live(fails)  # on_disconnect="cancel" is about the run's own reader
     live = await run.begin()
     (gone, _), (stays, own) = run.join(), run.join()
     assert len(await read(gone, limit=3)) == 3
@@ -202,49 +192,33 @@ async def test_a_joiner_hears_that_the_run_was_cancelled(how: str) -> None:
     assert [message.content for message in recorded.messages] == ["go", "Hm.", "Well"]
 
 
-async def test_a_joiner_that_has_left_cancels_the_run_by_its_own_id() -> None:
-    run = Live(on_disconnect="continue")
+async def test_the_id_of_a_joiner_that_has_left_and_that_of_a_run_that_waits() -> None:
+    """An id stops the run that has it, and not the one that was joined by it."""
+    run = Live(on_disconnect="continue", on_busy="wait")
     live = await run.begin()
-    reader, own = run.join()
-    async with reader:
+    gone, own = run.join()
+    async with gone:
         pass
-    assert await run.agent.cancel("t", own.run_id)
-    assert (await read(live))[-1].outcome.type == "cancelled"
-
-
-async def test_a_joiner_by_the_id_of_a_run_that_waits() -> None:
-    """The id stops the run that has it, and not the one that was joined by it."""
-    run = Live(on_busy="wait")
-    live = await run.begin()
     reader, _ = run.join(run="same")
     waiting = await run.agent.begin(run_input(user("and", "u2"), thread="t", run="same"))
     assert await run.agent.cancel("t", "same")
     assert (await read(waiting))[-1].outcome.type == "cancelled"
-    run.gate.set()
+    assert await run.agent.cancel("t", own.run_id)
     for received in await asyncio.gather(read(live), read(reader)):
-        assert received[-1].outcome.type == "success"
+        assert received[-1].outcome.type == "cancelled"
     assert not await run.agent.cancel("t", "same")
 
 
-async def test_a_joiner_hears_that_the_run_pauses() -> None:
+@pytest.mark.parametrize("after", [1, 4, 8])
+async def test_a_joiner_hears_that_the_run_pauses(after: int) -> None:
     async def ask(state: Chat) -> Any:
         return {"messages": [("user", str(interrupt({"question": "Which?"})))]}
 
-    for after in range(1, 12):
-        model = Scripted(gaps(*"Well."))
-        graph = chain_of(talker(model), ask, checkpointer=InMemorySaver())
-        joined = await join_after(LangGraphAgent(graph=graph), after, run_input(thread="t"))
-        if after <= len(joined.live.events):
-            check(joined)
-            assert joined.joined[0].last.outcome.type == "interrupt"
-
-
-async def forget(agent: LangGraphAgent) -> None:
-    """Remove all messages of the thread."""
-    config: Any = {"configurable": {"thread_id": "t"}}
-    stored = await agent.graph.aget_state(config)
-    removed = [RemoveMessage(id=message.id) for message in stored.values["messages"]]
-    await agent.graph.aupdate_state(config, {"messages": removed})
+    model = Scripted(gaps(*"Well."))
+    graph = chain_of(talker(model), ask, checkpointer=InMemorySaver())
+    joined = await join_after(LangGraphAgent(graph=graph), after, run_input(thread="t"))
+    check(joined)
+    assert joined.joined[0].last.outcome.type == "interrupt"
 
 
 async def test_a_joiner_gets_nothing_that_only_the_tab_of_the_run_holds() -> None:
@@ -254,7 +228,10 @@ async def test_a_joiner_gets_nothing_that_only_the_tab_of_the_run_holds() -> Non
     agent = agent_of(InMemorySaver(), model)
     gate.set()
     held = (await record_run(agent, run_input("my pin is 1234", thread="t"))).messages
-    await forget(agent)
+    config: Any = {"configurable": {"thread_id": "t"}}
+    stored = (await agent.graph.aget_state(config)).values["messages"]
+    removed = [RemoveMessage(id=message.id) for message in stored]
+    await agent.graph.aupdate_state(config, {"messages": removed})
     gate.clear()
     model.hung.clear()
     given, own = run_input(*held, user("go", "u2"), thread="t"), run_input(thread="t")
@@ -269,8 +246,7 @@ async def test_a_joiner_gets_nothing_that_only_the_tab_of_the_run_holds() -> Non
     assert RecordedRun(received, given).messages[: len(held)] == held
 
 
-@pytest.mark.parametrize("known", [0, 3, 6])
-@pytest.mark.parametrize("holds", [0, 3, 6])
+@pytest.mark.parametrize(("holds", "known"), [(0, 6), (3, 0), (6, 3), (6, 6)])
 @pytest.mark.parametrize(
     ("cut", "left"), [(slice(0, 2), ["one", "two", "three"]), (slice(2, None), ["one"])]
 )
@@ -298,14 +274,11 @@ async def test_a_joiner_keeps_what_the_run_trims_and_loses_what_it_removes(
     _, heard = await asyncio.gather(read(live), read(reader))
     shown = RecordedRun(heard, joined).messages
     assert [one.content for one in by_role(shown, "user")] == left
-    assert [one.content for one in by_role(shown, "reasoning") if one.content] == ["Hm."] * len(
-        left
-    )
-    assert len(by_role(shown, "assistant")) == len(left)
+    thoughts = [one.content for one in by_role(shown, "reasoning") if one.content]
+    assert (thoughts, len(by_role(shown, "assistant"))) == (["Hm."] * len(left), len(left))
 
 
-@pytest.mark.parametrize("after", [1, 12, 40])
-@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize(("after", "is_told"), [(1, True), (12, False), (40, True)])
 async def test_a_result_of_the_joiners_own_makes_room_for_that_of_the_run(
     after: int, is_told: bool
 ) -> None:

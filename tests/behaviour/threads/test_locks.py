@@ -126,7 +126,11 @@ async def test_who_is_cancelled_while_taking_or_releasing_holds_nothing(locks: T
 
 async def test_closed_event_loops_hold_and_wait_for_nothing() -> None:
     """No code would release their leases."""
-    locks, loop, waiting = ThreadLocks(), asyncio.new_event_loop(), list[asyncio.Task[ThreadLease]]()
+    locks, loop, waiting = (
+        ThreadLocks(),
+        asyncio.new_event_loop(),
+        list[asyncio.Task[ThreadLease]](),
+    )
 
     def wait_and_close() -> None:
         waiting.append(loop.create_task(locks.acquire("t", 8)))
