@@ -98,22 +98,6 @@ async def test_the_thread_is_free_when_the_end_is_heard(end: str) -> None:
     assert len(await thread.stored()) == (12 if end == "RUN_FINISHED" else 6)
 
 
-async def test_also_after_a_cancellation_and_when_its_reader_has_left() -> None:
-    thread, gate = held()
-    for number in range(5):
-        text = f"go {number}"
-        run = await begin(thread.agent, text)
-        assert await thread.agent.cancel("t", text)
-        assert (await run).last.outcome.type == "cancelled"
-        events = thread.agent.run(run_input(text, thread="t"))
-        assert (await anext(events)).type.value == "RUN_STARTED"
-        for _ in range(7 * number):
-            await asyncio.sleep(0)
-        await events.aclose()
-    gate.set()
-    await thread.say("on")
-
-
 async def test_a_run_that_goes_on_unread_keeps_its_thread() -> None:
     thread, gate = held(on_disconnect="continue")
     events = thread.agent.run(run_input("one", thread="t"))

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import interrupt
@@ -15,7 +14,7 @@ from tests.kit.graphs.small import Chat, talker
 from tests.kit.models.scripted import Scripted, calling, text_chunk
 from tests.kit.run.agents import dumped, user
 from tests.kit.run.dialogues import resolved
-from tests.kit.run.talking import Talk, by_role, chat, connect, echo, looking, talk, thought
+from tests.kit.run.talking import Talk, chat, connect, echo, looking, talk, thought
 
 SHORT = ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
 REDACTED = {"type": "redacted_thinking", "data": "opaque", "index": 1}
@@ -106,16 +105,6 @@ async def test_open_interrupts(saver: Any) -> None:
     assert (await other.connect()).last.outcome.type == "success"
 
 
-async def test_a_client_goes_on_behind_a_failure(saver: Any) -> None:
-    """With what it was told."""
-    thread = talk(saver, Scripted([calling(looking())], [RuntimeError("down")], ["Better."]))
-    live = await thread.say("go", outcome="model_error")
-    recorded = await thread.connect()
-    assert dumped(recorded.messages) == dumped(live.streamed)
-    await thread.say(*recorded.messages, "hello")
-    assert thread.asked == ["go", "", "seen a", "hello"]
-
-
 async def test_a_thread_that_cannot_be_read(saver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     async def fail(*_: Any, **__: Any) -> None:
         raise OSError("secret")
@@ -125,22 +114,3 @@ async def test_a_thread_that_cannot_be_read(saver: Any, monkeypatch: pytest.Monk
     assert recorded.types == ["RUN_STARTED", "RUN_ERROR"]
     assert recorded.last.code == "state_error"
     assert "secret" not in recorded.last.message
-
-
-@pytest.mark.parametrize(
-    ("calls", "count"), [([1, 1], 2), ([2], 1)], ids=["of two messages", "of one"]
-)
-async def test_results_that_are_made_for_calls_of_one_id(
-    saver: Any, calls: list[int], count: int
-) -> None:
-    """Models may number their calls anew in each message."""
-    thread = chat(talker(Scripted()), checkpointer=saver)
-    made = {"name": "gone", "args": {}, "id": "1"}
-    pairs = [
-        (HumanMessage("say"), AIMessage("", id=f"a{at}", tool_calls=[made] * number))
-        for at, number in enumerate(calls)
-    ]
-    await thread.update(*sum(pairs, ()), HumanMessage("end"), as_node="model")
-    results = by_role((await thread.connect()).messages, "tool")
-    assert [one.content for one in results] == ["This call has no result."] * count
-    assert len({one.id for one in results}) == count

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 from ag_ui.core import AssistantMessage, Message, Tool, ToolMessage
-from langchain.agents import create_agent
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph
 from langgraph.types import RetryPolicy
 
-from langgraph_agui import AGUIMiddleware, LangGraphAgent, RunLimits, agui_messages_to_langchain
+from langgraph_agui import LangGraphAgent, RunLimits, agui_messages_to_langchain
 from tests.kit.graphs.small import Chat, talker
 from tests.kit.models.scripted import Scripted, calling, part, text_chunk, thinking
 from tests.kit.run.agents import record_run, run_input, user
@@ -225,29 +224,6 @@ async def test_a_node_that_is_tried_again(arguments: str) -> None:
     recorded = await record_run(agent, run_input("hi", thread="t", tools=[PAINT]))
     assert (calls(recorded.messages), words(recorded.messages)) == ([], ["Fine."])
     assert recorded.last.outcome.pending_tool_call_ids is None
-
-
-@pytest.mark.parametrize(("arguments", "handled"), [("", False), (HALF, True), (RED, False)])
-async def test_the_model_of_a_subagent(arguments: str, handled: bool) -> None:
-    researcher = create_agent(Scripted(failing(arguments)), [], name="researcher")
-
-    @tool
-    async def delegate() -> str:
-        """Ask the researcher."""
-        try:
-            await researcher.ainvoke({"messages": [("user", "go")]})
-        except RuntimeError:
-            if not handled:
-                raise
-        return "nothing"
-
-    model = Scripted([calling(part("delegate", "{}", "d1"))], ["Fine."])
-    thread = talk(InMemorySaver(), model, tools=[delegate], middleware=[AGUIMiddleware()])
-    recorded = await thread.say("hi", outcome="success" if handled else "model_error")
-    again = await thread.say(*recorded.messages, "more")
-    for held in (recorded.messages, again.messages):
-        assert calls(held).count("c1") in (0, 2)  # gone, or with a result
-    assert "paint" not in str(model.seen[-1])
 
 
 @ARGUMENTS

@@ -16,7 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
-from langgraph_agui import AGUIMiddleware, LangGraphAgent
+from langgraph_agui import LangGraphAgent
 from tests.kit.expect.histories import assert_valid
 from tests.kit.graphs.failing_checkpointers import Dying
 from tests.kit.graphs.small import Chat, chain_of, talker
@@ -271,18 +271,3 @@ async def test_an_open_call_of_a_lost_thread_is_answered_as_interrupted_and_neve
     [told] = [one.text for one in model.seen[-1] if one.type == "tool"]
     assert told == LOST
     assert [one.tool_call_id for one in by_role(second.messages, "tool")] == ["c1"]
-
-
-async def test_a_frontend_tool_of_a_lost_thread_goes_on_and_an_echo_runs_nothing() -> None:
-    parameters = {"type": "object", "properties": {}}
-    tools: Any = [{"name": "paint", "description": "Paint", "parameters": parameters}]
-    model = Scripted([call("paint", "c1")], ["Painted."])
-
-    def thread() -> Talk:
-        return talk(InMemorySaver(), model, tools=[], middleware=[AGUIMiddleware()])
-
-    first = await thread().say("paint", tools=tools)
-    second = await thread().say(*first.messages, result("c1"), tools=tools)
-    assert second.messages[-1].content == "Painted."
-    await thread().say(*second.messages, tools=tools)
-    assert len(model.seen) == 2

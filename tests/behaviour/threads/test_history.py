@@ -13,7 +13,6 @@ from ag_ui.core import (
     Message,
     ReasoningMessage,
     SystemMessage,
-    Tool,
     ToolCall,
 )
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
@@ -21,7 +20,7 @@ from langchain_core.messages import SystemMessage as LCSystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.constants import END
 
-from langgraph_agui import AGUIMiddleware, TrustOptions
+from langgraph_agui import TrustOptions
 from tests.kit.graphs.small import Chat, talker
 from tests.kit.models.scripted import Scripted, call, text_chunk
 from tests.kit.run.agents import dumped, user
@@ -197,18 +196,6 @@ async def test_results_of_client_tools(saver: Any, sent: str) -> None:
             assert isinstance(thread.model.seen[-1][-1], HumanMessage) is ("never mind" in asked)
     assert recorded.last.outcome.pending_tool_call_ids is None
     assert (await thread.texts())[-1] == "thanks"
-
-
-async def test_a_result_that_comes_too_late(saver: Any) -> None:
-    """The thread has gone on in another tab, and the model was told that there is no result."""
-    pick: Any = {"tools": [Tool(name="pick", description="Pick.", parameters={"type": "object"})]}
-    model = Scripted([call("pick", "c1", q="x")], ["Hello."])
-    thread = talk(saver, model, tools=[], middleware=[AGUIMiddleware()])
-    first = await thread.say("go", **pick)
-    await thread.say("hi", **pick)
-    late = await thread.say(*first.messages, result("c1", "picked"), **pick)
-    [told] = by_role(late.messages, "tool")
-    assert told.content == thread.asked[2] == "This call has no result."
 
 
 @pytest.mark.parametrize(("role", "gone"), [("assistant", False), ("tool", False), ("tool", True)])

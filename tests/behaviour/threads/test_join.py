@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from ag_ui.core import Message, RunAgentInput, ToolMessage
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
+from ag_ui.core import Message, RunAgentInput
+from langchain_core.messages import RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
@@ -19,7 +19,7 @@ from langgraph_agui.readers.subscription import Subscription
 from tests.kit.graphs.small import Chat, chain_of, talker
 from tests.kit.models.scripted import Scripted, text_chunk
 from tests.kit.run.agents import RecordedRun, dumped, plain, record_run, run_input, user
-from tests.kit.run.joining import Joined, agent_of, gaps, join_after, read, turns
+from tests.kit.run.joining import Joined, agent_of, gaps, join_after, read
 from tests.kit.run.talking import by_role, connect, thought
 from tests.kit.waiting import PATIENCE
 
@@ -81,24 +81,6 @@ async def test_joined_after_any_event(after: int) -> None:
     roles = ["user", "reasoning", "assistant", "tool", "tool", "reasoning", "assistant"]
     assert [message.role for message in live.messages] == roles
     live.check_snapshot()
-
-
-@pytest.mark.parametrize(("after", "knows"), [(1, True), (12, False), (22, True), (40, False)])
-async def test_a_second_turn_is_joined(after: int, knows: bool) -> None:
-    """By one who has nothing, one who has the turn before, and one who has a part of that; the run's
-    own client knows the first turn or not."""
-    agent = agent_of(InMemorySaver(), Scripted(*turns(), *turns("c3", "c4")))
-    first = (await join_after(agent, 1000)).live.messages
-    asked = [user("more", "u2")]
-    given = run_input(*(first if knows else []), *asked, thread="t", run="live2")
-    holding = [[], first, first[:3], [*first, *asked]]
-    inputs = [run_input(*held, thread="t") for held in holding]
-    joined = await join_after(agent, after, *inputs, given=given)
-    by_id = [{one["id"]: one for one in dumped(run.messages)} for run in joined.joined]
-    assert by_id == [{one["id"]: one for one in dumped(joined.live.messages)}] * 4
-    if knows:
-        for recorded in (joined.joined[1], joined.joined[3]):
-            assert ordered(recorded.messages) == ordered(joined.live.messages)
 
 
 def slow(*turns: list[Any], fails: bool = False) -> tuple[Scripted, asyncio.Event]:
@@ -276,25 +258,3 @@ async def test_a_joiner_keeps_what_the_run_trims_and_loses_what_it_removes(
     assert [one.content for one in by_role(shown, "user")] == left
     thoughts = [one.content for one in by_role(shown, "reasoning") if one.content]
     assert (thoughts, len(by_role(shown, "assistant"))) == (["Hm."] * len(left), len(left))
-
-
-@pytest.mark.parametrize(("after", "is_told"), [(1, True), (12, False), (40, True)])
-async def test_a_result_of_the_joiners_own_makes_room_for_that_of_the_run(
-    after: int, is_told: bool
-) -> None:
-    """The run answers a call of an earlier one, whose tab has the call or has nothing."""
-    agent = agent_of(InMemorySaver())
-    call = {"name": "look", "args": {"place": "b"}, "id": "c0"}
-    open_ = AIMessage("", id="a0", tool_calls=[call])
-    before = [HumanMessage("hi", id="u0"), open_, AIMessage("So.", id="a1")]
-    thread = {"configurable": {"thread_id": "t"}}
-    await agent.graph.aupdate_state(thread, {"messages": before}, as_node="model")
-    said, called, _, answered = (await connect(agent)).messages
-    own = ToolMessage(id="own", role="tool", tool_call_id="c0", content="seen b")
-    told = [said, called, answered] if is_told else []
-    given = run_input(*told, user("go", "u1"), thread="t", run="live")
-    holds = run_input(said, called, own, answered, thread="t")
-    joined = await join_after(agent, after, holds, given=given)
-    for recorded in [joined.live, *joined.joined]:
-        results = [one for one in recorded.messages if getattr(one, "tool_call_id", "") == "c0"]
-        assert [one.id for one in results] == ["a0:c0:unanswered"]

@@ -17,16 +17,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_agui import LangGraphAgent, agui_messages_to_langchain, langchain_messages_to_agui
 from langgraph_agui.messages import made
 from langgraph_agui.messages.server_tools import MAX_RESULT
-from langgraph_agui.protocol import fold
-from tests.behaviour.wrap.test_made_content import without_spelling
 from tests.kit.graphs.small import Chat, agent_of, talker
-from tests.kit.models.made_answers import ANSWERS, PICTURE
-from tests.kit.models.provider_models import make_model
-from tests.kit.models.scripted import Scripted, call, text_chunk
-from tests.kit.models.server import ProviderServer
-from tests.kit.models.turns import Call, Text, Turn
+from tests.kit.models.made_answers import PICTURE
+from tests.kit.models.scripted import Scripted, call, calling, text_chunk
 from tests.kit.run.agents import RecordedRun, collect, record_run, run_input, user
-from tests.kit.run.talking import by_role, chat, connect, look
+from tests.kit.run.talking import by_role, chat, connect, looking, talk
 
 IMAGE: dict[str, Any] = {"type": "image", "base64": PICTURE, "mime_type": "image/png"}
 SEARCH: dict[str, Any] = {
@@ -69,10 +64,6 @@ def held_after(recorded: RecordedRun) -> list[Message]:
     return [one for one in recorded.messages if not isinstance(one, ActivityMessage)]
 
 
-def of_id(name: str) -> Any:
-    return next(one for one in ANSWERS if str(one) == name)
-
-
 async def test_an_old_client_gets_no_snapshot_of_what_it_holds() -> None:
     agent = saying(AIMessage([{"type": "reasoning", "reasoning": "Hm."}, text("See."), IMAGE]))
     first = await record_run(agent, run_input("Draw", thread="t", protocol_version=None))
@@ -81,39 +72,20 @@ async def test_an_old_client_gets_no_snapshot_of_what_it_holds() -> None:
     assert kinds == ["RUN_STARTED", "ACTIVITY_SNAPSHOT", "RUN_FINISHED"]
 
 
-@pytest.mark.parametrize("name", ["openai-picture", "anthropic-web-search", "google-code"])
-async def test_a_second_turn_keeps_the_first(name: str, provider_server: ProviderServer) -> None:
-    answer = of_id(name)
-    provider_server.script(answer.provider, answer.turn, Turn((Text("Bye."),)))
-    graph = create_agent(make_model(answer.provider, provider_server), checkpointer=InMemorySaver())
-    agent = LangGraphAgent(graph)
-    first = await record_run(agent, run_input("Hi", thread="t"))
-    given = run_input(*held_after(first), user("More"), thread="t")
-    second = await record_run(agent, given)
-    second.check_snapshot()
-    # The client still holds the first answer with all that belongs to it.
-    client = fold(second.events, [*first.messages, user("More", given.messages[-1].id)]).messages
-    assert client[: len(first.messages)] == first.messages
-    shown = await connect(agent)
-    assert without_spelling(shown.messages) == without_spelling(client)
-
-
-async def test_own_calls_beside_the_providers(provider_server: ProviderServer) -> None:
+async def test_own_calls_beside_the_providers() -> None:
     """The graph runs its own tools only, and a client that keeps the thread alone can go on."""
-    search, found = of_id("anthropic-web-search").turn.blocks[2:4]
-    calls = Call("look", {"place": "Rome"}, "toolu_1")
-    turns = Turn((Text("So. "), search, found, calls)), Turn((Text("Done."),))
-    provider_server.script("anthropic", *turns)
-    agent = LangGraphAgent(create_agent(make_model("anthropic", provider_server), [look]))
-    recorded = await record_run(agent, run_input("Hi"))
+    model = Scripted([chunk(SEARCH, FOUND), calling(looking(index=2))], ["Done."])
+    thread = talk(None, model)
+    recorded = await thread.say("Hi")
     recorded.check_snapshot()
     assert recorded.last.outcome.pending_tool_call_ids is None
     results = by_role(recorded.messages, "tool")
     assert [one.metadata for one in results] == [{"runBy": "provider"}, None]
-    sent = agui_messages_to_langchain(held_after(recorded))
-    assert [one.content for one in sent if one.type == "tool"] == ["seen Rome"]
-    assert isinstance(sent[1], AIMessage)
-    assert [one["name"] for one in sent[1].tool_calls] == ["look"]
+    await thread.say(*held_after(recorded), "More")
+    assert thread.asked == ["Hi", "", "seen a", "Done.", "More"]
+    _, answer, *_ = thread.model.seen[-1]
+    assert isinstance(answer, AIMessage)
+    assert [one["name"] for one in answer.tool_calls] == ["look"]
 
 
 async def test_a_client_cannot_bring_them_into_the_graph() -> None:

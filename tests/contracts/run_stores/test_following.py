@@ -24,17 +24,17 @@ from tests.contracts.run_stores.pair import (
     Follower,
     MadeRun,
     Pair,
+    Server,
     ending,
     followed,
     gated,
+    hung,
     pair_on,
-    stepping,
 )
 from tests.kit.graphs.small import Chat, chain_of
 from tests.kit.models.scripted import Scripted, text_chunk
 from tests.kit.processes.raw_http import JSON, body_of
 from tests.kit.processes.redis_server import free_port, start_redis
-from tests.kit.processes.stores import Server
 from tests.kit.run.agents import RecordedRun, dumped, run_input, user
 from tests.kit.run.joining import agent_of, read
 from tests.kit.run.wire_events import event, sse
@@ -46,9 +46,7 @@ async def test_a_page_is_reloaded_in_the_middle_of_a_word(server: Server, where:
     """What it holds in the end equals what the run's own client holds, in the forms of both
     generations. Who was cut off gets the rest, and nothing twice."""
     model, middle = gated(STOPS[where]), {"reasoning": "Hm", "text": "Look"}
-    async with pair_on(server, model) as pair:
-        live = await pair.begin()
-        await model.hung.wait()
+    async with hung(server, model) as (pair, live):
         local = await Follower(pair.one, run_input(thread="t")).join()
         held = fold(local.first, [])
         async with local.reader:  # and its connection breaks
@@ -66,7 +64,7 @@ async def test_a_page_is_reloaded_in_the_middle_of_a_word(server: Server, where:
         deltas = [getattr(one, "delta", None) for one in clients[0].first]
         deltas = [one for one in deltas if isinstance(one, str)]
         assert deltas[-1] == middle.get(where, '{"place":')
-        model.gate.set()
+        model.go()
         truth, recorded = await pair.truth(live), [await one.rest() for one in clients]
         after = pair.follow(*recorded[3].messages, state=recorded[3].state)
         assert dumped((await after.rest()).messages) == dumped(recorded[3].messages)
@@ -136,7 +134,7 @@ async def test_a_client_joins_behind_all_that_it_holds(
     monkeypatch.setattr(run_writer, "_INTERVAL", 1.0)
     model = gated(1, [text_chunk("Begin ", 1), *WORDS, 60.0])
     async with followed(server, model) as (pair, live, early):
-        model.gate.set()
+        model.go()
         client = Fold(pair.given.messages)
 
         def holds_all() -> bool:
@@ -177,7 +175,7 @@ async def test_a_mark_is_in_the_next_beginning_too(server: Server) -> None:
         pair.stores[0].begin_log, pair.stores[1].read = begin, read_late
         follower = pair.follow()
         await eventually(lambda: beginnings, "the log is begun")
-        model.gate.set()
+        model.go()
         await follower.join()
         assert not live.done()
         assert dumped((await follower.rest()).messages) == dumped((await live).messages)
@@ -186,17 +184,15 @@ async def test_a_mark_is_in_the_next_beginning_too(server: Server) -> None:
 async def test_many_clients_of_a_worker_read_the_run_once(server: Server) -> None:
     """And need no room of other clients: `runs` limits the runs of a worker and the threads that it
     shows, not who follows elsewhere."""
-    model, limits = gated(), RunLimits(readers=100, runs=2)
-    async with pair_on(server, model, limits=limits) as pair:
-        live = await pair.begin()
-        await model.hung.wait()
-        clients = [await pair.follow().join() for _ in range(100)]
+    model, limits = gated(), RunLimits(readers=20, runs=2)
+    async with hung(server, model, limits=limits) as (pair, live):
+        clients = [await pair.follow().join() for _ in range(20)]
         readers: Any = pair.two._workers._readers  # type: ignore[union-attr]
-        assert [len(reader) for reader in readers.values()] == [100]
+        assert [len(reader) for reader in readers.values()] == [20]
         assert ending(await pair.follow().rest()) == "too_many_readers"
         async with clients.pop().reader:  # leaves
             pass
-        model.gate.set()
+        model.go()
         truth = await pair.truth(live)
         for one in clients:
             assert ordered((await one.rest()).messages) == ordered(truth.messages)
@@ -204,7 +200,7 @@ async def test_many_clients_of_a_worker_read_the_run_once(server: Server) -> Non
 
 
 async def test_a_reader_that_never_reads_disturbs_nobody(server: Server) -> None:
-    model = Scripted([text_chunk("Well", 1), 0.1, *[0.001, text_chunk("x" * 1000, 1)] * 800])
+    model = Scripted([text_chunk("Well", 1), 0.1, *[0.001, text_chunk("x" * 4000, 1)] * 200])
     async with pair_on(server, model, limits=RunLimits(unread=600_000)) as pair:
         live = asyncio.create_task(pair.truth(await pair.begin()))
         lazy, good = pair.follow(), pair.follow()
@@ -220,13 +216,32 @@ async def test_a_worker_that_stops_ends_what_it_serves(server: Server, which: st
         rest = asyncio.create_task(follower.rest())
         await getattr(pair, which).drain()
         assert ending(await rest) == "server_stopping"
-        model.gate.set()
+        model.go()
         assert ending(await run) == ("server_stopping" if which == "one" else "success")
         with pytest.raises(RunInputError, match="stopping"):
             await getattr(pair, which).begin(run_input("on", thread="t"))
 
 
-@pytest.mark.parametrize("where", STOPS)
+async def test_a_worker_that_stops_while_a_client_looks_for_its_run(server: Server) -> None:
+    async with hung(server) as (pair, live):
+        found, find = asyncio.Event(), pair.stores[1].find
+
+        async def find_later(name: str) -> Any:
+            await found.wait()
+            return await find(name)
+
+        pair.stores[1].find, pair.stores[1].signal = find_later, pytest.fail
+        follower = pair.follow()
+        [shown] = pair.two._shown
+        await pair.two.drain()
+        found.set()
+        await asyncio.wait({shown.task})
+        assert (await follower.rest()).types == ["RUN_STARTED", "RUN_ERROR"]
+        await pair.one.cancel("t", "live")
+        await read(live)
+
+
+@pytest.mark.parametrize("where", ["reasoning", "arguments"])
 async def test_a_worker_that_dies(server: Server, where: str) -> None:
     """What is open is closed for its readers elsewhere, who get a code; who connects after that
     gets the thread as it stands."""
@@ -272,27 +287,15 @@ async def test_a_worker_that_is_too_far_behind(server: Server) -> None:
 async def test_a_thread_that_nobody_keeps_is_joined_by_the_run(server: Server) -> None:
     """And no agent of another name finds it."""
     model = gated()
-    async with pair_on(server, model, saver=None) as pair:
-        live = await pair.begin()
-        await model.hung.wait()
+    async with hung(server, model, saver=None) as (pair, live):
         other = agent_of(InMemorySaver(), model, name="other", run_store=pair.stores[1])
         assert not await other.cancel("t", "live")
         for stranger in (pair.follow(), Follower(other, run_input(thread="t", run="live"))):
             assert (await stranger.rest()).messages == []
         follower = await pair.follow(run="live").join()
-        model.gate.set()
+        model.go()
         truth = await pair.truth(live)
         assert ordered((await follower.rest()).messages) == ordered(truth.messages)
-
-
-async def test_a_thread_of_more_than_may_wait(server: Server) -> None:
-    given = run_input(user("x" * 59_900, "u1"), thread="t", run="live")
-    async with pair_on(server, stepping(), limits=RunLimits(unread=60_000)) as pair:
-        live = await pair.begin(given)
-        follower = await pair.follow().join()
-        assert await pair.two.cancel("t", "live")
-        truth = RecordedRun(await read(live), given)
-        assert dumped((await follower.rest()).messages) == dumped(truth.messages)
 
 
 async def test_a_second_event_loop_is_refused(server: Server) -> None:
@@ -301,16 +304,6 @@ async def test_a_second_event_loop_is_refused(server: Server) -> None:
         await read(await pair.one.begin(pair.given))
         app, on = FastAPI(), run_input("on", thread="t")
         app.include_router(agui_router(pair.one, "/agent"))
-
-        async def in_second_loop() -> list[Any]:
-            with pytest.raises(RunInputError, match="works in one event loop"):
-                await pair.one.cancel("t", "other")
-            ways = (pair.one.run, pair.one.connect)
-            return [[one async for one in way(on)] for way in ways]
-
-        for events in await asyncio.to_thread(asyncio.run, in_second_loop()):
-            assert [one.type.value for one in events] == ["RUN_STARTED", "RUN_ERROR"]
-            assert events[-1].code == "wrong_event_loop"
 
         def post(path: str) -> Any:  # a test client has an event loop of its own
             return TestClient(app).post(path, content=body_of(on), headers=JSON)
@@ -333,7 +326,7 @@ async def test_runs_go_on_while_the_store_is_down(tmp_path: Path) -> None:
             follower = await pair.follow().join()
             process.kill()
             process.wait(PATIENCE)
-            model.gate.set()
+            model.go()
             truth = await pair.truth(live)
             assert (ending(truth), ending(await follower.rest())) == ("success", "run_lost")
             with pytest.raises(StateError, match="store of live runs"):

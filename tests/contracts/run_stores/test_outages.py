@@ -25,17 +25,17 @@ from langgraph_agui.workers.bounded import BoundedStore, StoreFailures
 from langgraph_agui.workers.signals import Signal
 from tests.contracts.run_stores.pair import (
     SERVERS,
+    WORDS,
     MadeRun,
+    Server,
     ending,
     followed,
     gated,
     lost,
     pair_on,
-    stepping,
 )
 from tests.kit.models.scripted import Scripted, text_chunk
 from tests.kit.processes.silence import line_to
-from tests.kit.processes.stores import Server
 from tests.kit.run.agents import dumped
 from tests.kit.run.joining import read
 from tests.kit.waiting import PATIENCE, eventually
@@ -67,7 +67,7 @@ async def forget(kind: str, address: str) -> AsyncIterator[Forget]:
 
 async def test_a_database_forgets_a_run(server: Server, forget: Forget) -> None:
     """It soon knows the run again. Who follows it goes on, and others find it and stop it."""
-    async with followed(server, model := stepping()) as (pair, live, early):
+    async with followed(server, model := gated(1, WORDS)) as (pair, live, early):
         model.go(3)
         await forget()
         await pair.until_found(pair.given)
@@ -112,7 +112,7 @@ LISTEN_AGAIN = f"SELECT count(*) = 2 AND NOT array_agg(pid) && %s::int4[] {LOCKS
 
 async def test_the_connection_that_listens_is_lost(server: Server, kind: str, address: str) -> None:
     """The worker's runs are found and stopped again after that."""
-    async with followed(server, stepping()) as (pair, live, first):
+    async with followed(server, gated(1, WORDS)) as (pair, live, first):
         async with first.reader:  # so that both listen
             pass
         for _ in range(2):
@@ -161,7 +161,7 @@ async def test_an_entry_that_was_not_written_is_written_again(
 ) -> None:
     """Also if it is there, and nobody has learned that. Who follows the run lacks nothing."""
     monkeypatch.setattr(run_writer, "_RETRY", 0.01)
-    async with followed(server, model := stepping()) as (pair, live, follower):
+    async with followed(server, model := gated(1, WORDS)) as (pair, live, follower):
         append, positions = pair.stores[0].append, list[int]()
 
         async def fail(run: str, entry: Entry) -> None:
@@ -187,7 +187,7 @@ async def test_the_end_of_a_run_that_is_not_written(
     """Who follows the run loses it, and the store is told that it has ended."""
     monkeypatch.setattr(run_writer, "_RETRY", 0.01)
     monkeypatch.setattr(run_reader, "_MISSES", 1)
-    async with followed(server, model := stepping()) as (pair, live, follower):
+    async with followed(server, model := gated(1, WORDS)) as (pair, live, follower):
         pair.stores[0].append = lost
         model.go(100)
         assert ending(await pair.truth(live)) == "success"
@@ -214,19 +214,9 @@ async def test_the_end_of_a_run_does_not_reach_the_store(
         assert len(tries) == 3
 
 
-async def test_a_run_that_does_not_reach_the_store(server: Server) -> None:
-    """It is not kept in memory for that."""
-    async with pair_on(server, Scripted(["Hi"])) as pair:
-        pair.stores[0].enter = lost
-        await read(await pair.one.begin(pair.given))
-        await pair.end()
-        assert not pair.stores[0]._receivers
-        assert not await pair.two.cancel("t", "live")
-
-
 async def test_a_store_that_is_too_slow(server: Server) -> None:
     """Who followed the run is let go; who comes after that gets all of it."""
-    model, limits = stepping([text_chunk("x", 1)] * 600), RunLimits(unread=20_000)
+    model, limits = gated(1, [text_chunk("x", 1)] * 600), RunLimits(unread=20_000)
     async with followed(server, model, limits=limits) as (pair, live, follower):
         truth = asyncio.create_task(pair.truth(live))
         append, slow, waits = pair.stores[0].append, asyncio.Event(), asyncio.Event()
