@@ -13,6 +13,7 @@ from functools import partial, wraps
 from io import StringIO
 from pathlib import Path
 from textwrap import dedent
+from types import SimpleNamespace
 from typing import Annotated, Any, cast
 
 import httpx
@@ -40,6 +41,7 @@ from langgraph_agui.client import AGUIClient, AGUISession, RemoteAgent
 from langgraph_agui.devtools import playground_router
 from langgraph_agui.workers import RedisRunStore
 from tests.contracts.optional_packages.test_missing_extras import run_without
+from tests.kit.graphs.small import chain_of
 from tests.kit.models.scripted import Scripted
 from tests.kit.run.agents import run_input
 
@@ -88,7 +90,7 @@ def ask(state: MessagesState) -> None:
 
 
 def make_graph() -> Any:
-    return StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask").compile()
+    return chain_of(ask, state=MessagesState)
 
 
 async def make_graph_later() -> Any:
@@ -115,10 +117,10 @@ def names() -> dict[str, Any]:
         "builder": builder,
         "client": httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://agent"),
         "connection": None,
-        "graph": builder.compile(),
+        "graph": make_graph(),
         "httpx": httpx,
         "model": Scripted(["Hello"]),
-        "notes": StateGraph(WithNotes).add_node("ask", ask).add_edge(START, "ask").compile(),
+        "notes": chain_of(ask, state=WithNotes),
         "run_input": run_input("Hello"),
         "store": RedisRunStore("redis://localhost"),
     }
@@ -231,19 +233,14 @@ def closure(ask: Any) -> Any:
 wrapped: Any = wraps(confirm)(lambda question: confirm(question))
 
 
-class Signal:
-    def interrupt(self, question: str) -> str:
-        return question
-
-
-SIGNAL = Signal()
+SIGNAL: Any = SimpleNamespace(interrupt=str)
 
 
 def own_method(question: str) -> str:
     """Answer."""
     from langgraph.types import Command
 
-    return SIGNAL.interrupt(str(Command[Any](resume=question)))
+    return str(SIGNAL.interrupt(Command[Any](resume=question)))
 
 
 def own_words(question: str) -> str:
@@ -258,16 +255,15 @@ def problem_of(graph: Any) -> str | None:
 
 @pytest.mark.parametrize("function", [module_name, awaited, closure(interrupt), wrapped])
 def test_each_way_to_write_interrupt_is_found(function: Any) -> None:
-    model = names()["model"]
-    found = problem_of(create_agent(model, [function]))
-    assert f"interrupt() in the tool '{function.__name__}'" in str(found)
+    agent, found = create_agent(names()["model"], [function]), "interrupt() in the {} '{}'"
+    assert found.format("tool", function.__name__) in str(problem_of(agent))
     for node in (function, partial(function, question="Sure?")):
         builder = StateGraph(MessagesState).add_node("step", node).add_edge(START, "step")
-        assert "interrupt() in the node 'step'" in str(problem_of(builder.compile()))
-    around = StateGraph(MessagesState).add_node("team", create_agent(model, [function]))
-    around.add_edge(START, "team")
-    assert f"interrupt() in the tool '{function.__name__}'" in str(problem_of(around.compile()))
-    assert problem_of(around.compile(checkpointer=InMemorySaver())) is None
+        assert found.format("node", "step") in str(problem_of(builder.compile()))
+    around = chain_of(agent, state=MessagesState)
+    assert found.format("tool", function.__name__) in str(problem_of(around))
+    around = chain_of(agent, state=MessagesState, checkpointer=InMemorySaver())
+    assert problem_of(around) is None
 
 
 class MayAsk(AgentMiddleware[Any, Any, Any]):
@@ -283,8 +279,6 @@ class DecidesItself(HumanInTheLoopMiddleware):
 
 def test_what_may_never_ask_needs_no_checkpointer() -> None:
     model = names()["model"]
-    inner = create_agent(model, [confirm], checkpointer=InMemorySaver())
-    node = StateGraph(MessagesState).add_node("inner", inner).add_edge(START, "inner")
     guards: list[Any] = [
         *(MayAsk(), DecidesItself({"pay": True})),
         *(HumanInTheLoopMiddleware(on) for on in ({"pay": False}, {})),
@@ -295,11 +289,12 @@ def test_what_may_never_ask_needs_no_checkpointer() -> None:
         """Delegate."""
         return str(guarded.invoke({"messages": [("user", task)]}))
 
+    inner = create_agent(model, [confirm], checkpointer=InMemorySaver())
     for graph in (
         *(create_agent(model, [pay], middleware=[guard]) for guard in guards),
         create_agent(model, [delegate]),
         create_agent(model, [own_words, own_method, closure(str)]),
-        node.compile(),
+        chain_of(inner, state=MessagesState),
     ):
         assert problem_of(graph) is None
 
@@ -310,7 +305,7 @@ def test_a_key_of_messages_is_named_if_it_was_probably_meant(
     class Talk(TypedDict):
         talk: Annotated[list[AnyMessage], add_messages]
 
-    graph = StateGraph(Talk).add_node("ask", ask).add_edge(START, "ask").compile()
+    graph = chain_of(ask, state=Talk)
     langgraph_agui.LangGraphAgent(graph)
     assert caplog.messages[0].endswith(
         "If they belong in 'talk', write LangGraphAgent(graph, messages_key='talk')."

@@ -89,14 +89,6 @@ async def test_a_list_that_ends_with_a_known_message(saver: Any, case: str) -> N
     assert (await thread.texts())[:-1] == [*branch, "more"]
 
 
-async def test_again_from_one_of_several_messages(saver: Any) -> None:
-    thread = talk(saver)
-    held = (await thread.say(user("one", "u1"), user("two", "u2"))).messages
-    for name, texts in {"u2": ["one", "two", "2: re two"], "u1": ["one", "3: re one"]}.items():
-        await thread.say(*until(held, name))
-        assert await thread.texts() == texts
-
-
 async def test_a_thread_without_the_point_before_a_message(saver: Any) -> None:
     """It was filled by `update_state`, or its old checkpoints are gone."""
     thread = talk(saver)

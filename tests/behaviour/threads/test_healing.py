@@ -23,17 +23,7 @@ from tests.kit.graphs.small import Chat, chain_of, talker
 from tests.kit.models.scripted import Scripted, call, calling, part, text_chunk
 from tests.kit.run.agents import user
 from tests.kit.run.dialogues import resolved
-from tests.kit.run.talking import (
-    Talk,
-    by_role,
-    chat,
-    look,
-    looking,
-    result,
-    talk,
-    texts,
-    thought,
-)
+from tests.kit.run.talking import Talk, by_role, chat, look, looking, result, talk, texts, thought
 from tests.kit.run.thread_client import Client, asked, ending
 
 LOST = "Interrupted: there is no result."

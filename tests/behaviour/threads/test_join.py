@@ -20,7 +20,7 @@ from tests.kit.graphs.small import Chat, chain_of, talker
 from tests.kit.models.scripted import Scripted, text_chunk
 from tests.kit.run.agents import RecordedRun, dumped, plain, record_run, run_input, user
 from tests.kit.run.joining import Joined, agent_of, gaps, join_after, read
-from tests.kit.run.talking import by_role, connect, thought
+from tests.kit.run.talking import connect, thought
 from tests.kit.waiting import PATIENCE
 
 EVENTS = 50
@@ -226,35 +226,3 @@ async def test_a_joiner_gets_nothing_that_only_the_tab_of_the_run_holds() -> Non
     assert "1234" not in str([plain(event) for event in heard])
     assert dumped(shown) == dumped((await connect(agent)).messages)
     assert RecordedRun(received, given).messages[: len(held)] == held
-
-
-@pytest.mark.parametrize(("holds", "known"), [(0, 6), (3, 0), (6, 3), (6, 6)])
-@pytest.mark.parametrize(
-    ("cut", "left"), [(slice(0, 2), ["one", "two", "three"]), (slice(2, None), ["one"])]
-)
-async def test_a_joiner_keeps_what_the_run_trims_and_loses_what_it_removes(
-    cut: slice, left: list[str], holds: int, known: int
-) -> None:
-    """Whatever its tab holds, and that of the run."""
-
-    async def shorten(state: Any) -> dict[str, Any]:
-        messages = state["messages"] if len(state["messages"]) == 6 else []
-        return {"messages": [RemoveMessage(id=str(one.id)) for one in messages[cut]]}
-
-    model, gate = slow(*[[*thought("Hm."), text_chunk("Well"), text_chunk(", yes")]] * 3)
-    graph = chain_of(talker(model), shorten, checkpointer=InMemorySaver())
-    agent, held = LangGraphAgent(graph), list[Message]()
-    gate.set()
-    for text in ("one", "two"):
-        held = (await record_run(agent, run_input(*held, user(text, text), thread="t"))).messages
-    gate.clear()
-    model.hung.clear()
-    given = run_input(*held[:known], user("three", "three"), thread="t", run="live")
-    live, joined = await begun(agent, model, given), run_input(*held[:holds], thread="t")
-    reader = agent.subscribe(joined)
-    gate.set()
-    _, heard = await asyncio.gather(read(live), read(reader))
-    shown = RecordedRun(heard, joined).messages
-    assert [one.content for one in by_role(shown, "user")] == left
-    thoughts = [one.content for one in by_role(shown, "reasoning") if one.content]
-    assert (thoughts, len(by_role(shown, "assistant"))) == (["Hm."] * len(left), len(left))

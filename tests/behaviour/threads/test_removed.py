@@ -14,14 +14,12 @@ from langgraph.channels import UntrackedValue
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
-from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
 from langgraph_agui.protocol import fold
 from tests.kit.graphs.small import talker
 from tests.kit.models.scripted import Scripted
 from tests.kit.run.agents import collect, dumped, run_input, user
-from tests.kit.run.dialogues import resolved
 from tests.kit.run.talking import Talk, by_role, chat, echo, edit, result, said, talk
 
 SECRET = user("my pin is 1234", "secret")
@@ -131,23 +129,6 @@ async def test_the_client_loses_an_answer_and_its_reasoning_is_emptied(keeps: bo
     assert PIN not in "".join(thread.asked)
 
 
-async def test_a_tab_that_answers_a_question_brings_nothing_back(saver: Any) -> None:
-    model = echo()
-
-    async def gate(state: Any) -> dict[str, Any]:
-        if "ask" not in state["messages"][-1].text:
-            return {"messages": [await model.ainvoke(state["messages"])]}
-        return {"messages": [AIMessage(f"ok {interrupt('go?')}")]}
-
-    thread = chat(gate, moderate, model=model, checkpointer=saver)
-    held = await thread.spoken(u1="one")
-    await thread.say(*held, SECRET)
-    [asked] = (await thread.say(*held, "ask", outcome="interrupt")).last.outcome.interrupts
-    await thread.say(*held, SECRET, resume=resolved((asked.id, "yes")))
-    assert thread.calls == 2  # for "one", and for the pin when it was new
-    assert await thread.texts() == ["one", "1: re one", "ask", "ok yes"]
-
-
 @pytest.mark.parametrize("words", ["two", "edited"])
 async def test_a_question_that_was_rewritten_is_asked_again_after_failures(
     saver: Any, words: str
@@ -161,6 +142,16 @@ async def test_a_question_that_was_rewritten_is_asked_again_after_failures(
     assert thread.calls == 3
     await thread.say(*held, user(words, "u2"))
     assert await thread.texts() == ["In short: one", "One.", f"In short: {words}", "Two."]
+
+
+async def test_a_stale_tab_does_not_continue_what_another_has_asked(saver: Any) -> None:
+    model = Scripted(["One."], ["Noted."], DOWN, ["Deleted."])
+    thread = chat(rewrite, talker(model), model=model, checkpointer=saver)
+    held = await thread.spoken(u1="one")
+    await thread.say(*held, SECRET)
+    await thread.say(*held, "delete", outcome="model_error")
+    await thread.say(*held, SECRET)
+    assert thread.calls == 3
 
 
 def passing(name: str, fails: bool = False) -> Any:

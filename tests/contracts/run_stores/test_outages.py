@@ -13,16 +13,10 @@ from redis.asyncio import Redis
 
 from langgraph_agui import RunLimits
 from langgraph_agui.kernel.errors import StateError
-from langgraph_agui.workers import (
-    Entry,
-    RedisRunStore,
-    bounded,
-    listening,
-    run_reader,
-    run_writer,
-)
+from langgraph_agui.workers import Entry, RedisRunStore, bounded, listening, run_reader, run_writer
 from langgraph_agui.workers.bounded import BoundedStore, StoreFailures
 from langgraph_agui.workers.signals import Signal
+from tests.contracts.run_stores.conftest import POSTGRES
 from tests.contracts.run_stores.pair import (
     SERVERS,
     WORDS,
@@ -39,6 +33,11 @@ from tests.kit.processes.silence import line_to
 from tests.kit.run.agents import dumped
 from tests.kit.run.joining import read
 from tests.kit.waiting import PATIENCE, eventually
+
+
+@pytest.fixture(params=["redis", pytest.param("postgres", marks=POSTGRES)])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 async def until(answers: Callable[[], Awaitable[object]], what: str) -> None:
