@@ -6,7 +6,6 @@ from importlib import import_module
 from pathlib import Path
 
 from tests.kit.expect.faults import Case
-from tests.kit.graphs.broken_checkpointer import FAULTS
 from tests.kit.tables import line
 
 PAGE = Path(__file__).with_name("README.md")
@@ -45,8 +44,7 @@ def cases() -> list[tuple[Case, str]]:
 
 def page() -> str:
     """The README."""
-    rows = [(*row, "faults/broken/test_checkpointer.py") for fault in FAULTS for row in fault.rows]
-    rows += [(case.fault, case.run, case.client, f"faults/{file}") for case, file in cases()]
+    rows = [(case.fault, case.run, case.client, f"faults/{file}") for case, file in cases()]
     lines = [line(*row, f"`{file}`") for *row, file in sorted([*rows, *OTHERS])]
     return TEXT + "\n".join([line(*HEADS), line(*["---"] * len(HEADS)), *lines]) + "\n"
 

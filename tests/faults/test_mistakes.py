@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import re
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, redirect_stdout
 from functools import partial, wraps
 from io import StringIO
 from pathlib import Path
+from textwrap import dedent
+from types import SimpleNamespace
 from typing import Annotated, Any, cast
 
 import httpx
@@ -23,7 +26,6 @@ from fastapi.testclient import TestClient
 from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
 from langchain_core.messages import AnyMessage
-from langgraph import types
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres import PostgresSaver
@@ -39,12 +41,31 @@ from langgraph_agui.client import AGUIClient, AGUISession, RemoteAgent
 from langgraph_agui.devtools import playground_router
 from langgraph_agui.workers import RedisRunStore
 from tests.contracts.optional_packages.test_missing_extras import run_without
-from tests.faults.mistakes import Mistake, parts
+from tests.kit.graphs.small import chain_of
 from tests.kit.models.scripted import Scripted
 from tests.kit.run.agents import run_input
 
-MISTAKES = parts()
-EXTRAS = MISTAKES.pop("Extras")
+PAGE = Path(__file__).with_name("mistakes.md")
+WRITTEN = re.compile(
+    r"^(.+):\n\n<!-- run by tests/faults/test_mistakes\.py -->\n"
+    r"```python\n((?:.*\n)+?)```\n\n((?:    .*\n|\n(?=    ))+)",
+    re.MULTILINE,
+)
+# The mistakes of each part of the page: a title, a program that makes it, and what that prints, logs
+# or raises.
+PARTS = {
+    part.partition("\n")[0]: [
+        pytest.param(program.strip(), dedent(answer).strip(), id=title)
+        for title, program, answer in WRITTEN.findall(part)
+    ]
+    for part in PAGE.read_text("utf-8").split("\n## ")[1:]
+}
+EXTRAS = PARTS.pop("Extras")
+
+
+def test_each_mistake_is_in_the_form_of_the_page() -> None:
+    programs = PAGE.read_text("utf-8").count("```python")
+    assert sum(map(len, [*PARTS.values(), EXTRAS])) == programs
 
 
 class Notes(AgentState[Any]):
@@ -69,7 +90,7 @@ def ask(state: MessagesState) -> None:
 
 
 def make_graph() -> Any:
-    return StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask").compile()
+    return chain_of(ask, state=MessagesState)
 
 
 async def make_graph_later() -> Any:
@@ -96,46 +117,41 @@ def names() -> dict[str, Any]:
         "builder": builder,
         "client": httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://agent"),
         "connection": None,
-        "graph": builder.compile(),
+        "graph": make_graph(),
         "httpx": httpx,
         "model": Scripted(["Hello"]),
-        "notes": StateGraph(WithNotes).add_node("ask", ask).add_edge(START, "ask").compile(),
+        "notes": chain_of(ask, state=WithNotes),
         "run_input": run_input("Hello"),
         "store": RedisRunStore("redis://localhost"),
     }
 
 
 @pytest.mark.filterwarnings("ignore:coroutine 'make_graph_later' was never awaited")
-@pytest.mark.parametrize(
-    "mistake", [one for part in MISTAKES.values() for one in part], ids=lambda one: one.title
-)
+@pytest.mark.parametrize(("program", "answer"), [one for part in PARTS.values() for one in part])
 async def test_a_mistake_says_what_to_do(
-    mistake: Mistake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    program: str, answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     found = ""
     with redirect_stdout(StringIO()) as printed:
         try:
-            result = eval(
-                compile(mistake.program, "mistake", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names()
-            )
+            code = compile(program, "mistake", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            result = eval(code, names())
             if inspect.iscoroutine(result):
                 await result
         except Exception as error:
             found = f"{type(error).__name__}: {error}"
-    assert (found or printed.getvalue().strip()) == mistake.answer
+    assert (found or printed.getvalue().strip()) == answer
 
 
 BLOCKED = [
     *("fastapi", "starlette", "uvicorn", "httpx2", "typer", "rich", "langchain", "cryptography"),
     *("jsonschema", "ag_ui_a2ui_toolkit"),
 ]
-
 STARS = """
 from langgraph_agui import *
 from langgraph_agui.client import *
 """
-NEEDED = [("fastapi", "fastapi"), ("fastapi", "fastapi"), ("langchain", "middleware")]
 EXTRA_NAMES = ("AGUIClient", "AGUIMiddleware", "agui_router")
 
 
@@ -145,34 +161,24 @@ from langgraph_agui.devtools.cli import main
 from langgraph_agui.protocol.response_schema import check_schema
 {STARS}
 found = []
-for program in {[mistake.program for mistake in EXTRAS]!r}:
+modules = [f"import langgraph_agui.{{name}}" for name in ("fastapi", "fastapi.router", "middleware")]
+for program in {[one.values[0] for one in EXTRAS]!r} + modules:
     try:
         exec(program)
         found.append("nothing")
     except BaseException as error:
         found.append(f"{{type(error).__name__}}: {{error}}")
-texts = []
-for module in ("fastapi", "fastapi.router", "middleware"):
-    try:
-        __import__(f"langgraph_agui.{{module}}")
-    except ModuleNotFoundError as error:
-        texts.append(str(error))
-print(json.dumps([found, [*globals()], texts]))
+print(json.dumps([found, [*globals()]]))
 """
-    found, imported, texts = cast("list[list[str]]", run_without(BLOCKED, code))
-    assert found == [mistake.answer for mistake in EXTRAS]
-    remedies = [
-        f'{package} is missing: pip install "langgraph-agui[{extra}]"' for package, extra in NEEDED
-    ]
-    assert texts == remedies  # also where the module itself is imported
+    found, imported = cast("list[list[str]]", run_without(BLOCKED, code))
+    needed = [("fastapi", "fastapi"), ("fastapi", "fastapi"), ("langchain", "middleware")]
+    remedy = 'ModuleNotFoundError: {} is missing: pip install "langgraph-agui[{}]"'
+    assert found == [one.values[1] for one in EXTRAS] + [remedy.format(*one) for one in needed]
     assert {"LangGraphAgent", "MessageChunks", "ReasoningSeal"} <= set(imported)
     assert not set(imported).intersection(EXTRA_NAMES)
-
-
-def test_with_extras_stars_import_them() -> None:
-    imported: dict[str, object] = {}
-    exec(STARS, imported)
-    assert {"LangGraphAgent", "MessageChunks", *EXTRA_NAMES} <= imported.keys()
+    with_extras: dict[str, object] = {}
+    exec(STARS, with_extras)
+    assert {"LangGraphAgent", "MessageChunks", *EXTRA_NAMES} <= with_extras.keys()
 
 
 def test_names_for_migration_are_imported_by_name_only() -> None:
@@ -183,9 +189,8 @@ def test_names_for_migration_are_imported_by_name_only() -> None:
 
 @pytest.mark.parametrize("late", [False, True])
 def test_approvals_need_their_checkpointer_when_the_application_starts(late: bool) -> None:
-    graph = create_agent(
-        names()["model"], [pay], middleware=[HumanInTheLoopMiddleware({"pay": True})]
-    )
+    guard = HumanInTheLoopMiddleware({"pay": True})
+    graph = create_agent(names()["model"], [pay], middleware=[guard])
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -193,21 +198,13 @@ def test_approvals_need_their_checkpointer_when_the_application_starts(late: boo
         yield
 
     app = FastAPI(lifespan=lifespan)
-    langgraph_agui.add_langgraph_fastapi_endpoint(
-        app, langgraph_agui.LangGraphAgent(graph), "/agent"
-    )
+    agent = langgraph_agui.LangGraphAgent(graph)
+    langgraph_agui.add_langgraph_fastapi_endpoint(app, agent, "/agent")
     with (
         nullcontext() if late else pytest.raises(ValueError, match="compile it with one"),
         TestClient(app) as client,
     ):
         assert client.get("/agent/ready").status_code == 200
-
-
-def local_import(question: str) -> str:
-    """Ask."""
-    from langgraph.types import interrupt as asked
-
-    return str(asked(question))
 
 
 def module_name(question: str) -> str:
@@ -217,9 +214,10 @@ def module_name(question: str) -> str:
 
 async def awaited(question: str) -> str:
     """Ask."""
+    from langgraph.types import interrupt as asked
 
     def inner() -> str:
-        return str(types.interrupt(question))
+        return str(asked(question))
 
     return inner()
 
@@ -232,48 +230,40 @@ def closure(ask: Any) -> Any:
     return closed
 
 
-def wrapped(function: Any) -> Any:
-    @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-
-    return call
+wrapped: Any = wraps(confirm)(lambda question: confirm(question))
 
 
-ASKING = [confirm, local_import, module_name, awaited, closure(interrupt), wrapped(confirm)]
-
-
-class Signal:
-    def interrupt(self, question: str) -> str:
-        return question
-
-
-SIGNAL = Signal()
+SIGNAL: Any = SimpleNamespace(interrupt=str)
 
 
 def own_method(question: str) -> str:
     """Answer."""
     from langgraph.types import Command
 
-    return SIGNAL.interrupt(str(Command[Any](resume=question)))
+    return str(SIGNAL.interrupt(Command[Any](resume=question)))
+
+
+def own_words(question: str) -> str:
+    """Answer."""
+    interrupt = str
+    return interrupt(question)
 
 
 def problem_of(graph: Any) -> str | None:
     return langgraph_agui.LangGraphAgent(graph)._context.graph.checkpointer_problem()
 
 
-@pytest.mark.parametrize("function", ASKING, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", [module_name, awaited, closure(interrupt), wrapped])
 def test_each_way_to_write_interrupt_is_found(function: Any) -> None:
-    model = names()["model"]
-    found = problem_of(create_agent(model, [function]))
-    assert f"interrupt() in the tool '{function.__name__}'" in str(found)
+    agent, found = create_agent(names()["model"], [function]), "interrupt() in the {} '{}'"
+    assert found.format("tool", function.__name__) in str(problem_of(agent))
     for node in (function, partial(function, question="Sure?")):
         builder = StateGraph(MessagesState).add_node("step", node).add_edge(START, "step")
-        assert "interrupt() in the node 'step'" in str(problem_of(builder.compile()))
-    around = StateGraph(MessagesState).add_node("team", create_agent(model, [function]))
-    around.add_edge(START, "team")
-    assert f"interrupt() in the tool '{function.__name__}'" in str(problem_of(around.compile()))
-    assert problem_of(around.compile(checkpointer=InMemorySaver())) is None
+        assert found.format("node", "step") in str(problem_of(builder.compile()))
+    around = chain_of(agent, state=MessagesState)
+    assert found.format("tool", function.__name__) in str(problem_of(around))
+    around = chain_of(agent, state=MessagesState, checkpointer=InMemorySaver())
+    assert problem_of(around) is None
 
 
 class MayAsk(AgentMiddleware[Any, Any, Any]):
@@ -287,16 +277,8 @@ class DecidesItself(HumanInTheLoopMiddleware):
         """Approve."""
 
 
-def own_words(question: str) -> str:
-    """Answer."""
-    interrupt = str
-    return interrupt(question)
-
-
 def test_what_may_never_ask_needs_no_checkpointer() -> None:
     model = names()["model"]
-    inner = create_agent(model, [confirm], checkpointer=InMemorySaver())
-    node = StateGraph(MessagesState).add_node("inner", inner).add_edge(START, "inner")
     guards: list[Any] = [
         *(MayAsk(), DecidesItself({"pay": True})),
         *(HumanInTheLoopMiddleware(on) for on in ({"pay": False}, {})),
@@ -307,11 +289,12 @@ def test_what_may_never_ask_needs_no_checkpointer() -> None:
         """Delegate."""
         return str(guarded.invoke({"messages": [("user", task)]}))
 
+    inner = create_agent(model, [confirm], checkpointer=InMemorySaver())
     for graph in (
         *(create_agent(model, [pay], middleware=[guard]) for guard in guards),
         create_agent(model, [delegate]),
         create_agent(model, [own_words, own_method, closure(str)]),
-        node.compile(),
+        chain_of(inner, state=MessagesState),
     ):
         assert problem_of(graph) is None
 
@@ -322,7 +305,7 @@ def test_a_key_of_messages_is_named_if_it_was_probably_meant(
     class Talk(TypedDict):
         talk: Annotated[list[AnyMessage], add_messages]
 
-    graph = StateGraph(Talk).add_node("ask", ask).add_edge(START, "ask").compile()
+    graph = chain_of(ask, state=Talk)
     langgraph_agui.LangGraphAgent(graph)
     assert caplog.messages[0].endswith(
         "If they belong in 'talk', write LangGraphAgent(graph, messages_key='talk')."
@@ -348,9 +331,8 @@ def test_a_saver_of_ones_own_is_judged_by_its_methods() -> None:
     builder, saver = names()["builder"], InMemorySaver()
     langgraph_agui.LangGraphAgent(builder.compile(checkpointer=Own(sqlite3.connect(":memory:"))))
     langgraph_agui.LangGraphAgent(builder.compile(checkpointer=Wrapper()))
-    with pytest.raises(
-        TypeError, match="Poor is synchronous, and runs are not: use an asynchronous one"
-    ):
+    text = "Poor is synchronous, and runs are not: use an asynchronous one"
+    with pytest.raises(TypeError, match=text):
         langgraph_agui.LangGraphAgent(builder.compile(checkpointer=Poor()))
 
 

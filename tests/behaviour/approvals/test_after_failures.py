@@ -21,7 +21,7 @@ from langgraph_agui import LangGraphAgent
 from tests.kit.deep import together
 from tests.kit.expect.histories import assert_valid
 from tests.kit.graphs import pauses
-from tests.kit.graphs.dying_checkpointer import Dying
+from tests.kit.graphs.failing_checkpointers import Dying
 from tests.kit.graphs.pauses import KINDS, guard, happen, happened
 from tests.kit.graphs.small import Chat, chain_of
 from tests.kit.models.scripted import Piece, Scripted, call

@@ -18,8 +18,8 @@ from pydantic import BaseModel
 from pydantic.v1 import BaseModel as BaseModelV1
 
 from langgraph_agui import Approval, ApprovalOptions, LangGraphAgent
-from tests.behaviour.approvals.full_disks import Full
 from tests.kit.deep import together
+from tests.kit.graphs.failing_checkpointers import Full
 from tests.kit.graphs.pauses import Mode, around, as_tool, happened, last_user_text, spender
 from tests.kit.models.scripted import Piece, Scripted, call
 from tests.kit.run.agents import record_run, run_input, user

@@ -17,7 +17,7 @@ from langgraph.types import interrupt
 
 from langgraph_agui import ApprovalOptions, LangGraphAgent
 from langgraph_agui.compat.interrupts import on_interrupt_events
-from tests.behaviour.approvals.full_disks import Full, Losing
+from tests.kit.graphs.failing_checkpointers import Full, Losing
 from tests.kit.graphs.pauses import KINDS, Mode, all_of, happen, happened, spender, spending
 from tests.kit.graphs.small import Chat, chain_of
 from tests.kit.models.scripted import Scripted

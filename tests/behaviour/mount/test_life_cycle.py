@@ -15,7 +15,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from langgraph_agui import LangGraphAgent, RunLimits, add_langgraph_fastapi_endpoint, agui_router
 from langgraph_agui.protocol import decode
-from tests.kit.graphs.broken_checkpointer import Troubled
+from tests.kit.graphs.failing_checkpointers import Troubled
 from tests.kit.models.endless import Talker, flat
 from tests.kit.processes.raw_http import JSON, Answer, Connection, ask, body_of
 from tests.kit.processes.serving import Served, serving

@@ -7,7 +7,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from ag_ui.core import ResumeEntry
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
@@ -16,6 +15,7 @@ from langgraph_agui.workers.locks_for import locks_for
 from tests.kit.graphs.small import Chat, talker
 from tests.kit.models.scripted import Scripted
 from tests.kit.run.agents import RecordedRun, collect, run_input
+from tests.kit.run.dialogues import resolved
 from tests.kit.run.talking import Talk, chat, talk
 from tests.kit.waiting import PATIENCE, eventually
 
@@ -29,8 +29,8 @@ def held(**options: Any) -> tuple[Talk, asyncio.Event]:
     async def wait(state: Chat) -> None:
         await gate.wait()
 
-    nodes = wait, talker(model)
-    return chat(*nodes, model=model, checkpointer=InMemorySaver(), **options), gate
+    saver = InMemorySaver()
+    return chat(wait, talker(model), model=model, checkpointer=saver, **options), gate
 
 
 async def begin(agent: LangGraphAgent, text: str, thread: str = "t") -> asyncio.Task[RecordedRun]:
@@ -49,26 +49,19 @@ async def begin(agent: LangGraphAgent, text: str, thread: str = "t") -> asyncio.
     return task
 
 
-async def waiting(thread: Talk, *texts: str) -> list[asyncio.Task[RecordedRun]]:
-    """Runs that wait for the first one."""
-    locks: Any = locks_for(thread.agent.graph.checkpointer)
-    tasks = [asyncio.create_task(thread.say(text)) for text in texts]
-    await eventually(lambda: len(locks._queues["t"]) == 1 + len(texts), "they wait")
-    return tasks
-
-
-async def test_a_second_run_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By all agents of one checkpointer, which is not read for that."""
+async def test_a_second_run_is_refused_and_no_checkpoint_read_for_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By all agents of one checkpointer."""
     thread, gate = held()
     first = await begin(thread.agent, "one")
     other = await begin(thread.agent, "other", thread="u")  # other threads are not blocked
-    saver: Any = thread.agent.graph.checkpointer
 
     async def fail(*_: Any, **__: Any) -> None:
         raise AssertionError("a checkpoint was read")
 
     with monkeypatch.context() as patch:
-        patch.setattr(saver, "aget_tuple", fail)
+        patch.setattr(thread.agent.graph.checkpointer, "aget_tuple", fail)
         for agent in (thread.agent, LangGraphAgent(graph=thread.agent.graph), thread.agent):
             second = await Talk(agent, thread.model).say("two", outcome="thread_busy")
             assert second.types == BUSY
@@ -83,7 +76,9 @@ async def test_waiting_runs_come_one_after_the_other() -> None:
     """Who stops waiting lets the next one in."""
     thread, gate = held(on_busy="wait")
     first = await begin(thread.agent, "one")
-    gone, *others = await waiting(thread, "gone", "two", "three")
+    locks: Any = locks_for(thread.agent.graph.checkpointer)
+    gone, *others = [asyncio.create_task(thread.say(text)) for text in ("gone", "two", "three")]
+    await eventually(lambda: len(locks._queues["t"]) == 4, "they wait")
     gone.cancel()
     gate.set()
     await asyncio.gather(first, *others)
@@ -91,31 +86,16 @@ async def test_waiting_runs_come_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("end", ["RUN_FINISHED", "RUN_ERROR"])
-async def test_the_thread_is_free_when_the_end_is_heard(saver: Any, end: str) -> None:
-    thread = talk(saver, Scripted([RuntimeError("down") if end == "RUN_ERROR" else "Yes."]))
-    for number in range(20):
+async def test_the_thread_is_free_when_the_end_is_heard(end: str) -> None:
+    turn = [RuntimeError("down") if end == "RUN_ERROR" else "Yes."]
+    thread = talk(InMemorySaver(), Scripted(turn))
+    for number in range(6):
         async for event in thread.agent.run(run_input(f"{number}", thread="t")):
-            if event.type.value.startswith("RUN_") and event.type.value != "RUN_STARTED":
+            if event.type.value in ("RUN_FINISHED", "RUN_ERROR"):
                 break  # the next input is sent before the stream has ended
         assert (event.type, getattr(event, "code", "")) != ("RUN_ERROR", "thread_busy")
         assert event.type == end
-    assert len(await thread.stored()) == (40 if end == "RUN_FINISHED" else 20)
-
-
-async def test_also_after_a_cancellation_and_when_its_reader_has_left() -> None:
-    thread, gate = held()
-    for number in range(5):
-        text = f"go {number}"
-        run = await begin(thread.agent, text)
-        assert await thread.agent.cancel("t", text)
-        assert (await run).last.outcome.type == "cancelled"
-        events = thread.agent.run(run_input(text, thread="t"))
-        assert (await anext(events)).type.value == "RUN_STARTED"
-        for _ in range(7 * number):
-            await asyncio.sleep(0)
-        await events.aclose()
-    gate.set()
-    await thread.say("on")
+    assert len(await thread.stored()) == (12 if end == "RUN_FINISHED" else 6)
 
 
 async def test_a_run_that_goes_on_unread_keeps_its_thread() -> None:
@@ -132,29 +112,27 @@ async def test_a_run_that_goes_on_unread_keeps_its_thread() -> None:
     assert await thread.texts() == ["one", "One", "two", "Two"]
 
 
-async def test_also_after_an_answer_that_was_refused() -> None:
+async def test_also_after_what_was_refused() -> None:
+    """An answer to no question or that the application refuses, and a config of no use."""
+
     async def ask(state: Chat) -> Any:
         return {"messages": [("user", str(interrupt({"question": "Which?"})))]}
 
     def refuse(_: Any) -> None:
         raise ValueError("no")
 
-    approvals = ApprovalOptions(on_answer=refuse)
-    thread = chat(ask, checkpointer=InMemorySaver(), approvals=approvals)
-    paused = await thread.say("go", outcome="interrupt")
-    open_ = paused.last.outcome.interrupts[0].id
-    for name, code in [("nobody's", "interrupt_unknown"), (open_, "approval_refused")] * 2:
-        answer = ResumeEntry(interrupt_id=name, status="resolved", payload="b")
-        assert (await thread.say(resume=[answer], outcome=code)).types == BUSY
-
-
-@pytest.mark.parametrize("config", [{"callbacks": 3}, {"configurable": 3}, {"metadata": "x"}])
-async def test_also_after_a_config_that_cannot_be_used(config: Any) -> None:
-    thread = talk(InMemorySaver())
-    for _ in range(2):
+    saver, approvals = InMemorySaver(), ApprovalOptions(on_answer=refuse)
+    thread = chat(ask, checkpointer=saver, approvals=approvals)
+    [open_] = (await thread.say("go", outcome="interrupt")).last.outcome.interrupts
+    for name, code in [("nobody's", "interrupt_unknown"), (open_.id, "approval_refused")] * 2:
+        assert (await thread.say(resume=resolved((name, "b")), outcome=code)).types == BUSY
+    thread = talk(saver)
+    for config in [{"callbacks": 3}, {"configurable": 3}, {"metadata": "x"}] * 2:
+        given: Any = {"config": config}
         try:
-            events = await collect(thread.agent.run(run_input("go", thread="t"), config=config))
+            events = await collect(thread.agent.run(run_input("go", thread="u"), **given))
         except (TypeError, ValueError, AttributeError):
             continue
         assert getattr(events[-1], "code", "") != "thread_busy"
+    thread.thread = "u"
     await thread.say("go")

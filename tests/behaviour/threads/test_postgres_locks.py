@@ -24,7 +24,7 @@ from langgraph_agui.runs.locks import ThreadLease, ThreadLocks
 from langgraph_agui.workers import bounded, postgres_locks
 from langgraph_agui.workers.locks_for import locks_for
 from langgraph_agui.workers.postgres_locks import PostgresLocks, key_of
-from tests.behaviour.threads.test_locks import cancel, check_free, refused
+from tests.behaviour.threads.test_locks import cancel, check_free, granted, refused
 from tests.kit.graphs.small import Chat, agent_of
 from tests.kit.processes.silence import Line, line_to
 from tests.kit.run.agents import record_run, run_input
@@ -34,7 +34,6 @@ pytestmark = pytest.mark.xdist_group("postgres")
 
 KWARGS: dict[str, Any] = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
 NOWHERE = "postgresql://postgres@127.0.0.1:1/nowhere"
-OF_LOCKS = "locktype = 'advisory' AND datname = current_database()"
 
 
 def ask(dsn: str, query: str, *values: Any) -> list[Any]:
@@ -43,25 +42,21 @@ def ask(dsn: str, query: str, *values: Any) -> list[Any]:
         return [row[0] for row in connection.execute(query.encode(), values).fetchall()]
 
 
-def sessions(dsn: str, where: str = OF_LOCKS) -> list[int]:
-    """The server's processes that hold advisory locks in this database."""
+def sessions(dsn: str, thread_id: str | None = None) -> list[int]:
+    """The server's processes that hold advisory locks in this database, or that of a thread."""
+    where = "locktype = 'advisory' AND datname = current_database()"
+    if thread_id is not None:
+        where += f" AND (classid::int8 << 32 | objid::int8) = {key_of(thread_id)}"
     joined = "pg_locks JOIN pg_database d ON d.oid = database"
     return ask(dsn, f"SELECT DISTINCT pid FROM {joined} WHERE {where}")
 
 
-def holders_of(dsn: str, thread_id: str) -> list[int]:
-    """The server's process that holds the lock of a thread."""
-    return sessions(
-        dsn, f"{OF_LOCKS} AND (classid::int8 << 32 | objid::int8) = {key_of(thread_id)}"
-    )
-
-
 @contextmanager
-def held_elsewhere(dsn: str, thread_id: str = "t") -> Iterator[None]:
+def held_elsewhere(dsn: str) -> Iterator[None]:
     """A thread that another session has locked."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         query = "SELECT pg_try_advisory_lock(%s)"
-        assert connection.execute(query, (key_of(thread_id),)).fetchone() == (True,)
+        assert connection.execute(query, (key_of("t"),)).fetchone() == (True,)
         yield
 
 
@@ -102,8 +97,7 @@ async def test_sessions_exclude_each_other(
         await time_is_over()
         assert not waiting.done()
         await cancel(gone)
-    await (await asyncio.wait_for(waiting, PATIENCE)).release()
-    await check_free(locks)
+    await granted(waiting)
 
 
 async def test_who_is_cancelled_while_taking_leaves_nothing_in_the_database(
@@ -136,7 +130,7 @@ async def test_a_lost_connection_is_opened_again_and_takes_its_locks(
             await refused(locks)
     else:
         other = await locks.acquire("u")
-        assert holders_of(fresh_database, "t") == holders_of(fresh_database, "u") != []
+        assert sessions(fresh_database, "t") == sessions(fresh_database, "u") != []
         lose(fresh_database)
         await kept.release()
     await check_free(locks)
@@ -153,11 +147,6 @@ async def time_is_over() -> None:
     clock = asyncio.get_running_loop().time
     enough = clock() + 2 * postgres_locks.ANSWER
     await eventually(lambda: clock() > enough, "the time is over")
-
-
-def records(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """The log records about a database of thread locks that does not answer."""
-    return [one.message for one in caplog.records if one.name == bounded.__name__]
 
 
 @asynccontextmanager
@@ -179,26 +168,11 @@ async def fails(locks: ThreadLocks, thread_id: str) -> StateError:
     return caught.value
 
 
-async def again(locks: ThreadLocks, thread_id: str = "t") -> ThreadLease:
-    """The lease of a thread, when the database answers again."""
+async def again(locks: ThreadLocks) -> ThreadLease:
+    """The lease of the thread, when the database answers again."""
     while True:
         with suppress(StateError):
-            return await locks.acquire(thread_id, 8)
-
-
-async def test_silence_from_the_beginning(
-    fresh_database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with silent_later(fresh_database) as (line, saver):
-        locks = locks_for(saver)
-        be_quick(monkeypatch)
-        line.flows.clear()
-        await fails(locks, "t")
-        await asyncio.gather(*(fails(locks, f"t{number}") for number in range(9)))
-        [record] = records(caplog)
-        assert record.startswith("The database of the thread locks does not answer (")
-        line.flows.set()
-        await (await again(locks)).release()
+            return await locks.acquire("t", 8)
 
 
 @pytest.mark.parametrize("end", [Line.restore, Line.replace])
@@ -210,44 +184,30 @@ async def test_silence_while_runs_go_on(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The live runs get their locks back, by themselves. What the server hears too late locks
-    nothing."""
+    """The log has one record. The live runs get their locks back, by themselves. What the server
+    hears too late locks nothing."""
     async with silent_later(fresh_database) as (line, saver):
         locks = locks_for(saver)
         kept = await locks.acquire("kept")
         lease = await locks.acquire("t") if call == "unlock" else None
-        before = [[], holders_of(fresh_database, "kept")]
+        before = [[], sessions(fresh_database, "kept")]
         be_quick(monkeypatch)
         line.flows.clear()
         if lease is None:
-            await fails(locks, "t")
+            await asyncio.gather(*(fails(locks, name) for name in "tuvw"))
         else:
             await lease.release()
-        [record] = records(caplog)
-        assert f"({call})" in record
+        [record] = [one.message for one in caplog.records if one.name == bounded.__name__]
+        assert record.startswith(f"The database of the thread locks does not answer ({call})")
         await time_is_over()
         end(line)
-        await eventually(
-            lambda: holders_of(fresh_database, "kept") not in before, "another session has the lock"
-        )
-        assert holders_of(fresh_database, "t") == []
+        others = lambda: sessions(fresh_database, "kept") not in before  # noqa: E731
+        await eventually(others, "another session has the lock")
+        assert sessions(fresh_database, "t") == []
         await (await again(locks)).release()
         await kept.release()
     assert sessions(fresh_database) == []
     assert "two runs" not in caplog.text
-
-
-async def test_a_connection_alone_is_silent(
-    fresh_database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The thread is free for other processes soon, though the server never hears of it."""
-    async with silent_later(fresh_database) as (line, saver):
-        lease = await locks_for(saver).acquire("t")
-        be_quick(monkeypatch)
-        line.flows.clear()
-        line.replace()
-        await lease.release()
-        await eventually(lambda: holders_of(fresh_database, "t") == [], "the thread is free")
 
 
 async def test_an_agent_stops_though_the_database_is_silent(
@@ -274,7 +234,15 @@ async def test_an_agent_stops_though_the_database_is_silent(
         await eventually(lambda: not locks._queues, "no thread has a run")
 
 
-async def test_a_database_that_cannot_be_reached_is_a_state_error() -> None:
+async def test_a_database_that_is_silent_or_not_there_from_the_beginning(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with silent_later(fresh_database) as (line, saver):
+        be_quick(monkeypatch)
+        line.flows.clear()
+        await fails(locks_for(saver), "t")
+        line.flows.set()
+        await (await again(locks_for(saver))).release()
     async with pool_on(NOWHERE, 0, timeout=0.2) as pool:
         locks = locks_for(AsyncPostgresSaver(pool))
         assert isinstance((await fails(locks, "t")).__cause__, psycopg.OperationalError)
@@ -297,7 +265,6 @@ async def test_nobody_waits_for_those_who_wait_for_the_pool(fresh_database: str)
             await asyncio.gather(*attempts)
             assert clock() - begin < 2 * alone
         await (await locks.acquire("held")).release()
-    assert sessions(fresh_database) == []
 
 
 async def test_locks_take_nothing_from_the_pool(fresh_database: str) -> None:
@@ -320,10 +287,10 @@ async def test_locks_take_nothing_from_the_pool(fresh_database: str) -> None:
 
 async def test_a_second_event_loop_is_refused(locks: ThreadLocks) -> None:
     lease = await locks.acquire("t")
-    with pytest.raises(RunInputError, match="works in one event loop") as caught:
+    text = "works in one event loop.*Make all of them in the event loop that uses them"
+    with pytest.raises(RunInputError, match=text) as caught:
         await asyncio.to_thread(asyncio.run, locks.acquire("u"))
     assert caught.value.code is ErrorCode.WRONG_EVENT_LOOP
-    await refused(locks)
     await lease.release()
 
 
@@ -344,26 +311,27 @@ async def test_the_session_ends_with_the_checkpointer(fresh_database: str) -> No
 
 
 class SecretConnection(AsyncConnection[Any]):
-    """Knows the password by itself, as classes for cloud databases do."""
-
-    @classmethod
-    async def connect(cls, conninfo: str = "", **kwargs: Any) -> SecretConnection:  # type: ignore[override]
-        return await super().connect(conninfo, **{**kwargs, "dbname": SecretConnection.dbname})  # type: ignore[return-value]
+    """Knows a parameter by itself, as classes for cloud databases do."""
 
     dbname = ""
 
+    @classmethod
+    async def connect(cls, conninfo: str = "", **kwargs: Any) -> Any:
+        return await super().connect(conninfo, **{**kwargs, "dbname": SecretConnection.dbname})
 
-async def test_every_way_to_connect_is_understood(fresh_database: str) -> None:
+
+async def test_every_way_to_connect_is_understood(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     parts = conninfo_to_dict(fresh_database)
     SecretConnection.dbname = str(parts.pop("dbname"))
-    whole: dict[str, Any] = {**KWARGS, **parts, "dbname": SecretConnection.dbname}
 
     async def later() -> str:
         return fresh_database
 
     bare, own = {**KWARGS, **parts}, SecretConnection
     ways: list[tuple[Any, AsyncConnectionPool[Any]]] = [
-        (AsyncShallowPostgresSaver, pool_on(size=0, kwargs=whole)),
+        (AsyncShallowPostgresSaver, pool_on(size=0, kwargs={**bare, "dbname": own.dbname})),
         (AsyncPostgresSaver, pool_on(later, 0, kwargs=lambda: KWARGS)),
         (AsyncPostgresSaver, pool_on(size=0, kwargs=bare, connection_class=own)),
     ]
@@ -374,9 +342,7 @@ async def test_every_way_to_connect_is_understood(fresh_database: str) -> None:
             lease = await locks.acquire("t")
             assert len(sessions(fresh_database)) == 1
             await lease.release()
-
-
-async def test_the_deprecated_saver_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The deprecated class may be missing.
     monkeypatch.delattr("langgraph.checkpoint.postgres.aio.AsyncShallowPostgresSaver")
     assert isinstance(locks_for(AsyncPostgresSaver(pool_on(NOWHERE, 0))), PostgresLocks)
 
@@ -384,4 +350,3 @@ async def test_the_deprecated_saver_may_be_missing(monkeypatch: pytest.MonkeyPat
 def test_the_key_of_a_thread_never_changes() -> None:
     assert key_of("thread") == -8750022058293765504
     assert key_of("\ud800") != key_of("\ud801")
-    assert len({key_of(f"thread {number}") for number in range(1000)}) == 1000

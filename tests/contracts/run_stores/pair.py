@@ -3,42 +3,45 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, TypeAlias
 
 from ag_ui.core import RunAgentInput
 from langgraph.checkpoint.memory import InMemorySaver
+from psycopg_pool import AsyncConnectionPool
 
 from langgraph_agui.protocol.sse import encode
 from langgraph_agui.readers.subscription import Subscription
 from langgraph_agui.translate.lifecycle import run_started
-from langgraph_agui.workers import Entry
+from langgraph_agui.workers import Entry, PostgresRunStore, RedisRunStore, RunStore
 from langgraph_agui.workers.signals import Signal, mark_event
 from tests.kit.models.scripted import Scripted, calling, part, text_chunk, thinking
-from tests.kit.processes.stores import Server, postgres, redis
 from tests.kit.run.agents import RecordedRun, run_input, user
 from tests.kit.run.joining import agent_of, read
 from tests.kit.waiting import PATIENCE, eventually
 
-SERVERS = {"redis": redis, "postgres": postgres}
+Server: TypeAlias = "Callable[[], AbstractAsyncContextManager[RunStore]]"
+"""Makes the store of one more worker."""
 
 
-class Gated(Scripted):
-    """Stops behind the `stop`th chunk, until the gate is open."""
+def postgres(dsn: str) -> Server:
+    @asynccontextmanager
+    async def open_store() -> AsyncIterator[RunStore]:
+        async with (
+            AsyncConnectionPool(dsn, open=False, min_size=1, max_size=4) as pool,
+            PostgresRunStore(pool) as store,
+        ):
+            await store.setup()
+            yield store
 
-    stop: int = 0
-    gate: Any = None
-    sent: int = 0
+    return open_store
 
-    async def _astream(self, *args: Any, **kwargs: Any) -> Any:
-        async for chunk in super()._astream(*args, **kwargs):
-            yield chunk
-            self.sent += 1
-            if self.sent == self.stop:
-                self.hung.set()
-                await self.gate.wait()
 
+SERVERS: dict[str, Callable[[str], Server]] = {
+    "redis": lambda url: lambda: RedisRunStore(url),
+    "postgres": postgres,
+}
 
 # A turn with everything, and where it stops: in the middle of reasoning, of text, of a call's
 # arguments.
@@ -48,34 +51,33 @@ TURN: list[Any] = [
     *(text_chunk("Look", 1), text_chunk("ing.", 1), *map(calling, LOOK)),
 ]
 STOPS = {"reasoning": 1, "text": 4, "arguments": 7}
+WORDS = [text_chunk(f"word{number} ", 1) for number in range(20)]
 
 
-def gated(stop: int = 4, *turns: Any) -> Gated:
-    turns = turns or (TURN, [text_chunk("All done.", 1)])
-    return Gated(*turns, stop=stop, gate=asyncio.Event())
-
-
-class Stepping(Scripted):
-    """Takes a step for each chunk, and one at the end."""
+class Gated(Scripted):
+    """Takes a step for each chunk, and one at the end of each turn."""
 
     steps: Any = None
 
-    async def _astream(self, *args: Any, **kwargs: Any) -> Any:
+    async def step(self) -> None:
+        if self.steps.locked():
+            self.hung.set()
         await self.steps.acquire()
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> Any:
         async for chunk in super()._astream(*args, **kwargs):
             yield chunk
-            await self.steps.acquire()
+            await self.step()
 
-    def go(self, steps: int) -> None:
+    def go(self, steps: int = 10_000) -> None:
         for _ in range(steps):
             self.steps.release()
 
 
-WORDS = [text_chunk(f"word{number} ", 1) for number in range(20)]
-
-
-def stepping(turn: list[Any] = WORDS) -> Stepping:
-    return Stepping(turn, steps=asyncio.Semaphore(1))
+def gated(stop: int = 4, *turns: Any) -> Gated:
+    """A model that stops behind the `stop`th chunk."""
+    turns = turns or (TURN, [text_chunk("All done.", 1)])
+    return Gated(*turns, steps=asyncio.Semaphore(stop - 1))
 
 
 async def lost(*_: object) -> Any:
@@ -107,19 +109,24 @@ class Follower:
 
 
 class Pair:
-    def __init__(self, stores: list[Any], model: Scripted, **options: Any) -> None:
-        saver = options.pop("saver", InMemorySaver())
+    def __init__(
+        self,
+        stores: list[Any],
+        model: Scripted,
+        saver: Any = True,
+        make: Any = None,
+        **options: Any,
+    ) -> None:
+        saver = InMemorySaver() if saver is True else saver
         options = {"on_disconnect": "continue", **options}
         self.stores, self.has_threads = stores, saver is not None
-        make = options.pop("make", agent_of)
-        made = [make(saver, model, run_store=store, **options) for store in stores]
+        made = [(make or agent_of)(saver, model, run_store=store, **options) for store in stores]
         self.one, self.two = made
         self.given = run_input(user("go", "u1"), thread="t", run="live")
 
     def key(self, *ids: str) -> str:
         """The name of a thread, or of a run, in the stores."""
-        workers: Any = self.two._workers
-        return str(workers._key(*ids))
+        return str(self.two._workers._key(*ids))
 
     async def begin(self, given: RunAgentInput | None = None) -> Subscription:
         """A run of the first worker, which the other one can find."""
@@ -145,12 +152,6 @@ class Pair:
         """What the run's own client gets."""
         return RecordedRun(await read(live), self.given)
 
-    async def until_cancelled(self, agent: Any, run: str) -> None:
-        """Cancel a run as soon as its worker can be asked to."""
-        async with asyncio.timeout(PATIENCE):
-            while not await agent.cancel("t", run):
-                await asyncio.sleep(0.01)
-
     async def end(self) -> None:
         await asyncio.gather(self.one.drain(), self.two.drain())
 
@@ -158,19 +159,24 @@ class Pair:
 @asynccontextmanager
 async def pair_on(server: Server, model: Scripted, **options: Any) -> AsyncIterator[Pair]:
     async with server() as one, server() as two:
-        pair = Pair([one, two], model, **options)
-        yield pair
+        yield (pair := Pair([one, two], model, **options))
         await pair.end()
 
 
 @asynccontextmanager
-async def followed(server: Server, model: Any = None, **options: Any) -> AsyncIterator[Any]:
-    """A pair, a run that has stopped at its gate, and a client of the other worker."""
+async def hung(server: Server, model: Gated | None = None, **options: Any) -> AsyncIterator[Any]:
+    """A pair, and a run that has stopped."""
     model = model or gated()
     async with pair_on(server, model, **options) as pair:
         live = await pair.begin()
-        if isinstance(model, Gated):
-            await model.hung.wait()
+        await model.hung.wait()
+        yield pair, live
+
+
+@asynccontextmanager
+async def followed(server: Server, model: Any = None, **options: Any) -> AsyncIterator[Any]:
+    """A pair, a run that has stopped, and a client of the other worker."""
+    async with hung(server, model, **options) as (pair, live):
         yield pair, live, await pair.follow().join()
 
 

@@ -11,14 +11,13 @@ import pytest
 from tests.contracts.run_stores.pair import (
     Follower,
     Pair,
+    Server,
     ending,
     followed,
     gated,
+    hung,
     lost,
-    pair_on,
-    stepping,
 )
-from tests.kit.processes.stores import Server
 from tests.kit.run.agents import RecordedRun, run_input, user
 from tests.kit.run.joining import read
 from tests.kit.waiting import PATIENCE, eventually
@@ -55,23 +54,21 @@ async def test_any_worker_cancels(server: Server) -> None:
 @pytest.mark.parametrize("worker", ["one", "two"])
 async def test_who_has_joined_cancels_by_its_own_run_id(server: Server, worker: str) -> None:
     """A page that was reloaded no longer knows the id of the run; any worker may get its wish."""
-    async with pair_on(server, model := gated()) as pair:
-        live = await pair.begin()
-        await model.hung.wait()
+    async with hung(server) as (pair, live):
         await joined(pair, worker, "mine")
         for other in (pair.one, pair.two):
             assert not await other.cancel("other", "mine")
-        await pair.until_cancelled(pair.two if worker == "one" else pair.one, "mine")
+        async with asyncio.timeout(PATIENCE):
+            while not await getattr(pair, "two" if worker == "one" else "one").cancel("t", "mine"):
+                await asyncio.sleep(0.01)
         assert ending(await pair.truth(live)) == "cancelled"
 
 
 @pytest.mark.parametrize(
     ("first", "joins", "waits", "asked"),
     [
-        ("joins", "one", "one", "one"),
         ("joins", "two", "one", "two"),
         ("waits", "one", "two", "one"),
-        ("waits", "two", "one", "two"),
         ("waits", "two", "two", "one"),
     ],
 )
@@ -86,9 +83,7 @@ async def test_a_client_joins_by_the_id_of_another_run(
         await pair.until_found(given)
         return reader
 
-    async with pair_on(server, model, on_busy="wait") as pair:
-        live = await pair.begin()
-        await model.hung.wait()
+    async with hung(server, model, on_busy="wait") as (pair, live):
         if first == "joins":
             client, other = await joined(pair, joins, "same"), await waiting()
         else:
@@ -112,11 +107,9 @@ async def test_a_client_joins_by_the_id_of_another_run(
 async def test_a_run_id_that_comes_again(server: Server) -> None:
     """Each run is followed and stopped by itself: also the next one, with the id of a client that
     has joined, and one that begins before the end of the first has reached the store."""
-    async with pair_on(server, model := gated()) as pair:
-        live = await pair.begin()
-        await model.hung.wait()
+    async with hung(server, model := gated()) as (pair, live):
         client = await joined(pair, "two", "same")
-        model.gate.set()
+        model.go()
         await asyncio.gather(pair.truth(live), client.rest())
         for run in ("live", "same"):
             later = Pair(pair.stores, model := gated(1))
@@ -150,28 +143,9 @@ async def test_a_run_id_that_comes_again_at_once(server: Server) -> None:
 
 
 async def test_a_client_that_has_joined_stops_its_run_without_the_store(server: Server) -> None:
-    async with pair_on(server, model := gated()) as pair:
-        live = await pair.begin()
-        await model.hung.wait()
+    async with hung(server) as (pair, live):
         client = await joined(pair, "one", "mine")
         pair.stores[0].find = lost
         assert await pair.one.cancel("t", "mine")
         assert ending(await pair.truth(live)) == "cancelled"
         await client.rest()
-
-
-async def test_a_run_that_cannot_be_joined(server: Server) -> None:
-    """The signals to its worker still arrive."""
-    async with pair_on(server, stepping()) as pair:
-        live, joins = await pair.begin(), list[Any]()
-
-        def fail() -> None:
-            joins.append(True)
-            raise ValueError("cannot")
-
-        next(iter(pair.one._running)).log = fail  # type: ignore[method-assign, assignment]
-        follower = pair.follow()
-        await eventually(lambda: joins, "it is asked for")
-        async with follower.reader:
-            assert await pair.two.cancel("t", "live")
-            assert ending(await pair.truth(live)) == "cancelled"

@@ -4,60 +4,49 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 import psycopg
 import pytest
-from psycopg_pool import AsyncConnectionPool
 from redis.asyncio import Redis
 
 from langgraph_agui import RunLimits
 from langgraph_agui.kernel.errors import StateError
-from langgraph_agui.workers import (
-    Entry,
-    PostgresRunStore,
-    RedisRunStore,
-    RunStore,
-    bounded,
-    listening,
-    run_reader,
-    run_writer,
-)
+from langgraph_agui.workers import Entry, RedisRunStore, bounded, listening, run_reader, run_writer
 from langgraph_agui.workers.bounded import BoundedStore, StoreFailures
 from langgraph_agui.workers.signals import Signal
+from tests.contracts.run_stores.conftest import POSTGRES
 from tests.contracts.run_stores.pair import (
     SERVERS,
+    WORDS,
     MadeRun,
-    Pair,
+    Server,
     ending,
     followed,
     gated,
     lost,
     pair_on,
-    stepping,
 )
 from tests.kit.models.scripted import Scripted, text_chunk
-from tests.kit.processes.redis_server import free_port, start_redis
 from tests.kit.processes.silence import line_to
-from tests.kit.processes.stores import Server
 from tests.kit.run.agents import dumped
 from tests.kit.run.joining import read
 from tests.kit.waiting import PATIENCE, eventually
 
 
+@pytest.fixture(params=["redis", pytest.param("postgres", marks=POSTGRES)])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 async def until(answers: Callable[[], Awaitable[object]], what: str) -> None:
     """Wait until a database answers so. It may fail meanwhile."""
-
-    async def answer() -> object:
-        try:
-            return await answers()
-        except OSError:
-            return None
-
+    found: object = None
     async with asyncio.timeout(PATIENCE):
-        while not await answer():
+        while not found:
+            with suppress(OSError):
+                found = await answers()
             await asyncio.sleep(0.01)
 
 
@@ -77,7 +66,7 @@ async def forget(kind: str, address: str) -> AsyncIterator[Forget]:
 
 async def test_a_database_forgets_a_run(server: Server, forget: Forget) -> None:
     """It soon knows the run again. Who follows it goes on, and others find it and stop it."""
-    async with followed(server, model := stepping()) as (pair, live, early):
+    async with followed(server, model := gated(1, WORDS)) as (pair, live, early):
         model.go(3)
         await forget()
         await pair.until_found(pair.given)
@@ -122,7 +111,7 @@ LISTEN_AGAIN = f"SELECT count(*) = 2 AND NOT array_agg(pid) && %s::int4[] {LOCKS
 
 async def test_the_connection_that_listens_is_lost(server: Server, kind: str, address: str) -> None:
     """The worker's runs are found and stopped again after that."""
-    async with followed(server, stepping()) as (pair, live, first):
+    async with followed(server, gated(1, WORDS)) as (pair, live, first):
         async with first.reader:  # so that both listen
             pass
         for _ in range(2):
@@ -165,36 +154,13 @@ async def test_the_database_loses_the_connection_that_listens(
         await until(arrives, "a signal arrives")
 
 
-async def test_redis_restarts_without_a_disk(tmp_path: Path) -> None:
-    """A run that went on before, its new name, and a run that began meanwhile: all are found."""
-    process = start_redis(port := free_port(), tmp_path)
-    url = f"redis://127.0.0.1:{port}"
-    try:
-        async with RedisRunStore(url) as one, RedisRunStore(url) as two:
-            await one.begin("before", print)
-            await one.enter("early", "before")
-            process.kill()
-            process.wait(PATIENCE)
-            with pytest.raises(StateError):
-                await BoundedStore(one).enter("late", "before")
-            beginning = asyncio.create_task(BoundedStore(one).begin("meanwhile", print))
-            process = start_redis(port, tmp_path)
-            await asyncio.wait({beginning})
-            await until(lambda: two.find("early"), "its name is there again")
-            await until(lambda: two.find("late"), "its other name is there")
-            await until(lambda: two.signal("meanwhile", "ping"), "the other run is there")
-    finally:
-        process.kill()
-        process.wait(PATIENCE)
-
-
 @pytest.mark.parametrize("is_there", [False, True])
 async def test_an_entry_that_was_not_written_is_written_again(
     server: Server, monkeypatch: pytest.MonkeyPatch, *, is_there: bool
 ) -> None:
     """Also if it is there, and nobody has learned that. Who follows the run lacks nothing."""
     monkeypatch.setattr(run_writer, "_RETRY", 0.01)
-    async with followed(server, model := stepping()) as (pair, live, follower):
+    async with followed(server, model := gated(1, WORDS)) as (pair, live, follower):
         append, positions = pair.stores[0].append, list[int]()
 
         async def fail(run: str, entry: Entry) -> None:
@@ -220,7 +186,7 @@ async def test_the_end_of_a_run_that_is_not_written(
     """Who follows the run loses it, and the store is told that it has ended."""
     monkeypatch.setattr(run_writer, "_RETRY", 0.01)
     monkeypatch.setattr(run_reader, "_MISSES", 1)
-    async with followed(server, model := stepping()) as (pair, live, follower):
+    async with followed(server, model := gated(1, WORDS)) as (pair, live, follower):
         pair.stores[0].append = lost
         model.go(100)
         assert ending(await pair.truth(live)) == "success"
@@ -247,19 +213,9 @@ async def test_the_end_of_a_run_does_not_reach_the_store(
         assert len(tries) == 3
 
 
-async def test_a_run_that_does_not_reach_the_store(server: Server) -> None:
-    """It is not kept in memory for that."""
-    async with pair_on(server, Scripted(["Hi"])) as pair:
-        pair.stores[0].enter = lost
-        await read(await pair.one.begin(pair.given))
-        await pair.end()
-        assert not pair.stores[0]._receivers
-        assert not await pair.two.cancel("t", "live")
-
-
 async def test_a_store_that_is_too_slow(server: Server) -> None:
     """Who followed the run is let go; who comes after that gets all of it."""
-    model, limits = stepping([text_chunk("x", 1)] * 600), RunLimits(unread=20_000)
+    model, limits = gated(1, [text_chunk("x", 1)] * 600), RunLimits(unread=20_000)
     async with followed(server, model, limits=limits) as (pair, live, follower):
         truth = asyncio.create_task(pair.truth(live))
         append, slow, waits = pair.stores[0].append, asyncio.Event(), asyncio.Event()
@@ -321,45 +277,6 @@ def test_the_log_is_told_once_a_minute(
     assert all(one.exc_info for one in caplog.records)
 
 
-async def test_a_store_that_is_down_is_no_flood_of_records(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of its listener, the runs here and those that are followed: one record."""
-    monkeypatch.setattr(run_writer, "_RETRIES", ())
-    monkeypatch.setattr(bounded, "ANSWER", 0.2)
-    async with RedisRunStore(f"redis://127.0.0.1:{free_port()}") as store:
-        pair = Pair([store, store], gated(), saver=None)
-        for number in range(5):
-            live = await pair.one.begin(pair.given.model_copy(update={"thread_id": f"t{number}"}))
-            assert await pair.one.cancel(f"t{number}", "live")
-            await read(live)
-            await read(pair.follow().reader)
-        await eventually(lambda: store.failures._count > 5, "more has failed")
-        await pair.end()
-    assert len([one for one in caplog.records if one.name == bounded.__name__]) == 1
-
-
-def be_quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (bounded, listening):
-        monkeypatch.setattr(module, "ANSWER", 0.3)
-
-
-async def check_all_fail(store: RunStore) -> None:
-    calls = [
-        store.begin("next", print),
-        store.enter("name", "next"),
-        store.find("name"),
-        store.signal("run", "ping"),
-        store.append("run", Entry(2, b"second")),
-        store.begin_log("run", Entry(2, b"again"), 1),
-        store.read("run", 0),
-        store.finish("other"),
-    ]
-    async with asyncio.timeout(PATIENCE):
-        results = await asyncio.gather(*calls, return_exceptions=True)
-    assert [type(result) for result in results] == [StateError] * len(calls)
-
-
 async def test_a_database_falls_silent(
     kind: str, address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -369,9 +286,18 @@ async def test_a_database_falls_silent(
         store = BoundedStore(own)
         await store.begin("run", print)
         await store.begin_log("run", Entry(1, b"first"), 1)
-        be_quick(monkeypatch)
+        for module in (bounded, listening):
+            monkeypatch.setattr(module, "ANSWER", 0.3)
         line.flows.clear()
-        await check_all_fail(store)
+        calls = [
+            *(store.begin("next", print), store.enter("name", "next"), store.find("name")),
+            *(store.signal("run", "ping"), store.append("run", Entry(2, b"second"))),
+            store.begin_log("run", Entry(2, b"again"), 1),
+            *(store.read("run", 0), store.finish("other")),
+        ]
+        async with asyncio.timeout(PATIENCE):
+            results = await asyncio.gather(*calls, return_exceptions=True)
+        assert [type(result) for result in results] == [StateError] * len(calls)
         [record] = [one for one in caplog.records if one.name == bounded.__name__]
         assert record.message.endswith("Failures since the last such record: 1.")
         line.flows.set()
@@ -379,29 +305,3 @@ async def test_a_database_falls_silent(
             await until(lambda: other.signal("run", "ping"), "the run is live")
             await until(lambda: other.signal("next", "ping"), "the other run is live")
         line.flows.clear()
-
-
-@asynccontextmanager
-async def silent_store(kind: str, address: str) -> AsyncIterator[RunStore]:
-    """A store whose database does not answer from the beginning on."""
-    if kind == "redis":
-        async with RedisRunStore(address) as store:
-            yield store
-        return
-    pool = AsyncConnectionPool(address, open=False, min_size=1, max_size=4)
-    await pool.open()
-    try:
-        async with PostgresRunStore(pool) as on_pool:
-            yield on_pool
-    finally:
-        await pool.close(timeout=0)
-
-
-async def test_a_database_that_never_says_anything(
-    kind: str, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    be_quick(monkeypatch)
-    async with line_to(address) as (line, through), asyncio.timeout(PATIENCE):
-        line.flows.clear()
-        async with silent_store(kind, through) as own:
-            await check_all_fail(BoundedStore(own))

@@ -15,9 +15,15 @@ from psycopg_pool import AsyncConnectionPool
 from redis.asyncio import Redis
 
 from langgraph_agui.workers import Entry, PostgresRunStore, RedisRunStore, RunStore
+from tests.contracts.run_stores.conftest import POSTGRES
+from tests.contracts.run_stores.pair import Server, postgres
 from tests.kit.graphs.small import agent_of
-from tests.kit.processes.stores import Server, postgres
 from tests.kit.waiting import PATIENCE, eventually
+
+
+@pytest.fixture(params=["redis", pytest.param("postgres", marks=POSTGRES)])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 async def test_a_run_is_live_until_it_is_finished(server: Server) -> None:
@@ -123,10 +129,8 @@ async def test_redis_forgets(redis_url: str) -> None:
         await store.enter("thread", "run")
         await store.begin_log("run", entry(1), 1)
         await store.append("run", entry(2))
-        log, live = (
-            [b"mine:beginning:run", b"mine:stream:run"],
-            [b"mine:name:thread", b"mine:run:run"],
-        )
+        log = [b"mine:beginning:run", b"mine:stream:run"]
+        live = [b"mine:name:thread", b"mine:run:run"]
         assert sorted(await client.keys()) == sorted(log + live)
         assert 0 < await client.ttl("mine:run:run") <= 24 * 3600
         assert all([60 < await client.ttl(key) <= 3600 for key in log])
@@ -135,7 +139,7 @@ async def test_redis_forgets(redis_url: str) -> None:
         assert all([0 < await client.ttl(key) <= 60 for key in log])
 
 
-@pytest.mark.xdist_group("postgres")
+@POSTGRES
 async def test_postgres_forgets(fresh_database: str) -> None:
     async with (
         postgres(fresh_database)() as store,
@@ -161,10 +165,10 @@ async def test_postgres_forgets(fresh_database: str) -> None:
         assert "live" in await runs("log")  # for a minute, for those who still read
 
 
-@pytest.mark.xdist_group("postgres")
+@POSTGRES
 @pytest.mark.parametrize("autocommit", [True, False])
 async def test_the_pool_gets_its_connection_back(fresh_database: str, autocommit: bool) -> None:
-    options = {"open": False, "min_size": 1, "max_size": 2, "kwargs": {"autocommit": autocommit}}
+    options = {"open": False, "max_size": 2, "min_size": 1, "kwargs": {"autocommit": autocommit}}
     query = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
     async with AsyncConnectionPool(fresh_database, **options) as pool:  # type: ignore[arg-type]
         async with PostgresRunStore(pool) as store:

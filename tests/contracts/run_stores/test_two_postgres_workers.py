@@ -8,14 +8,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import psycopg
 import pytest
 import yaml
 from ag_ui.core import RunAgentInput
@@ -34,11 +32,8 @@ pytestmark = [pytest.mark.xdist_group("postgres"), deep]
 
 EXAMPLE = ROOT / "examples" / "scaling"
 COMPOSE = yaml.safe_load((EXAMPLE / "compose.yaml").read_text())
-SLOW = "0.015"
-"""Seconds before each word: an answer takes about one."""
 LONG = f"Hello{' again' * 300}"
 """What the model repeats, with more: for longer than other workers need to join."""
-TEXT = b'"TEXT_MESSAGE_CONTENT"'
 
 
 def command(service: str, **options: str) -> list[str]:
@@ -58,17 +53,16 @@ class Worker:
     def post(self, given: RunAgentInput) -> Answer:
         return ask(self.port, "POST", "/agent", body_of(given))
 
-    def run(self, given: RunAgentInput, path: str = "") -> RecordedRun:
-        return Stream(self, f"/agent{path}", given).rest()  # type: ignore[arg-type]
+    def stream(self, given: RunAgentInput, path: str = "") -> Stream:
+        return Stream(self, f"/agent{path}", given)  # type: ignore[arg-type]
 
     def begin(self, given: RunAgentInput, path: str = "") -> Stream:
         """A stream whose first text has arrived."""
-        stream = Stream(self, f"/agent{path}", given)  # type: ignore[arg-type]
-        stream.read_until(TEXT)
+        (stream := self.stream(given, path)).read_until(b'"TEXT_MESSAGE_CONTENT"')
         return stream
 
     def show(self, thread: str) -> RecordedRun:
-        return self.run(run_input(thread=thread), "/connect")
+        return self.stream(run_input(thread=thread), "/connect").rest()
 
     def is_healthy(self) -> bool:
         try:
@@ -97,17 +91,6 @@ class Workers:
     one: Worker
     two: Worker
 
-    def locked(self) -> int:
-        """How many threads have a run. The stores of live runs have advisory locks too, one for
-        each worker."""
-        query = (
-            "SELECT objid FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = "
-            "'advisory' AND datname = current_database() AND application_name LIKE "
-            "'langgraph-agui thread locks%'"
-        )
-        with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
-            return len(connection.execute(query).fetchall())
-
 
 def one_more(environment: dict[str, str]) -> Any:
     port = free_port()
@@ -119,10 +102,11 @@ def one_more(environment: dict[str, str]) -> Any:
 def workers(
     request: pytest.FixtureRequest, make_database: Callable[[], str], redis_server: int
 ) -> Iterator[Workers]:
-    """Two workers for each store of live runs."""
-    environment = {**os.environ, "DEMO_DELAY": SLOW, "MODEL": "", "DATABASE_URL": make_database()}
+    """Two workers for each store of live runs; an answer takes about a second."""
+    own = {"DEMO_DELAY": "0.015", "MODEL": "", "DATABASE_URL": make_database()}
     if request.param == "redis":
-        environment["REDIS_URL"] = f"redis://127.0.0.1:{redis_server}/511"
+        own["REDIS_URL"] = f"redis://127.0.0.1:{redis_server}/511"
+    environment = {**os.environ, **own}
     subprocess.run(command("setup"), cwd=EXAMPLE, env=environment, check=True, timeout=PATIENCE)
     with one_more(environment) as first, one_more(environment) as second:
         yield Workers(environment, first, second)
@@ -133,60 +117,20 @@ def texts(run: RecordedRun) -> list[str]:
     return [str(one.content) for one in said if one.content]
 
 
-def test_one_run_at_a_time_whichever_worker_has_it(workers: Workers) -> None:
-    """The other worker, whose run was refused, goes on where this one has ended, and tells all of it
-    to a new client."""
-    thread, question, both = (
-        str(uuid4()),
-        "What is the weather in Rome?",
-        [workers.one, workers.two],
-    )
-    inputs = [run_input(question, thread=thread) for _ in both]
-    with ThreadPoolExecutor(2) as clients:
-        answers = list(clients.map(Worker.post, both, inputs))
-    assert sorted(answer.status for answer in answers) == [200, 409]
-    won = next(at for at, answer in enumerate(answers) if answer.status == 200)
-    assert {
-        "code": "thread_busy",
-        "detail": "Another run is active in this thread.",
-    }.items() <= answers[1 - won].json.items()
-    first = RecordedRun(list(decode([answers[won].body])), inputs[won])
-    assert (ending(first), texts(first)[0], "25" in texts(first)[-1]) == ("success", question, True)
-
-    after = both[1 - won].run(run_input("And in Paris?", thread=thread))
-    assert ending(after) == "success"
-    before = [message.id for message in first.messages]
-    assert [message.id for message in after.messages if message.id in before] == before
-    assert (texts(after).count(question), "18" in str(texts(after))) == (1, True)
-    assert workers.locked() == 0
-
-
-def test_a_run_without_a_reader_is_followed_in_any_worker(workers: Workers) -> None:
+def test_a_run_without_a_reader_is_followed_and_ends_before_its_worker(workers: Workers) -> None:
+    """A worker that is to stop waits for it, though the run keeps no connection open."""
     given = run_input(LONG, thread=str(uuid4()))
-    workers.one.begin(given).connection.leave()
     join = run_input(thread=given.thread_id, run=given.run_id)
-    streams = [one.begin(join, "/connect") for one in (workers.one, workers.two)]
-    here, there = (stream.rest() for stream in streams)
+    with one_more(workers.environment) as stopping:
+        stopping.begin(given).connection.leave()
+        streams = [one.begin(join, "/connect") for one in (stopping, workers.one)]
+        stopping.process.terminate()
+        here, there = (stream.rest() for stream in streams)
+        stopping.process.wait(PATIENCE)
     assert ending(there) == "success"
     assert len(there.of("TEXT_MESSAGE_CONTENT")) > 5  # it came while it was written
     assert (texts(there)[0], texts(there)[-1].endswith("Please crash")) == (LONG, True)
-    assert there.messages == here.messages
-    # What is at rest is shown by both, and is the same.
-    for worker in (workers.one, workers.two):
-        assert worker.show(given.thread_id).messages == there.messages
-
-
-def test_a_run_without_a_reader_ends_before_its_worker(workers: Workers) -> None:
-    """A worker that is to stop waits for it, though the run keeps no connection open."""
-    given = run_input(LONG, thread=str(uuid4()))
-    with one_more(workers.environment) as stopping:
-        stopping.begin(given).connection.leave()
-        follower = workers.one.begin(run_input(thread=given.thread_id), "/connect")
-        stopping.process.terminate()
-        there = follower.rest()
-        stopping.process.wait(PATIENCE)
-    assert (ending(there), texts(there)[-1].endswith("Please crash")) == ("success", True)
-    assert workers.two.show(given.thread_id).messages == there.messages
+    assert there.messages == here.messages == workers.two.show(given.thread_id).messages
 
 
 def test_a_worker_that_is_killed_leaves_its_thread_to_the_others(workers: Workers) -> None:
@@ -196,14 +140,15 @@ def test_a_worker_that_is_killed_leaves_its_thread_to_the_others(workers: Worker
     second = run_input("What is the weather in Rome and Oslo?", thread=thread)
     cut_off = workers.two.begin(run_input(LONG, thread=thread))
     follower = workers.one.begin(run_input(thread=thread), "/connect")
-    assert (workers.locked(), workers.one.post(second).status) == (1, 409)
+    busy = {"code": "thread_busy", "detail": "Another run is active in this thread."}
+    answers = [workers.one.post(second)]
+    assert (answers[0].status, busy.items() <= answers[0].json.items()) == (409, True)
     workers.two.process.kill()
     with pytest.raises((EOFError, OSError)):  # the stream breaks off
         cut_off.rest()
     assert ending(follower.rest()) == "run_lost"
     shown = workers.one.show(thread)
     assert (ending(shown), texts(shown)) == ("success", [LONG])
-    answers: list[Answer] = []
 
     def says() -> bool:
         answers.append(workers.one.post(second))
@@ -237,6 +182,6 @@ def test_the_program_of_the_page(
     port = free_port()
     words = [sys.executable, "-m", "uvicorn", "workers:app", "--port", str(port)]
     with running(words, port, tmp_path, environment) as worker:
-        run = worker.run(run_input("Hi"))
+        run = worker.stream(run_input("Hi")).rest()
         assert ending(run) == "success"
         assert worker.show(run.input.thread_id).messages == run.messages

@@ -5,12 +5,17 @@ from __future__ import annotations
 
 import psycopg
 import pytest
-from redis.asyncio import Redis
 
-from langgraph_agui.workers import Entry, RedisRunStore
-from tests.contracts.run_stores.pair import MadeRun, ending, followed, gated, pair_on
+from tests.contracts.run_stores.pair import (
+    MadeRun,
+    Server,
+    ending,
+    followed,
+    gated,
+    pair_on,
+    postgres,
+)
 from tests.contracts.run_stores.test_namesakes import warnings
-from tests.kit.processes.stores import Server, postgres
 from tests.kit.run.agents import dumped
 from tests.kit.run.wire_events import event, sse
 from tests.kit.waiting import eventually
@@ -63,25 +68,6 @@ async def test_events_of_a_later_version(server: Server, caplog: pytest.LogCaptu
         assert sum("MOOD" in text for text in logged) == 1
 
 
-async def test_keys_of_a_later_version_in_redis(redis_url: str) -> None:
-    async with (
-        RedisRunStore(redis_url) as own,
-        RedisRunStore(redis_url) as other,
-        Redis.from_url(redis_url) as client,
-    ):
-        entries = [Entry(1, b"data: 1\n\n"), Entry(2, b"data: 2\n\n")]
-        await own.begin("run", print)
-        await own.enter("thread", "run")
-        await own.begin_log("run", entries[0], 1)
-        await client.hset("langgraph-agui:beginning:run", "mood", "fine")
-        await client.xadd("langgraph-agui:stream:run", {"mood": "", "data": "data: 2\n\n"}, "2-0")
-        await client.set("langgraph-agui:mood:run", "fine")
-        assert [*await other.read("run", 0)] == entries
-        assert await other.find("thread") == "run"
-        await own.finish("run")
-        assert await other.find("thread") is None
-
-
 @pytest.mark.xdist_group("postgres")
 async def test_tables_of_other_versions_in_postgres(fresh_database: str) -> None:
     """Those of an earlier version get what is missing from `setup`, and a later one may have added
@@ -99,7 +85,7 @@ async def test_tables_of_other_versions_in_postgres(fresh_database: str) -> None
             live = await pair.begin()
             await model.hung.wait()
             follower = await pair.follow().join()
-            model.gate.set()
+            model.go()
             truth = await pair.truth(live)
             assert dumped((await follower.rest()).messages) == dumped(truth.messages)
 
