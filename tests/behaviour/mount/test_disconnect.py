@@ -26,7 +26,7 @@ from tests.kit.deep import deep
 from tests.kit.graphs.small import scripted_agent
 from tests.kit.models.cases import BY_ID
 from tests.kit.models.endless import SHAPES, Talker, flat
-from tests.kit.models.reading import case_model
+from tests.kit.models.provider_models import make_model
 from tests.kit.models.server import ProviderServer, Reply
 from tests.kit.processes.node_client import NodeClient
 from tests.kit.processes.raw_http import Connection, ask, body_of
@@ -124,7 +124,7 @@ def test_the_reference_client_aborts(node_client: NodeClient) -> None:
 def test_the_provider_sees_its_client_leave(case_id: str, provider_server: ProviderServer) -> None:
     case = BY_ID[case_id]
     provider_server.script(case.provider, Reply(case.turns[0], hold_after=5))
-    with serving(app_of(create_agent(case_model(case, provider_server), []))) as served:
+    with serving(app_of(create_agent(make_model(case.provider, provider_server), []))) as served:
         connection = open_stream(served, b"REASONING_MESSAGE_CONTENT")
         assert provider_server.requests[0].held.wait(PATIENCE)
         time.sleep(0.5)  # packages let go of the provider only while they wait for more

@@ -45,7 +45,7 @@ async def test_a_run_that_takes_too_long_is_stopped(limit: float | timedelta) ->
     graph = flat(model, InMemorySaver())
     agent, patient = LangGraphAgent(graph, limits=RunLimits(total=limit)), LangGraphAgent(graph)
     assert end_of(await record_run(agent, run_input("go", thread="t"))) == TIMED_OUT
-    assert model.meter.ended.wait(PATIENCE)
+    await eventually(model.meter.ended.is_set, "the model stops")
     model.words = 2
     again = await record_run(patient, run_input("again", thread="t"))
     assert end_of(again) == ("RUN_FINISHED", None)

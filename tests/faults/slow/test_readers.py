@@ -13,8 +13,6 @@ from ag_ui.core import (
     TextMessageStartEvent,
 )
 from fastapi import FastAPI
-from langchain_core.messages import AIMessageChunk
-from langchain_core.outputs import ChatGenerationChunk
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, RunLimits, agui_router
@@ -37,13 +35,12 @@ class Loud(Talker):
 
     length: int = 500
 
-    def _word(self, number: int) -> ChatGenerationChunk:
-        self.meter.produced += 1
-        return ChatGenerationChunk(message=AIMessageChunk(content="x" * self.length, id="m"))
+    def _word(self, number: int) -> str:
+        return "x" * self.length
 
 
 def loud(length: int = 500) -> Loud:
-    return Loud(words=WORDS, pause=0, length=length)
+    return Loud(words=WORDS, pause=0, length=length, said_as="m")
 
 
 def agent_of(model: Loud, unread: int = 100_000, **options: Any) -> LangGraphAgent:
