@@ -12,7 +12,6 @@ from tests.kit.models.wires.chat import (
     LiteLLMWire,
     MistralWire,
     OpenRouterWire,
-    XaiWire,
 )
 from tests.kit.models.wires.google import GoogleWire
 from tests.kit.models.wires.ollama import OllamaWire
@@ -31,7 +30,7 @@ _WIRES: dict[str, Wire] = {
     "openai": OpenAIResponsesWire(),
     "openai-chat": ChatWire(),
     "openrouter": OpenRouterWire(),
-    "xai": XaiWire(),
+    "xai": ChatWire(),
     "xai-responses": OpenAIResponsesWire(),
 }
 

@@ -122,12 +122,6 @@ class GroqWire(ChatWire):
         return {**super().last(turn, request, delta), "x_groq": groq}
 
 
-class XaiWire(ChatWire):
-    """xAI: reasoning tokens are counted beside the completion's, not among them."""
-
-    usage = {**ChatWire.usage, "completion_tokens": GIVEN - THOUGHT}  # noqa: RUF012
-
-
 class OpenRouterWire(ChatWire):
     """OpenRouter: `reasoning` for reading and `reasoning_details` for sending back."""
 
