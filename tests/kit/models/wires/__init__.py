@@ -12,6 +12,7 @@ from tests.kit.models.wires.chat import (
     LiteLLMWire,
     MistralWire,
     OpenRouterWire,
+    XaiWire,
 )
 from tests.kit.models.wires.google import GoogleWire
 from tests.kit.models.wires.ollama import OllamaWire
@@ -30,7 +31,7 @@ _WIRES: dict[str, Wire] = {
     "openai": OpenAIResponsesWire(),
     "openai-chat": ChatWire(),
     "openrouter": OpenRouterWire(),
-    "xai": ChatWire(),
+    "xai": XaiWire(),
     "xai-responses": OpenAIResponsesWire(),
 }
 

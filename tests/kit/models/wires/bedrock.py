@@ -41,30 +41,18 @@ class BedrockWire(Wire):
         stop = "tool_use" if turn.calls else "end_turn"
         return {"output": message, "stopReason": stop, "usage": USAGE, "metrics": METRICS}
 
-    def error(self, status: int, message: str) -> dict[str, Any]:
-        return {"message": message}
-
-    def stream_error(self, message: str, request: Request) -> bytes:
-        headers = {":exception-type": "modelStreamErrorException", ":message-type": "exception"}
-        return _frame(headers, {"message": message})
-
 
 def _event(kind: str, payload: dict[str, Any]) -> bytes:
-    return _frame({":event-type": kind, ":message-type": "event"}, payload)
-
-
-def _frame(headers: dict[str, str], payload: dict[str, Any]) -> bytes:
     """One frame of Amazon's event stream encoding."""
-    head = b"".join(_header(name, value) for name, value in headers.items())
-    head += _header(":content-type", "application/json")
-    body = compact(payload).encode()
+    headers = {":event-type": kind, ":message-type": "event", ":content-type": "application/json"}
+    head, body = b"".join(map(_header, headers.items())), compact(payload).encode()
     prelude = struct.pack("!II", 16 + len(head) + len(body), len(head))
     message = prelude + struct.pack("!I", zlib.crc32(prelude)) + head + body
     return message + struct.pack("!I", zlib.crc32(message))
 
 
-def _header(name: str, value: str) -> bytes:
-    key, text = name.encode(), value.encode()
+def _header(given: tuple[str, str]) -> bytes:
+    key, text = (one.encode() for one in given)
     return struct.pack("!B", len(key)) + key + struct.pack("!BH", 7, len(text)) + text
 
 

@@ -122,6 +122,12 @@ class GroqWire(ChatWire):
         return {**super().last(turn, request, delta), "x_groq": groq}
 
 
+class XaiWire(ChatWire):
+    """xAI: reasoning tokens are counted beside the completion's, not among them."""
+
+    usage = {**ChatWire.usage, "completion_tokens": GIVEN - THOUGHT}  # noqa: RUF012
+
+
 class OpenRouterWire(ChatWire):
     """OpenRouter: `reasoning` for reading and `reasoning_details` for sending back."""
 
@@ -131,16 +137,6 @@ class OpenRouterWire(ChatWire):
 
     def envelope(self, request: Request, kind: str = "chat.completion") -> dict[str, Any]:
         return {**super().envelope(request, kind), "system_fingerprint": None}
-
-    def stream(self, turn: Turn, request: Request) -> Iterator[bytes]:
-        yield b": OPENROUTER PROCESSING\n\n"
-        yield from super().stream(turn, request)
-
-    def stream_error(self, message: str, request: Request) -> bytes:
-        return sse({**self.chunk(request, None), **self.error(502, message)})
-
-    def error(self, status: int, message: str) -> dict[str, Any]:
-        return {"error": {"code": status, "message": message}}
 
     def reasoning_deltas(self, block: Reasoning, index: int, turn: Turn) -> Iterator[Delta]:
         for detail in self._details(block, index):
@@ -275,9 +271,6 @@ class MistralWire(ChatWire):
             yield sse(self.chunk(request, delta))
         yield sse({**self.last(turn, request, deltas[-1]), "usage": self.usage})
         yield sse("[DONE]")
-
-    def error(self, status: int, message: str) -> dict[str, Any]:
-        return {"object": "error", "message": message, "type": "server_error", "code": status}
 
     def deltas(self, turn: Turn, request: Request) -> Iterator[Delta]:
         """Thinking streams as a list of chunks, text as plain strings; all calls come in one delta,

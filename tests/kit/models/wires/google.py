@@ -34,10 +34,6 @@ class GoogleWire(Wire):
     def whole(self, turn: Turn, request: Request) -> dict[str, Any]:
         return _answer(turn, request, [*map(_part, turn.blocks)], finished=True)
 
-    def error(self, status: int, message: str) -> dict[str, Any]:
-        name = "UNAVAILABLE" if status == 503 else "INVALID_ARGUMENT"
-        return {"error": {"code": status, "message": message, "status": name}}
-
 
 def _chunks(turn: Turn) -> Iterator[list[Part]]:
     """The parts of each streamed chunk."""

@@ -39,12 +39,6 @@ class OllamaWire(Wire):
         said = {"content": turn.text, "thinking": turn.reasoning, "tool_calls": calls}
         return _answer(request, {key: value for key, value in said.items() if value}, END)
 
-    def error(self, status: int, message: str) -> dict[str, Any]:
-        return {"error": message}
-
-    def stream_error(self, message: str, request: Request) -> bytes:
-        return _line({"error": message})
-
 
 def _line(data: dict[str, Any]) -> bytes:
     return f"{compact(data)}\n".encode()
