@@ -15,13 +15,18 @@ from typing import Any
 import httpx2
 import pytest
 from fastapi import FastAPI, Request, Response
+from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
 from starlette.types import Message, Receive, Scope, Send
 
 from langgraph_agui import LangGraphAgent, agui_router
 from langgraph_agui.graphs import Graph
+from tests.kit.deep import deep
 from tests.kit.graphs.small import scripted_agent
+from tests.kit.models.cases import BY_ID
 from tests.kit.models.endless import SHAPES, Talker, flat
+from tests.kit.models.provider_models import make_model
+from tests.kit.models.server import ProviderServer, Reply
 from tests.kit.processes.node_client import NodeClient
 from tests.kit.processes.raw_http import Connection, ask, body_of
 from tests.kit.processes.serving import Served, serving
@@ -101,6 +106,21 @@ def test_the_reference_client_aborts(node_client: NodeClient) -> None:
         left = time.monotonic()
         assert (run.error, (run.runError or {}).get("code")) == (None, "abort")
         check_stopped(model, served, left, model.meter.produced)
+
+
+@deep
+@pytest.mark.parametrize("case_id", ["anthropic-thinking-text", "openai-summary-parts"])
+def test_the_provider_sees_its_client_leave(case_id: str, provider_server: ProviderServer) -> None:
+    case = BY_ID[case_id]
+    provider_server.script(case.provider, Reply(case.turns[0], hold_after=5))
+    with serving(app_of(create_agent(make_model(case.provider, provider_server), []))) as served:
+        connection = open_stream(served, b"REASONING_MESSAGE_CONTENT")
+        assert provider_server.requests[0].held.wait(PATIENCE)
+        time.sleep(0.5)  # packages let go of the provider only while they wait for more
+        connection.leave()
+        assert provider_server.requests[0].finished.wait(PATIENCE), "the provider still talks"
+        served.wait_idle()
+    assert provider_server.disconnects == 1
 
 
 def test_many_clients_leave_at_random_points(caplog: pytest.LogCaptureFixture) -> None:

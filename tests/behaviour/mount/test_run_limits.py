@@ -16,7 +16,7 @@ from langgraph_agui.runs.locks import ThreadLease, ThreadLocks
 from tests.kit.deep import deep
 from tests.kit.models.endless import Talker, flat
 from tests.kit.run.agents import RecordedRun, collect, record_run, run_input
-from tests.kit.waiting import PATIENCE
+from tests.kit.waiting import eventually
 
 
 def end_of(recorded: RecordedRun) -> tuple[str, str | None]:
@@ -39,7 +39,7 @@ async def test_a_run_that_takes_too_long_is_stopped() -> None:
     model, limits = Talker(), RunLimits(total=timedelta(milliseconds=100))
     agent = LangGraphAgent(flat(model, InMemorySaver()), limits=limits)
     assert end_of(await record_run(agent, run_input("go"))) == ("RUN_ERROR", "run_timeout")
-    assert model.meter.ended.wait(PATIENCE)
+    await eventually(model.meter.ended.is_set, "the model stops")
 
 
 @deep  # it lasts longer than the silence that it is allowed

@@ -32,7 +32,6 @@ COLUMNS: dict[Column, str] = {
     "whole": "answered whole",
     "turns": "five turns with tools",
 }
-IDENTICAL = "identical"
 
 
 class Row(NamedTuple):
@@ -46,40 +45,42 @@ class Row(NamedTuple):
 
 
 _ALL, _WORDS, _NOTHING = "words and values", "words", "nothing"
+_SOME, _NO_CALLS = "values and signed words", "words, but not beside calls"
 _UNSTORED, _STORED = "Responses, `store=False`", "Responses, stored"
+_CHAINED, _CHAT = "Responses, `use_previous_response_id`", "Chat Completions"
+_RESPONSES_V1 = "default (`responses/v1`)"
 
+
+def _rows(package: str, name: str, api: str, sent: str, *versions: str) -> dict[str, Row]:
+    """Rows of a provider: its default, and `v1` (or another version, with the key's ending)."""
+    keys = [
+        (one, name.replace("*", f"-{one}" if one in ("v0", "v1") else ""))
+        for one in versions or ("default", "v1")
+    ]
+    return {
+        key: Row(f"langchain-{package}", api, f"`{one}`" if one in ("v0", "v1") else one, sent)
+        for one, key in keys
+    }
+
+
+_GPT = (_RESPONSES_V1, "v1", "v0")
 ROWS: dict[str, Row] = {
-    "anthropic": Row("langchain-anthropic", "", "default", _ALL),
-    "anthropic-v1": Row("langchain-anthropic", "", "`v1`", _ALL),
-    "openai": Row("langchain-openai", _UNSTORED, "default (`responses/v1`)", _ALL),
-    "openai-v1": Row("langchain-openai", _UNSTORED, "`v1`", _ALL),
-    "openai-v0": Row("langchain-openai", _UNSTORED, "`v0`", _ALL),
-    "openai-stored": Row("langchain-openai", _STORED, "default (`responses/v1`)", _WORDS),
-    "openai-v1-stored": Row("langchain-openai", _STORED, "`v1`", _WORDS),
-    "openai-v0-stored": Row("langchain-openai", _STORED, "`v0`", _WORDS),
-    "openai-chained": Row(
-        "langchain-openai", "Responses, `use_previous_response_id`", "default", _NOTHING
-    ),
-    "openai-chat": Row("langchain-openai", "Chat Completions", "default", _NOTHING),
-    "openai-chat-v1": Row("langchain-openai", "Chat Completions", "`v1`", _NOTHING),
-    "google": Row("langchain-google-genai", "", "default", _ALL),
-    "google-v1": Row("langchain-google-genai", "", "`v1`", "values and signed words"),
-    "bedrock": Row("langchain-aws", "Converse, Claude", "default", _ALL),
-    "bedrock-v1": Row("langchain-aws", "Converse, Claude", "`v1`", _ALL),
-    "bedrock-oss": Row("langchain-aws", "Converse, gpt-oss", "default", _WORDS),
-    "openrouter": Row("langchain-openrouter", "", "default", _ALL),
-    "openrouter-v1": Row("langchain-openrouter", "", "`v1`", _ALL),
-    "mistral": Row("langchain-mistralai", "", "default", "words, but not beside calls"),
-    "mistral-v1": Row("langchain-mistralai", "", "`v1`", "words, but not beside calls"),
-    "ollama": Row("langchain-ollama", "", "default", _WORDS),
-    "ollama-v1": Row("langchain-ollama", "", "`v1`", _WORDS),
-    "deepseek": Row("langchain-deepseek", "", "default", _NOTHING),
-    "deepseek-v1": Row("langchain-deepseek", "", "`v1`", _NOTHING),
-    "groq": Row("langchain-groq", "", "default", _NOTHING),
-    "groq-v1": Row("langchain-groq", "", "`v1`", _NOTHING),
-    "xai": Row("langchain-xai", "Chat Completions", "default", _NOTHING),
-    "xai-v1": Row("langchain-xai", "Chat Completions", "`v1`", _NOTHING),
-    "xai-responses": Row("langchain-xai", _UNSTORED, "default", _ALL),
+    **_rows("anthropic", "anthropic*", "", _ALL),
+    **_rows("openai", "openai*", _UNSTORED, _ALL, *_GPT),
+    **_rows("openai", "openai*-stored", _STORED, _WORDS, *_GPT),
+    **_rows("openai", "openai-chained", _CHAINED, _NOTHING, "default"),
+    **_rows("openai", "openai-chat*", _CHAT, _NOTHING),
+    **_rows("google-genai", "google*", "", _ALL, "default"),
+    **_rows("google-genai", "google*", "", _SOME, "v1"),
+    **_rows("aws", "bedrock*", "Converse, Claude", _ALL),
+    **_rows("aws", "bedrock-oss", "Converse, gpt-oss", _WORDS, "default"),
+    **_rows("openrouter", "openrouter*", "", _ALL),
+    **_rows("mistralai", "mistral*", "", _NO_CALLS),
+    **_rows("ollama", "ollama*", "", _WORDS),
+    **_rows("deepseek", "deepseek*", "", _NOTHING),
+    **_rows("groq", "groq*", "", _NOTHING),
+    **_rows("xai", "xai*", _CHAT, _NOTHING),
+    **_rows("xai", "xai-responses", _UNSTORED, _ALL, "default"),
 }
 """Every provider key, in the order of the table."""
 
@@ -101,18 +102,14 @@ def table(differing: Mapping[tuple[str, Column], str]) -> list[str]:
         versions = ", ".join(ROWS[provider].version for provider in providers)
         found = [reason for provider in providers for reason in reasons[provider]]
         messages = f"{api}: {versions}" if api else versions
-        lines.append(line(package, messages, sent_back, "; ".join(found) or IDENTICAL))
+        lines.append(line(package, messages, sent_back, "; ".join(found) or "identical"))
     return lines
 
 
 def versions() -> str:
     """The packages that the results depend on."""
-    packages = [
-        "langchain",
-        "langchain-core",
-        "langgraph",
-        *sorted({row.package for row in ROWS.values()}),
-    ]
+    providers = sorted({row.package for row in ROWS.values()})
+    packages = ["langchain", "langchain-core", "langgraph", *providers]
     return ", ".join(f"{package} {version(package)}" for package in packages)
 
 

@@ -23,9 +23,8 @@ from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
 from pydantic import BaseModel
 
-from langgraph_agui import AGUICallbackHandler, ReasoningOptions, StateOptions
-from langgraph_agui.protocol import Verifier, fold
-from tests.kit.expect.agreement import record_stream
+from langgraph_agui import ReasoningOptions, StateOptions
+from tests.kit.deep import together
 from tests.kit.expect.canary import (
     CANARY,
     HIDDEN,
@@ -39,22 +38,26 @@ from tests.kit.expect.canary import (
 )
 from tests.kit.graphs.small import Chat, chain_of, talker
 from tests.kit.models.scripted import Scripted, call
+from tests.kit.run.handlers import ReceivedEvents
 from tests.kit.waiting import PATIENCE
+
+Messages = Annotated[list[AnyMessage], add_messages]
+sealed_or_not = pytest.mark.parametrize("reasoning", [HIDDEN, UNSEALED], ids=["sealed", "unsealed"])
 
 
 class Kept(Chat):
     kept: Any
-    log: Annotated[list[AnyMessage], add_messages]
+    log: Messages
 
 
 @dataclass
 class KeptData:
-    messages: Annotated[list[AnyMessage], add_messages] = field(default_factory=list)
+    messages: Messages = field(default_factory=list)
     kept: Any = None
 
 
 class KeptModel(BaseModel):
-    messages: Annotated[list[AnyMessage], add_messages] = []
+    messages: Messages = []
     kept: Any = None
 
 
@@ -62,31 +65,33 @@ class Wrapped(BaseModel):
     inner: Any
 
 
-@pytest.mark.parametrize("state", [Kept, KeptData, KeptModel])
-@pytest.mark.parametrize(
-    "keep",
-    [
-        lambda reply: reply,
-        lambda reply: {"deep": [(reply,)]},
-        lambda reply: Wrapped(inner=reply),
-        lambda reply: reply.content,
-        lambda reply: {"thought": reply.content[0], "text": reply.text},
-        lambda reply: [AIMessage("Answer", additional_kwargs={"reasoning_content": CANARY})],
-    ],
-    ids=["message", "deep", "model", "content", "block", "beside"],
+@together(
+    pytest.mark.parametrize("state", [Kept, KeptData, KeptModel]),
+    pytest.mark.parametrize(
+        "keep",
+        [
+            pytest.param(lambda reply: reply, id="message"),
+            pytest.param(lambda reply: {"deep": [(reply,)]}, id="deep"),
+            pytest.param(lambda reply: Wrapped(inner=reply), id="model"),
+            pytest.param(lambda reply: reply.content, id="content"),
+            pytest.param(lambda reply: {"a": reply.content[0], "b": reply.text}, id="block"),
+            pytest.param(
+                lambda _: [AIMessage("Answer", additional_kwargs={"reasoning_content": CANARY})],
+                id="beside",
+            ),
+        ],
+    ),
 )
 async def test_other_channels(state: Any, keep: Any) -> None:
-    model = Scripted(THOUGHT)
-
     async def node(state: Any) -> Any:
-        reply = await model.ainvoke("hi")
+        reply = await Scripted(THOUGHT).ainvoke("hi")
         return {"messages": [reply], "kept": keep(reply)}
 
     recorded = await receive_event(chain_of(node, state=state))
     assert "Answer" in json.dumps(recorded.state["kept"])
 
 
-@pytest.mark.parametrize("reasoning", [HIDDEN, UNSEALED], ids=["sealed", "unsealed"])
+@sealed_or_not
 async def test_a_tool_that_returns_what_a_model_said(reasoning: ReasoningOptions) -> None:
     """LangGraph writes the blocks as JSON into the tool's result; the outer model is sent them as
     they were."""
@@ -101,23 +106,22 @@ async def test_a_tool_that_returns_what_a_model_said(reasoning: ReasoningOptions
     graph = create_agent(model, [ask])
     first = await receive_event(graph, reasoning=reasoning)
     first.check_snapshot()
-    assert CANARY in str(model.seen[1][-1].content)
+    said = model.seen[1][-1].content
+    assert CANARY in str(said)
     await receive_event(graph, *first.messages, "more", reasoning=reasoning)
     (result,) = [message for message in model.seen[-1] if message.type == "tool"]
     assert "Answer" in result.content
-    assert (result.content == model.seen[1][-1].content) == (reasoning is HIDDEN)
+    assert (result.content == said) == (reasoning is HIDDEN)
 
 
 async def test_what_the_client_does_not_see_of_a_channel_stays_in_it() -> None:
     """A client sends back the state that it was shown: that is no change."""
-    model = Scripted(THOUGHT)
 
     async def node(state: Kept) -> Any:
-        return (
-            {}
-            if state.get("kept")
-            else {"kept": (reply := await model.ainvoke("hi")), "log": [reply]}
-        )
+        if state.get("kept"):
+            return {}
+        reply = await Scripted(THOUGHT).ainvoke("hi")
+        return {"kept": reply, "log": [reply]}
 
     graph = chain_of(node, state=Kept, checkpointer=InMemorySaver())
     shown = StateOptions(include={"kept", "log"})
@@ -126,17 +130,12 @@ async def test_what_the_client_does_not_see_of_a_channel_stays_in_it() -> None:
     second = await receive_event(graph, "more", state=first.state, shown=shown)
     assert not second.of("STATE_SNAPSHOT", "STATE_DELTA")
     values = (await graph.aget_state({"configurable": {"thread_id": "t"}})).values
-    assert CANARY in str(values["kept"].content)
-    assert CANARY in str(values["log"][0].content)
+    assert [CANARY in str(one.content) for one in (values["kept"], *values["log"])] == [True, True]
 
 
 async def test_what_only_looks_like_reasoning_is_the_applications_own() -> None:
-    own = {
-        "reasoning": "Because.",
-        "thinking": "Yes.",
-        "type": "verdict",
-        "schema": {"type": ["string", "null"]},
-    }
+    schema = {"type": ["string", "null"]}
+    own = {"reasoning": "Because.", "thinking": "Yes.", "type": "verdict", "schema": schema}
 
     async def node(state: Kept) -> Any:
         return {"kept": [own, {"type": None}]}
@@ -145,30 +144,28 @@ async def test_what_only_looks_like_reasoning_is_the_applications_own() -> None:
     assert recorded.state["kept"] == [own, {"type": None}]
 
 
-@pytest.mark.parametrize(
-    "give",
-    [
-        lambda reply: reply,
-        lambda reply: reply.content,
-        lambda reply: [reply],
-        lambda reply: {"answer": reply},
-        lambda reply: {"messages": [reply]},
-        lambda reply: [{"answer": reply}],
-        lambda reply: (reply, 1),
-        lambda reply: Wrapped(inner=[reply]),
-    ],
-    ids=["message", "content", "list", "dict", "messages", "deep", "tuple", "model"],
+@together(
+    pytest.mark.parametrize("saver", [None, InMemorySaver()], ids=["stateless", "stored"]),
+    pytest.mark.parametrize(
+        "give",
+        [
+            pytest.param(lambda reply: reply, id="message"),
+            pytest.param(lambda reply: reply.content, id="content"),
+            pytest.param(lambda reply: [reply], id="list"),
+            pytest.param(lambda reply: {"answer": reply}, id="dict"),
+            pytest.param(lambda reply: {"messages": [reply]}, id="messages"),
+            pytest.param(lambda reply: [{"answer": reply}], id="deep"),
+            pytest.param(lambda reply: (reply, 1), id="tuple"),
+            pytest.param(lambda reply: Wrapped(inner=[reply]), id="model"),
+        ],
+    ),
 )
-@pytest.mark.parametrize("saver", [None, InMemorySaver()], ids=["stateless", "stored"])
 async def test_a_functional_graph(give: Any, saver: Any) -> None:
-    model = Scripted(THOUGHT)
-
     @entrypoint(checkpointer=saver)
     async def graph(given: Any) -> Any:
-        return give(await model.ainvoke("hi"))
+        return give(await Scripted(THOUGHT).ainvoke("hi"))
 
-    recorded = await receive_event(graph)
-    assert texts(recorded) == ["Answer"]
+    assert texts(await receive_event(graph)) == ["Answer"]
 
 
 async def test_a_message_is_no_state() -> None:
@@ -179,29 +176,16 @@ async def test_a_message_is_no_state() -> None:
         return await Scripted(["Answer"]).ainvoke("hi")
 
     recorded = await receive_event(graph, reasoning=ReasoningOptions())
-    assert recorded.state == {}
-    assert texts(recorded) == ["Answer"]
+    assert (recorded.state, texts(recorded)) == ({}, ["Answer"])
 
 
-async def test_custom_events() -> None:
-    model = Scripted(THOUGHT)
-
-    async def node(state: Chat) -> Any:
-        reply = await model.ainvoke("hi")
+async def test_custom_events_and_interrupts() -> None:
+    async def draft(state: Kept) -> Any:
+        reply = await Scripted(THOUGHT).ainvoke("hi")
         get_stream_writer()({"draft": reply})
         await adispatch_custom_event("draft", [reply, reply.content])
-        return {}
-
-    recorded = await receive_event(chain_of(node))
-    assert len(recorded.of("CUSTOM")) == 2
-    assert all("Answer" in json.dumps(event.value) for event in recorded.of("CUSTOM"))
-
-
-async def test_interrupts() -> None:
-    model = Scripted(THOUGHT)
-
-    async def draft(state: Kept) -> Any:
-        return {"kept": await model.ainvoke("hi")}
+        await adispatch_custom_event("thought", reply.content[0])
+        return {"kept": reply}
 
     async def review(state: Kept) -> Any:
         interrupt({"question": "Is it right?", "draft": state["kept"]})
@@ -209,37 +193,26 @@ async def test_interrupts() -> None:
 
     graph = chain_of(draft, review, state=Kept, checkpointer=InMemorySaver())
     recorded = await receive_event(graph)
+    told = [json.dumps(event.value) for event in recorded.of("CUSTOM")]
+    assert sorted("Answer" in one for one in told) == [False, True, True]
     (asked,) = recorded.last.outcome.interrupts
     assert "Answer" in json.dumps(asked.metadata)
-    resumed = await receive_event(
-        graph,
-        *recorded.messages,
-        resume=[ResumeEntry(interrupt_id=asked.id, status="resolved", payload="yes")],
-    )
-    assert texts(resumed) == ["Answer"]
+    yes = ResumeEntry(interrupt_id=asked.id, status="resolved", payload="yes")
+    assert texts(await receive_event(graph, *recorded.messages, resume=[yes])) == ["Answer"]
 
 
 async def test_beside_a_summary_the_whole_thought_is_hidden() -> None:
     """Servers of open models speak OpenAI's Responses and send what the model thought, word for
     word."""
-    item = {
-        "type": "reasoning",
-        "summary": [],
-        "content": [{"type": "reasoning_text", "text": CANARY}],
-    }
-    message = AIMessage(
-        [item, {"type": "text", "text": "Built"}],
-        id="m1",
-        response_metadata={"model_provider": "openai"},
-    )
+    verbatim = [{"type": "reasoning_text", "text": CANARY}]
+    blocks = [{"type": "reasoning", "summary": [], "content": verbatim}, "Built"]
+    message = AIMessage(blocks, id="m1", response_metadata={"model_provider": "openai"})
 
     async def node(state: Kept) -> Any:
         return {"messages": [message], "kept": message}
 
-    for options in (
-        ReasoningOptions(visibility="summary"),
-        ReasoningOptions(visibility="summary", seal=SEAL),
-    ):
+    for seal in (None, SEAL):
+        options = ReasoningOptions(visibility="summary", seal=seal)
         recorded = await receive_event(chain_of(node, state=Kept), reasoning=options)
         assert thoughts(recorded) == [""]
 
@@ -251,25 +224,18 @@ def remember(reply: Any) -> Any:
 @pytest.mark.parametrize(
     "runnable",
     [
-        Scripted(THOUGHT),
-        Scripted(THOUGHT, disable_streaming=True),
-        Scripted(THOUGHT) | StrOutputParser(),
-        Scripted(THOUGHT) | RunnableLambda(lambda reply: [{"reply": reply}]),
-        Scripted(THOUGHT) | RunnableLambda(remember),
-        chain_of(talker(Scripted(THOUGHT))),
+        pytest.param(Scripted(THOUGHT), id="model"),
+        pytest.param(Scripted(THOUGHT, disable_streaming=True), id="whole"),
+        pytest.param(Scripted(THOUGHT) | StrOutputParser(), id="text"),
+        pytest.param(Scripted(THOUGHT) | RunnableLambda(lambda one: [{"a": one}]), id="result"),
+        pytest.param(Scripted(THOUGHT) | RunnableLambda(remember), id="dict"),
+        pytest.param(chain_of(talker(Scripted(THOUGHT))), id="graph"),
     ],
-    ids=["model", "whole", "text", "result", "dict", "graph"],
 )
-@pytest.mark.parametrize("reasoning", [HIDDEN, UNSEALED], ids=["sealed", "unsealed"])
-async def test_the_callback_handler(runnable: Any, reasoning: ReasoningOptions) -> None:
-    events: list[Any] = []
-    handler = AGUICallbackHandler(events.append, reasoning=reasoning)
+async def test_the_callback_handler(runnable: Any) -> None:
     given = {"messages": [("user", "hi")]} if hasattr(runnable, "aget_state") else "hi"
-    await asyncio.wait_for(runnable.ainvoke(given, {"callbacks": [handler]}), PATIENCE)
-    verifier = Verifier(strict=True)
-    for event in events:
-        verifier.feed(event)
-    verifier.finish()
-    record_stream(events)
-    check_events(events)
-    assert [message.content for message in fold(events, [], {}).messages] == ["", "Answer"]
+    for reasoning in (HIDDEN, UNSEALED):
+        received = ReceivedEvents(reasoning=reasoning)
+        await asyncio.wait_for(runnable.ainvoke(given, received.config), PATIENCE)
+        assert [message.content for message in received.check()] == ["", "Answer"]
+        check_events(received.events)

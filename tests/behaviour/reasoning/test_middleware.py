@@ -17,58 +17,36 @@ from tests.kit.models.turns import Reasoning, Text, turn
 from tests.kit.run.agents import record_run, run_input
 
 SIGNATURE = "EqQBCkYIARgCKkBsaWduZWQ="
-THOUGHT = turn(Reasoning("Clothes depend on weather.", signature=SIGNATURE), Text("A jacket."))
-PLAIN = turn(Text("And an umbrella."))
 
 
-async def signed_thread(server: ProviderServer) -> InMemorySaver:
-    """A thread in which Claude has thought."""
-    saver = InMemorySaver()
-    server.script("anthropic", THOUGHT)
-    agent = LangGraphAgent(
-        graph=create_agent(make_model("anthropic", server), [], checkpointer=saver)
-    )
-    recorded = await record_run(agent, run_input("What should I wear?", thread="t"))
-    assert recorded.last.type.value == "RUN_FINISHED"
-    return saver
+async def follow_up(server: ProviderServer, provider: str, *middleware: Any) -> str:
+    """What is sent of a thread in which Claude has thought; its state keeps all of it."""
+    saver, more = InMemorySaver(), turn(Text("And an umbrella."))
+    server.script("anthropic", turn(Reasoning("Hm.", signature=SIGNATURE), Text("A jacket.")))
+    for name, with_these in (("anthropic", ()), (provider, (*middleware, AGUIMiddleware()))):
+        model = make_model(name, server)
+        graph = create_agent(model, [], middleware=with_these, checkpointer=saver)
+        recorded = await record_run(LangGraphAgent(graph=graph), run_input("Hi", thread="t"))
+        assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+        server.script(provider, *([Reply(status=529)] if middleware else [more]))
+        server.script("ollama", more)
+    state: Any = await graph.aget_state({"configurable": {"thread_id": "t"}})
+    assert SIGNATURE in str(state.values["messages"][1].content)
+    return json.dumps(server.bodies[-1])
 
 
-async def follow_up(saver: InMemorySaver, model: Any, middleware: list[Any]) -> LangGraphAgent:
-    graph = create_agent(model, [], middleware=middleware, checkpointer=saver)
-    agent = LangGraphAgent(graph=graph)
-    recorded = await record_run(agent, run_input("Anything else?", thread="t"))
-    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
-    return agent
-
-
-@pytest.mark.parametrize("target", ["openai-chat", "openai", "ollama", "openrouter", "google"])
+@pytest.mark.parametrize(
+    "target", ["anthropic", "openai-chat", "openai", "ollama", "openrouter", "google"]
+)
 async def test_another_provider_is_not_sent_what_the_thread_holds(
     target: str, provider_server: ProviderServer
 ) -> None:
-    saver = await signed_thread(provider_server)
-    provider_server.script(target, PLAIN)
-    agent = await follow_up(saver, make_model(target, provider_server), [AGUIMiddleware()])
-    asked = json.dumps(provider_server.bodies[-1])
-    assert SIGNATURE not in asked
-    assert "A jacket." in asked
-    state: Any = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})
-    assert SIGNATURE in str(state.values["messages"][1].content)
-
-
-async def test_its_own_provider_is_sent_everything(provider_server: ProviderServer) -> None:
-    saver = await signed_thread(provider_server)
-    provider_server.script("anthropic", PLAIN)
-    await follow_up(saver, make_model("anthropic", provider_server), [AGUIMiddleware()])
-    assert SIGNATURE in json.dumps(provider_server.bodies[-1])
+    sent = await follow_up(provider_server, target)
+    assert (SIGNATURE in sent, "A jacket." in sent) == (target == "anthropic", True)
 
 
 async def test_a_fallback_model_is_filtered_for_by_itself(provider_server: ProviderServer) -> None:
-    saver = await signed_thread(provider_server)
-    provider_server.script("anthropic", Reply(status=529))
-    provider_server.script("ollama", PLAIN)
     fallback = ModelFallbackMiddleware(make_model("ollama", provider_server))
-    await follow_up(saver, make_model("anthropic", provider_server), [fallback, AGUIMiddleware()])
-    claude, ollama = (json.dumps(body) for body in provider_server.bodies[-2:])
-    assert SIGNATURE in claude
-    assert SIGNATURE not in ollama
-    assert "A jacket." in ollama
+    ollama = await follow_up(provider_server, "anthropic", fallback)
+    assert SIGNATURE in json.dumps(provider_server.bodies[-2])
+    assert (SIGNATURE in ollama, "A jacket." in ollama) == (False, True)

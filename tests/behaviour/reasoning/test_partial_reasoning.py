@@ -24,17 +24,18 @@ from tests.kit.models.scripted import Scripted
 from tests.kit.models.server import ProviderServer, Reply
 from tests.kit.models.tools import get_weather
 from tests.kit.models.turns import Call, Reasoning, Text, Turn, turn
-from tests.kit.models.wires import WIRES, Request
+from tests.kit.models.wires import Request, wire_of
 from tests.kit.run.agents import RecordedRun, collect, dumped, record_run, run_input, user
-from tests.kit.waiting import PATIENCE
+from tests.kit.waiting import PATIENCE, eventually
 
 PARIS = Call("get_weather", {"city": "Paris"}, id="call_paris")
+ROME = Call("get_weather", {"city": "Rome"}, id="call_rome")
 LOOP = (
     turn(Reasoning("The weather first.", signature="c2lnMQ=="), PARIS),
     turn(Reasoning("Light clothes.", signature="c2lnMg=="), Text("A jacket.")),
 )
-ROME = Call("get_weather", {"city": "Rome"}, id="call_rome")
-CUT = turn(Reasoning("Half of a thought.", signature="Y3V0"), Text("Half of an answer."), ROME)
+HALF = Reasoning("Half of a thought.", signature="Y3V0")
+CUT = turn(HALF, Text("Half of an answer."), ROME)
 MORE = turn(Text("And an umbrella."))
 
 POINTS = {
@@ -47,14 +48,13 @@ POINTS = {
 """Where a turn is cut: in front of the frame after the second one (the only one of a signature)
 that has this word."""
 
-points = pytest.mark.parametrize("point", POINTS)
 Held = list[dict[str, Any]]
 
 
 def frames_until(point: str, given: Turn = CUT) -> int:
     """How many frames of the answer come before the cut."""
-    word = POINTS[point].encode()
-    frames = list(WIRES["anthropic"].stream(given, Request(seq=1, path="", query="", body={})))
+    word, request = POINTS[point].encode(), Request(seq=1, path="", query="", body={})
+    frames = wire_of("anthropic").stream(given, request)
     places = [number for number, frame in enumerate(frames) if word in frame]
     return places[min(1, len(places) - 1)] + 1
 
@@ -62,14 +62,10 @@ def frames_until(point: str, given: Turn = CUT) -> int:
 class Talk:
     """A thread with Claude: a whole turn, one that is cut, and another."""
 
-    def __init__(
-        self, server: ProviderServer, options: ReasoningOptions | None = None, **fields: Any
-    ) -> None:
+    def __init__(self, server: ProviderServer, saver: Any = None, **fields: Any) -> None:
         self.server = server
-        graph = create_agent(
-            make_model("anthropic", server), [get_weather], checkpointer=fields.pop("saver", None)
-        )
-        self.agent = LangGraphAgent(graph=graph, reasoning=options, **fields)
+        graph = create_agent(make_model("anthropic", server), [get_weather], checkpointer=saver)
+        self.agent = LangGraphAgent(graph=graph, **fields)
 
     async def ask(self, messages: list[Message], *replies: Turn | Reply) -> RecordedRun:
         self.server.script("anthropic", *replies)
@@ -81,36 +77,30 @@ class Talk:
         assert whole.last.type.value == "RUN_FINISHED", whole.last
         frames = frames_until(point)
         if way in ("error", "dropped"):
-            reply = (
-                Reply(CUT, error_after=frames) if way == "error" else Reply(CUT, drop_after=frames)
-            )
-            recorded = await self.ask(whole.messages, reply)
+            cut_by = {"error": "error_after", "dropped": "drop_after"}[way]
+            recorded = await self.ask(whole.messages, Reply(CUT, **{cut_by: frames}))
             assert recorded.last.code == "model_error"
             return recorded.messages
-        self.server.script("anthropic", Reply(CUT, hold_after=frames))
-        given = run_input(*whole.messages, "Anything else?", thread="t", run="r")
-        events = await self._read(given, way, len(self.server.requests) + 1)
+        held, events = await self.stop(whole.messages, Reply(CUT, hold_after=frames), way)
         if way == "cancelled":
-            recorded = RecordedRun(events, given)
-            assert recorded.last.outcome.type == "cancelled"
-            return recorded.messages
-        verifier = Verifier(strict=True, input=given)
-        for event in events:
-            verifier.feed(event)
-        record_stream(events, given.messages)
-        return fold(events, given.messages, {}).messages
+            assert events[-1].outcome.type == "cancelled"
+        return held
 
-    async def _read(self, given: Any, way: str, request: int) -> list[Event]:
+    async def stop(
+        self, messages: list[Message], reply: Reply, way: str
+    ) -> tuple[list[Message], list[Event]]:
         """Read until all has come that came before the cut; then stop the run, or leave it."""
+        self.server.script("anthropic", reply, MORE)
+        given = run_input(*messages, "Anything else?", thread="t", run="r")
         events: list[Event] = []
 
         async def read() -> None:
             async for event in self.agent.run(given):
                 events.append(event)  # noqa: PERF401  # what has come stays, however the reading ends
 
-        reading = asyncio.create_task(read())
-        record = await self.server.arrived(request)
-        assert await asyncio.to_thread(record.held.wait, PATIENCE)
+        request, reading = len(self.server.requests), asyncio.create_task(read())
+        await eventually(lambda: len(self.server.requests) > request, "the model is asked")
+        assert await asyncio.to_thread(self.server.requests[request].held.wait, PATIENCE)
         before = -1
         while before < len(events):
             before = len(events)
@@ -120,11 +110,26 @@ class Talk:
         else:
             assert await self.agent.cancel("t", "r")
         await asyncio.wait({reading}, timeout=PATIENCE)
-        return events
+        if way == "cancelled":
+            return RecordedRun(events, given).messages, events
+        verifier = Verifier(strict=True, input=given)
+        for event in events:
+            verifier.feed(event)
+        record_stream(events, given.messages)
+        return fold(events, given.messages, {}).messages, events
 
 
 def sent(server: ProviderServer) -> list[dict[str, Any]]:
-    return server.bodies[-1]["messages"]  # type: ignore[no-any-return]
+    """What Claude was sent last, which its API takes: thoughts are signed, calls are answered in
+    the next message, nothing is empty."""
+    messages = server.bodies[-1]["messages"]
+    for number, message in enumerate(messages):
+        assert message["content"], message
+        assert all(thought["signature"] for thought in blocks([message], "thinking"))
+        asked = [block["id"] for block in blocks([message], "tool_use")]
+        results = blocks(messages[number + 1 : number + 2], "tool_result")
+        assert [block["tool_use_id"] for block in results][: len(asked)] == asked, messages
+    return messages
 
 
 def blocks(messages: list[dict[str, Any]], kind: str) -> Iterator[dict[str, Any]]:
@@ -133,30 +138,17 @@ def blocks(messages: list[dict[str, Any]], kind: str) -> Iterator[dict[str, Any]
             yield from (block for block in message["content"] if block["type"] == kind)
 
 
-def check_valid(messages: list[dict[str, Any]]) -> None:
-    """What Claude's API takes: thoughts are signed, calls are answered in the next message, nothing
-    is empty."""
-    for number, message in enumerate(messages):
-        assert message["content"], message
-        for thought in blocks([message], "thinking"):
-            assert thought["signature"], thought
-        asked = [block["id"] for block in blocks([message], "tool_use")]
-        answered = [
-            block["tool_use_id"]
-            for block in blocks(messages[number + 1 : number + 2], "tool_result")
-        ]
-        assert answered[: len(asked)] == asked, messages
+def thoughts(server: ProviderServer) -> list[tuple[str, str]]:
+    return [(one["thinking"], one["signature"]) for one in blocks(sent(server), "thinking")]
+
+
+WHOLE = [("The weather first.", "c2lnMQ=="), ("Light clothes.", "c2lnMg==")]
 
 
 def check_next(server: ProviderServer) -> None:
     """The whole turn is replayed with its reasoning, the one that was cut without."""
-    messages = sent(server)
-    check_valid(messages)
-    thoughts = [
-        (thought["thinking"], thought["signature"]) for thought in blocks(messages, "thinking")
-    ]
-    assert thoughts == [("The weather first.", "c2lnMQ=="), ("Light clothes.", "c2lnMg==")]
-    assert "Y3V0" not in json.dumps(messages)
+    assert thoughts(server) == WHOLE
+    assert "Y3V0" not in json.dumps(sent(server))
 
 
 def last_turn(messages: list[Message]) -> Held:
@@ -168,102 +160,80 @@ def last_turn(messages: list[Message]) -> Held:
 
 def check_words(turn: Held, way: str, point: str) -> None:
     """The words are there, without a value that would vouch for them. A call is there only if the
-    client has not seen the end of the run.
-    """
+    client has not seen the end of the run."""
     assert "encryptedValue" not in json.dumps(turn)
     (thought,) = [message["content"] for message in turn if message["role"] == "reasoning"]
-    if point == "mid reasoning":
-        assert thought
-        assert "Half of a thought.".startswith(thought)
-    else:
-        assert thought == "Half of a thought."
+    assert thought
+    assert HALF.text.startswith(thought) if point == "mid reasoning" else thought == HALF.text
     answers = [message for message in turn if message["role"] == "assistant"]
-    if point in ("mid reasoning", "signed"):
-        assert answers == []
-        return
-    (answer,) = answers
-    assert answer["content"]
-    assert "Half of an answer.".startswith(answer["content"])
-    has_call = way == "left" and point in ("mid call", "whole call")
-    assert bool(answer.get("toolCalls")) == has_call
+    assert len(answers) == (point not in ("mid reasoning", "signed"))
+    for answer in answers:
+        assert answer["content"]
+        assert "Half of an answer.".startswith(answer["content"])
+        assert bool(answer.get("toolCalls")) == (way == "left" and "call" in point)
 
 
-@points
 @pytest.mark.parametrize(
-    ("way", "options"),
+    ("way", "point"),
     [
-        ("error", None),
-        ("dropped", None),
-        ("cancelled", ReasoningOptions(seal=SEAL)),
-        ("left", None),
+        *(("error", point) for point in POINTS),
+        *(("cancelled", point) for point in POINTS),
+        *(("left", point) for point in POINTS),
+        ("dropped", "mid text"),
     ],
-    ids=["error", "dropped", "cancelled", "left"],
 )
-async def test_a_turn_that_was_cut(
-    way: str, point: str, options: ReasoningOptions | None, provider_server: ProviderServer
-) -> None:
-    talk = Talk(provider_server, options)
+async def test_a_turn_that_was_cut(way: str, point: str, provider_server: ProviderServer) -> None:
+    options = ReasoningOptions(seal=SEAL) if way == "cancelled" else None
+    talk = Talk(provider_server, reasoning=options)
     held = await talk.cut(way, point)
     check_words(last_turn(held), way, point)
     recorded = await talk.ask(held, MORE)
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
     check_next(provider_server)
-    if way != "left" or point not in ("mid call", "whole call"):
+    kept = dumped(recorded.snapshot)
+    if way != "left" or "call" not in point:
         recorded.check_snapshot()
-        assert dumped(recorded.messages)[: len(held)] == dumped(held)
-        return
-    if point == "mid call":  # the snapshot takes the call away
-        shown = [{**message, "toolCalls": None} for message in dumped(held)[-1:]]
-        kept = [{"toolCalls": None, **message} for message in dumped(recorded.snapshot)]
-        assert kept[len(held) - 1 : len(held)] == shown
-        return
-    # Nobody has answered the call: the snapshot tells the client what the provider was told.
-    assert dumped(recorded.snapshot)[: len(held)] == dumped(held)
-    result = recorded.snapshot[len(held)]
-    assert (result.role, result.tool_call_id, result.metadata) == (
-        "tool",
-        "call_rome",
-        {"status": "error"},
-    )
-    again = await talk.ask(recorded.snapshot, MORE)
-    again.check_snapshot()
-    check_next(provider_server)
+        assert kept[: len(held)] == dumped(held)
+    elif point == "mid call":  # the snapshot takes the call away
+        assert {**kept[len(held) - 1], "toolCalls": None} == {**dumped(held)[-1], "toolCalls": None}
+    else:  # nobody has answered the call: the snapshot tells the client what the provider was told
+        assert kept[: len(held)] == dumped(held)
+        result = recorded.snapshot[len(held)]
+        found = (result.role, result.tool_call_id, result.metadata)
+        assert found == ("tool", "call_rome", {"status": "error"})
+        (await talk.ask(recorded.snapshot, MORE)).check_snapshot()
+        check_next(provider_server)
 
 
 async def test_a_call_that_was_cut_before_it_said_anything(provider_server: ProviderServer) -> None:
     """Without a text the message would be nothing but half a call."""
-    talk = Talk(provider_server)
+    talk, half = Talk(provider_server), turn(HALF, ROME)
     whole = await talk.ask([], *LOOP)
-    half = turn(Reasoning("Half of a thought.", signature="Y3V0"), ROME)
-    recorded = await talk.ask(
-        whole.messages, Reply(half, error_after=frames_until("mid call", half))
-    )
+    cut = Reply(half, error_after=frames_until("mid call", half))
+    recorded = await talk.ask(whole.messages, cut)
     assert recorded.last.code == "model_error"
-    again = await talk.ask(recorded.messages, MORE)
-    assert again.last.type.value == "RUN_FINISHED", again.last
+    assert (await talk.ask(recorded.messages, MORE)).last.type.value == "RUN_FINISHED"
     check_next(provider_server)
 
 
-@pytest.mark.parametrize("point", ["mid reasoning", "signed", "mid text", "whole call"])
+@pytest.mark.parametrize("point", ["mid reasoning", "mid text", "whole call"])
 async def test_a_model_that_fails_and_one_that_answers(
     point: str, provider_server: ProviderServer
 ) -> None:
     """The half message is withdrawn: of its reasoning the client keeps an empty message, which no
     value vouches for."""
     saying = make_model("anthropic", provider_server)
-    graph_model: Any = saying.with_fallbacks([Scripted(["Fallback"])])
-    agent = agent_of(talker(graph_model))
-    provider_server.script("anthropic", Reply(CUT, error_after=frames_until(point)))
+    agent = agent_of(talker(saying.with_fallbacks([Scripted(["Fallback"])])))
+    provider_server.script("anthropic", Reply(CUT, error_after=frames_until(point)), MORE)
     recorded = await record_run(agent, run_input("hi", thread="t"))
     recorded.check_snapshot()
-    held = [(message["role"], message["content"]) for message in last_turn(recorded.snapshot)]
-    assert held == [("reasoning", ""), ("assistant", "Fallback")]
-    assert "encryptedValue" not in json.dumps(last_turn(recorded.snapshot))
+    held = last_turn(recorded.snapshot)
+    said = [(message["role"], message["content"]) for message in held]
+    assert said == [("reasoning", ""), ("assistant", "Fallback")]
+    assert "encryptedValue" not in json.dumps(held)
     assert recorded.last.outcome.pending_tool_call_ids is None
-    provider_server.script("anthropic", MORE)
     await record_run(agent, run_input(*recorded.messages, "more", thread="t"))
-    check_valid(sent(provider_server))
-    assert not list(blocks(sent(provider_server), "thinking"))
+    assert thoughts(provider_server) == []
     assert "Y3V0" not in json.dumps(sent(provider_server))
 
 
@@ -280,56 +250,37 @@ async def test_a_run_that_is_stopped_in_a_tool(provider_server: ProviderServer) 
         return "never"
 
     provider_server.script("anthropic", LOOP[0], MORE)
-    agent = LangGraphAgent(
-        graph=create_agent(make_model("anthropic", provider_server), [get_weather])
-    )
-    given = run_input("hi", thread="t", run="r")
+    graph = create_agent(make_model("anthropic", provider_server), [get_weather])
+    agent, given = LangGraphAgent(graph=graph), run_input("hi", thread="t", run="r")
     reading = asyncio.create_task(collect(agent.run(given)))
     await asyncio.wait_for(begun.wait(), PATIENCE)
     assert await agent.cancel("t", "r")
     first = RecordedRun(await reading, given)
     assert first.last.outcome.type == "cancelled"
     await record_run(agent, run_input(*first.messages, "more", thread="t"))
-    check_valid(sent(provider_server))
-    (thought,) = blocks(sent(provider_server), "thinking")
-    assert thought["signature"] == "c2lnMQ=="
+    assert thoughts(provider_server) == WHOLE[:1]
     (result,) = blocks(sent(provider_server), "tool_result")
     assert result["is_error"]
 
 
-@pytest.mark.parametrize("stored", [False, True], ids=["stateless", "stored"])
+@pytest.mark.parametrize("saver", [None, InMemorySaver()], ids=["stateless", "stored"])
 async def test_a_reader_who_leaves_a_run_that_goes_on(
-    stored: bool, provider_server: ProviderServer
+    saver: Any, provider_server: ProviderServer
 ) -> None:
-    saver = InMemorySaver() if stored else None
-    talk = Talk(provider_server, saver=saver, on_disconnect="continue")
+    talk = Talk(provider_server, saver, on_disconnect="continue")
     whole = await talk.ask([], *LOOP)
-    provider_server.script(
-        "anthropic", Reply(turn(*CUT.blocks[:2]), hold_after=frames_until("mid text")), MORE
-    )
-    given = run_input(*whole.messages, "Anything else?", thread="t", run="r")
-    events = await talk._read(given, "left", len(provider_server.requests) + 1)
+    cut = Reply(turn(*CUT.blocks[:2]), hold_after=frames_until("mid text"))
+    held, _ = await talk.stop(whole.messages, cut, "left")
     provider_server.requests[-1].release()
-    async with asyncio.timeout(PATIENCE):
-        while talk.agent._running:
-            await asyncio.sleep(0.01)
-    held = fold(events, given.messages, {}).messages
+    await eventually(lambda: not talk.agent._running, "the run ends")
     check_words(last_turn(held), "left", "mid text")
     await record_run(talk.agent, run_input(*held, "And now?", thread="t"))
-    check_valid(sent(provider_server))
-    thoughts = [thought["thinking"] for thought in blocks(sent(provider_server), "thinking")]
-    assert thoughts == [
-        "The weather first.",
-        "Light clothes.",
-        *(["Half of a thought."] if stored else []),
-    ]
+    assert thoughts(provider_server) == [*WHOLE, *([(HALF.text, "Y3V0")] if saver else [])]
 
 
 def asking(*ids: str) -> AssistantMessage:
-    calls = [
-        ToolCall(id=id_, type="function", function=FunctionCall(name="look", arguments="{}"))
-        for id_ in ids
-    ]
+    look = FunctionCall(name="look", arguments="{}")
+    calls = [ToolCall(id=id_, type="function", function=look) for id_ in ids]
     return AssistantMessage(id=f"asking {ids}", role="assistant", tool_calls=calls)
 
 
@@ -337,26 +288,30 @@ def result(call_id: str) -> ToolMessage:
     return ToolMessage(id=f"result {call_id}", role="tool", tool_call_id=call_id, content="found")
 
 
+MORE_ = user("more")
+
+
 @pytest.mark.parametrize(
     ("history", "given"),
     [
-        ([asking("a"), user("more")], ["a!", "more"]),
-        ([asking("a", "b", "c"), result("b"), user("more")], ["b", "a!", "c!", "more"]),
-        ([asking("a"), asking("b"), user("more")], ["a!", "b!", "more"]),
-        ([asking("a"), user("more"), result("a")], ["a", "more"]),
-        ([asking("a"), result("a"), user("more")], ["a", "more"]),
-        ([asking("a", "b"), result("b")], ["b"]),
-        ([asking("a")], []),
+        pytest.param([asking("a"), MORE_], ["a!", "more"], id="one"),
+        pytest.param(
+            [asking("a", "b", "c"), result("b"), MORE_], ["b", "a!", "c!", "more"], id="some"
+        ),
+        pytest.param([asking("a"), asking("b"), MORE_], ["a!", "b!", "more"], id="several"),
+        pytest.param([asking("a"), MORE_, result("a")], ["a", "more"], id="answered late"),
+        pytest.param([asking("a"), result("a"), MORE_], ["a", "more"], id="answered"),
+        pytest.param([asking("a", "b"), result("b")], ["b"], id="at the end"),
+        pytest.param([asking("a")], [], id="none at the end"),
     ],
-    ids=["one", "some", "several", "answered late", "answered", "at the end", "none at the end"],
 )
 async def test_calls_without_a_result(history: list[Any], given: list[str]) -> None:
     model = Scripted(["Answer"])
     await record_run(agent_of(talker(model)), run_input(user("hi"), *history))
-    seen = [message for message in model.seen[0][1:] if message.type != "ai"]
-    assert [
-        f"{message.tool_call_id}{'!' if message.status == 'error' else ''}"
+    assert given == [
+        f"{message.tool_call_id}{'!' * (message.status == 'error')}"
         if message.type == "tool"
         else message.text
-        for message in seen
-    ] == given
+        for message in model.seen[0][1:]
+        if message.type != "ai"
+    ]

@@ -25,11 +25,11 @@ from tests.behaviour.wrap.test_graphs_of_every_kind import talk
 from tests.behaviour.wrap.test_stream_transformers import pii
 from tests.contracts.generations.test_matrix import Front, questions_of, shape
 from tests.contracts.migrated.serving import TapedApp
+from tests.contracts.providers.playing import assistant_messages
 from tests.contracts.providers.test_server_fields import LAST, TURNS, make, told
 from tests.kit.expect.canary import CANARY, check_bytes
 from tests.kit.graphs.forms import FORMS
 from tests.kit.models.fixtures import provider_server
-from tests.kit.models.playing import assistant_messages
 from tests.kit.models.scripted import Scripted, call
 from tests.kit.models.server import ProviderServer
 from tests.kit.models.tools import get_weather

@@ -20,20 +20,26 @@ from tests.kit.deep import deep
 from tests.kit.models.fixtures import isolate
 from tests.kit.models.provider_models import make_model
 from tests.kit.models.server import ProviderServer, Reply
-from tests.kit.models.turns import Call, Text, Turn
+from tests.kit.models.turns import Call, Text, Turn, turn
 from tests.kit.run.agents import collect, record_run, run_input, user
 from tests.kit.waiting import eventually
 from tests.rooms.compat.test_client_tools import warnings
 from tests.rooms.compat.test_inputs import PAINT
 
-ROOT = {"id": "root", "component": "Text", "text": "Hello"}
-ASK = Turn([Call("generate_a2ui", {"intent": "create"}, id="c1")])
-DESIGN = Turn([Call("render_a2ui", {"surfaceId": "s1", "components": [ROOT]}, id="r1")])
-INVALID = Turn([Call("render_a2ui", {"surfaceId": "s1", "components": []}, id="r0")])
-ANSWER = Turn([Text("Here it is.")])
-RENDER = Tool(
-    name="render_a2ui", description="Render.", parameters={"type": "object", "properties": {}}
-)
+
+def designed(*components: Any) -> Turn:
+    given = {"surfaceId": "s1", "components": [*components]}
+    return turn(Call("render_a2ui", given, id=f"r{len(components)}"))
+
+
+ASK = turn(Call("generate_a2ui", {"intent": "create"}, id="c1"))
+DESIGN = designed({"id": "root", "component": "Text", "text": "Hello"})
+ANSWER = turn(Text("Here it is."))
+TWICE = (ASK, DESIGN, ANSWER, ASK, designed(), DESIGN, ANSWER)
+"""Two runs; in the second, the toolkit asks the model again, as the first design is none."""
+
+EMPTY = {"type": "object", "properties": {}}
+RENDER = Tool(name="render_a2ui", description="Render.", parameters=EMPTY)
 
 
 @pytest.fixture
@@ -45,70 +51,52 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
         yield running
 
 
-PROVIDERS = pytest.mark.parametrize(
-    ("provider", "streams"),
-    [("openai", True), ("openai-chat", True), ("openai", False)],
-    ids=["responses", "chat", "whole"],
-)
-
-
-def graph_of(
-    server: ProviderServer, provider: str = "openai", saver: Any = None, *, streams: bool = True
-) -> Any:
+def graph_of(server: ProviderServer, provider: str = "openai", saver: Any = None) -> Any:
     """Both models have one address, so they have one client."""
-    model, designer = (
-        make_model(provider, server, disable_streaming=not streams) for _ in range(2)
-    )
+    name = provider.removesuffix("-whole")
+    whole = name != provider
+    model, designer = (make_model(name, server, disable_streaming=whole) for _ in range(2))
+    server.script(name, *TWICE)
     return create_agent(model, [get_a2ui_tools({"model": designer})], checkpointer=saver)
 
 
 def surfaces(messages: list[Any]) -> list[str]:
-    contents = [
-        json.loads(one.content)
-        for one in messages
-        if getattr(one, "role", None) == "tool" or one.type == "tool"
-    ]
-    return [
-        operation["createSurface"]["surfaceId"]
-        for one in contents
-        for operation in one["a2ui_operations"][:1]
-    ]
+    results = [json.loads(one.content) for one in messages if is_result(one)]
+    operations = [one["a2ui_operations"][0] for one in results]
+    return [operation["createSurface"]["surfaceId"] for operation in operations]
+
+
+def is_result(message: Any) -> bool:
+    return "tool" in (getattr(message, "role", None), getattr(message, "type", None))
 
 
 @deep
-@PROVIDERS
-async def test_one_client_serves_both_models(
-    provider: str, streams: bool, server: ProviderServer
-) -> None:
-    """In one run after the other, and where the toolkit asks the model again."""
-    server.script(provider, ASK, DESIGN, ANSWER, ASK, INVALID, DESIGN, ANSWER)
-    agent = LangGraphAgent(graph_of(server, provider, streams=streams))
+async def test_one_client_serves_both_models(server: ProviderServer) -> None:
+    """In one run after the other."""
+    agent = LangGraphAgent(graph_of(server))
     for _ in range(2):
         recorded = await record_run(agent, run_input("draw"))
         assert recorded.last.type == "RUN_FINISHED", recorded.last
         recorded.check_snapshot()
-        assert surfaces([one for one in recorded.messages if one.role == "tool"]) == ["s1"]
+        assert surfaces(recorded.messages) == ["s1"]
         assert recorded.messages[-1].content == "Here it is."
         assert "render_a2ui" in [event.tool_call_name for event in recorded.of("TOOL_CALL_START")]
         assert all(event.metadata is None for event in recorded.of("TOOL_CALL_RESULT"))
 
 
-@PROVIDERS
-def test_without_an_event_loop(provider: str, streams: bool, server: ProviderServer) -> None:
+@pytest.mark.parametrize("provider", ["openai", "openai-chat", "openai-whole"])
+def test_without_an_event_loop(provider: str, server: ProviderServer) -> None:
     """A graph that is invoked synchronously, more than once."""
-    graph = graph_of(server, provider, streams=streams)
-    server.script(provider, ASK, DESIGN, ANSWER, ASK, INVALID, DESIGN, ANSWER)
+    graph = graph_of(server, provider)
     for _ in range(2):
-        messages = graph.invoke({"messages": [("user", "draw")]})["messages"]
-        assert surfaces([one for one in messages if one.type == "tool"]) == ["s1"]
+        assert surfaces(graph.invoke({"messages": [("user", "draw")]})["messages"]) == ["s1"]
 
 
 def is_designing() -> bool:
     """Whether a thread is in the toolkit's loop."""
     stacks = [traceback.extract_stack(frame) for frame in sys._current_frames().values()]
-    return any(
-        frame.name == "run_a2ui_generation_with_recovery" for stack in stacks for frame in stack
-    )
+    names = {frame.name for stack in stacks for frame in stack}
+    return "run_a2ui_generation_with_recovery" in names
 
 
 @pytest.mark.parametrize("way", ["cancelled", "left"])
@@ -123,30 +111,27 @@ async def test_a_run_that_stops_ends_the_design(way: str, server: ProviderServer
             await collect(events)
 
     reading = asyncio.create_task(read())
-    await eventually(
-        lambda: len(server.requests) == 2 and server.requests[1].held.is_set(), "the design begins"
-    )
+    await eventually(lambda: len(server.requests) == 2, "the design begins")
+    design = server.requests[1]
+    await eventually(design.held.is_set, "the design begins")
     assert is_designing()
     if way == "cancelled":
         assert await agent.cancel(given.thread_id, given.run_id)
     else:
         reading.cancel()
     await asyncio.wait({reading})
-    await eventually(lambda: server.requests[1].disconnected, "the request ends")
+    await eventually(design.left.is_set, "the request ends")
     await eventually(lambda: not is_designing(), "the thread ends")
     assert len(server.requests) == 2
 
 
-@pytest.mark.parametrize(
-    ("sent", "named"), [([RENDER], []), ([RENDER, PAINT], ["paint"])], ids=["alone", "another"]
-)
+@pytest.mark.parametrize("others", [[], [PAINT]], ids=["alone", "another"])
 async def test_the_pages_renderer_is_in_use(
-    sent: list[Tool], named: list[str], server: ProviderServer, caplog: pytest.LogCaptureFixture
+    others: list[Tool], server: ProviderServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A page sends `render_a2ui`, which the designing model calls. A tool that nothing calls is
     still reported."""
-    server.script("openai", ASK, DESIGN, ANSWER)
-    await record_run(LangGraphAgent(graph_of(server)), run_input("draw", tools=sent))
+    agent = LangGraphAgent(graph_of(server))
+    await record_run(agent, run_input("draw", tools=[RENDER, *others]))
     found = warnings(caplog)
-    assert len(found) == len(named)
-    assert all("'paint'" in one and "render_a2ui" not in one for one in found)
+    assert ["'paint'" in one and "render_a2ui" not in one for one in found] == [True] * len(others)

@@ -11,15 +11,16 @@ from langchain.agents import create_agent
 from langgraph_agui import LangGraphAgent
 from tests.kit.deep import firsts
 from tests.kit.models.cases import CASES, Case
-from tests.kit.models.reading import case_model
+from tests.kit.models.provider_models import make_model
 from tests.kit.models.server import ProviderServer
 from tests.kit.models.tools import get_weather
-from tests.kit.run.agents import RecordedRun, dumped, record_run, run_input
+from tests.kit.run.agents import RecordedRun, record_run, run_input
 
 
 async def run(case: Case, server: ProviderServer) -> RecordedRun:
     server.script(case.provider, *case.turns)
-    graph = create_agent(case_model(case, server), [get_weather] if case.uses_tools else [])
+    tools = [get_weather] if case.uses_tools else []
+    graph = create_agent(make_model(case.provider, server), tools)
     return await record_run(LangGraphAgent(graph=graph), run_input(case.prompt))
 
 
@@ -35,21 +36,15 @@ async def test_what_the_model_said_is_what_the_client_holds(
     recorded = await run(case, provider_server)
     assert recorded.last.type.value == "RUN_FINISHED", recorded.last
     recorded.check_snapshot()
-    answers = [message for message in recorded.messages if isinstance(message, AssistantMessage)]
-    reasonings = [message for message in recorded.messages if isinstance(message, ReasoningMessage)]
-    seen = case.seen
-    assert [message.content or "" for message in answers] == [
-        turn.text for turn in seen if turn.text or turn.calls
-    ]
-    assert "".join(message.content for message in reasonings) == "".join(
-        "".join(turn.reasoning) for turn in seen
-    )
+    held = recorded.messages
+    answers = [message for message in held if isinstance(message, AssistantMessage)]
+    thoughts = [message.content for message in held if isinstance(message, ReasoningMessage)]
+    said = [seen.text for seen in case.seen if seen.text or seen.calls]
+    assert [message.content or "" for message in answers] == said
+    assert "".join(thoughts) == "".join(text for seen in case.seen for text in seen.reasoning)
     calls = [call for message in answers for call in message.tool_calls or ()]
-    expected = [call for turn in seen for call in turn.calls]
-    assert [(call.function.name, json.loads(call.function.arguments)) for call in calls] == [
-        (name, arguments) for name, arguments in expected
-    ]
-    results = [message for message in recorded.messages if isinstance(message, ToolMessage)]
-    assert sorted(result.tool_call_id for result in results) == sorted(call.id for call in calls)
-    text = json.dumps(dumped(recorded.messages))
-    assert len({message.id for message in recorded.messages}) == len(recorded.messages), text
+    made = [(call.function.name, json.loads(call.function.arguments)) for call in calls]
+    assert made == [call for seen in case.seen for call in seen.calls]
+    results = [message.tool_call_id for message in held if isinstance(message, ToolMessage)]
+    assert sorted(results) == sorted(call.id for call in calls)
+    assert len({message.id for message in held}) == len(held)

@@ -18,20 +18,17 @@ from tests.kit.run.agents import record_run, run_input
 from tests.kit.run.handlers import ReceivedEvents, call_by, contents, into_client, ways, without_ids
 
 providers = pytest.mark.parametrize("provider", ["anthropic", "openai"])
+WARM = turn(Text("It is warm."))
+ASKED = {"messages": [("user", "hi")]}
 
 
-def turns(provider: str, call_id: str = "call_1") -> tuple[Turn, Turn]:
-    opaque = {"signature": "SIG-1"} if provider == "anthropic" else {"encrypted": "SIG-1"}
-    first = turn(
-        Reasoning("Rome is warm, or is it?", **opaque),
-        Text("Let me look."),
-        Call("get_weather", {"city": "Rome"}, call_id),
-    )
-    return first, turn(Text("It is warm."))
+def first(call_id: str = "call_1") -> Turn:
+    thought = Reasoning("Rome is warm, or is it?", signature="SIG-1", encrypted="SIG-1")
+    return turn(thought, Text("Let me look."), Call("get_weather", {"city": "Rome"}, call_id))
 
 
 def agent(provider: str, server: ProviderServer) -> Any:
-    server.script(provider, *turns(provider))
+    server.script(provider, first(), WARM)
     return create_agent(make_model(provider, server), [get_weather])
 
 
@@ -41,8 +38,7 @@ async def test_all_that_a_model_says(
     provider: str, way: str, provider_server: ProviderServer, node_client: NodeClient
 ) -> None:
     received = ReceivedEvents()
-    graph = agent(provider, provider_server)
-    await call_by(way, graph, {"messages": [("user", "hi")]}, received.config)
+    await call_by(way, agent(provider, provider_server), ASKED, received.config)
     messages: list[Any] = received.check()
     assert [message.role for message in messages] == ["reasoning", "assistant", "tool", "assistant"]
     assert contents(messages)[:2] == ["Rome is warm, or is it?", "Let me look."]
@@ -52,19 +48,16 @@ async def test_all_that_a_model_says(
     assert received.of("REASONING_ENCRYPTED_VALUE")
     assert received.last.usage
     into_client(node_client, received.events)
-    recorded = await record_run(
-        LangGraphAgent(graph=agent(provider, provider_server)), run_input("hi")
-    )
-    assert [dump["content"] for dump in without_ids(messages)] == [
-        dump["content"] for dump in without_ids(recorded.messages[1:])
-    ]
+    graph = agent(provider, provider_server)
+    recorded = await record_run(LangGraphAgent(graph=graph), run_input("hi"))
+    heard, told = without_ids(messages), without_ids(recorded.messages[1:])
+    assert [one["content"] for one in heard] == [one["content"] for one in told]
 
 
-@providers
-async def test_a_batch_of_real_models(provider: str, provider_server: ProviderServer) -> None:
+async def test_a_batch_of_a_real_model(provider_server: ProviderServer) -> None:
     received = ReceivedEvents()
-    provider_server.respond(provider, lambda got: turns(provider, f"call_{got.seq}")[0])
-    model: Any = make_model(provider, provider_server)
+    provider_server.respond("anthropic", lambda got: first(f"call_{got.seq}"))
+    model: Any = make_model("anthropic", provider_server)
     await model.abatch(["hi"] * 4, received.config)
     assert contents(received.check()) == ["Rome is warm, or is it?", "Let me look."] * 4
     await asyncio.to_thread(model.batch, ["hi"] * 4, received.config)
@@ -76,12 +69,11 @@ async def test_what_was_heard_is_what_the_provider_gets_back(
     provider: str, provider_server: ProviderServer
 ) -> None:
     received = ReceivedEvents()
-    graph = agent(provider, provider_server)
-    await graph.ainvoke({"messages": [("user", "hi")]}, received.config)
-    sent = provider_server.bodies[-1]
+    await agent(provider, provider_server).ainvoke(ASKED, received.config)
     history = agui_messages_to_langchain(received.check()[:3])
-    provider_server.script(provider, turns(provider)[1])
-    model: Any = make_model(provider, provider_server).bind_tools([get_weather])  # type: ignore[attr-defined]
-    await model.ainvoke([("user", "hi"), *history])
+    provider_server.script(provider, WARM)
+    model: Any = make_model(provider, provider_server)
+    await model.bind_tools([get_weather]).ainvoke([("user", "hi"), *history])
     key = "messages" if provider == "anthropic" else "input"
-    assert provider_server.bodies[-1][key] == sent[key]
+    sent, again = provider_server.bodies[-2:]
+    assert again[key] == sent[key]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
@@ -34,9 +35,6 @@ from langgraph_agui.chat_models import find_models
 from langgraph_agui.chat_models.find import Place, models_at, walk
 from tests.kit.models.provider_models import KEY
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 class Fake(GenericFakeChatModel):
     """A chat model to be found."""
@@ -62,12 +60,12 @@ def places(graph: object) -> list[Place]:
     return [place for _, place in models_at(walk(graph))]
 
 
-def graph_of(*nodes: Any, checkpointer: Any = None) -> Any:
+def graph_of(*nodes: Any) -> Any:
     builder = StateGraph(MessagesState)
     for number, node in enumerate(nodes):
         builder.add_node(f"n{number}", node)
         builder.add_edge(f"n{number - 1}" if number else START, f"n{number}")
-    return builder.compile(checkpointer=checkpointer)
+    return builder.compile()
 
 
 class Service:
@@ -75,18 +73,20 @@ class Service:
 
     def __init__(self, model: BaseChatModel) -> None:
         self.model = model
+        self.by_use = {"fast": [model]}
 
     def answer(self, state: Any) -> Any:
         return self.model.invoke(state)
+
+    def __call__(self, state: Any) -> Any:
+        return self.by_use["fast"][0].invoke(state)
 
 
 def takes_model(model: Any, state: Any) -> Any:
     return model.invoke(state)
 
 
-def closed() -> Callable[..., Any]:
-    model = fake("closure").bind(stop=["x"])
-
+def closed(model: Any) -> Callable[..., Any]:
     def node(state: Any) -> Any:
         return model.invoke(state)
 
@@ -97,69 +97,91 @@ def nothing(state: Any) -> Any:
     return {"messages": [str(len(state))]}
 
 
-class Callee:
-    def __init__(self) -> None:
-        self.by_use = {"fast": [fake("in a list")]}
-
-    def __call__(self, state: Any) -> Any:
-        return self.by_use["fast"][0].invoke(state)
+LAMBDA, WHICH = RunnableLambda(nothing), ConfigurableField("which")
 
 
-NODES: dict[str, tuple[Any, list[str]]] = {
-    "closure": (closed(), ["closure"]),
-    "partial": (functools.partial(takes_model, fake("partial")), ["partial"]),
-    "partial-keyword": (functools.partial(takes_model, model=fake("partial")), ["partial"]),
-    "method": (Service(fake("bound")).answer, ["bound"]),
-    "callable": (Callee().__call__, ["in a list"]),
-    "sequence": (
-        RunnableLambda(nothing) | fake("sequence") | RunnableLambda(nothing),
-        ["sequence"],
-    ),
-    "parallel": (RunnableParallel(a=fake("a"), b=fake("b")), ["a", "b"]),
-    "branch": (RunnableBranch((lambda _: True, fake("then")), fake("else")), ["else", "then"]),
-    "fallbacks": (fake("first").with_fallbacks([fake("second")]), ["first", "second"]),
-    "retry": (fake("retried").with_retry(), ["retried"]),
-    "config": (fake("tagged").with_config(tags=["x"]), ["tagged"]),
-    "alternatives": (
-        fake("main").configurable_alternatives(ConfigurableField("which"), other=fake("other")),
-        ["main", "other"],
-    ),
-    "nothing": (nothing, []),
-}
+class Fallback(AgentMiddleware):
+    """Users' own: its model answers."""
+
+    def __init__(self, model: BaseChatModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        return handler(request.override(model=self.model))
 
 
-@pytest.mark.parametrize("node", NODES)
-def test_a_node(node: str) -> None:
-    made, expected = NODES[node]
-    assert names(graph_of(made)) == expected
+def subagent_tool() -> BaseTool:
+    agent = create_agent(fake("deep"), [])
+
+    @tool
+    def delegate(question: str) -> str:
+        """Delegate."""
+        return str(agent.invoke({"messages": [question]}))
+
+    return delegate
 
 
-def test_a_plain_runnable_and_a_model_itself() -> None:
+def agent_with(*middleware: Any, tools: Any = ()) -> Any:
+    return create_agent(fake("a"), [*tools], middleware=middleware)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        pytest.param(lambda: closed(fake("a").bind(stop=["x"])), "a", id="closure"),
+        pytest.param(lambda: functools.partial(takes_model, fake("a")), "a", id="partial"),
+        pytest.param(lambda: functools.partial(takes_model, model=fake("a")), "a", id="keyword"),
+        pytest.param(lambda: Service(fake("a")).answer, "a", id="method"),
+        pytest.param(lambda: Service(fake("a")).__call__, "a", id="callable"),
+        pytest.param(lambda: LAMBDA | fake("a") | LAMBDA, "a", id="sequence"),
+        pytest.param(lambda: RunnableParallel(a=fake("a"), b=fake("b")), "a b", id="parallel"),
+        pytest.param(
+            lambda: RunnableBranch((lambda _: True, fake("b")), fake("a")), "a b", id="branch"
+        ),
+        pytest.param(lambda: fake("a").with_fallbacks([fake("b")]), "a b", id="fallbacks"),
+        pytest.param(lambda: fake("a").with_retry(), "a", id="retry"),
+        pytest.param(lambda: fake("a").with_config(tags=["x"]), "a", id="config"),
+        pytest.param(
+            lambda: fake("a").configurable_alternatives(WHICH, b=fake("b")), "a b", id="either"
+        ),
+        pytest.param(lambda: nothing, "", id="nothing"),
+        pytest.param(agent_with, "a", id="agent"),
+        pytest.param(lambda: agent_with(tools=[subagent_tool()]), "a deep", id="agent as tool"),
+        pytest.param(lambda: agent_with(ModelFallbackMiddleware(fake("b"))), "a b", id="fallback"),
+        pytest.param(lambda: agent_with(Fallback(fake("b"))), "a b", id="own middleware"),
+        pytest.param(lambda: create_react_agent(fake("a"), []), "a", id="react"),
+        pytest.param(lambda: ToolNode([subagent_tool()]), "deep", id="tool node"),
+    ],
+)
+def test_what_is_in_a_node(make: Any, expected: str) -> None:
+    assert names(graph_of(make())) == expected.split()
+
+
+def test_runnables_models_and_agents_are_no_nodes() -> None:
     model = ChatOpenAI(model="gpt-5.1", api_key=KEY)
     assert find_models(model) == [model]
-    assert find_models(model.bind_tools([]) | RunnableLambda(nothing)) == [model]
+    assert find_models(model.bind_tools([]) | LAMBDA) == [model]
+    assert names(LangGraphAgent(agent_with())) == names(agent_with()) == ["a"]
 
 
 def test_each_once_and_the_nearest_first() -> None:
     shared = fake("shared")
-    graph = graph_of(
-        shared, RunnableLambda(nothing) | fake("b"), closed(), shared.with_retry(), fake("a")
-    )
-    assert names(graph) == ["shared", "a", "b", "closure"]
+    graph = graph_of(shared, LAMBDA | fake("b"), closed(fake("c")), shared.with_retry(), fake("a"))
+    for _ in range(2):
+        assert names(graph) == ["shared", "a", "b", "c"]
     assert [found.where for found in places(graph)] == [("n0",), ("n4",), ("n1",), ("n2",)]
-    assert names(graph) == names(graph)
 
 
-def test_subgraphs() -> None:
+def test_subgraphs_and_tools_of_subagents_name_the_place() -> None:
     inner = graph_of(fake("deep"))
-    middle = graph_of(inner, fake("middle"))
-
-    def calls_inner(state: Any) -> Any:
-        return inner.invoke(state)
-
-    assert names(graph_of(middle)) == ["middle", "deep"]
-    assert places(graph_of(middle))[1].where == ("n0", "n0", "n0")
-    assert names(graph_of(calls_inner)) == ["deep"]
+    middle = graph_of(graph_of(inner, fake("middle")))
+    assert names(middle) == ["middle", "deep"]
+    assert places(middle)[1].where == ("n0", "n0", "n0")
+    assert names(graph_of(closed(inner))) == ["deep"]
+    tools = ToolNode([subagent_tool()])
+    assert [one.where for one in places(graph_of(nothing, tools))] == [("n1", "delegate", "model")]
 
 
 def test_the_functional_api() -> None:
@@ -176,103 +198,46 @@ def test_the_functional_api() -> None:
     assert names(graph) == ["by a task"]
 
 
-class Fallback(AgentMiddleware):
-    """Users' own: its model answers."""
-
-    def __init__(self, model: BaseChatModel) -> None:
-        super().__init__()
-        self.model = model
-
-    def wrap_model_call(self, request: Any, handler: Any) -> Any:
-        return handler(request.override(model=self.model))
-
-
-def subagent_tool() -> BaseTool:
-    agent = create_agent(fake("subagent"), [])
-
-    @tool
-    def delegate(question: str) -> str:
-        """Delegate."""
-        return str(agent.invoke({"messages": [question]}))
-
-    return delegate
-
-
-AGENTS: dict[str, tuple[Callable[[], Any], list[str]]] = {
-    "plain": (lambda: create_agent(fake("main"), []), ["main"]),
-    "tools": (lambda: create_agent(fake("main"), [subagent_tool()]), ["main", "subagent"]),
-    "fallback": (
-        lambda: create_agent(fake("main"), [], middleware=[ModelFallbackMiddleware(fake("b"))]),
-        ["main", "b"],
-    ),
-    "own-middleware": (
-        lambda: create_agent(fake("main"), [], middleware=[Fallback(fake("b"))]),
-        ["main", "b"],
-    ),
-    "react": (lambda: create_react_agent(fake("main"), []), ["main"]),
-    "tool-node": (lambda: graph_of(ToolNode([subagent_tool()])), ["subagent"]),
-    "agent": (lambda: LangGraphAgent(create_agent(fake("main"), [])), ["main"]),
-}
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("agent", AGENTS)
-def test_an_agent(agent: str) -> None:
-    make, expected = AGENTS[agent]
-    assert names(make()) == expected
-
-
-def test_the_place_of_a_subagent_names_its_tool() -> None:
-    tools = ToolNode([subagent_tool()])
-    assert [found.where for found in places(graph_of(nothing, tools))] == [
-        ("n1", "delegate", "model")
-    ]
-
-
 def test_helpers_are_auxiliary_unless_they_answer_too() -> None:
-    main, helper_model = fake("main"), fake("helper")
+    main, helper = fake("main"), fake("helper")
 
-    def found(middleware_model: BaseChatModel) -> list[tuple[str | None, bool]]:
-        agent = create_agent(main, [], middleware=[SummarizationMiddleware(model=middleware_model)])
-        return [(model.name, place.auxiliary) for model, place in models_at(walk(agent))]
+    def found(model: BaseChatModel) -> list[tuple[str | None, bool]]:
+        agent = create_agent(main, [], middleware=[SummarizationMiddleware(model=model)])
+        return sorted((one.name, place.auxiliary) for one, place in models_at(walk(agent)))
 
-    assert sorted(map(str, found(helper_model))) == ["('helper', True)", "('main', False)"]
+    assert found(helper) == [("helper", True), ("main", False)]
     assert found(main) == [("main", False)]
-    summing = SummarizationMiddleware(model=main)
-    assert [place.auxiliary for place in places(graph_of(summing.before_model))] == [True]
-    assert [place.auxiliary for place in places(graph_of(summing.before_model, main))] == [False]
+    summing = SummarizationMiddleware(model=main).before_model
+    for nodes, auxiliary in (((summing,), True), ((summing, main), False)):
+        assert [place.auxiliary for place in places(graph_of(*nodes))] == [auxiliary]
 
 
-@pytest.mark.parametrize("given", ["string", "configurable", "configured", "tools"])
-def test_models_that_langchain_makes(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_that_langchain_makes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    made: Any = {
-        "string": "openai:gpt-5.1",
-        "configurable": init_chat_model("openai:gpt-5.1", configurable_fields=["model"]),
-        "configured": init_chat_model(configurable_fields=["model"]).with_config(
-            {"configurable": {"model": "gpt-5.1"}}
-        ),
-        "tools": init_chat_model("openai:gpt-5.1", configurable_fields="any").bind_tools([]),
-    }[given]
-    graph = graph_of(made) if given == "tools" else create_agent(made, [])
-    (model,) = find_models(graph)
-    assert isinstance(model, ChatOpenAI)
-    assert model.model_name == "gpt-5.1"
-
-
-def test_a_configurable_model_without_a_default() -> None:
-    assert find_models(create_agent(init_chat_model(configurable_fields="any"), [])) == []
+    chosen = {"configurable": {"model": "gpt-5.1"}}
+    gpt, any_field = "openai:gpt-5.1", {"configurable_fields": "any"}
+    by_name = init_chat_model(configurable_fields=["model"])
+    for graph in (
+        create_agent(gpt, []),
+        create_agent(init_chat_model(gpt, configurable_fields=["model"]), []),
+        create_agent(by_name.with_config(chosen), []),
+        graph_of(init_chat_model(gpt, **any_field).bind_tools([])),
+    ):
+        (model,) = find_models(graph)
+        assert isinstance(model, ChatOpenAI)
+        assert model.model_name == "gpt-5.1"
+    assert find_models(create_agent(init_chat_model(**any_field), [])) == []
     assert find_models(graph_of(init_chat_model())) == []
 
 
 class Hostile:
-    """Raises wherever it can, without end."""
+    """Raises wherever it can, without end, as proxies of web frameworks do outside a request."""
 
     def __getattr__(self, name: str) -> Any:
         raise RuntimeError(name)
 
     @property
-    def __class__(self) -> Any:  # type: ignore[override]
+    def __class__(self) -> Any:
         raise RuntimeError("no class")
 
     @property
@@ -300,9 +265,6 @@ def test_hostile_objects_do_no_harm() -> None:
     assert names(graph_of(node)) == ["in a cycle"]
     assert find_models(Hostile()) == []
     assert find_models(None) == find_models(sys) == find_models(MagicMock(spec=BaseChatModel)) == []
-
-
-def test_an_endless_container_ends() -> None:
     assert len(find_models(graph_of(functools.partial(takes_model, Endless(a=1))))) < 1_000
 
 
@@ -314,22 +276,11 @@ def test_a_graph_that_calls_itself() -> None:
     assert names(graph) == ["other"]
 
 
-GLOBAL_MODEL = fake("global")
+GLOBAL_MODEL, REQUEST = fake("global"), Hostile()
 
 
 def ask_global_model() -> Any:
     return GLOBAL_MODEL.invoke("hi")
-
-
-class Proxy:
-    """Fails at whatever is asked of it, as proxies of web frameworks do outside a request."""
-
-    @property
-    def __class__(self) -> Any:
-        raise RuntimeError("outside a request")
-
-
-REQUEST = Proxy()
 
 
 def test_models_of_globals_beside_a_proxy_and_through_another_function() -> None:

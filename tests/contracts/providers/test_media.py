@@ -6,8 +6,9 @@ import json
 import re
 import threading
 import warnings
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from ag_ui.core import (
@@ -23,34 +24,23 @@ from ag_ui.core import (
 from langchain_core.messages import HumanMessage
 
 from langgraph_agui.messages.content import user_blocks
-from tests.kit.models.fixtures import provider_server as provider_server
 from tests.kit.models.provider_models import make_model
+from tests.kit.models.server import ProviderServer
 from tests.kit.models.turns import Text, turn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.kit.models.server import ProviderServer
 
 PARTS = {"image": ImagePart, "audio": AudioPart, "video": VideoPart, "document": DocumentPart}
 HELLO = "aGVsbG8="  # "hello"
 URL = "https://e.com/a"
-MIMES = {
-    "image": "image/jpg",
-    "audio": "audio/mpeg",
-    "video": "video/mp4",
-    "document": "application/pdf",
-}
-SPOKEN = {
-    "image": "image/jpeg",
-    "audio": "audio/mp3",
-    "video": "video/mp4",
-    "document": "application/pdf",
-}
+PDF = "application/pdf"
+MIMES = {"image": "image/jpg", "audio": "audio/mpeg", "video": "video/mp4", "document": PDF}
+SPOKEN = {**MIMES, "image": "image/jpeg", "audio": "audio/mp3"}
 CANARY = "canary"
+NAME = {"filename": "a b.pdf"}
+
+Cells = dict[tuple[str, str], Any]
 
 
-def _everywhere(kinds: str, why: str, sources: str = "data url file") -> dict[Any, str]:
+def _everywhere(kinds: str, why: str, sources: str = "data url file") -> Cells:
     return {(kind, source): why for kind in kinds.split() for source in sources.split()}
 
 
@@ -58,81 +48,66 @@ def _data_url(kind: str) -> str:
     return f"data:{SPOKEN[kind]};base64,{HELLO}"
 
 
-def _chat(
-    image: Any = lambda address: {"type": "image_url", "image_url": {"url": address}},
-) -> dict[Any, Any]:
-    """OpenAI's Chat Completions, which several packages speak."""
-    return {
-        **_everywhere("image", "Only 'url' and 'base64' are supported", "file"),
-        **_everywhere("audio", "Key base64 is required", "url file"),
-        **_everywhere("video", "type video is not supported"),
-        ("image", "data"): image(_data_url("image")),
-        ("image", "url"): image(URL),
-        ("audio", "data"): {"type": "input_audio", "input_audio": {"data": HELLO, "format": "mp3"}},
-        ("document", "data"): {
-            "type": "file",
-            "file": {"file_data": _data_url("document"), "filename": "a b.pdf"},
-        },
-        ("document", "url"): "does not support file URLs",
-        ("document", "file"): {"type": "file", "file": {"file_id": "file-1"}},
-    }
+def _url(kind: str, address: str) -> dict[str, Any]:
+    """A block of Chat Completions with a URL."""
+    return {"type": f"{kind}_url", f"{kind}_url": {"url": address}}
 
 
-def _anthropic(kind: str, **more: str) -> dict[Any, Any]:
-    sources = {
-        "data": {"type": "base64", "media_type": SPOKEN[kind], "data": HELLO},
-        "url": {"type": "url", "url": URL},
-        "file": {"type": "file", "file_id": "file-1"},
-    }
-    return {
-        (kind, name): {"type": kind, "source": source, **more} for name, source in sources.items()
-    }
+def _of(kind: str, value: Any) -> dict[str, Any]:
+    return {"type": kind, kind: value}
 
 
-def _gemini() -> dict[Any, Any]:
+def _anthropic(kind: str, **more: str) -> Cells:
+    data = {"type": "base64", "media_type": SPOKEN[kind], "data": HELLO}
+    url, file = {"type": "url", "url": URL}, {"type": "file", "file_id": "file-1"}
+    sources = {"data": data, "url": url, "file": file}
+    return {(kind, name): {"type": kind, "source": one, **more} for name, one in sources.items()}
+
+
+def _gemini(kind: str) -> Cells:
     """It takes every kind, and fetches what is at a URL itself (`hello`, from the test's own
     server)."""
-    inline = {kind: {"inlineData": {"data": HELLO, "mime_type": SPOKEN[kind]}} for kind in PARTS}
-    return {
-        **{(kind, source): inline[kind] for kind in PARTS for source in ("data", "url")},
-        # The type is that of the bytes, and these are no picture.
-        ("image", "url"): {"inlineData": {"data": HELLO}},
-        **{
-            (kind, "file"): {"fileData": {"file_uri": "file-1", "mime_type": SPOKEN[kind]}}
-            for kind in PARTS
-        },
-    }
+    inline = {"inlineData": {"data": HELLO, "mime_type": SPOKEN[kind]}}
+    file = {"fileData": {"file_uri": "file-1", "mime_type": SPOKEN[kind]}}
+    # The type is that of the bytes, and these are no picture.
+    url = {"inlineData": {"data": HELLO}} if kind == "image" else inline
+    return {(kind, "data"): inline, (kind, "url"): url, (kind, "file"): file}
 
 
-_CHAT = _chat()
+_CHAT: Cells = {
+    **_everywhere("image", "Only 'url' and 'base64' are supported", "file"),
+    **_everywhere("audio", "Key base64 is required", "url file"),
+    **_everywhere("video", "type video is not supported"),
+    ("image", "data"): _url("image", _data_url("image")),
+    ("image", "url"): _url("image", URL),
+    ("audio", "data"): _of("input_audio", {"data": HELLO, "format": "mp3"}),
+    ("document", "data"): _of("file", {"file_data": _data_url("document"), **NAME}),
+    ("document", "url"): "does not support file URLs",
+    ("document", "file"): _of("file", {"file_id": "file-1"}),
+}
+"""OpenAI's Chat Completions, which several packages speak."""
+
+_INPUT = {"type": "input_file"}
 # For each package, kind and source: the part in the request's body, or the error that the package
 # raises.
-BODIES: dict[str, dict[tuple[str, str], Any]] = {
+BODIES: dict[str, Cells] = {
     "openai": {
-        **_chat(lambda address: {"type": "input_image", "image_url": address}),
-        (
-            "audio",
-            "data",
-        ): None,  # ChatOpenAI drops it without a word: the Responses API has no audio
-        ("document", "data"): {
-            "type": "input_file",
-            "file_data": _data_url("document"),
-            "filename": "a b.pdf",
-        },
-        ("document", "url"): {"type": "input_file", "file_url": URL},
-        ("document", "file"): {"type": "input_file", "file_id": "file-1"},
+        **_CHAT,
+        ("image", "data"): {"type": "input_image", "image_url": _data_url("image")},
+        ("image", "url"): {"type": "input_image", "image_url": URL},
+        # ChatOpenAI drops it without a word: the Responses API has no audio
+        ("audio", "data"): None,
+        ("document", "data"): {**_INPUT, "file_data": _data_url("document"), **NAME},
+        ("document", "url"): {**_INPUT, "file_url": URL},
+        ("document", "file"): {**_INPUT, "file_id": "file-1"},
     },
-    "openai-chat": _CHAT,
-    "groq": _CHAT,
-    "mistral": _CHAT,
-    "xai": _CHAT,
-    "deepseek": _CHAT,
+    **dict.fromkeys(("openai-chat", "groq", "mistral", "xai", "deepseek"), _CHAT),
     "openrouter": {
         **_CHAT,
-        ("video", "data"): {"type": "video_url", "video_url": {"url": _data_url("video")}},
-        ("video", "url"): {"type": "video_url", "video_url": {"url": URL}},
+        ("video", "data"): _url("video", _data_url("video")),
+        ("video", "url"): _url("video", URL),
         ("video", "file"): "must have either 'url' or 'base64'",
-        ("document", "url"): {"type": "file", "file": {"file_data": URL, "filename": "a b.pdf"}},
+        ("document", "url"): _of("file", {"file_data": URL, **NAME}),
         ("document", "file"): "does not support file IDs",
     },
     "anthropic": {
@@ -141,7 +116,7 @@ BODIES: dict[str, dict[tuple[str, str], Any]] = {
         **_everywhere("audio", "type audio is not supported"),
         **_everywhere("video", "type video is not supported"),
     },
-    "google": _gemini(),
+    "google": {place: cell for kind in PARTS for place, cell in _gemini(kind).items()},
     "bedrock": {
         ("image", "data"): {"image": {"format": "jpeg", "source": {"bytes": HELLO}}},
         ("video", "data"): {"video": {"format": "mp4", "source": {"bytes": HELLO}}},
@@ -173,7 +148,7 @@ def hello() -> Iterator[str]:
             self.end_headers()
             self.wfile.write(b"hello")
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base class's name
+        def log_message(self, *args: Any) -> None:
             pass
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
@@ -188,17 +163,25 @@ def _send(server: ProviderServer, provider: str, *parts: Any) -> list[Any]:
     """Send a user's message, and return the parts in the request's body."""
     server.script(provider, turn(Text("ok")))
     content, kwargs = user_blocks([TextPart(text="Look"), *parts])
-    message: Any = HumanMessage(content, additional_kwargs=kwargs)  # type: ignore[arg-type]
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of a missing file name
         warnings.filterwarnings("ignore", message="The model|Pydantic|.*deprecated|.*experimental")
-        make_model(provider, server).invoke([message])
+        make_model(provider, server).invoke([HumanMessage(content, additional_kwargs=kwargs)])
     body = server.bodies[-1]
     assert CANARY not in json.dumps(body)
     shown = next(body[key] for key in ("messages", "input", "contents") if key in body)[-1]
     if provider == "ollama":
         return list(shown["images"])
     return list(shown.get("content") or shown["parts"])[1:]
+
+
+# Names by which packages send extras, and one of the client's own.
+EXTRAS = {
+    **dict.fromkeys(("context", "signature", "private"), CANARY),
+    "cache_control": {"type": CANARY},
+    "citations": {CANARY: True},
+    "prompt_cache_breakpoint": {"mode": CANARY},
+}
 
 
 @pytest.mark.parametrize(
@@ -214,20 +197,8 @@ def test_what_providers_are_sent(
         "url": UrlSource(value=hello if provider == "google" else URL, mime_type=mime),
         "file": FileSource(value="file-1", mime_type=mime, provider="openai"),
     }
-    # Names by which packages send extras, and one of the client's own.
-    metadata: dict[str, Any] = {
-        "cache_control": {"type": CANARY},
-        "context": CANARY,
-        "citations": {CANARY: True},
-    }
-    metadata |= {
-        "signature": CANARY,
-        "prompt_cache_breakpoint": {"mode": CANARY},
-        "private": CANARY,
-    }
-    one = PARTS[kind](
-        id=CANARY, source=made[source], metadata={**metadata, "filename": f"a b.{mime[-3:]}"}
-    )
+    named = {**EXTRAS, "filename": f"a b.{mime[-3:]}"}
+    one = PARTS[kind](id=CANARY, source=made[source], metadata=named)
     expected = BODIES[provider][kind, source]
     if isinstance(expected, str) and expected != HELLO:
         with pytest.raises(ValueError, match=re.escape(expected)):
@@ -236,7 +207,7 @@ def test_what_providers_are_sent(
     sent = _send(provider_server, provider, one)
     for block in sent:
         # a part of the name is to tell documents apart
-        if "document" in block and provider == "bedrock":
+        if provider == "bedrock" and "document" in block:
             block["document"]["name"] = re.sub(r"-[0-9a-f]{8}$", "-*", block["document"]["name"])
     assert sent == ([] if expected is None else [expected])
 
@@ -252,28 +223,22 @@ PDF_AS = {
 
 
 @pytest.mark.parametrize("provider", PDF_AS)
-@pytest.mark.parametrize(
-    "sent_as",
-    [
-        ImagePart(source=DataSource(value=HELLO, mime_type="application/pdf")),
+def test_a_pdf_is_never_an_image(provider_server: ProviderServer, provider: str) -> None:
+    kind, detail = PDF_AS[provider]
+    typed = DataSource(value=HELLO, mime_type="APPLICATION/PDF; version=1.7")
+    for part in (
+        ImagePart(source=DataSource(value=HELLO, mime_type=PDF)),
         ImagePart(source=UrlSource(value=_data_url("document"))),
         DocumentPart(source=DataSource(value=_data_url("document"), mime_type="")),
-        DocumentPart(source=DataSource(value=HELLO, mime_type="APPLICATION/PDF; version=1.7")),
-    ],
-)
-def test_a_pdf_is_never_an_image(
-    provider_server: ProviderServer, provider: str, sent_as: Any
-) -> None:
-    kind, detail = PDF_AS[provider]
-    (sent,) = _send(provider_server, provider, sent_as)
-    text = json.dumps(sent, separators=(",", ":"))
-    assert sent.get("type") == kind
-    assert detail in text
-    assert "image" not in text
-    assert "title" not in text
+        DocumentPart(source=typed),
+    ):
+        (sent,) = _send(provider_server, provider, part)
+        text = json.dumps(sent, separators=(",", ":"))
+        assert (sent.get("type"), detail in text) == (kind, True)
+        assert not any(word in text for word in ("image", "title"))
 
 
 def test_the_same_file_twice_on_bedrock(provider_server: ProviderServer) -> None:
-    document = DocumentPart(source=DataSource(value=HELLO, mime_type="application/pdf"))
+    document = DocumentPart(source=DataSource(value=HELLO, mime_type=PDF))
     first, second = _send(provider_server, "bedrock", document, document)
     assert first["document"]["name"] != second["document"]["name"]

@@ -11,17 +11,16 @@ from __future__ import annotations
 import json
 import warnings
 from base64 import b64encode
+from itertools import product
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from langgraph.graph import END, START, MessagesState, StateGraph
 
-from langgraph_agui import LangGraphAgent
 from langgraph_agui.messages.content import content_blocks, user_blocks
 from langgraph_agui.protocol.schema import known_messages, parse_input
 from tests.kit.deep import deep
-from tests.kit.models.fixtures import provider_server as provider_server
+from tests.kit.graphs.small import agent_of, talker
 from tests.kit.models.media_files import OF_KIND, PNG, SECRET, encoded
 from tests.kit.models.provider_models import make_model
 from tests.kit.models.server import ProviderServer
@@ -53,56 +52,40 @@ PACKAGES = {
     "openrouter": "langchain-openrouter",
     "xai": "langchain-xai",
 }
+LOOK = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "c1"}])
 
 
 def part(kind: str, form: str, value: str) -> dict[str, Any]:
-    mime = OF_KIND[kind][1]
-    sources = {"data": {"mimeType": mime}, "url": {"mimeType": mime}, "file": {}}
-    return {
-        "type": kind,
-        "source": {"type": form, "value": value, **sources[form]},
-        "metadata": {"filename": "a"},
-    }
+    mime = {} if form == "file" else {"mimeType": OF_KIND[kind][1]}
+    source = {"type": form, "value": value, **mime}
+    return {"type": kind, "source": source, "metadata": {"filename": "a"}}
 
 
-def forms(secret: str, network: Network) -> dict[str, tuple[str, str]]:
-    return {
-        "a path as data": ("data", secret),
-        "a path as URL": ("url", secret),
-        "URL": ("url", network.address("/start")),
-        "file id": ("file", secret),
-    }
+def forms(secret: str, network: Network) -> list[tuple[str, str]]:
+    """A path as data, a path as URL, a URL, a file's id: the columns of the table."""
+    return [("data", secret), ("url", secret), ("url", network.address("/start")), ("file", secret)]
 
 
-CALL = {"name": "look", "args": {}, "id": "c1"}
+def seen(*parts: dict[str, Any]) -> Any:
+    """The parts of a user's message, which no check has seen."""
+    content = [{"type": "text", "text": "see"}, *parts]
+    (message,) = known_messages([{"id": "u", "role": "user", "content": content}])
+    return message.content
 
 
-def sent_alone(
-    server: ProviderServer, provider: str, sent: dict[str, Any], *, in_result: bool
-) -> str:
-    """Let a package send a part that no check has seen; return all that the provider got."""
-    (message,) = known_messages(
-        [{"id": "u", "role": "user", "content": [{"type": "text", "text": "see"}, sent]}]
-    )
-    parts: Any = message.content  # type: ignore[union-attr]
-    if in_result:
-        result: Any = content_blocks(parts)
-        asked = AIMessage("", tool_calls=[CALL])
-        given = [HumanMessage("look"), asked, ToolMessage(result, tool_call_id="c1")]
-    else:
-        content, kwargs = user_blocks(parts)
-        given = [HumanMessage(content, additional_kwargs=kwargs)]  # type: ignore[arg-type]
-    return all_sent(server, provider, given)
+def of_user(parts: Any) -> HumanMessage:
+    content, kwargs = user_blocks(parts)
+    return HumanMessage(content, additional_kwargs=kwargs)
 
 
-def all_sent(server: ProviderServer, provider: str, messages: list[BaseMessage]) -> str:
+def all_sent(server: ProviderServer, provider: str, *messages: BaseMessage) -> str:
     """Return all that the provider gets of these messages; nothing if the package refuses them."""
     server.script(provider, turn(Text("ok")))
     before = len(server.bodies)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            make_model(provider, server).invoke(messages)
+            make_model(provider, server).invoke([*messages])
         except (ValueError, OSError, KeyError, TypeError):
             return ""
     return json.dumps(server.bodies[before:])
@@ -122,26 +105,19 @@ def done(got: str, network: Network, value: str) -> str:
 def test_what_a_package_does(
     provider: str, provider_server: ProviderServer, secret: str, network: Network
 ) -> None:
-    found: dict[str, str] = {}
-    for name, (form, value) in forms(secret, network).items():
+    found: list[str] = []
+    for form, value in forms(secret, network):
         outcomes = set()
-        for kind in KINDS:
-            for in_result in (False, True):
-                network.asked.clear()
-                got = sent_alone(
-                    provider_server, provider, part(kind, form, value), in_result=in_result
-                )
-                outcomes.add(done(got, network, value))
-        found[name] = min(outcomes, key=WORST.index)
-    row = next(
-        line
-        for line in PAGE.read_text("utf-8").splitlines()
-        if line.startswith(f"| {PACKAGES[provider]} |")
-    )
-    assert [cell.strip() for cell in row.strip("|").split("|")] == [
-        PACKAGES[provider],
-        *found.values(),
-    ]
+        for kind, in_result in product(KINDS, (False, True)):
+            network.asked.clear()
+            parts = seen(part(kind, form, value))
+            result = ToolMessage(content_blocks(parts), tool_call_id="c1")
+            given = [HumanMessage("look"), LOOK, result] if in_result else [of_user(parts)]
+            outcomes.add(done(all_sent(provider_server, provider, *given), network, value))
+        found.append(min(outcomes, key=WORST.index))
+    lines, name = PAGE.read_text("utf-8").splitlines(), PACKAGES[provider]
+    row = next(line for line in lines if line.startswith(f"| {name} |"))
+    assert [cell.strip() for cell in row.strip("|").split("|")] == [name, *found]
 
 
 PICTURE: dict[str, Any] = {
@@ -158,63 +134,30 @@ def test_a_picture_of_a_user_is_sent_as_a_standard_block_is(
     provider: str, form: str, provider_server: ProviderServer, network: Network
 ) -> None:
     """To the byte, as a block that nodes know from `ag-ui-langgraph`."""
-    if form == "url":
-        address = network.address("/picture")
-        source = {"type": "url", "value": address, "mimeType": "image/png"}
-    else:
-        source = PICTURE["source"]
-    (message,) = known_messages(
-        [
-            {
-                "id": "u",
-                "role": "user",
-                "content": [{"type": "text", "text": "see"}, {**PICTURE, "source": source}],
-            }
-        ]
-    )
-    parts: Any = message.content  # type: ignore[union-attr]
-    content, kwargs = user_blocks(parts)
-    standard: Any = content_blocks(parts)
-    assert (content[1]["type"], standard[1]["type"]) == ("image_url", "image")  # type: ignore[index]
-    made, known = (
-        all_sent(provider_server, provider, [message])
-        for message in (
-            HumanMessage(content, additional_kwargs=kwargs),  # type: ignore[arg-type]
-            HumanMessage(standard),
-        )
-    )
+    address = network.address("/picture")
+    url = {"type": "url", "value": address, "mimeType": "image/png"}
+    parts = seen({**PICTURE, "source": url} if form == "url" else PICTURE)
+    ours, standard = of_user(parts), HumanMessage(content_blocks(parts))
+    assert [one.content[1]["type"] for one in (ours, standard)] == ["image_url", "image"]
+    made, known = (all_sent(provider_server, provider, one) for one in (ours, standard))
     if (provider, form) == ("ollama", "url"):
         assert known == ""  # the package refuses the standard block
-        assert source["value"] in made
+        assert address in made
     else:
         assert made == known
         assert bool(made) is ((provider, form) != ("bedrock", "url"))
     assert "canary" not in made
 
 
-@pytest.mark.parametrize("provider", PACKAGES)
 async def test_what_a_client_reaches_with_it(
-    provider: str, provider_server: ProviderServer, secret: str, network: Network
+    provider_server: ProviderServer, secret: str, network: Network
 ) -> None:
     """By default: nothing of it reaches the package."""
-    model = make_model(provider, provider_server)
-
-    async def answer(state: MessagesState) -> Any:
-        return {"messages": [await model.ainvoke(state["messages"])]}
-
-    builder = (
-        StateGraph(MessagesState)
-        .add_node("answer", answer)
-        .add_edge(START, "answer")
-        .add_edge("answer", END)
-    )
-    agent = LangGraphAgent(builder.compile())
-    for form, value in forms(secret, network).values():
-        for kind in KINDS:
-            messages = [{"id": "u", "role": "user", "content": [part(kind, form, value)]}]
-            given = {"threadId": "t", "runId": "r", "protocolVersion": "1.0", "messages": messages}
-            last = (await record_run(agent, parse_input(given))).last
-            assert (last.type.value, last.code) == ("RUN_ERROR", "invalid_input")
-            assert last.message.startswith("messages[0].content[0]")
-    assert provider_server.requests == []
-    assert network.asked == []
+    agent = agent_of(talker(make_model("ollama", provider_server)))
+    for (form, value), kind in product(forms(secret, network), KINDS):
+        messages = [{"id": "u", "role": "user", "content": [part(kind, form, value)]}]
+        given = {"threadId": "t", "runId": "r", "protocolVersion": "1.0", "messages": messages}
+        last = (await record_run(agent, parse_input(given))).last
+        assert (last.type.value, last.code) == ("RUN_ERROR", "invalid_input")
+        assert last.message.startswith("messages[0].content[0]")
+    assert (provider_server.requests, network.asked) == ([], [])

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from langchain_aws import ChatAnthropicBedrock, ChatBedrock
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_deepseek import ChatDeepSeek
 from langchain_openai import AzureChatOpenAI
 
 from langgraph_agui.chat_models import provider_of
 from langgraph_agui.messages.providers import maker_of
+from tests.contracts.providers.playing import ask
 from tests.kit.models.provider_models import KEY, PROVIDERS, VARIANTS, make_model
-from tests.kit.models.reading import stream_whole
+from tests.kit.models.server import ProviderServer
 from tests.kit.models.turns import Text, turn
-
-if TYPE_CHECKING:
-    from tests.kit.models.server import ProviderServer
 
 
 @pytest.mark.parametrize("provider", [*PROVIDERS, *VARIANTS])
@@ -26,7 +25,7 @@ async def test_the_provider_is_the_one_that_the_messages_name(
 ) -> None:
     provider_server.script(provider, *[turn(Text("hello"))] * 2)
     model = make_model(provider, provider_server)
-    whole, streamed = await model.ainvoke("hi"), await stream_whole(model, "hi")  # type: ignore[arg-type]
+    whole, streamed = [await ask(model, "hi", stream=stream) for stream in (False, True)]
     assert provider_of(model) == maker_of(whole.response_metadata)
     assert provider_of(model) == maker_of(streamed.response_metadata)
     if provider != "xai-responses":  # langchain-xai says that OpenAI made these
@@ -46,45 +45,31 @@ class Named(GenericFakeChatModel):
         return {"ls_provider": self.name}
 
 
-def test_other_classes() -> None:
-    azure = AzureChatOpenAI(
-        api_key=KEY,
-        azure_endpoint="https://x.openai.azure.com",
-        api_version="1",
-        azure_deployment="gpt-5.1",
-    )
-    assert provider_of(azure) == "openai"
-    assert provider_of(MyDeepSeek(model="deepseek-v4-pro", api_key=KEY)) == "deepseek"
-    assert provider_of(GenericFakeChatModel(messages=iter(()))) is None
-    assert provider_of(Named(messages=iter(()), name="mine")) is None
-    cohere = types.new_class(
-        "ChatCohere", (Named,), exec_body=lambda body: body.update(__module__="langchain_cohere.x")
-    )
-    assert provider_of(cohere(messages=iter(()), name="cohere")) == "cohere"
-    assert provider_of(cohere(messages=iter(()))) is None
+Cohere = types.new_class(
+    "ChatCohere", (Named,), exec_body=lambda body: body.update(__module__="langchain_cohere.x")
+)
+AZURE = {"azure_endpoint": "https://x.example", "api_version": "1", "azure_deployment": "gpt-5.1"}
+BEDROCK = {
+    "model": "anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "region_name": "us-east-1",
+    "aws_access_key_id": KEY,
+    "aws_secret_access_key": KEY,
+}
 
 
-@pytest.mark.parametrize(("converse", "provider"), [(False, "bedrock"), (True, "bedrock_converse")])
-def test_bedrock_by_its_two_ways(converse: bool, provider: str) -> None:
-    from langchain_aws import ChatBedrock
-
-    model = ChatBedrock(
-        model="anthropic.claude-sonnet-4-5-20250929-v1:0",
-        region_name="us-east-1",
-        aws_access_key_id=KEY,
-        aws_secret_access_key=KEY,
-        beta_use_converse_api=converse,
-    )
+@pytest.mark.parametrize(
+    ("model", "provider"),
+    [
+        (AzureChatOpenAI(api_key=KEY, **AZURE), "openai"),
+        (MyDeepSeek(model="deepseek-v4-pro", api_key=KEY), "deepseek"),
+        (GenericFakeChatModel(messages=iter(())), None),
+        (Named(messages=iter(()), name="mine"), None),
+        (Cohere(messages=iter(()), name="cohere"), "cohere"),
+        (Cohere(messages=iter(())), None),
+        (ChatBedrock(**BEDROCK, beta_use_converse_api=False), "bedrock"),
+        (ChatBedrock(**BEDROCK, beta_use_converse_api=True), "bedrock_converse"),
+        (ChatAnthropicBedrock(**BEDROCK), "anthropic"),
+    ],
+)
+def test_other_classes(model: Any, provider: str | None) -> None:
     assert provider_of(model) == provider
-
-
-def test_claude_on_bedrock_speaks_as_claude() -> None:
-    from langchain_aws import ChatAnthropicBedrock
-
-    model = ChatAnthropicBedrock(
-        model="anthropic.claude-sonnet-4-5-20250929-v1:0",
-        region_name="us-east-1",
-        aws_access_key_id=KEY,
-        aws_secret_access_key=KEY,
-    )
-    assert provider_of(model) == "anthropic"

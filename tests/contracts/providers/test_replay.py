@@ -4,80 +4,71 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from pydantic import BaseModel
 
 from langgraph_agui import chat_models as models
 from langgraph_agui.chat_models import provider_of
 from langgraph_agui.messages.blocks import read_blocks
+from tests.contracts.providers.playing import (
+    HOW,
+    REPLAYING,
+    ask,
+    assistant_messages,
+    make_replaying,
+    play,
+    run_case,
+)
 from tests.kit.models.cases import BY_ID
-from tests.kit.models.playing import REPLAYING, ask, assistant_messages, make_replaying, play
 from tests.kit.models.provider_models import KEY, make_model
-from tests.kit.models.reading import run_case
+from tests.kit.models.server import ProviderServer
 from tests.kit.models.tools import get_weather
 from tests.kit.models.turns import Call, Reasoning, Text, turn
 
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
-    from tests.kit.models.server import ProviderServer
-
-HOW = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 PROVIDER = pytest.mark.parametrize("provider", REPLAYING)
+OK = turn(Text("ok"))
+ALL, LOOP, NONE = ["t1", "t2", "t3", "t4"], [None, None, None, "t4"], [None] * 4
+SUNNY, SUNNY_2 = (ToolMessage("Sunny", tool_call_id=call_id) for call_id in ("c1", "c2"))
 
 
 def call(call_id: str) -> dict[str, Any]:
-    return {"name": "get_weather", "args": {"city": "Paris"}, "id": call_id, "type": "tool_call"}
+    return {"name": "get_weather", "args": {"city": "Paris"}, "id": call_id}
 
 
-def thought(
-    text: str | None, content: str = "", *calls: str, provider: str | None = None, **more: Any
-) -> AIMessage:
-    kwargs = {} if text is None else {"reasoning_content": text}
-    metadata = {"model_provider": provider, **more} if provider else more
+def thought(text: str | None, content: Any = "", *calls: str, **metadata: Any) -> AIMessage:
+    """A message of this reasoning, content and calls."""
     return AIMessage(
-        content,
-        additional_kwargs=kwargs,
-        tool_calls=list(map(call, calls)),
+        *(content,),
+        additional_kwargs={} if text is None else {"reasoning_content": text},
+        tool_calls=[*map(call, calls)],
         response_metadata=metadata,
     )
 
 
-def two_turns(provider: str | None = None) -> list[BaseMessage]:
+def two_turns(**made_by: str) -> list[BaseMessage]:
     """A turn with a tool loop, a turn without, and a loop that is going on."""
-    return [
-        HumanMessage("one"),
-        thought("t1", "", "c1", provider=provider),
-        ToolMessage("Sunny", tool_call_id="c1"),
-        thought("t2", "Sunny.", provider=provider),
-        HumanMessage("two"),
-        thought("t3", "Fine.", provider=provider),
-        HumanMessage("three"),
-        thought("t4", "", "c2", provider=provider),
-        ToolMessage("Sunny", tool_call_id="c2"),
-    ]
+    first, second = thought("t1", "", "c1", **made_by), thought("t2", "Sunny.", **made_by)
+    third, fourth = thought("t3", "Fine.", **made_by), thought("t4", "", "c2", **made_by)
+    one, two, three = map(HumanMessage, ("one", "two", "three"))
+    return [one, first, SUNNY, second, two, third, three, fourth, SUNNY_2]
 
 
 async def sent_back(
-    server: ProviderServer,
-    provider: str,
-    history: list[BaseMessage],
-    *,
-    tools: bool = True,
+    server: ProviderServer, provider: str, history: list[BaseMessage], tools: bool = True,
     **options: Any,
-) -> list[str | None]:
+) -> list[str | None]:  # fmt: skip
     """What the assistant's messages of `history` have as reasoning on the wire; None for no
     field."""
-    server.script(provider, turn(Text("ok")))
-    model = make_replaying(provider, server, **options)
+    server.script(provider, OK)
+    model: Any = make_replaying(provider, server, **options)
     await (model.bind_tools([get_weather]) if tools else model).ainvoke(history)
-    return [
-        message.get(REPLAYING[provider][2]) for message in assistant_messages(server.bodies[-1])
-    ]
+    field = REPLAYING[provider][2]
+    return [message.get(field) for message in assistant_messages(server.bodies[-1])]
 
 
 @HOW
@@ -85,53 +76,30 @@ async def sent_back(
 async def test_a_tool_loop_brings_reasoning_back(
     provider: str, stream: bool, provider_server: ProviderServer
 ) -> None:
+    """The package alone does not."""
     case = BY_ID[f"{provider}-tool-loop"]
     provider_server.script(provider, *case.turns)
-    answers = await play(make_replaying(provider, provider_server), len(case.turns), stream=stream)
-    assert [request.streamed for request in provider_server.requests] == [stream, stream]
-    (message,) = assistant_messages(provider_server.bodies[1])
+    model = make_replaying(provider, provider_server)
+    answers = await play(model, len(case.turns), stream=stream)
+    await run_case(case, provider_server, stream=stream)
+    (message,), (without,) = (assistant_messages(provider_server.bodies[n]) for n in (1, 3))
+    assert not {"reasoning", "reasoning_content"} & without.keys()
     assert message[REPLAYING[provider][2]] == case.turns[0].reasoning
     assert message["tool_calls"][0]["id"] == "call_paris"
-    assert [part.text for part in read_blocks(answers[1]) if part.kind == "reasoning"] == [
-        case.turns[1].reasoning
-    ]
-
-
-@HOW
-@PROVIDER
-async def test_the_package_alone_does_not(
-    provider: str, stream: bool, provider_server: ProviderServer
-) -> None:
-    await run_case(BY_ID[f"{provider}-tool-loop"], provider_server, stream=stream)
-    assert (
-        not {"reasoning", "reasoning_content"}
-        & assistant_messages(provider_server.bodies[1])[0].keys()
-    )
+    thoughts = [part.text for part in read_blocks(answers[1]) if part.kind == "reasoning"]
+    assert thoughts == [case.turns[1].reasoning]
+    assert answers[1].response_metadata["model_provider"] == provider_of(model)
+    assert isinstance(model, type(make_model(provider, provider_server)))
 
 
 @PROVIDER
-@pytest.mark.parametrize(
-    ("replay", "wanted"),
-    [
-        ("always", ["t1", "t2", "t3", "t4"]),
-        ("tool_calls", [None, None, None, "t4"]),
-        ("never", [None, None, None, None]),
-    ],
-)
-async def test_policies(
-    provider: str, replay: str, wanted: list[str | None], provider_server: ProviderServer
-) -> None:
-    assert (
-        await sent_back(provider_server, provider, two_turns(), replay_reasoning=replay) == wanted
-    )
-
-
-async def test_defaults(provider_server: ProviderServer) -> None:
-    sent = {
-        provider: await sent_back(provider_server, provider, two_turns()) for provider in REPLAYING
-    }
-    everything, loop = ["t1", "t2", "t3", "t4"], [None, None, None, "t4"]
-    assert sent == {"deepseek": everything, "openai-chat": everything, "xai": loop, "groq": loop}
+async def test_policies(provider: str, provider_server: ProviderServer) -> None:
+    default = ALL if provider in ("deepseek", "openai-chat") else LOOP
+    assert await sent_back(provider_server, provider, two_turns()) == default
+    for replay, wanted in (("always", ALL), ("tool_calls", LOOP), ("never", NONE)):
+        history = two_turns()
+        found = await sent_back(provider_server, provider, history, replay_reasoning=replay)
+        assert found == wanted
 
 
 @PROVIDER
@@ -139,52 +107,39 @@ async def test_what_others_thought_stays_out(
     provider: str, provider_server: ProviderServer
 ) -> None:
     own = provider_of(make_replaying(provider, provider_server))
-    foreign = await sent_back(
-        provider_server, provider, two_turns("ollama"), replay_reasoning="always", tools=False
-    )
-    assert foreign == [None] * 4
-    mine = await sent_back(provider_server, provider, two_turns(own), replay_reasoning="always")
-    assert mine == ["t1", "t2", "t3", "t4"]
+    for made_by, tools, wanted in (("ollama", False, NONE), (own, True, ALL)):
+        history, always = two_turns(model_provider=made_by), {"replay_reasoning": "always"}
+        assert await sent_back(provider_server, provider, history, tools, **always) == wanted
 
 
 async def test_deepseek_gets_the_field_wherever_it_checks_for_it(
     provider_server: ProviderServer,
 ) -> None:
-    history = [
-        HumanMessage("one"),
-        thought(None, "Hello."),
-        HumanMessage("two"),
-        thought("t2", "", "c1"),
-    ]
-    history += [
-        ToolMessage("Sunny", tool_call_id="c1"),
-        thought("t3", "Ok.", provider="anthropic"),
-        HumanMessage("go"),
-    ]
-    assert await sent_back(provider_server, "deepseek", history) == ["", "t2", ""]
-    assert await sent_back(provider_server, "deepseek", history, tools=False) == [None, "t2", None]
-    off = {"thinking": {"type": "disabled"}}
-    assert await sent_back(provider_server, "deepseek", history, extra_body=off) == [
-        None,
-        "t2",
-        None,
-    ]
-    assert await sent_back(provider_server, "deepseek", history, replay_reasoning="never") == [
-        None,
-        None,
-        None,
-    ]
+    plain, asking = thought(None, "Hello."), thought("t2", "", "c1")
+    foreign = thought("t3", "Ok.", model_provider="anthropic")
+    one, two, go = map(HumanMessage, ("one", "two", "go"))
+    history = [one, plain, two, asking, SUNNY, foreign, go]
+    off = {"extra_body": {"thinking": {"type": "disabled"}}}
+    for tools, options, wanted in (
+        (True, {}, ["", "t2", ""]),
+        (False, {}, [None, "t2", None]),
+        (True, off, [None, "t2", None]),
+        (True, {"replay_reasoning": "never"}, [None, None, None]),
+    ):
+        assert await sent_back(provider_server, "deepseek", history, tools, **options) == wanted
 
 
 async def test_groq_gets_no_reasoning_of_another_model(provider_server: ProviderServer) -> None:
-    history = [
-        HumanMessage("one"),
-        thought("t1", "", "c1", provider="groq", model_name="openai/gpt-oss-120b"),
-        ToolMessage("Sunny", tool_call_id="c1"),
-        thought("t2", "", "c2", provider="groq", model_name="qwen/qwen3-32b"),
-        ToolMessage("Sunny", tool_call_id="c2"),
-    ]
+    groq = {"model_provider": "groq"}
+    other = thought("t1", "", "c1", **groq, model_name="openai/gpt-oss-120b")
+    own = thought("t2", "", "c2", **groq, model_name="qwen/qwen3-32b")
+    history = [HumanMessage("one"), other, SUNNY, own, SUNNY_2]
     assert await sent_back(provider_server, "groq", history) == [None, "t2"]
+
+
+def compatible(server: ProviderServer) -> Any:
+    """A model of a server that says `reasoning`, as vLLM does; Groq's wire has it so, too."""
+    return models.ReasoningChatOpenAI(model="qwen3.6", base_url=server.url("groq"), api_key=KEY)
 
 
 async def test_calls_at_the_same_time_agree_on_the_servers_word(
@@ -193,9 +148,7 @@ async def test_calls_at_the_same_time_agree_on_the_servers_word(
     """An answer without reasoning that ends last changes nothing."""
     thoughtful = turn(Reasoning("Hm."), Text("ok"))
     provider_server.script("groq", turn(Text("a long answer"), chunk=2), thoughtful, thoughtful)
-    model = models.ReasoningChatOpenAI(
-        model="qwen3.6", base_url=provider_server.url("groq"), api_key=KEY
-    )
+    model = compatible(provider_server)
     plain = model.astream("hi")
     await anext(plain)
     answer = await model.ainvoke("hi")
@@ -209,40 +162,19 @@ async def test_calls_at_the_same_time_agree_on_the_servers_word(
 async def test_a_compatible_server_is_heard_and_answered_in_its_own_words(
     stream: bool, provider_server: ProviderServer
 ) -> None:
-    """`reasoning` in, `reasoning` out (vLLM): Groq's wire has it so, too."""
-    case = BY_ID["groq-tool-loop"]
-    provider_server.script("groq", *case.turns, turn(Text("ok")))
-    model = models.ReasoningChatOpenAI(
-        model="qwen3.6", base_url=provider_server.url("groq"), api_key=KEY
-    )
+    turns = BY_ID["groq-tool-loop"].turns
+    provider_server.script("groq", *turns, OK)
+    model = compatible(provider_server)
     first, second = await play(model, 2, stream=stream)
-    assert first.additional_kwargs["reasoning_content"] == case.turns[0].reasoning
-    assert second.additional_kwargs["reasoning_content"] == case.turns[1].reasoning
+    heard = [one.additional_kwargs["reasoning_content"] for one in (first, second)]
+    assert heard == [one.reasoning for one in turns]
     assert [block["type"] for block in second.content_blocks] == ["reasoning", "text"]
-    (message,) = assistant_messages(provider_server.bodies[1])
-    assert message["reasoning"] == case.turns[0].reasoning
-    assert "reasoning_content" not in message
     named = model.model_copy(update={"reasoning_field": "reasoning_content"})
-    await named.ainvoke(
-        [HumanMessage("hi"), first, ToolMessage("Sunny", tool_call_id="call_paris")]
-    )
-    assert (
-        assistant_messages(provider_server.bodies[-1])[0]["reasoning_content"]
-        == case.turns[0].reasoning
-    )
-    assert "reasoning" not in assistant_messages(provider_server.bodies[-1])[0]
-
-
-@HOW
-@PROVIDER
-async def test_the_messages_name_the_provider(
-    provider: str, stream: bool, provider_server: ProviderServer
-) -> None:
-    provider_server.script(provider, turn(Reasoning("Hm."), Text("Hello.")))
-    model = make_replaying(provider, provider_server)
-    answer = await ask(model, [HumanMessage("hi")], stream=stream)
-    assert answer.response_metadata["model_provider"] == provider_of(model)
-    assert [(block["type"]) for block in answer.content_blocks] == ["reasoning", "text"]
+    result = ToolMessage("Sunny", tool_call_id="call_paris")
+    await named.ainvoke([HumanMessage("hi"), first, result])
+    sent = [assistant_messages(body)[0] for body in provider_server.bodies[1:]]
+    fields = [(one.get("reasoning"), one.get("reasoning_content")) for one in sent]
+    assert fields == [(heard[0], None), (None, heard[0])]
 
 
 class Weather(BaseModel):
@@ -251,146 +183,108 @@ class Weather(BaseModel):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 async def test_structured_answers_are_thought_about_once(provider_server: ProviderServer) -> None:
-    provider_server.script(
-        "openai-chat", turn(Reasoning("Twenty, I guess."), Text('{"celsius": 20}'))
-    )
-    model = make_replaying("openai-chat", provider_server)
-    answer = await ask(model.bind(response_format=Weather), [HumanMessage("hi")], stream=True)
+    thinking = turn(Reasoning("Twenty, I guess."), Text('{"celsius": 20}'))
+    provider_server.script("openai-chat", thinking)
+    model = make_replaying("openai-chat", provider_server).bind(response_format=Weather)
+    answer = await ask(model, [HumanMessage("hi")], stream=True)
     assert answer.additional_kwargs["parsed"] == Weather(celsius=20)
     assert answer.additional_kwargs["reasoning_content"] == "Twenty, I guess."
     assert answer.response_metadata["model_provider"] == "openai_compatible"
 
 
-@pytest.mark.parametrize("name", ["ReasoningChatOpenAI", "ReasoningChatXAI"])
+@pytest.mark.parametrize(
+    ("name", "provider"), [("ReasoningChatOpenAI", "openai"), ("ReasoningChatXAI", "xai")]
+)
 async def test_responses_are_left_to_the_package(
-    name: str, provider_server: ProviderServer
+    name: str, provider: str, provider_server: ProviderServer
 ) -> None:
     thinking = Reasoning("**Planning**", encrypted="gAAAAABcipher")
-    provider_server.script(
-        "openai", turn(thinking, Call("get_weather", {"city": "Paris"}, id="c1")), turn(Text("ok"))
-    )
-    model = getattr(models, name)(
-        model="some-model",
-        base_url=f"{provider_server.url('openai')}/v1",
-        api_key=KEY,
-        use_responses_api=True,
-        store=False,
-        include=["reasoning.encrypted_content"],
-    )
+    paris = Call("get_weather", {"city": "Paris"}, id="c1")
+    provider_server.script("openai", turn(thinking, paris), OK)
+    url = f"{provider_server.url('openai')}/v1"
+    kept = {"store": False, "include": ["reasoning.encrypted_content"], "use_responses_api": True}
+    model = getattr(models, name)(model="some-model", base_url=url, api_key=KEY, **kept)
     first, _ = await play(model, 2, stream=True)
-    sent = provider_server.bodies[1]["input"]
-    assert [item["encrypted_content"] for item in sent if item["type"] == "reasoning"] == [
-        "gAAAAABcipher"
-    ]
+    items = [one for one in provider_server.bodies[1]["input"] if one["type"] == "reasoning"]
+    assert [item["encrypted_content"] for item in items] == ["gAAAAABcipher"]
     assert first.response_metadata["model_provider"] == "openai"
-    assert provider_of(model) == ("xai" if name == "ReasoningChatXAI" else "openai")
+    assert provider_of(model) == provider
 
 
 async def test_in_an_agent(provider_server: ProviderServer) -> None:
-    case = BY_ID["deepseek-tool-loop"]
-    provider_server.script("deepseek", *case.turns, turn(Text("You are welcome.")))
+    turns = BY_ID["deepseek-tool-loop"].turns
+    provider_server.script("deepseek", *turns, OK)
     agent = create_agent(make_replaying("deepseek", provider_server), [get_weather])
     state = await agent.ainvoke({"messages": [HumanMessage("What should I wear in Paris?")]})
     await agent.ainvoke({"messages": [*state["messages"], HumanMessage("Thanks!")]})
-    later = [
-        message["reasoning_content"] for message in assistant_messages(provider_server.bodies[-1])
-    ]
-    assert later == [given.reasoning for given in case.turns]
+    later = assistant_messages(provider_server.bodies[-1])
+    assert [one["reasoning_content"] for one in later] == [given.reasoning for given in turns]
 
 
 def mistral(server: ProviderServer, **options: Any) -> BaseChatModel:
     url = f"{server.url('mistral')}/v1"
-    return models.ReasoningChatMistralAI(
-        model="magistral-medium-latest", base_url=url, api_key=KEY, **options
-    )
+    own = {"model": "magistral-medium-latest", "base_url": url, "api_key": KEY}
+    return models.ReasoningChatMistralAI(**own, **options)
 
 
-def _contents(body: dict[str, Any]) -> list[Any]:
+def contents(body: dict[str, Any]) -> list[Any]:
     """What is not empty of the assistant's contents: a stream begins with an empty text."""
-    contents = [message["content"] for message in assistant_messages(body)]
-    return [
-        [block for block in content if block != {"type": "text", "text": ""}]
-        if isinstance(content, list)
-        else content
-        for content in contents
-    ]
+    found = [message["content"] for message in assistant_messages(body)]
+    empty = {"type": "text", "text": ""}
+    return [one if isinstance(one, str) else [b for b in one if b != empty] for one in found]
+
+
+def thinks(text: str) -> dict[str, Any]:
+    return {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
 
 
 @HOW
-@pytest.mark.parametrize("version", [None, "v1"])
 async def test_mistral_keeps_what_stands_beside_calls(
-    stream: bool, version: str | None, provider_server: ProviderServer
+    stream: bool, provider_server: ProviderServer
 ) -> None:
+    """The package alone empties it."""
     case = BY_ID["mistral-text-then-call"]
-    provider_server.script("mistral", *case.turns)
-    await play(mistral(provider_server, output_version=version), 2, stream=stream)
-    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": case.turns[0].reasoning}]}
-    assert _contents(provider_server.bodies[1]) == [
-        [thinking, {"type": "text", "text": case.turns[0].text}]
-    ]
-    assert assistant_messages(provider_server.bodies[1])[0]["tool_calls"][0]["id"] == "callParis"
-
-
-@HOW
-async def test_mistral_alone_empties_it(stream: bool, provider_server: ProviderServer) -> None:
-    await run_case(BY_ID["mistral-text-then-call"], provider_server, stream=stream)
-    assert assistant_messages(provider_server.bodies[1])[0]["content"] == ""
+    said = {"type": "text", "text": case.turns[0].text}
+    for version in (None, "v1"):
+        provider_server.script("mistral", *case.turns)
+        await play(mistral(provider_server, output_version=version), 2, stream=stream)
+        sent = provider_server.bodies[-1]
+        assert contents(sent) == [[thinks(case.turns[0].reasoning), said]]
+        assert assistant_messages(sent)[0]["tool_calls"][0]["id"] == "callParis"
+    await run_case(case, provider_server, stream=stream)
+    assert contents(provider_server.bodies[-1]) == [""]
 
 
 @pytest.mark.parametrize(
-    ("replay", "wanted"),
-    [("always", ["abc", "abc"]), ("tool_calls", ["c", "abc"]), ("never", ["c", "c"])],
+    ("replay", "wanted"), [("always", [2, 2]), ("tool_calls", [1, 2]), ("never", [1, 1])]
 )
 async def test_mistral_policies(
-    replay: str, wanted: list[str], provider_server: ProviderServer
+    replay: str, wanted: list[int], provider_server: ProviderServer
 ) -> None:
-    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "ab"}]}
-    content: list[Any] = [thinking, {"type": "text", "text": "c"}]
-    metadata = {"model_provider": "mistralai"}
-    history = [
-        HumanMessage("one"),
-        AIMessage(content, response_metadata=metadata),
-        HumanMessage("two"),
-        AIMessage(content, response_metadata=metadata, tool_calls=[call("callParis")]),
-        ToolMessage("Sunny", tool_call_id="callParis"),
-    ]
-    provider_server.script("mistral", turn(Text("ok")))
-    await mistral(provider_server, replay_reasoning=replay).ainvoke(history)
-    full, bare = content, content[1:]
-    assert _contents(provider_server.bodies[0]) == [
-        full if text == "abc" else bare for text in wanted
-    ]
+    content = [thinks("ab"), {"type": "text", "text": "c"}]
+    made_by = {"model_provider": "mistralai"}
+    one, two = thought(None, content, **made_by), thought(None, content, "callParis", **made_by)
+    result = ToolMessage("Sunny", tool_call_id="callParis")
+    provider_server.script("mistral", OK)
+    model = mistral(provider_server, replay_reasoning=replay)
+    await model.ainvoke([HumanMessage("one"), one, HumanMessage("two"), two, result])
+    assert contents(provider_server.bodies[0]) == [content[-size:] for size in wanted]
 
 
 async def test_mistral_gets_no_blocks_of_others(provider_server: ProviderServer) -> None:
-    block = {
-        "type": "tool_use",
-        "id": "callParis",
-        "name": "get_weather",
-        "input": {"city": "Paris"},
-    }
-    history = [
-        HumanMessage("one"),
-        AIMessage(
-            [block],
-            response_metadata={"model_provider": "anthropic"},
-            tool_calls=[call("callParis")],
-        ),
-        ToolMessage("Sunny", tool_call_id="callParis"),
-        AIMessage("Let me look.", tool_calls=[call("callRome1")]),
-        ToolMessage("Sunny", tool_call_id="callRome1"),
-    ]
-    provider_server.script("mistral", turn(Text("ok")))
-    await mistral(provider_server).ainvoke(history)
-    assert _contents(provider_server.bodies[0]) == ["", "Let me look."]
+    paris = call("callParis")
+    used = {"type": "tool_use", "id": paris["id"], "name": paris["name"], "input": paris["args"]}
+    foreign = thought(None, [used], "callParis", model_provider="anthropic")
+    own = thought(None, "Let me look.", "callRome1")
+    first, second = (ToolMessage("Sunny", tool_call_id=one) for one in ("callParis", "callRome1"))
+    provider_server.script("mistral", OK)
+    await mistral(provider_server).ainvoke([HumanMessage("one"), foreign, first, own, second])
+    assert contents(provider_server.bodies[0]) == ["", "Let me look."]
 
 
 PACKAGES = {
-    "ReasoningChatDeepSeek": "langchain-deepseek",
-    "ReasoningChatGroq": "langchain-groq",
-    "ReasoningChatMistralAI": "langchain-mistralai",
-    "ReasoningChatOpenAI": "langchain-openai",
-    "ReasoningChatXAI": "langchain-xai",
+    f"ReasoningChat{name}": f"langchain-{name.lower()}"
+    for name in ("DeepSeek", "Groq", "MistralAI", "OpenAI", "XAI")
 }
 
 
@@ -412,17 +306,6 @@ for name, package in packages.items():
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def test_all_names_are_there() -> None:
-    assert all(getattr(models, name) for name in models.__all__)
-    assert set(PACKAGES) <= set(models.__all__)
+    assert set(PACKAGES) <= {name for name in models.__all__ if getattr(models, name)}
     with pytest.raises(AttributeError, match="attribute ReasoningChatNobody"):
         models.ReasoningChatNobody  # noqa: B018
-
-
-def test_the_plain_classes_are_what_ours_replace(provider_server: ProviderServer) -> None:
-    for provider in REPLAYING:
-        assert isinstance(
-            make_replaying(provider, provider_server), type(make_model(provider, provider_server))
-        )

@@ -13,8 +13,6 @@ from ag_ui.core import (
     TextMessageStartEvent,
 )
 from fastapi import FastAPI
-from langchain_core.messages import AIMessageChunk
-from langchain_core.outputs import ChatGenerationChunk
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent, RunLimits, agui_router
@@ -37,13 +35,12 @@ class Loud(Talker):
 
     length: int = 500
 
-    def _word(self, number: int) -> ChatGenerationChunk:
-        self.meter.produced += 1
-        return ChatGenerationChunk(message=AIMessageChunk(content="x" * self.length, id="m"))
+    def _word(self, number: int) -> str:
+        return "x" * self.length
 
 
 def loud(length: int = 500, unread: int = 100_000, **options: Any) -> tuple[Loud, LangGraphAgent]:
-    model, limits = Loud(words=WORDS, pause=0, length=length), RunLimits(unread=unread)
+    model, limits = Loud(words=WORDS, pause=0, length=length, said_as="m"), RunLimits(unread=unread)
     return model, LangGraphAgent(flat(model, InMemorySaver()), limits=limits, **options)
 
 

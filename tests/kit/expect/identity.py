@@ -60,7 +60,6 @@ def check(name: str, column: Column, found: list[str]) -> None:
 def compare_case(rig: Rig, case: Case, *, whole: bool) -> list[str]:
     """Play a case, ask one question more, and tell how the request differs; nothing if it is
     identical."""
-    assert not case.overrides, "agents are made once for each provider"
     conversation = Conversation(rig, case.provider, whole=whole)
     conversation.ask(case.prompt, *case.turns)
     [candidate], [history] = conversation.ask("Anything else?", MORE)

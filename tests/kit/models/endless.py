@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from langchain.agents import create_agent
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessageChunk, BaseMessage, ToolMessage
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.messages import AIMessageChunk, ToolMessage
 from langchain_core.tools import tool
-from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.graph import END, START, MessagesState, StateGraph
 from pydantic import Field
 
 from langgraph_agui.graphs import Graph
+from tests.kit.graphs.small import chain_of, sync_talker, talker
+from tests.kit.models.scripted import Piece, Scripted, call
 
 
 class Meter:
-    """What a model has produced so far, seen from any thread."""
+    """What a model has produced so far, seen from any thread. `ended` is set when its stream is
+    over: spoken to its end, or stopped."""
 
     def __init__(self) -> None:
         self.produced = 0
         self.begun = threading.Event()
         self.ended = threading.Event()
-        """Set when the model's stream is over: spoken to its end, or stopped."""
 
 
-class Talker(BaseChatModel):
+class Talker(Scripted):
     """Says `words` words with `pause` seconds before each; then, if `silent`, nothing more, without
-    ending.
-
-    `said_as` is the id of its message.
-    """
+    ending. `said_as` is the id of its message."""
 
     words: int = 100_000
     pause: float = 0.01
@@ -43,99 +36,41 @@ class Talker(BaseChatModel):
     said_as: str | None = None
     meter: Meter = Field(default_factory=Meter)
 
-    @property
-    def _llm_type(self) -> str:
-        return "talker"
-
-    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        raise AssertionError("the model is streamed")
-
-    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+    def _turn(self, messages: Any) -> Iterator[Piece]:  # type: ignore[override]
         self.meter.begun.set()
         try:
             for number in range(self.words):
-                time.sleep(self.pause)
-                yield self._word(number)
-        finally:
-            self.meter.ended.set()
-
-    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
-        self.meter.begun.set()
-        try:
-            for number in range(self.words):
-                await asyncio.sleep(self.pause)
-                yield self._word(number)
+                yield float(self.pause)
+                self.meter.produced += 1
+                yield AIMessageChunk(self._word(number), id=self.said_as)
             if self.silent:
-                await asyncio.Event().wait()
+                yield 1e6
         finally:
             self.meter.ended.set()
 
-    def _word(self, number: int) -> ChatGenerationChunk:
-        self.meter.produced += 1
-        return ChatGenerationChunk(
-            message=AIMessageChunk(content=f"word{number} ", id=self.said_as)
-        )
+    def _word(self, number: int) -> str:
+        return f"word{number} "
 
 
-class Caller(BaseChatModel):
-    """Calls the tool `delegate` once, and has the last word when it has answered."""
-
-    @property
-    def _llm_type(self) -> str:
-        return "caller"
-
-    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
-        return self
-
-    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        raise AssertionError("the model is streamed")
-
-    async def _astream(
-        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
-    ) -> AsyncIterator[ChatGenerationChunk]:
-        if isinstance(messages[-1], ToolMessage):
-            yield ChatGenerationChunk(message=AIMessageChunk(content="done"))
-            return
-        call = {
-            "name": "delegate",
-            "args": '{"task": "talk"}',
-            "id": "call-1",
-            "index": 0,
-            "type": "tool_call_chunk",
-        }
-        yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[call]))
+def flat(model: Any, saver: Any = None) -> Graph:
+    return chain_of(talker(model, "talk"), checkpointer=saver)  # type: ignore[no-any-return]
 
 
-def flat(model: BaseChatModel, saver: BaseCheckpointSaver[str] | None = None) -> Graph:
-    async def talk(state: MessagesState) -> Any:
-        return {"messages": [await model.ainvoke(state["messages"])]}
-
-    return _one_node(talk, saver)
-
-
-def synchronous(model: BaseChatModel, saver: BaseCheckpointSaver[str] | None = None) -> Graph:
+def synchronous(model: Any, saver: Any = None) -> Graph:
     """The model runs in a worker thread, where cancelling a task does not reach it."""
-
-    def talk(state: MessagesState) -> Any:
-        return {"messages": [model.invoke(state["messages"])]}
-
-    return _one_node(talk, saver)
+    return chain_of(sync_talker(model, "talk"), checkpointer=saver)  # type: ignore[no-any-return]
 
 
-def nested(model: BaseChatModel, saver: BaseCheckpointSaver[str] | None = None) -> Graph:
+def nested(model: Any, saver: Any = None) -> Graph:
     inner = flat(model)
 
-    async def ask(state: MessagesState) -> Any:
+    async def ask(state: Any) -> Any:
         return {"messages": (await inner.ainvoke({"messages": state["messages"]}))["messages"]}
 
-    return _one_node(ask, saver)
+    return chain_of(ask, checkpointer=saver)  # type: ignore[no-any-return]
 
 
-def subgraph(model: BaseChatModel, saver: BaseCheckpointSaver[str] | None = None) -> Graph:
-    return _one_node(flat(model), saver)
-
-
-def in_tool(model: BaseChatModel, saver: BaseCheckpointSaver[str] | None = None) -> Graph:
+def in_tool(model: Any, saver: Any = None) -> Graph:
     inner = create_agent(model, [])
 
     @tool
@@ -143,21 +78,17 @@ def in_tool(model: BaseChatModel, saver: BaseCheckpointSaver[str] | None = None)
         """Have another agent do it."""
         return str((await inner.ainvoke({"messages": [("user", task)]}))["messages"][-1].text)
 
-    return create_agent(Caller(), [delegate], checkpointer=saver)
+    def answer(messages: Any) -> list[Piece]:
+        told = isinstance(messages[-1], ToolMessage)
+        return ["done"] if told else [call("delegate", "call-1", task="talk")]
 
-
-def _one_node(node: Any, saver: BaseCheckpointSaver[str] | None) -> Graph:
-    builder = StateGraph(MessagesState)
-    builder.add_node("talk", node)
-    builder.add_edge(START, "talk")
-    builder.add_edge("talk", END)
-    return builder.compile(checkpointer=saver)
+    return create_agent(Scripted(script=answer), [delegate], checkpointer=saver)
 
 
 SHAPES: dict[str, Callable[..., Graph]] = {
     "flat": flat,
     "synchronous": synchronous,
     "nested": nested,
-    "subgraph": subgraph,
+    "subgraph": lambda model, saver=None: chain_of(flat(model), checkpointer=saver),
     "in-tool": in_tool,
 }

@@ -1,23 +1,17 @@
-"""The `provider_server` fixture, to be imported into a test directory's conftest."""
+"""The `provider_server` fixture."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from tests.kit.models.server import ProviderServer
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 # What would send a client elsewhere, or have LangChain do something the test did not ask for.
 _MISLEADING = (
-    "LANGCHAIN_TRACING_V2",
-    "LANGSMITH_TRACING",
-    "LC_OUTPUT_VERSION",
-    "GOOGLE_GENAI_USE_VERTEXAI",
-    "OPENAI_PROXY",
+    *("LANGCHAIN_TRACING_V2", "LANGSMITH_TRACING", "LC_OUTPUT_VERSION"),
+    *("GOOGLE_GENAI_USE_VERTEXAI", "OPENAI_PROXY"),
 )
 
 

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from tests.kit.models.media_files import PNG, wav
-from tests.kit.models.turns import Item, Reasoning, Text, Turn
+from tests.kit.models.turns import Item, Reasoning, Text, Turn, turn
 
 PICTURE = b64encode(PNG).decode()
 SOUND = b64encode(wav()).decode()
 CHART = f"data:image/png;base64,{PICTURE}"
 SECRET = "Q2lwaGVydGV4dA=="
 SITE = "https://example.com/weather"
+
+Called = tuple[str, dict[str, Any], Any]
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,10 @@ class Answer:
     id: str
     provider: str
     turn: Turn
-    calls: tuple[tuple[str, dict[str, Any], Any], ...] = ()
-    failed: bool = False
+    calls: tuple[Called, ...] = ()
     media: tuple[str, ...] = ()
     cited: tuple[dict[str, Any], ...] = ()
-    streams: bool = True
+    failed: bool = False
 
     @property
     def text(self) -> str:
@@ -44,64 +45,50 @@ class Answer:
         return f"{self.provider}-{self.id}"
 
 
-def turn(*blocks: Any, **options: Any) -> Turn:
-    return Turn(blocks, **options)
+def _item(kind: str, **members: Any) -> Item:
+    """A block of Anthropic's, or one of OpenAI's items."""
+    return Item({"type": kind, **members})
 
 
-_THOUGHT = Reasoning("I look it up.", encrypted=SECRET)
-_PICTURE = Item(
-    {
-        "type": "image_generation_call",
-        "id": "ig_1",
-        "status": "completed",
-        "result": PICTURE,
-        "output_format": "png",
-        "revised_prompt": "A red dot",
-        "background": "opaque",
-        "quality": "low",
-        "size": "1024x1024",
-    }
+def _done(kind: str, item_id: str, **members: Any) -> Item:
+    return _item(kind, **{"id": item_id, "status": "completed", **members})
+
+
+def _use(number: int, name: str, kind: str = "server_tool_use", **given: Any) -> Item:
+    more = {"server_name": "dice"} if kind == "mcp_tool_use" else {}
+    return _item(kind, id=f"srvtoolu_{number}", name=name, **more, input=given)
+
+
+def _result(number: int, kind: str, content: Any, **more: Any) -> Item:
+    return _item(f"{kind}_tool_result", tool_use_id=f"srvtoolu_{number}", **more, content=content)
+
+
+_RAN = {"stdout": "", "stderr": "", "return_code": 0}
+_QUERY = {"query": "weather Paris"}
+_LINES = {"code": "print(1)"}
+_PLOT = {"command": "plot"}
+_SIDES = {"sides": 6}
+
+_THOUGHT = Reasoning("I look it up.", encrypted=SECRET, signature=SECRET)
+_PICTURE = _done(
+    *("image_generation_call", "ig_1"),
+    result=PICTURE,
+    output_format="png",
+    revised_prompt="A red dot",
+    background="opaque",
+    quality="low",
+    size="1024x1024",
 )
-_SEARCH = Item(
-    {
-        "type": "web_search_call",
-        "id": "ws_1",
-        "status": "completed",
-        "action": {
-            "type": "search",
-            "query": "weather Paris",
-            "sources": [{"type": "url", "url": SITE}],
-        },
-    }
-)
+_SOURCES = {"sources": [{"type": "url", "url": SITE}]}
+_ACTION = {"type": "search", **_QUERY}
+_SEARCH = _done("web_search_call", "ws_1", action={**_ACTION, **_SOURCES})
 _URL = {"type": "url_citation", "url": SITE, "title": "Weather", "start_index": 3, "end_index": 8}
-_FILES = Item(
-    {
-        "type": "file_search_call",
-        "id": "fs_1",
-        "status": "completed",
-        "queries": ["weather"],
-        "results": [
-            {
-                "file_id": "file-1",
-                "filename": "a.txt",
-                "score": 0.5,
-                "text": "Sun",
-                "attributes": {},
-            }
-        ],
-    }
-)
-_CODE = Item(
-    {
-        "type": "code_interpreter_call",
-        "id": "ci_1",
-        "status": "completed",
-        "code": "print(1)",
-        "container_id": "cntr_1",
-        "outputs": [{"type": "logs", "logs": "1\n"}, {"type": "image", "url": CHART}],
-    }
-)
+_FILE = {"file_id": "file-1", "filename": "a.txt", "score": 0.5, "text": "Sun", "attributes": {}}
+_FILES = _done("file_search_call", "fs_1", queries=["weather"], results=[_FILE])
+_LOGS = {"type": "logs", "logs": "1\n"}
+_OUTPUTS = [_LOGS, {"type": "image", "url": CHART}]
+_CODE = _done("code_interpreter_call", "ci_1", **_LINES, container_id="cntr_1", outputs=_OUTPUTS)
+_SHOWN = [_LOGS, {"type": "image", "url": "data:image/png;base64"}]
 _WRITTEN = {
     "type": "container_file_citation",
     "container_id": "cntr_1",
@@ -110,98 +97,14 @@ _WRITTEN = {
     "start_index": 0,
     "end_index": 3,
 }
-_MCP = Item(
-    {
-        "type": "mcp_call",
-        "id": "mcp_1",
-        "status": "completed",
-        "name": "roll",
-        "server_label": "dice",
-        "arguments": '{"sides": 6}',
-        "output": "4",
-    }
-)
-_MCP_FAILED = Item(
-    {**_MCP.data, "id": "mcp_2", "status": "failed", "output": None, "error": "down"}
-)
-_MCP_TOOLS = Item(
-    {
-        "type": "mcp_list_tools",
-        "id": "mcpl_1",
-        "server_label": "dice",
-        "tools": [{"name": "roll", "input_schema": {"type": "object"}}],
-    }
-)
-_FOUND = ("web_search", {"type": "search", "query": "weather Paris"}, {"sources": [{"type": "url", "url": SITE}]})  # fmt: skip
-_READ = (
-    "file_search",
-    {"queries": ["weather"]},
-    [{"file_id": "file-1", "filename": "a.txt", "score": 0.5, "text": "Sun", "attributes": {}}],
-)
-_RAN = (
-    "code_interpreter",
-    {"code": "print(1)"},
-    [{"type": "logs", "logs": "1\n"}, {"type": "image", "url": "data:image/png;base64"}],
-)
-_ROLLED = ("roll", {"sides": 6}, "4")
-_LISTED = ("mcp_list_tools", {}, [{"name": "roll", "input_schema": {"type": "object"}}])
+_DICE = {"name": "roll", "server_label": "dice", "arguments": '{"sides": 6}'}
+_MCP = _done("mcp_call", "mcp_1", **_DICE, output="4")
+_MCP_FAILED = _done("mcp_call", "mcp_2", **_DICE, status="failed", output=None, error="down")
+_TOOLS = [{"name": "roll", "input_schema": {"type": "object"}}]
+_MCP_TOOLS = _item("mcp_list_tools", id="mcpl_1", server_label="dice", tools=_TOOLS)
 
-
-def _openai(provider: str) -> list[Answer]:
-    return [
-        Answer(
-            "picture", provider, turn(_THOUGHT, _PICTURE, Text("Here it is.")), media=("image",)
-        ),
-        Answer("only-a-picture", provider, turn(_PICTURE), media=("image",)),
-        Answer(
-            "web-search",
-            provider,
-            turn(_THOUGHT, _SEARCH, Text("It is sunny.", citations=(_URL,))),
-            calls=(_FOUND,),
-            cited=({"url": SITE, "title": "Weather", "startIndex": 3, "endIndex": 8},),
-        ),
-        Answer("file-search", provider, turn(_FILES, Text("Sun.")), calls=(_READ,)),
-        Answer(
-            "code",
-            provider,
-            turn(_CODE, Text("One.", citations=(_WRITTEN,))),
-            calls=(_RAN,),
-            media=("image", "document"),
-        ),
-        Answer("mcp", provider, turn(_MCP_TOOLS, _MCP, Text("Four.")), calls=(_LISTED, _ROLLED)),
-        Answer(
-            "mcp-failed",
-            provider,
-            turn(_MCP_FAILED, Text("No.")),
-            calls=(("roll", {"sides": 6}, "down"),),
-            failed=True,
-        ),
-    ]
-
-
-_SERVER_SEARCH = Item(
-    {
-        "type": "server_tool_use",
-        "id": "srvtoolu_1",
-        "name": "web_search",
-        "input": {"query": "weather Paris"},
-    }
-)
 _SITE = {"type": "web_search_result", "url": SITE, "title": "Weather", "page_age": None}
-_SERVER_FOUND = Item(
-    {
-        "type": "web_search_tool_result",
-        "tool_use_id": "srvtoolu_1",
-        "content": [{**_SITE, "encrypted_content": SECRET}],
-    }
-)
-_SEARCH_FAILED = Item(
-    {
-        "type": "web_search_tool_result",
-        "tool_use_id": "srvtoolu_1",
-        "content": {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"},
-    }
-)
+_FAILED = {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}
 _CITED = {
     "type": "web_search_result_location",
     "url": SITE,
@@ -209,189 +112,121 @@ _CITED = {
     "cited_text": "Sun in Paris",
     "encrypted_index": SECRET,
 }
-_SERVER_CODE = Item(
-    {
-        "type": "server_tool_use",
-        "id": "srvtoolu_2",
-        "name": "code_execution",
-        "input": {"code": "print(1)"},
-    }
-)
-_SERVER_RAN = Item(
-    {
-        "type": "code_execution_tool_result",
-        "tool_use_id": "srvtoolu_2",
-        "content": {
-            "type": "code_execution_result",
-            "stdout": "1\n",
-            "stderr": "",
-            "return_code": 0,
-            "content": [],
-        },
-    }
-)
-_SHELL = Item(
-    {
-        "type": "server_tool_use",
-        "id": "srvtoolu_3",
-        "name": "bash_code_execution",
-        "input": {"command": "plot"},
-    }
-)
-_PLOTTED = Item(
-    {
-        "type": "bash_code_execution_tool_result",
-        "tool_use_id": "srvtoolu_3",
-        "content": {
-            "type": "bash_code_execution_result",
-            "stdout": "",
-            "stderr": "",
-            "return_code": 0,
-            "content": [{"type": "bash_code_execution_output", "file_id": "file_1"}],
-        },
-    }
-)
-_MCP_USE = Item(
-    {
-        "type": "mcp_tool_use",
-        "id": "mcptoolu_1",
-        "name": "roll",
-        "server_name": "dice",
-        "input": {"sides": 6},
-    }
-)
-_MCP_RESULT = Item(
-    {
-        "type": "mcp_tool_result",
-        "tool_use_id": "mcptoolu_1",
-        "is_error": False,
-        "content": [{"type": "text", "text": "4"}],
-    }
-)
+_LOOK = _use(1, "web_search", **_QUERY)
+_FOUND = _result(1, "web_search", [{**_SITE, "encrypted_content": SECRET}])
+_OUT = {"type": "code_execution_result", **_RAN, "stdout": "1\n", "content": []}
+_PLOTTED = {
+    "type": "bash_code_execution_result",
+    **_RAN,
+    "content": [{"type": "bash_code_execution_output", "file_id": "file_1"}],
+}
+_FOUR = [{"type": "text", "text": "4"}]
 
-
-def _anthropic(provider: str) -> list[Answer]:
-    thought = Reasoning("I look it up.", signature=SECRET)
-    query = {"query": "weather Paris"}
-    return [
-        Answer(
-            "web-search",
-            provider,
-            turn(
-                thought,
-                Text("Let me see. "),
-                _SERVER_SEARCH,
-                _SERVER_FOUND,
-                Text("It is "),
-                Text("sunny", citations=(_CITED,)),
-                Text("."),
-            ),
-            calls=(("web_search", query, [_SITE]),),
-            cited=(
-                {
-                    "url": SITE,
-                    "title": "Weather",
-                    "citedText": "Sun in Paris",
-                    "startIndex": 18,
-                    "endIndex": 23,
-                },
-            ),
-        ),
-        Answer(
-            "web-search-failed",
-            provider,
-            turn(_SERVER_SEARCH, _SEARCH_FAILED, Text("No.")),
-            calls=(("web_search", query, dict(_SEARCH_FAILED.data["content"])),),
-            failed=True,
-        ),
-        Answer(
-            "unfinished",
-            provider,
-            turn(Text("Wait."), _SERVER_SEARCH),
-            calls=(("web_search", query, None),),
-        ),
-        Answer(
-            "code",
-            provider,
-            turn(_SERVER_CODE, _SERVER_RAN, Text("One.")),
-            calls=(("code_interpreter", {"code": "print(1)"}, dict(_SERVER_RAN.data["content"])),),
-        ),
-        Answer(
-            "file",
-            provider,
-            turn(_SHELL, _PLOTTED, Text("Plotted.")),
-            calls=(("bash_code_execution", {"command": "plot"}, dict(_PLOTTED.data["content"])),),
-            media=("document",),
-        ),
-        Answer(
-            "mcp",
-            provider,
-            turn(_MCP_USE, _MCP_RESULT, Text("Four.")),
-            calls=(("roll", {"sides": 6}, [{"type": "text", "text": "4"}]),),
-        ),
-    ]
-
-
+_PCM = b64encode(bytes(64)).decode()
 _INLINE = Item({"inlineData": {"mimeType": "image/png", "data": PICTURE}})
-_EXECUTED = Item({"executableCode": {"language": "PYTHON", "code": "print(1)"}})
+_AUDIO = Item({"inlineData": {"mimeType": "audio/L16;rate=24000", "data": _PCM}})
+_EXECUTED = Item({"executableCode": {"language": "PYTHON", **_LINES}})
 _OUTPUT = Item({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1\n"}})
-_PCM = Item(
-    {"inlineData": {"mimeType": "audio/L16;rate=24000", "data": b64encode(bytes(64)).decode()}}
-)
+_SEGMENT = {"startIndex": 4, "endIndex": 15, "text": "Es ist schön"}
 _GROUNDING = {
     "webSearchQueries": ["weather Paris"],
     "groundingChunks": [{"web": {"uri": SITE, "title": "Weather"}}],
-    "groundingSupports": [
-        {"segment": {"startIndex": 4, "endIndex": 15, "text": "Es ist schön"}, "groundingChunkIndices": [0]}
-    ],
-}  # fmt: skip
+    "groundingSupports": [{"segment": _SEGMENT, "groundingChunkIndices": [0]}],
+}
+_VOICE = {"id": "audio_1", "data": SOUND, "expires_at": 1_760_003_600, "transcript": "Hi."}
 
 
-def _google(provider: str) -> list[Answer]:
-    return [
-        Answer("picture", provider, turn(Text("Here: "), _INLINE, Text("done.")), media=("image",)),
-        Answer("only-a-picture", provider, turn(_INLINE), media=("image",)),
-        Answer(
-            "code",
-            provider,
-            turn(Text("So: "), _EXECUTED, _OUTPUT, _INLINE, Text("One.")),
-            calls=(("code_interpreter", {"code": "print(1)", "language": "PYTHON"}, "1\n"),),
-            media=("image",),
-        ),
-        Answer(
-            "grounding",
-            provider,
-            turn(Text("Ö: Es ist schön."), grounding=_GROUNDING),
-            cited=({"url": SITE, "title": "Weather", "startIndex": 3, "endIndex": 15},),
-        ),
-        Answer("audio", provider, turn(_PCM), media=("audio",)),
-    ]
+def _made(*blocks: Any, **more: Any) -> dict[str, Any]:
+    """An answer of these blocks, texts as strings; `more` are the fields of `Answer`."""
+    given = {"grounding": more.pop("grounding")} if "grounding" in more else {}
+    said = [Text(block) if isinstance(block, str) else block for block in blocks]
+    return {"turn": turn(*said, **given), **more}
 
 
-# langchain-openai gives audio only if it does not stream.
-_SPOKEN = Item(
-    {
-        "content": None,
-        "audio": {"id": "audio_1", "data": SOUND, "expires_at": 1_760_003_600, "transcript": "Hi."},
-    }
-)
-_CHAT = [Answer("audio", "openai-chat", turn(_SPOKEN), media=("audio",), streams=False)]
+def _at(start: int, end: int, **more: Any) -> tuple[dict[str, Any]]:
+    return ({"url": SITE, "title": "Weather", **more, "startIndex": start, "endIndex": end},)
 
-ANSWERS = (
-    *_openai("openai"),
-    *_openai("openai-v1"),
-    *_openai("openai-v0"),
-    *_anthropic("anthropic"),
-    *_anthropic("anthropic-v1"),
-    *_google("google"),
-    *_google("google-v1"),
-    *_CHAT,
-)
 
-# Each as it is streamed, and as a model answers that does not stream.
-FORMS = tuple(
+_OPENAI = {
+    "picture": _made(_THOUGHT, _PICTURE, "Here it is.", media=("image",)),
+    "only-a-picture": _made(_PICTURE, media=("image",)),
+    "web-search": _made(
+        *(_THOUGHT, _SEARCH, Text("It is sunny.", citations=(_URL,))),
+        calls=(("web_search", _ACTION, _SOURCES),),
+        cited=_at(3, 8),
+    ),
+    "file-search": _made(
+        _FILES, "Sun.", calls=(("file_search", {"queries": ["weather"]}, [_FILE]),)
+    ),
+    "code": _made(
+        *(_CODE, Text("One.", citations=(_WRITTEN,))),
+        calls=(("code_interpreter", _LINES, _SHOWN),),
+        media=("image", "document"),
+    ),
+    "mcp": _made(
+        _MCP_TOOLS, _MCP, "Four.", calls=(("mcp_list_tools", {}, _TOOLS), ("roll", _SIDES, "4"))
+    ),
+    "mcp-failed": _made(_MCP_FAILED, "No.", calls=(("roll", _SIDES, "down"),), failed=True),
+}
+_ANTHROPIC = {
+    "web-search": _made(
+        *(_THOUGHT, "Let me see. ", _LOOK, _FOUND),
+        *("It is ", Text("sunny", citations=(_CITED,)), "."),
+        calls=(("web_search", _QUERY, [_SITE]),),
+        cited=_at(18, 23, citedText="Sun in Paris"),
+    ),
+    "web-search-failed": _made(
+        *(_LOOK, _result(1, "web_search", _FAILED), "No."),
+        calls=(("web_search", _QUERY, _FAILED),),
+        failed=True,
+    ),
+    "unfinished": _made("Wait.", _LOOK, calls=(("web_search", _QUERY, None),)),
+    "code": _made(
+        *(_use(2, "code_execution", **_LINES), _result(2, "code_execution", _OUT), "One."),
+        calls=(("code_interpreter", _LINES, _OUT),),
+    ),
+    "file": _made(
+        *(_use(3, "bash_code_execution", **_PLOT), _result(3, "bash_code_execution", _PLOTTED)),
+        *("Plotted.",),
+        calls=(("bash_code_execution", _PLOT, _PLOTTED),),
+        media=("document",),
+    ),
+    "mcp": _made(
+        *(_use(4, "roll", "mcp_tool_use", **_SIDES), _result(4, "mcp", _FOUR, is_error=False)),
+        *("Four.",),
+        calls=(("roll", _SIDES, _FOUR),),
+    ),
+}
+_GOOGLE = {
+    "picture": _made("Here: ", _INLINE, "done.", media=("image",)),
+    "only-a-picture": _made(_INLINE, media=("image",)),
+    "code": _made(
+        *("So: ", _EXECUTED, _OUTPUT, _INLINE, "One."),
+        calls=(("code_interpreter", {**_LINES, "language": "PYTHON"}, "1\n"),),
+        media=("image",),
+    ),
+    "grounding": _made("Ö: Es ist schön.", grounding=_GROUNDING, cited=_at(3, 15)),
+    "audio": _made(_AUDIO, media=("audio",)),
+}
+_CHAT = {"audio": _made(Item({"content": None, "audio": _VOICE}), media=("audio",))}
+
+ANSWERS = [
+    Answer(name, provider, **made)
+    for answers, providers in (
+        (_OPENAI, ("openai", "openai-v1", "openai-v0")),
+        (_ANTHROPIC, ("anthropic", "anthropic-v1")),
+        (_GOOGLE, ("google", "google-v1")),
+        (_CHAT, ("openai-chat",)),
+    )
+    for provider in providers
+    for name, made in answers.items()
+]
+
+FORMS = [
     pytest.param(answer, whole, id=f"{answer}-{'whole' if whole else 'streamed'}")
     for answer in ANSWERS
     for whole in (False, True)
-    if answer.streams or whole
-)
+    # langchain-openai gives audio only if it does not stream
+    if whole or answer.provider != "openai-chat"
+]
+"""Each as it is streamed, and as a model answers that does not stream."""

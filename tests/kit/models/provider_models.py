@@ -5,7 +5,7 @@ Reasoning is on, retries are off, and keys are made up; nothing but 127.0.0.1 is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import BaseChatModel
@@ -14,217 +14,120 @@ if TYPE_CHECKING:
     from tests.kit.models.server import ProviderServer
 
 KEY = "test-key"
+THINKING = {"type": "enabled", "budget_tokens": 2048}
 
-
-def make_model(
-    provider: str, server: ProviderServer, *, channel: str = "", **overrides: Any
-) -> BaseChatModel:
-    """The chat model of a provider. `overrides` go to its constructor."""
-    return _ALL[provider](server.url(provider, channel), overrides)
-
-
-def _anthropic(url: str, overrides: dict[str, Any]) -> BaseChatModel:
-    from langchain_anthropic import ChatAnthropic
-
-    options: dict[str, Any] = {
-        "model": "claude-sonnet-4-5",
-        "base_url": url,
-        "api_key": KEY,
-        "max_tokens": 4096,
-        "max_retries": 0,
-        "thinking": {"type": "enabled", "budget_tokens": 2048},
-    }
-    return ChatAnthropic(**{**options, **overrides})
-
-
-def _openai(url: str, overrides: dict[str, Any]) -> BaseChatModel:
-    from langchain_openai import ChatOpenAI
-
-    options: dict[str, Any] = {
-        "model": "gpt-5.1",
-        "base_url": f"{url}/v1",
-        "api_key": KEY,
-        "max_retries": 0,
-        "use_responses_api": True,
-        "reasoning": {"effort": "medium", "summary": "auto"},
-        "include": ["reasoning.encrypted_content"],
-        "store": False,
-    }
-    return ChatOpenAI(**{**options, **overrides})
-
-
-def _openai_chat(url: str, overrides: dict[str, Any]) -> BaseChatModel:
-    from langchain_openai import ChatOpenAI
-
-    options: dict[str, Any] = {
-        "model": "gpt-5.1",
-        "base_url": f"{url}/v1",
-        "api_key": KEY,
-        "max_retries": 0,
-        "use_responses_api": False,
-        "reasoning_effort": "medium",
-        "stream_usage": True,
-    }
-    return ChatOpenAI(**{**options, **overrides})
-
-
-def _google(url: str, overrides: dict[str, Any]) -> BaseChatModel:
-    from langchain_google_genai import ChatGoogleGenerativeAI
-
-    options: dict[str, Any] = {
-        "model": "gemini-3-pro-preview",
-        "base_url": url,
-        "api_key": KEY,
-        "vertexai": False,
-        "max_retries": 1,
-        "include_thoughts": True,
-        "thinking_level": "high",
-    }
-    return ChatGoogleGenerativeAI(**{**options, **overrides})
-
-
-def _mistral(url: str, overrides: dict[str, Any]) -> BaseChatModel:
-    from langchain_mistralai import ChatMistralAI
-
-    options: dict[str, Any] = {
-        "model": "magistral-medium-latest",
-        "base_url": f"{url}/v1",
-        "api_key": KEY,
-        "max_retries": 1,
-    }
-    return ChatMistralAI(**{**options, **overrides})
-
-
-def _ollama(url: str, overrides: dict[str, Any]) -> BaseChatModel:
-    from langchain_ollama import ChatOllama
-
-    options: dict[str, Any] = {"model": "qwen3", "base_url": url, "reasoning": True}
-    return ChatOllama(**{**options, **overrides})
-
-
-def _deepseek(url: str, overrides: dict[str, Any]) -> BaseChatModel:
-    from langchain_deepseek import ChatDeepSeek
-
-    options: dict[str, Any] = {
-        "model": "deepseek-reasoner",
-        "base_url": f"{url}/v1",
-        "api_key": KEY,
-        "max_retries": 0,
-        "stream_usage": True,
-    }
-    return ChatDeepSeek(**{**options, **overrides})
-
-
-def _openrouter(url: str, overrides: dict[str, Any]) -> BaseChatModel:
-    from langchain_openrouter import ChatOpenRouter
-
-    options: dict[str, Any] = {
-        "model": "anthropic/claude-sonnet-4.5",
-        "base_url": f"{url}/api/v1",
-        "api_key": KEY,
-        "max_retries": 0,
-        "reasoning": {"effort": "medium"},
-    }
-    return ChatOpenRouter(**{**options, **overrides})
-
-
-def _groq(url: str, overrides: dict[str, Any]) -> BaseChatModel:
-    from langchain_groq import ChatGroq
-
-    options: dict[str, Any] = {
-        "model": "qwen/qwen3-32b",
-        "base_url": url,
-        "api_key": KEY,
-        "max_retries": 0,
-        "reasoning_format": "parsed",
-    }
-    return ChatGroq(**{**options, **overrides})
-
-
-def _xai(url: str, overrides: dict[str, Any]) -> BaseChatModel:
-    from langchain_xai import ChatXAI
-
-    options: dict[str, Any] = {
-        "model": "grok-3-mini",
-        "base_url": f"{url}/v1",
-        "api_key": KEY,
-        "max_retries": 0,
-        "stream_usage": True,
-    }
-    return ChatXAI(**{**options, **overrides})
-
-
-def _bedrock(url: str, overrides: dict[str, Any]) -> BaseChatModel:
-    from botocore.config import Config  # type: ignore[import-untyped]
-    from langchain_aws import ChatBedrockConverse
-
-    options: dict[str, Any] = {
-        "model": "anthropic.claude-sonnet-4-5-20250929-v1:0",
-        "endpoint_url": url,
-        "region_name": "us-east-1",
-        "aws_access_key_id": KEY,
-        "aws_secret_access_key": KEY,
-        "config": Config(retries={"max_attempts": 1, "mode": "standard"}),
-        "max_tokens": 4096,
-        "additional_model_request_fields": {"thinking": {"type": "enabled", "budget_tokens": 2048}},
-    }
-    return ChatBedrockConverse(**{**options, **overrides})
-
-
-_Maker = Callable[[str, dict[str, Any]], BaseChatModel]
-
-
-def _with(maker: _Maker, **options: Any) -> _Maker:
-    return lambda url, overrides: maker(url, {**options, **overrides})
-
-
-_MAKERS: dict[str, _Maker] = {
-    "anthropic": _anthropic,
-    "anthropic-v1": _with(_anthropic, output_version="v1"),
-    "openai": _openai,
-    "openai-v0": _with(_openai, output_version="v0"),
-    "openai-v1": _with(_openai, output_version="v1"),
-    "openai-chat": _openai_chat,
-    "google": _google,
-    "google-v1": _with(_google, output_version="v1"),
-    "mistral": _mistral,
-    "ollama": _ollama,
-    "deepseek": _deepseek,
-    "openrouter": _openrouter,
-    "groq": _groq,
-    "xai": _xai,
-    "bedrock": _bedrock,
+_Made = tuple[str, str, dict[str, Any]]
+# For each provider the class, what is behind the server's address, and the options.
+_MODELS: dict[str, _Made] = {
+    "anthropic": (
+        *("langchain_anthropic.ChatAnthropic", ""),
+        {"model": "claude-sonnet-4-5", "max_tokens": 4096, "thinking": THINKING},
+    ),
+    "openai": (
+        *("langchain_openai.ChatOpenAI", "/v1"),
+        {
+            "model": "gpt-5.1",
+            "reasoning": {"effort": "medium", "summary": "auto"},
+            "use_responses_api": True,
+            "store": False,
+            "include": ["reasoning.encrypted_content"],
+        },
+    ),
+    "openai-chat": (
+        *("langchain_openai.ChatOpenAI", "/v1"),
+        {
+            "model": "gpt-5.1",
+            "reasoning_effort": "medium",
+            "use_responses_api": False,
+            "stream_usage": True,
+        },
+    ),
+    "google": (
+        *("langchain_google_genai.ChatGoogleGenerativeAI", ""),
+        {
+            "model": "gemini-3-pro-preview",
+            "vertexai": False,
+            "max_retries": 1,
+            "include_thoughts": True,
+            "thinking_level": "high",
+        },
+    ),
+    "mistral": (
+        *("langchain_mistralai.ChatMistralAI", "/v1"),
+        {"model": "magistral-medium-latest", "max_retries": 1},
+    ),
+    "ollama": ("langchain_ollama.ChatOllama", "", {"model": "qwen3", "reasoning": True}),
+    "deepseek": (
+        *("langchain_deepseek.ChatDeepSeek", "/v1"),
+        {"model": "deepseek-reasoner", "stream_usage": True},
+    ),
+    "openrouter": (
+        *("langchain_openrouter.ChatOpenRouter", "/api/v1"),
+        {"model": "anthropic/claude-sonnet-4.5", "reasoning": {"effort": "medium"}},
+    ),
+    "groq": (
+        *("langchain_groq.ChatGroq", ""),
+        {"model": "qwen/qwen3-32b", "reasoning_format": "parsed"},
+    ),
+    "xai": ("langchain_xai.ChatXAI", "/v1", {"model": "grok-3-mini", "stream_usage": True}),
+    "bedrock": (
+        *("langchain_aws.ChatBedrockConverse", ""),
+        {
+            "model": "anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "region_name": "us-east-1",
+            "aws_access_key_id": KEY,
+            "aws_secret_access_key": KEY,
+            "max_tokens": 4096,
+            "additional_model_request_fields": {"thinking": THINKING},
+        },
+    ),
 }
+
+
+def _like(provider: str, **options: Any) -> _Made:
+    path, suffix, base = _MODELS[provider]
+    return path, suffix, {**base, **options}
+
+
+for _name, _version in (
+    *(("anthropic", "v1"), ("openai", "v0"), ("openai", "v1"), ("google", "v1")),
+):
+    _MODELS[f"{_name}-{_version}"] = _like(_name, output_version=_version)
+
+PROVIDERS = tuple(_MODELS)
+"""Every client."""
 
 _STORED: dict[str, Any] = {"store": None, "include": None}
-
-# The same clients as above with settings that change what a message looks like or what of it is
-# sent back.
-_VARIANTS: dict[str, _Maker] = {
-    "openai-stored": _with(_openai, **_STORED),
-    "openai-v0-stored": _with(_openai, output_version="v0", **_STORED),
-    "openai-v1-stored": _with(_openai, output_version="v1", **_STORED),
-    "openai-chained": _with(_openai, use_previous_response_id=True, **_STORED),
-    "openai-chat-v1": _with(_openai_chat, output_version="v1"),
-    "mistral-v1": _with(_mistral, output_version="v1"),
-    "ollama-v1": _with(_ollama, output_version="v1"),
-    "deepseek-v1": _with(_deepseek, output_version="v1"),
-    "openrouter-v1": _with(_openrouter, output_version="v1"),
-    "groq-v1": _with(_groq, output_version="v1"),
-    "xai-v1": _with(_xai, output_version="v1"),
-    "xai-responses": _with(
-        _xai, use_responses_api=True, include=["reasoning.encrypted_content"], store=False
-    ),
-    "bedrock-v1": _with(_bedrock, output_version="v1"),
-    "bedrock-oss": _with(
-        _bedrock, model="openai.gpt-oss-120b-1:0", additional_model_request_fields=None
-    ),
+_RESPONSES = {"use_responses_api": True, "include": ["reasoning.encrypted_content"], "store": False}
+_GPT_OSS = {"model": "openai.gpt-oss-120b-1:0", "additional_model_request_fields": None}
+_OTHERS = ("openai-chat", "mistral", "ollama", "deepseek", "openrouter", "groq", "xai", "bedrock")
+_VARIANTS = {
+    **{f"{name}-stored": _like(name, **_STORED) for name in ("openai", "openai-v0", "openai-v1")},
+    "openai-chained": _like("openai", use_previous_response_id=True, **_STORED),
+    **{f"{name}-v1": _like(name, output_version="v1") for name in _OTHERS},
+    "xai-responses": _like("xai", **_RESPONSES),
+    "bedrock-oss": _like("bedrock", **_GPT_OSS),
 }
-
-_ALL = {**_MAKERS, **_VARIANTS}
-
-PROVIDERS = tuple(_MAKERS)
-"""Every client."""
 VARIANTS = tuple(_VARIANTS)
-"""The same clients with other settings; they have cases, but the transport is tested with
-`PROVIDERS`."""
+"""The same clients with settings that change what a message looks like or what of it is sent
+back."""
+
+_MODELS |= _VARIANTS
+
+
+def make_model(provider: str, server: ProviderServer, **overrides: Any) -> BaseChatModel:
+    """The chat model of a provider. `overrides` go to its constructor."""
+    path, suffix, options = _MODELS[provider]
+    module, _, name = path.rpartition(".")
+    address = f"{server.url(provider)}{suffix}"
+    if provider.startswith("bedrock"):
+        from botocore.config import Config  # type: ignore[import-untyped]
+
+        retries = Config(retries={"max_attempts": 1, "mode": "standard"})
+        where = {"endpoint_url": address, "config": retries}
+    elif provider.startswith("ollama"):
+        where = {"base_url": address}
+    else:
+        where = {"base_url": address, "api_key": KEY, "max_retries": 0}
+    made: BaseChatModel = getattr(import_module(module), name)(**{**where, **options, **overrides})
+    return made

@@ -42,10 +42,8 @@ class Scripted(BaseChatModel):
     _calls: Any = PrivateAttr(default_factory=count)
 
     def __init__(self, *turns: Turn, **fields: Any) -> None:
-        hung, stopped = asyncio.Event(), threading.Event()
-        super().__init__(
-            **{"turns": list(turns), "seen": [], "hung": hung, "stopped": stopped, **fields}
-        )
+        made = {"seen": [], "hung": asyncio.Event(), "stopped": threading.Event()}
+        super().__init__(**{"turns": list(turns), **made, **fields})
 
     @property
     def _llm_type(self) -> str:
@@ -59,10 +57,9 @@ class Scripted(BaseChatModel):
 
     def _turn(self, messages: list[BaseMessage]) -> Turn:
         self.seen.append(messages)
-        number = next(self._calls)
-        return (
-            self.script(messages) if self.script else self.turns[min(number, len(self.turns) - 1)]
-        )
+        number = min(next(self._calls), len(self.turns) - 1)
+        turn: Turn = self.script(messages) if self.script else self.turns[number]
+        return turn
 
     def _stream(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
@@ -105,10 +102,10 @@ class Scripted(BaseChatModel):
 def _chunk(piece: Piece) -> ChatGenerationChunk | None:
     if isinstance(piece, Exception):
         raise piece
-    if isinstance(piece, str | AIMessageChunk):
-        return ChatGenerationChunk(
-            message=AIMessageChunk(piece) if isinstance(piece, str) else piece.model_copy(deep=True)
-        )
+    if isinstance(piece, str):
+        return ChatGenerationChunk(message=AIMessageChunk(piece))
+    if isinstance(piece, AIMessageChunk):
+        return ChatGenerationChunk(message=piece.model_copy(deep=True))
     piece()
     return None
 
@@ -125,11 +122,9 @@ def add(chunks: Sequence[Any]) -> Any:
 
 
 def part(
-    name: str | None = None,
-    args: str | None = None,
-    call_id: str | None = None,
+    name: str | None = None, args: str | None = None, call_id: str | None = None,
     index: int | None = 0,
-) -> ToolCallChunk:
+) -> ToolCallChunk:  # fmt: skip
     return tool_call_chunk(name=name, args=args, id=call_id, index=index)
 
 
@@ -155,9 +150,6 @@ def text_chunk(text: str, index: int = 1) -> AIMessageChunk:
 
 def used(input_tokens: int, output_tokens: int) -> AIMessageChunk:
     """The chunk with the token counts."""
-    counts = {
-        "input_tokens": input_tokens,
-        "output_tokens": output_tokens,
-        "total_tokens": input_tokens + output_tokens,
-    }
-    return AIMessageChunk("", usage_metadata=counts)  # type: ignore[arg-type]
+    counts: Any = {"input_tokens": input_tokens, "output_tokens": output_tokens}
+    counts["total_tokens"] = input_tokens + output_tokens
+    return AIMessageChunk("", usage_metadata=counts)

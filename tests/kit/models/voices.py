@@ -19,13 +19,9 @@ def voice(
 ) -> Scripted:
     """A model that thinks, speaks and calls as `who`.
 
-    Args:
-        who: The speaker.
-        wanted: What it calls in its first turn, all at once; then it answers. Later turns are
-            answered at once.
-        each: Whether the speaker is another one for each request: `<who>-<the user's last words>`.
-        pace: Seconds between two chunks.
-        fields: Those of `Scripted`.
+    `wanted` is what it calls in its first turn, all at once; then it answers, as it does at once in
+    later turns. With `each`, the speaker is another one for each request: `<who>-<the user's last
+    words>`. `pace` are the seconds between two chunks, `fields` those of `Scripted`.
     """
 
     def script(messages: list[BaseMessage]) -> list[Piece]:
@@ -42,15 +38,9 @@ def spoken(
 ) -> list[Piece]:
     """Chunks of one message: signed reasoning, text, calls."""
     chunks: list[Piece] = [
-        thinking(f"{speaker}: ", 0),
-        thinking("hm", 0),
-        thinking(index=0, signature=f"signed by {speaker}"),
-        text_chunk(f"{speaker}: ", 1),
-        text_chunk(words, 1),
-        *(
-            call(tool, f"{speaker}.{number}", number + 2, **arguments)
-            for number, (tool, arguments) in enumerate(wanted)
-        ),
+        *(thinking(f"{speaker}: "), thinking("hm"), thinking(signature=f"signed by {speaker}")),
+        *(text_chunk(f"{speaker}: ", 1), text_chunk(words, 1)),
+        *(call(tool, f"{speaker}.{n}", n + 2, **args) for n, (tool, args) in enumerate(wanted)),
         used(10, 1),
     ]
     return [piece for chunk in chunks for piece in ((pace, chunk) if pace else (chunk,))]
@@ -83,10 +73,6 @@ def _asked(messages: Sequence[BaseMessage]) -> str:
 
 
 def _has_called(speaker: str, messages: Sequence[BaseMessage]) -> bool:
-    calls = [
-        call
-        for message in messages
-        if isinstance(message, AIMessage)
-        for call in message.tool_calls
-    ]
+    said = [message for message in messages if isinstance(message, AIMessage)]
+    calls = [call for message in said for call in message.tool_calls]
     return any(str(call["id"]).startswith(f"{speaker}.") for call in calls)

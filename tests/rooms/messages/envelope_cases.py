@@ -38,16 +38,27 @@ def text(words: str, **more: Any) -> Json:
     return block("text", text=words, **more)
 
 
+def thinking(words: Any, **more: Any) -> Json:
+    return block("thinking", thinking=words, **more)
+
+
 def call(call_id: str, city: str) -> Json:
     return {"name": "get_weather", "args": {"city": city}, "id": call_id}
 
 
 def answer(
-    message_id: str, provider: str, content: Any, *calls: Json, metadata: Any = None, **more: Any
+    message_id: str, provider: str, content: Any, *calls: Json, metadata: Any = None, **kwargs: Any
 ) -> AIMessage:
-    metadata = {"model_provider": provider, **(metadata or {})}
+    """A message of a provider with these `additional_kwargs`; they may hold its name."""
+    name = kwargs.pop("named", None)
+    made_by = {"model_provider": provider, **(metadata or {})}
     return AIMessage(
-        content, id=message_id, response_metadata=metadata, tool_calls=list(calls), **more
+        *(content,),
+        id=message_id,
+        name=name,
+        response_metadata=made_by,
+        tool_calls=list(calls),
+        additional_kwargs=kwargs,
     )
 
 
@@ -56,188 +67,152 @@ def changed(message: Any, **kwargs: Any) -> Any:
     return message.model_copy(update={"additional_kwargs": kwargs})
 
 
-PLAN = {
-    "stops": [{"city": "Tromsø", "days": 3}, {"city": "Oslo", "days": 1.5}],
-    "budget": 10**21,
-    "alone": False,
-}
 SIGNATURES = "__gemini_function_call_thought_signatures__"
-SUMMARY = block("summary_text", text="**Planning** the answer")
 CACHED = {"type": "ephemeral"}
 PICTURE = {"url": "https://example.com/a.png"}
+ROME, OSLO = call("toolu_1", "Rome"), call("call_1", "Oslo")
 
-# What comes back without a seal of what follows.
-GEMINI = answer(
-    "lc_run--1",
-    "google_genai",
+CLAUDE = answer(
+    *("msg_1", "anthropic"),
     [
-        block("thinking", thinking="Oslo is in Norway.", signature="Q2lr"),
+        thinking("The weather first.", signature="EqQBsig", index=0),
+        block("redacted_thinking", data="EmwKred"),
+        text("Let me look that up.", index=2),
+        block("server_tool_use", id="srv_1", input=["$t", 0]),
+        text("Rome, then Oslo.", index=4),
+        block("tool_use", id="toolu_1", name="get_weather", input={"city": "Rome"}),
+    ],
+    *(ROME,),
+    metadata={"container": {"id": "container_1"}},
+)
+CLAUDE_V1 = answer(
+    *("msg_1", "anthropic"),
+    [
+        block("reasoning", reasoning="The weather first.", extras={"signature": "EqQBsig"}),
+        block("non_standard", value=block("redacted_thinking", data="EmwKred")),
+        text("Sunny, 24 °C in Rome ☀️"),
+    ],
+    metadata={"output_version": "v1"},
+)
+SUMMARY = block("summary_text", text="**Planning** the answer")
+CHECKING = block("summary_text", text="**Checking** the answer")
+WEATHER = {"name": "get_weather", "arguments": '{"city": "Oslo"}'}
+ITEM = block("reasoning", id="rs_1", summary=[SUMMARY], encrypted_content="gAAAAB")
+RESPONSES = answer(
+    *("resp_1", "openai"),
+    [
+        {**ITEM, "summary": [SUMMARY, CHECKING]},
+        text("Take a warm hat.", id="msg_0", annotations=[]),
+        block("function_call", id="fc_1", call_id="call_1", **WEATHER),
+    ],
+    *(OSLO,),
+    metadata={"id": "resp_1"},
+)
+V0 = {"reasoning": ITEM, "__openai_function_call_ids__": {"call_1": "fc_1"}}
+COLD = "It is cold up there."
+DETAILS = [
+    block("reasoning.text", text=COLD, signature="EqQBsig", index=0),
+    block("reasoning.encrypted", data="gAAAAB", index=1),
+]
+GEMINI = answer(
+    *("lc_run--1", "google_genai"),
+    [
+        thinking("Oslo is in Norway.", signature="Q2lr"),
         text("One moment please.", extras={"signature": "Q2lt"}),
     ],
-    call("call_1", "Oslo"),
-    additional_kwargs={SIGNATURES: {"call_1": "Q2ls"}},
+    *(OSLO,),
+    **{SIGNATURES: {"call_1": "Q2ls"}},
 )
 BERGEN = {"text": "Does it rain in Bergen?", "signature": "EqQBsig"}
 BEDROCK = answer(
-    "lc_run--2",
-    "bedrock_converse",
+    *("lc_run--2", "bedrock_converse"),
     [
         block("reasoning_content", reasoning_content=BERGEN),
         block("reasoning_content", reasoning_content={"redacted_content": b"\x00\xff"}),
         text("It always rains in Bergen."),
     ],
     metadata={"model_name": "anthropic.claude"},
-    name="weather",
+    named="weather",
 )
-MEDIA = HumanMessage(
-    [
-        text("What is on these?"),
-        block("image_url", image_url={"url": "data:image/png;base64,aGVsbG8gd29ybGQh"}),
-        block("image_url", image_url=PICTURE),
-        block("file", file_id="file-1"),
-    ],
+HAT = ("resp_1", "openai", "Take a warm hat.", OSLO)
+SNOW = ("gen-1", "openrouter", "It snows in Tromsø.")
+FOG = answer("ds_1", "deepseek", "Fog in the morning.", reasoning_content="It is damp in London.")
+FOEHN = answer("lc_run--3", "ollama", "Föhn ☀️", reasoning_content="Schön?")
+WIND = [thinking([text("How strong is the wind?")]), text("A light breeze.")]
+TAGGED = "<think>The weather first.</think>Sunny in Paris, all day."
+STOPS = [{"city": "Tromsø", "days": 3}, {"city": "Oslo", "days": 1.5}]
+PLAN = {"stops": STOPS, "budget": 10**21, "alone": False}
+PLANNED = block("tool_use", id="call_1", name="plan", input=PLAN)
+
+ASK = text("What is on these?")
+FILE = block("file", file_id="file-1")
+HELLO = "aGVsbG8gd29ybGQh"
+IMAGE = block("image", base64=HELLO, mime_type="image/png", extras={"$t": 1})
+HIGH = block("image_url", image_url={**PICTURE, "detail": "high"})
+USER_MEDIA = HumanMessage(
+    [{**ASK, "cache_control": CACHED}, IMAGE, HIGH, FILE],
     id="u1",
     name="Ann",
-    additional_kwargs={
-        "agui_images": [
-            {"extras": {"agui": {"metadata": {"$t": 1}}}},
-            {"extras": {"agui": {"metadata": {"detail": "high"}}}},
-        ]
-    },
+    additional_kwargs={"lang": "en"},
 )
-ASKED = AIMessage("", id="msg_1", tool_calls=[call("call_1", "Rome"), call("call_2", "Atlantis")])
-FOUND = ToolMessage(
-    ["Sunny, 24 °C in Rome", block("image", **PICTURE)],
-    tool_call_id="call_1",
-    name="get_weather",
-    id="t1",
+DATA_URL = block("image_url", image_url={"url": f"data:image/png;base64,{HELLO}"})
+KEPT = [{"extras": {"agui": {"metadata": one}}} for one in ({"$t": 1}, {"detail": "high"})]
+MEDIA = HumanMessage(
+    [ASK, DATA_URL, block("image_url", image_url=PICTURE), FILE],
+    id="u1",
+    name="Ann",
+    additional_kwargs={"agui_images": KEPT},
 )
+TWO = [call("call_1", "Rome"), call("call_2", "Atlantis")]
+ASKED = AIMessage("", id="msg_1", tool_calls=TWO)
+GIVEN = ["Sunny, 24 °C in Rome", block("image", **PICTURE)]
+FOUND = ToolMessage(GIVEN, tool_call_id="call_1", name="get_weather", id="t1")
 NO_CITY = ToolMessage(
     [text("There is no such city.")], tool_call_id="call_2", status="error", id="t2"
 )
+RESULTS = [ASKED, changed(FOUND, cache_control=CACHED), NO_CITY]
 SAME = [call("same", "Rome"), call("same", "Oslo")]
 SAME_RESULTS: list[BaseMessage] = [
-    ToolMessage("Sunny", tool_call_id="same", name="get_weather", id="t1"),
-    ToolMessage("Rain", tool_call_id="same", name="get_weather", id="t2"),
+    ToolMessage(words, tool_call_id="same", name="get_weather", id=message_id)
+    for words, message_id in (("Sunny", "t1"), ("Rain", "t2"))
+]
+CONVERSATION: list[BaseMessage] = [
+    HumanMessage([text("Weather in Rome?", cache_control=CACHED)], id="u1"),
+    answer(
+        *("msg_1", "google_genai"),
+        [thinking("Rome is in Italy.", signature="Q2lr"), text("One moment please.")],
+        *(TWO[0],),
+        **{SIGNATURES: {"call_1": "Q2ls"}},
+    ),
+    ToolMessage(GIVEN[:1], tool_call_id="call_1", name="get_weather", id="t1"),
 ]
 
-
-def anthropic() -> BaseMessage:
-    content = [
-        block("thinking", thinking="The weather first.", signature="EqQBsig", index=0),
-        block("redacted_thinking", data="EmwKred"),
-        text("Let me look that up.", index=2),
-        block("server_tool_use", id="srv_1", input=["$t", 0]),
-        text("Rome, then Oslo.", index=4),
-        block("tool_use", id="toolu_1", name="get_weather", input={"city": "Rome"}),
-    ]
-    metadata = {"container": {"id": "container_1"}}
-    return answer("msg_1", "anthropic", content, call("toolu_1", "Rome"), metadata=metadata)
-
-
-def anthropic_v1() -> BaseMessage:
-    content = [
-        block("reasoning", reasoning="The weather first.", extras={"signature": "EqQBsig"}),
-        block("non_standard", value=block("redacted_thinking", data="EmwKred")),
-        text("Sunny, 24 °C in Rome ☀️"),
-    ]
-    return answer("msg_1", "anthropic", content, metadata={"output_version": "v1"})
-
-
-def openai_responses() -> BaseMessage:
-    summary = [SUMMARY, block("summary_text", text="**Checking** the answer")]
-    called = {"name": "get_weather", "arguments": '{"city": "Oslo"}'}
-    content = [
-        block("reasoning", id="rs_1", summary=summary, encrypted_content="gAAAAB"),
-        text("Take a warm hat.", id="msg_0", annotations=[]),
-        block("function_call", id="fc_1", call_id="call_1", **called),
-    ]
-    oslo = call("call_1", "Oslo")
-    return answer("resp_1", "openai", content, oslo, metadata={"id": "resp_1"})
-
-
-def openai_v0() -> BaseMessage:
-    item = block("reasoning", id="rs_1", summary=[SUMMARY], encrypted_content="gAAAAB")
-    kwargs = {"reasoning": item, "__openai_function_call_ids__": {"call_1": "fc_1"}}
-    oslo = call("call_1", "Oslo")
-    return answer("resp_1", "openai", "Take a warm hat.", oslo, additional_kwargs=kwargs)
-
-
-def openrouter() -> BaseMessage:
-    cold = "It is cold up there."
-    details = [
-        block("reasoning.text", text=cold, signature="EqQBsig", index=0),
-        block("reasoning.encrypted", data="gAAAAB", index=1),
-    ]
-    kwargs = {"reasoning_content": cold, "reasoning_details": details}
-    return answer("gen-1", "openrouter", "It snows in Tromsø.", additional_kwargs=kwargs)
-
-
-def flat(message_id: str, provider: str, words: str, thought: str) -> AIMessage:
-    kwargs = {"reasoning_content": thought}
-    return answer(message_id, provider, words, additional_kwargs=kwargs)
-
-
-def mistral() -> BaseMessage:
-    thinking = block("thinking", thinking=[text("How strong is the wind?")])
-    return answer("lc_run--4", "mistralai", [thinking, text("A light breeze.")])
-
-
-def user_media() -> BaseMessage:
-    image = {"base64": "aGVsbG8gd29ybGQh", "mime_type": "image/png", "extras": {"$t": 1}}
-    content = [
-        text("What is on these?", cache_control=CACHED),
-        block("image", **image),
-        block("image_url", image_url={**PICTURE, "detail": "high"}),
-        block("file", file_id="file-1"),
-    ]
-    return HumanMessage(content, id="u1", name="Ann", additional_kwargs={"lang": "en"})
-
-
-FOG = flat("ds_1", "deepseek", "Fog in the morning.", "It is damp in London.")
-CALLED = {"function_call": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
-TAGGED = "<think>The weather first.</think>Sunny in Paris, all day."
-PLANNED = block("tool_use", id="call_1", name="plan", input=PLAN)
-PLAN_CALL = {"name": "plan", "args": PLAN, "id": "call_1"}
-RESULTS = [ASKED, changed(FOUND, cache_control=CACHED), NO_CITY]
-
 CASES: dict[str, Case] = {
-    "anthropic": Case([anthropic()]),
-    "anthropic v1": Case([anthropic_v1()]),
-    "openai responses": Case([openai_responses()]),
-    "openai v0": Case([openai_v0()]),
-    "gemini": Case([changed(GEMINI, **CALLED, **GEMINI.additional_kwargs)], less=[GEMINI]),
+    "anthropic": Case([CLAUDE]),
+    "anthropic v1": Case([CLAUDE_V1]),
+    "openai responses": Case([RESPONSES]),
+    "openai v0": Case([answer(*HAT, **V0)]),
+    "gemini": Case(
+        [changed(GEMINI, function_call=WEATHER, **GEMINI.additional_kwargs)], less=[GEMINI]
+    ),
     "bedrock": Case([changed(BEDROCK, lang="en")], less=[BEDROCK]),
-    "openrouter": Case([openrouter()]),
+    "openrouter": Case([answer(*SNOW, reasoning_content=COLD, reasoning_details=DETAILS)]),
     "deepseek": Case([FOG]),
-    "ollama": Case([flat("lc_run--3", "ollama", "Föhn ☀️", "Schön?")]),
-    "mistral": Case([mistral()]),
+    "ollama": Case([FOEHN]),
+    "mistral": Case([answer("lc_run--4", "mistralai", WIND)]),
     "think tags": Case([answer("lc_run--5", "groq", TAGGED)], ReasoningOptions(think_tags=True)),
-    "call arguments": Case([answer("msg_1", "anthropic", [PLANNED], PLAN_CALL)]),
+    "call arguments": Case(
+        [answer("msg_1", "anthropic", [PLANNED], {"name": "plan", "args": PLAN, "id": "call_1"})]
+    ),
     # Ids tell all, so it has no envelope, and as any such message it loses who made it.
     "calls with one id": Case(
         [answer("msg_1", "openai", "", *SAME), *SAME_RESULTS],
         less=[AIMessage("", id="msg_1", tool_calls=SAME), *SAME_RESULTS],
     ),
     "plain text": Case([HumanMessage("Hello", id="u1"), AIMessage("Hi, how are you?", id="msg_1")]),
-    "user media": Case([user_media()], less=[MEDIA]),
+    "user media": Case([USER_MEDIA], less=[MEDIA]),
     "tool results": Case(RESULTS, less=[ASKED, FOUND, NO_CITY]),
+    "sealed": Case(CONVERSATION, SEALED),
+    "all sealed": Case([USER_MEDIA, *RESULTS], SEALED),
+    "sealed and hidden": Case(CONVERSATION, HIDDEN),
 }
-
-CONVERSATION: list[BaseMessage] = [
-    HumanMessage([text("Weather in Rome?", cache_control=CACHED)], id="u1"),
-    answer(
-        "msg_1",
-        "google_genai",
-        [
-            block("thinking", thinking="Rome is in Italy.", signature="Q2lr"),
-            text("One moment please."),
-        ],
-        call("call_1", "Rome"),
-        additional_kwargs={SIGNATURES: {"call_1": "Q2ls"}},
-    ),
-    ToolMessage(["Sunny, 24 °C in Rome"], tool_call_id="call_1", name="get_weather", id="t1"),
-]
-CASES["sealed"] = Case(CONVERSATION, SEALED)
-CASES["all sealed"] = Case([user_media(), *RESULTS], SEALED)
-CASES["sealed and hidden"] = Case(CONVERSATION, HIDDEN)

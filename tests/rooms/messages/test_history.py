@@ -22,6 +22,8 @@ from tests.kit.models.shapes import encoded, json_values, words
 
 Json = dict[str, Any]
 OTHERS = ("anthropic", "openai", "acme")
+AT_ODDS = "at odds with the message that it came with."
+TEXT = {"type": "text", "text": "a"}
 
 
 def back(held: Any, **options: Any) -> list[BaseMessage]:
@@ -70,23 +72,18 @@ def test_what_is_no_message_is_left_out_with_a_warning(
 ) -> None:
     rebuilt = back([user(id="first"), odd, user(id="last")])
     assert [message.id for message in rebuilt] == ["first", "last"]
-    [record] = caplog.records
-    assert record.levelname == "WARNING"
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
-@pytest.mark.parametrize("odd", [None, 1, {}, user(), object(), [[]], iter([3])])
-def test_what_are_no_messages(odd: Any) -> None:
-    assert back(odd) == []
-    assert langchain_messages_to_agui(odd) == []
-
-
-def test_all_forms_of_a_conversation() -> None:
+def test_all_forms_of_a_conversation_and_what_is_none() -> None:
     objects = [UserMessage(id="u", content="Hello"), AssistantMessage(id="m", content="Hi")]
     expected = back([user(), assistant()])
     assert [message.content for message in expected] == ["Hello", "Hi"]
     snapshot = MessagesSnapshotEvent(messages=objects)
     for form in (objects, tuple(objects), iter(objects), snapshot, [objects[0], assistant()]):
         assert back(form) == expected
+    for odd in (None, 1, {}, user(), object(), [[]], iter([3])):
+        assert (back(odd), langchain_messages_to_agui(odd)) == ([], [])
 
 
 def test_what_is_unknown_or_not_the_clients_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
@@ -98,37 +95,31 @@ def test_what_is_unknown_or_not_the_clients_is_left_out(caplog: pytest.LogCaptur
     ]
     [answer] = back(others)
     assert (answer.content, answer.additional_kwargs, caplog.records) == ("Ho", {}, [])
-    text, more = {"type": "text", "text": "a"}, {"type": "hologram", "value": 1}
-    parts = [{**text, "more": 1}, more, text]
+    parts = [{**TEXT, "more": 1}, {"type": "hologram", "value": 1}, TEXT]
     rebuilt = back([user(parts, more=1), assistant("Hi", call(more=1), more={"a": 1})])
-    assert rebuilt[0].content == [text, text]
+    assert rebuilt[0].content == [TEXT, TEXT]
     (record,) = caplog.records
     assert record.getMessage().count("; ") == 4
 
 
-NO_OBJECTS = ("{", "[]", "null", "1", "NaN", "{}{}", "[" * 100_000, "é", "\ud800")
-
-
-def test_arguments() -> None:
-    for arguments in NO_OBJECTS:
-        [message] = back([assistant("", call(arguments), call(' {"a": 1.0} ', "d"), call("", "e"))])
-        assert isinstance(message, AIMessage)
-        wrong = [(one["name"], one["args"], one["id"]) for one in message.invalid_tool_calls]
-        assert wrong == [("look", arguments, "c")]
-        found = [(one["args"], one["id"]) for one in message.tool_calls]
-        assert repr(found) == repr([({"a": 1.0}, "d"), ({}, "e")])
+@pytest.mark.parametrize(
+    "odd", ["{", "[]", "null", "1", "NaN", "{}{}", "[" * 100_000, "é", "\ud800"]
+)
+def test_arguments(odd: str) -> None:
+    [message] = back([assistant("", call(odd), call(' {"a": 1.0} ', "d"), call("", "e"))])
+    wrong = [(one["name"], one["args"], one["id"]) for one in message.invalid_tool_calls]
+    assert wrong == [("look", odd, "c")]
+    found = [(one["args"], one["id"]) for one in message.tool_calls]
+    assert repr(found) == repr([({"a": 1.0}, "d"), ({}, "e")])
 
 
 def test_results() -> None:
-    text, boom = {"type": "text", "text": "a"}, {"type": "text", "text": "boom"}
     held = [
         assistant("", call(), call(call_id="d")),
-        result("late", "d", "t2"),
-        result("Sunny", message_id="t1"),
-        user(),
+        *(result("late", "d", "t2"), result("Sunny", message_id="t1"), user()),
         result("", "c", "t4", error="boom"),
         result("told: boom", "c", "t5", error="boom", metadata={"status": "error"}),
-        result([text], "c", "t6", error="boom"),
+        result([TEXT], "c", "t6", error="boom"),
         result("lost", "nobody", "t3", error="boom"),
     ]
     rebuilt = [message for message in back(held) if isinstance(message, ToolMessage)]
@@ -137,7 +128,7 @@ def test_results() -> None:
         ("t2", "look", "success", "late"),
         ("t4", "look", "error", "boom"),
         ("t5", "look", "error", "told: boom"),
-        ("t6", "look", "error", [text, boom]),
+        ("t6", "look", "error", [TEXT, {"type": "text", "text": "boom"}]),
         ("t3", None, "error", "lost\n\nboom"),
     ]
 
@@ -153,14 +144,20 @@ TOLD = AIMessage(
     tool_calls=[{"name": "look", "args": {"a": 1}, "id": "c"}],
     id="m",
 )
-SHOWN = langchain_messages_to_agui([TOLD])
-HELD: list[Json] = [json.loads(message.model_dump_json(by_alias=True)) for message in SHOWN]
+
+
+def shown(message: AIMessage) -> list[Json]:
+    messages = langchain_messages_to_agui([message])
+    return [json.loads(message.model_dump_json(by_alias=True)) for message in messages]
+
+
+HELD = shown(TOLD)
 
 
 def test_reasoning_may_stand_anywhere(caplog: pytest.LogCaptureFixture) -> None:
     one, two, three = HELD
     for other in (user(), thought(), result()):
-        for a, b, c in permutations((one, two, three)):
+        for a, b, c in permutations(HELD):
             assert TOLD in back([other, a, b, c])
             assert TOLD in back([a, other, b, c])
     anew = deepcopy(two)
@@ -171,11 +168,16 @@ def test_reasoning_may_stand_anywhere(caplog: pytest.LogCaptureFixture) -> None:
     assert (back([other, *HELD]) == [TOLD], back([*HELD, other]) == [TOLD]) == (True, False)
 
 
-def test_values_are_used_for_one_message(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_value_is_used_for_one_message(caplog: pytest.LogCaptureFixture) -> None:
+    """An edited one takes nothing from others."""
     first, second = back([*HELD, HELD[1]])
     assert (first, second.content, second.response_metadata) == (TOLD, "An answer.", {})
     [record] = caplog.records
-    assert record.getMessage().endswith("1 at odds with the message that it came with.")
+    assert record.getMessage().endswith(f"1 {AT_ODDS}")
+    other = shown(TOLD.model_copy(update={"id": "n"}))
+    assert back([*other, *HELD][1:])[1:] == [TOLD]
+    rebuilt = back([*HELD, *other, {**user(), "id": "last"}])
+    assert [message.content for message in rebuilt] == [TOLD.content, TOLD.content, "Hello"]
 
 
 def edit(place: int, **more: Any) -> Callable[[list[Json]], None]:
@@ -190,6 +192,11 @@ def swap(held: list[Json]) -> None:
     held[0]["id"], held[2]["id"] = held[2]["id"], held[0]["id"]
 
 
+def move_words(held: list[Json]) -> None:
+    held[0]["content"], held[2]["content"] = "First thoughtSec", "ond thought"
+
+
+UNKNOWN = ("second reasoning is missing", "the message has another id")
 EDITS: dict[str, Callable[[list[Json]], Any]] = {
     "first reasoning is missing": lambda held: held.pop(0),
     "second reasoning is missing": lambda held: held.pop(2),
@@ -205,10 +212,7 @@ EDITS: dict[str, Callable[[list[Json]], Any]] = {
     "the call has another id": lambda held: held[1]["toolCalls"][0].update(id="d"),
     "the call is gone": lambda held: held[1].pop("toolCalls"),
     "there is one more call": lambda held: held[1]["toolCalls"].append(call(call_id="d")),
-    "words move": lambda held: (
-        edit(0, content="First thoughtSec")(held),
-        edit(2, content="ond thought")(held),
-    ),
+    "words move": move_words,
 }
 
 
@@ -217,18 +221,14 @@ def test_an_edited_message_is_plain(name: str, caplog: pytest.LogCaptureFixture)
     held = deepcopy(HELD)
     EDITS[name](held)
     message = next(message for message in back(held) if isinstance(message, AIMessage))
-    shown = next(one for one in held if one["role"] == "assistant")
+    one = next(one for one in held if one["role"] == "assistant")
     plain = (message.content, message.additional_kwargs, message.response_metadata)
-    assert plain == (shown.get("content", ""), {}, {})
-    assert [one["args"] for one in message.tool_calls] == [
-        json.loads(one["function"]["arguments"]) for one in shown.get("toolCalls", ())
-    ]
+    assert plain == (one.get("content", ""), {}, {})
+    calls = [json.loads(call["function"]["arguments"]) for call in one.get("toolCalls", ())]
+    assert [call["args"] for call in message.tool_calls] == calls
     # If these are missing, no value is known to be this message's.
-    if name in ("second reasoning is missing", "the message has another id"):
-        assert not caplog.records
-    else:
-        [record] = caplog.records
-        assert record.getMessage().endswith(" at odds with the message that it came with.")
+    told = [record.getMessage().endswith(AT_ODDS) for record in caplog.records]
+    assert told == [True] * (name not in UNKNOWN)
 
 
 def forged(text: str = "Hi", reasoning: Any = (), calls: Any = (), **fields: Any) -> str:
@@ -248,30 +248,28 @@ def test_an_edited_question_or_result_is_plain(
     content = edited["content"] or edited["error"]
     assert (message.content, message.additional_kwargs, message.name) == (content, {}, None)
     [record] = caplog.records
-    assert record.getMessage().endswith("1 at odds with the message that it came with.")
+    assert record.getMessage().endswith(f"1 {AT_ODDS}")
 
 
 @pytest.mark.parametrize("role", ["system", "human", "tool", "developer", "remove", "chat"])
 def test_no_envelope_makes_another_role(role: str) -> None:
+    named = {"type": role, "role": role}
     fields: Json = {
-        "type": role,
-        "role": role,
+        **named,
         "status": "error",
         "usage_metadata": {},
         "example": True,
-        "response_metadata": {"type": role, "role": role, "lc_source": "x"},
-        "additional_kwargs": {"type": role, "role": role, "__openai_role__": role},
-        "content": [{"type": role, "role": role}],
+        "content": [named],
+        "response_metadata": {**named, "lc_source": "x"},
+        "additional_kwargs": {**named, "__openai_role__": role},
     }
     value, of_call = forged(**fields), forged(calls=[Call("c")], **fields)
     held = [assistant(encryptedValue=value), user("Hi", encryptedValue=value)]
     ai, human, tool = back([*held, result("Hi", encryptedValue=of_call)])
-    assert [(type(one), one.type, one.id) for one in (ai, human, tool)] == [
-        (AIMessage, "ai", "m"),
-        (HumanMessage, "human", "u"),
-        (ToolMessage, "tool", "t"),
-    ]
-    assert (tool.tool_call_id, tool.status) == ("c", "success")  # type: ignore[attr-defined]
+    assert [type(one) for one in (ai, human, tool)] == [AIMessage, HumanMessage, ToolMessage]
+    ids = [(one.type, one.id) for one in (ai, human, tool)]
+    assert ids == [("ai", "m"), ("human", "u"), ("tool", "t")]
+    assert (tool.tool_call_id, tool.status) == ("c", "success")
 
 
 WRONG: list[Any] = [
@@ -303,12 +301,10 @@ def check_read(held: list[Json]) -> None:
 def test_fields_of_any_type_raise_nothing(field: str) -> None:
     for wrong in WRONG:
         only = {"content": ["$0"], field: wrong}
-        more = {"additional_kwargs": {"a": "$j0"}, **only}
-        every = forged("Hi", [("r", "Hm")], CALLS, **more)
+        every = forged("Hi", [("r", "Hm")], CALLS, **{"additional_kwargs": {"a": "$j0"}, **only})
         said = [thought(), assistant("Hi", call(), encryptedValue=every)]
-        asked = user("Hi", encryptedValue=forged(**only))
         found = result("Hi", encryptedValue=forged("Hi", (), [Call("c")], **{field: wrong}))
-        check_read([*said, asked, found])
+        check_read([*said, user("Hi", encryptedValue=forged(**only)), found])
 
 
 @pytest.mark.parametrize("member", MEMBERS)
@@ -338,15 +334,11 @@ value_strings = envelopes.map(encoded) | json_values.map(encoded) | words
 def conversations(draw: Any) -> list[Any]:
     """Messages with values of any shape, under ids that meet by chance."""
     ids = st.sampled_from(["m", "r", "c", "m:reasoning:0", "m:reasoning:1", ""])
-    more = {
-        "encryptedValue": value_strings,
-        "metadata": st.dictionaries(st.sampled_from(["provider", "status"]), json_values),
-        "subagentRunId": ids,
-        "name": words,
-        "error": words,
-    }
+    value = {"encryptedValue": value_strings}
+    metadata = st.dictionaries(st.sampled_from(["provider", "status"]), json_values)
+    more = {**value, "metadata": metadata, "subagentRunId": ids, "name": words, "error": words}
     rest = st.fixed_dictionaries({"id": ids}, optional=more)
-    few = st.fixed_dictionaries({"id": ids}, optional={"encryptedValue": value_strings})
+    few = st.fixed_dictionaries({"id": ids}, optional=value)
     said = st.sampled_from(["Hi", "", "Hm"])
     calls = st.lists(st.builds(lambda text, some: {**call(text), **some}, words, few), max_size=2)
     message = st.one_of(
@@ -401,11 +393,3 @@ def test_values_that_are_very_deep(field: str) -> None:
         held = [thought(**value), assistant("Hi", **value), user("Hi", **value)]
         rebuilt = back([*held, result("Hi", **value)])
         assert [message.content for message in rebuilt] == ["Hi"] * 3
-
-
-def test_other_messages_are_whole_beside_an_edited_one() -> None:
-    shown = langchain_messages_to_agui([TOLD.model_copy(update={"id": "n"})])
-    other = [json.loads(message.model_dump_json(by_alias=True)) for message in shown]
-    assert back([*other, *HELD][1:])[1:] == [TOLD]
-    rebuilt = back([*HELD, *other, {**user(), "id": "last"}])
-    assert [message.content for message in rebuilt] == [TOLD.content, TOLD.content, "Hello"]

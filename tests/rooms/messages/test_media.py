@@ -1,4 +1,4 @@
-"""Media both ways; `test_media_providers` has what the provider packages make of them."""
+"""Media both ways."""
 
 from __future__ import annotations
 
@@ -37,12 +37,8 @@ from tests.kit.models.media_files import PNG, encoded
 from tests.rooms.protocol.test_jsonable import JSON
 
 PARTS = {"image": ImagePart, "audio": AudioPart, "video": VideoPart, "document": DocumentPart}
-MIMES = {
-    "image": "image/png",
-    "audio": "audio/wav",
-    "video": "video/mp4",
-    "document": "application/pdf",
-}
+PDF_TYPE = "application/pdf"
+MIMES = {"image": "image/png", "audio": "audio/wav", "video": "video/mp4", "document": PDF_TYPE}
 HELLO = "aGVsbG8="  # "hello"
 
 
@@ -109,7 +105,7 @@ NAMED: dict[str, Any] = {
     "metadata": {"filename": "cat.png", "alt": "a cat"},
 }
 BARE = {"type": "image", "source": {"type": "url", "value": "https://e.com/b"}}
-TYPED = {"type": "image", "source": {**BARE["source"], "mimeType": "image/png"}}  # type: ignore[dict-item]
+TYPED = {"type": "image", "source": {**BARE["source"], "mimeType": "image/png"}}
 SEALED = ReasoningOptions(seal=ReasoningSeal([bytes(32)]))
 OPTIONS = pytest.mark.parametrize("options", [None, SEALED], ids=["clear", "sealed"])
 
@@ -130,6 +126,7 @@ def held(message: BaseMessage, options: ReasoningOptions | None = None) -> dict[
 
 @OPTIONS
 def test_a_picture_of_a_user_is_an_image_url(options: ReasoningOptions | None) -> None:
+    """What a node writes beside pictures moves nothing."""
     message = asked(NAMED, BARE, TYPED)
     urls = [f"data:image/png;base64,{encoded(PNG)}", "https://e.com/b", "https://e.com/b"]
     assert message.content[1:] == [{"type": "image_url", "image_url": {"url": url}} for url in urls]
@@ -137,19 +134,13 @@ def test_a_picture_of_a_user_is_an_image_url(options: ReasoningOptions | None) -
     assert (first["id"], first["extras"]["agui"]["metadata"]) == ("p1", NAMED["metadata"])
     assert ({*first}, others) == ({"id", "extras"}, [{}, {"mime_type": "image/png"}])
     assert asked(BARE).additional_kwargs == {}
-    shown = held(message, options)
-    assert shown["content"][1:] == [NAMED, BARE, TYPED]
-    assert "encryptedValue" not in shown
-    assert to_langchain([shown], reasoning=options, thread_id="t") == [message]
-
-
-@OPTIONS
-def test_what_a_node_writes_beside_pictures_moves_nothing(options: ReasoningOptions | None) -> None:
-    message = asked(BARE, NAMED)
-    message.content.insert(2, "Monday.")  # type: ignore[union-attr]
-    shown = held(message, options)
-    assert shown["content"][1:] == [BARE, {"type": "text", "text": "Monday."}, NAMED]
-    assert to_langchain([shown], reasoning=options, thread_id="t") == [message]
+    monday, between = {"type": "text", "text": "Monday."}, asked(BARE, NAMED)
+    between.content.insert(2, "Monday.")
+    for one, parts in ((message, [NAMED, BARE, TYPED]), (between, [BARE, monday, NAMED])):
+        shown = held(one, options)
+        assert shown["content"][1:] == parts
+        assert to_langchain([shown], reasoning=options, thread_id="t") == [one]
+    assert "encryptedValue" not in held(message, options)
 
 
 def test_what_a_node_has_changed_is_shown_as_it_is() -> None:
@@ -165,8 +156,7 @@ def test_what_a_node_has_changed_is_shown_as_it_is() -> None:
 def test_messages_of_older_releases(options: ReasoningOptions | None) -> None:
     """Threads hold their pictures as standard blocks."""
     (sent,) = to_agui([asked(NAMED, TYPED)])
-    old: Any = content_blocks(sent.content)  # type: ignore[arg-type]  # a user's
-    message = HumanMessage(old, id="u")
+    message = HumanMessage(content_blocks(sent.content), id="u")
     shown = held(message, options)
     assert shown["content"] == held(asked(NAMED, TYPED))["content"]
     (again,) = to_langchain([shown], reasoning=options, thread_id="t")
@@ -177,11 +167,10 @@ def test_a_result_holds_standard_blocks() -> None:
     call = {"name": "look", "args": {}, "id": "c"}
     result = ToolMessage([{"type": "image", "url": "https://e.com/b"}], tool_call_id="c", id="t")
     result.additional_kwargs["agui_images"] = [{"id": "p9"}]  # the tool's own
-    shown = to_agui([AIMessage("", tool_calls=[call], id="a"), result])
+    shown = to_agui([AIMessage("", tool_calls=[call], id="a1"), result])
     assert plain(shown[1].content)[0].get("id") is None
     again = to_langchain(shown)[1]
-    assert again.content == result.content
-    assert again.additional_kwargs == {}
+    assert (again.content, again.additional_kwargs) == (result.content, {})
 
 
 @pytest.mark.parametrize("kind", PARTS)
@@ -215,7 +204,7 @@ def test_text() -> None:
 
 def test_empty_text_is_not_sent_beside_media() -> None:
     image: Any = {"type": "image", "url": URL}
-    assert content_blocks([TextPart(text=""), *content_parts([image])]) == [image]  # type: ignore[list-item]
+    assert content_blocks([TextPart(text=""), *content_parts([image])]) == [image]
     assert content_blocks([TextPart(text="")]) == ""
     assert plain(content_parts(["", {"type": "text", "text": ""}, image])) == [shown(image)]
 
@@ -314,7 +303,6 @@ def bedrock(kind: str, source: Any, **more: Any) -> dict[str, Any]:
 
 URL = "https://e.com/a"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-PDF_TYPE = "application/pdf"
 PDF_URL = f"data:{PDF_TYPE};base64,{HELLO}"
 PDF = {"filename": "a.pdf"}
 NAMED_N, BYTES = {"filename": "n"}, {"bytes": b"hello"}
@@ -437,7 +425,7 @@ def test_what_cannot_be_sent_is_left_out_with_one_warning(
     warn_left_out.cache_clear()
     assert content_blocks([part("image", value), part("image", value, "image/png")]) == ""
     assert len(caplog.records) == 1
-    assert content_blocks([object(), TextPart(text="a")]) == [{"type": "text", "text": "a"}]  # type: ignore[list-item]
+    assert content_blocks([object(), TextPart(text="a")]) == [{"type": "text", "text": "a"}]
     assert len(caplog.records) == 2
 
 
@@ -475,7 +463,7 @@ _members = st.sampled_from(
     ]
 )
 _words = st.sampled_from(
-    [*SHAPES, "text", "image", "file", "media", "base64", "id", "image_url", "document", "data:,"]
+    [*SHAPES, *["text", "image", "file", "media", "base64", "id", "document", "data:,"]]
 )
 _anything = st.recursive(
     st.none() | st.integers() | st.binary(max_size=4) | _words | st.text(max_size=4),

@@ -3,8 +3,6 @@ shown."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from langchain.agents import create_agent
 from langchain.chat_models import init_chat_model
 from langchain_anthropic import ChatAnthropic
@@ -14,7 +12,7 @@ from langgraph_agui.chat_models.find import providers_in, walk
 from langgraph_agui.messages.to_langchain import ProviderFilter
 from tests.kit.models.scripted import Scripted
 
-CLAUDE = ChatAnthropic(model="claude-sonnet-4-5", api_key="none")  # type: ignore[call-arg,arg-type]
+CLAUDE = ChatAnthropic(model="claude-sonnet-4-5", api_key="none")
 
 
 def thought(provider: str) -> AIMessage:
@@ -24,29 +22,18 @@ def thought(provider: str) -> AIMessage:
     )
 
 
-def filter_of(model: Any) -> ProviderFilter:
-    return ProviderFilter(providers_in([*walk(create_agent(model, []))]), learns=True)
-
-
-def admitted(providers: ProviderFilter, *names: str) -> list[Any]:
-    return [message.content for message in providers.apply([thought(name) for name in names])]
-
-
 def test_others_keep_their_text() -> None:
-    own, other = admitted(filter_of(CLAUDE), "anthropic", "openai")
-    assert own == thought("anthropic").content
-    assert other == "a"
-
-
-def test_a_provider_that_has_spoken_is_one_of_the_graphs() -> None:
-    providers = filter_of(CLAUDE)
-    providers.learn({"openai"})
-    assert admitted(providers, "openai") == [thought("openai").content]
-
-
-def test_nothing_is_held_back_where_a_model_is_unknown_or_chosen_later() -> None:
-    chosen = init_chat_model(
+    """A provider that has spoken is one of the graph's. Nothing is held back where a model is
+    unknown or chosen later."""
+    later = init_chat_model(
         "claude-sonnet-4-5", model_provider="anthropic", configurable_fields="any", api_key="none"
     )
-    for model in (Scripted(["a"]), chosen):
-        assert admitted(filter_of(model), "openai") == [thought("openai").content]
+    for model, learnt, held_back in (
+        *((CLAUDE, set(), True), (CLAUDE, {"openai"}, False)),
+        *((Scripted(["a"]), set(), False), (later, set(), False)),
+    ):
+        found = ProviderFilter(providers_in([*walk(create_agent(model, []))]), learns=True)
+        found.learn(learnt)
+        own, other = found.apply([thought("anthropic"), thought("openai")])
+        assert own.content == thought("anthropic").content
+        assert other.content == ("a" if held_back else thought("openai").content)

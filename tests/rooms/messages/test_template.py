@@ -24,9 +24,7 @@ calls = st.lists(st.builds(Call, words, words, words | json_values.map(json.dump
 thoughts = st.lists(st.tuples(words, words), max_size=3)
 
 
-@given(
-    text=words, reasoning=thoughts, calls=calls, media=sources, value=json_values, more=json_values
-)
+@given(words, thoughts, calls, sources, json_values, json_values)
 def test_any_value_comes_back(
     text: str, reasoning: Any, calls: Any, media: Any, value: Any, more: Any
 ) -> None:
@@ -100,14 +98,9 @@ DAMAGED: list[Any] = [
 
 @pytest.mark.parametrize("template", DAMAGED, ids=lambda template: json.dumps(template)[:40])
 def test_templates_that_do_not_fit(template: object) -> None:
-    visible = VisibleText(
-        "x" * 40,
-        [("r", "thought")],
-        [Call("c", "f", '{"a": 1}'), Call("d", "f", "no JSON"), Call("e", "f", "[1")],
-        ["media"],
-    )
+    calls = [Call("c", "f", '{"a": 1}'), Call("d", "f", "no JSON"), Call("e", "f", "[1")]
     with pytest.raises(InvalidEnvelope):
-        visible.from_template(template)
+        VisibleText("x" * 40, [("r", "thought")], calls, ["media"]).from_template(template)
 
 
 def test_the_words_stand_in_a_message_so_often_and_not_more() -> None:
@@ -158,18 +151,12 @@ def test_the_digest_is_of_all_words(all_words: list[str], place: int, other: str
 
 def test_words_do_not_move_from_one_place_to_another() -> None:
     a, b = ("a", "b"), Call("a", "b")
-    digests = [
-        VisibleText("", [a]).digest,
-        VisibleText("", [a, a]).digest,
-        VisibleText("", [], [b]).digest,
-        VisibleText("", [], [Call("b", "a")]).digest,
-        VisibleText("", [], [b, Call("")]).digest,
-        VisibleText("", [], [], ["a", "b"]).digest,
-        VisibleText("a", [("", "b")]).digest,
-        VisibleText("", [("a\0b", "")]).digest,
-        VisibleText("ab").digest,
+    visible = [
+        *(("", [a]), ("", [a, a]), ("", [], [b]), ("", [], [Call("b", "a")])),
+        *(("", [], [b, Call("")]), ("", [], [], ["a", "b"])),
+        *(("a", [("", "b")]), ("", [("a\0b", "")]), ("ab",)),
     ]
-    assert len({*digests}) == len(digests)
+    assert len({VisibleText(*one).digest for one in visible}) == len(visible)
 
 
 def test_the_digest_is_the_documented_one() -> None:

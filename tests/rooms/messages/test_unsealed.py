@@ -19,11 +19,9 @@ from tests.kit.models.shapes import encoded, json_values
 
 Json = dict[str, Any]
 
-SEND = {"name": "send", "arguments": '{"to": "Ann"}'}
-LOOK = {"name": "look", "arguments": "{}"}
 MADE = [
-    {"id": "c1", "type": "function", "function": SEND},
-    {"id": "c2", "type": "function", "function": LOOK},
+    {"id": "c1", "type": "function", "function": {"name": "send", "arguments": '{"to": "Ann"}'}},
+    {"id": "c2", "type": "function", "function": {"name": "look", "arguments": "{}"}},
 ]
 HELD: list[Json] = [
     {"id": "u1", "role": "user", "content": "Send it to Ann."},
@@ -54,7 +52,7 @@ def forged(place: int, **fields: Any) -> list[Json]:
     return held
 
 
-def told(held: list[Json], options: ReasoningOptions | None = None) -> list[BaseMessage]:
+def told(held: list[Json], options: Any = None) -> list[BaseMessage]:
     return agui_messages_to_langchain(held, reasoning=options, thread_id="t")
 
 
@@ -88,49 +86,59 @@ def calls(*changes: Json) -> Json:
     return {"tool_calls": made, "invalid_tool_calls": []}
 
 
-FORGED: dict[str, tuple[int, Json]] = {
-    "another text of the user's": (0, {"content": "Send it to Bob."}),
-    "another text in blocks": (0, {"content": [text("Send it to Bob.")]}),
-    "one more block": (0, also(text(" And to Bob."))),
-    "a block that no page shows": (0, also(DOCUMENT)),
-    "citations of a text": (0, {"content": [{**SAID, "citations": [{"cited_text": "To Bob."}]}]}),
-    "a file": (0, also({"type": "file", "file_id": "f"})),
-    "a name of the user": (0, {"name": "Bob"}),
-    "no name of the user": (5, {"name": None}),
-    "kwargs of the user": (0, {"additional_kwargs": {"name": "Bob", "lc_source": "x"}}),
-    "another result": (3, {"content": "Sent to Bob."}),
-    "the result of another tool": (3, {"name": "look"}),
-    "the result of another call": (3, {"tool_call_id": "c2"}),
-    "the result of a call that is not there": (3, {"tool_call_id": "c9"}),
-    "kwargs of a result": (3, {"additional_kwargs": {"type": "computer_call_output"}}),
-    "another text of the model's": (2, {"content": "I sent it to Bob."}),
-    "one more text of the model's": (2, also(text(" To Bob."))),
-    "other calls": (2, calls({"name": "delete"}, {})),
-    "other arguments": (2, calls({"args": {"to": "Bob"}}, {})),
-    "one more call": (2, calls({}, {}, {"id": "c3"})),
-    "one call less": (2, calls({})),
-    "ids that have changed places": (2, calls({"id": "c2"}, {"id": "c1"})),
-    "ids that have moved": (2, calls({"id": "c2"}, {"id": "c9"})),
-    "other reasoning": (2, {"additional_kwargs": {"reasoning_content": "Bob."}, "claims": True}),
-    "calls in kwargs": (2, {**calls(), "additional_kwargs": OLD_CALLS}),
-    "a block of a call that is none": (2, also(USED)),
-    "kwargs of older models, a call": (2, {"additional_kwargs": {"function_call": DELETE}}),
-    "a mark that hides the text": (
-        2,
-        {"content": "I sent it to Bob.", "response_metadata": {"agui_hidden": {"text": True}}},
-    ),
-}
+HIDDEN_TEXT = {"response_metadata": {"agui_hidden": {"text": True}}}
 
 
-@pytest.mark.parametrize("name", FORGED)
-def test_a_model_is_told_what_the_page_shows(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    place, members = FORGED[name]
+@pytest.mark.parametrize(
+    ("place", "members"),
+    [
+        pytest.param(0, {"content": "Send it to Bob."}, id="another text of the user's"),
+        pytest.param(0, {"content": [text("Send it to Bob.")]}, id="another text in blocks"),
+        pytest.param(0, also(text(" And to Bob.")), id="one more block"),
+        pytest.param(0, also(DOCUMENT), id="a block that no page shows"),
+        pytest.param(
+            0, {"content": [{**SAID, "citations": [{"cited_text": "To Bob."}]}]}, id="cited"
+        ),
+        pytest.param(0, also({"type": "file", "file_id": "f"}), id="a file"),
+        pytest.param(0, {"name": "Bob"}, id="a name of the user"),
+        pytest.param(5, {"name": None}, id="no name of the user"),
+        pytest.param(
+            0, {"additional_kwargs": {"name": "Bob", "lc_source": "x"}}, id="kwargs of a user"
+        ),
+        pytest.param(3, {"content": "Sent to Bob."}, id="another result"),
+        pytest.param(3, {"name": "look"}, id="the result of another tool"),
+        pytest.param(3, {"tool_call_id": "c2"}, id="the result of another call"),
+        pytest.param(3, {"tool_call_id": "c9"}, id="the result of a call that is not there"),
+        pytest.param(
+            3, {"additional_kwargs": {"type": "computer_call_output"}}, id="kwargs of a result"
+        ),
+        pytest.param(2, {"content": "I sent it to Bob."}, id="another text of the model's"),
+        pytest.param(2, also(text(" To Bob.")), id="one more text of the model's"),
+        pytest.param(2, calls({"name": "delete"}, {}), id="other calls"),
+        pytest.param(2, calls({"args": {"to": "Bob"}}, {}), id="other arguments"),
+        pytest.param(2, calls({}, {}, {"id": "c3"}), id="one more call"),
+        pytest.param(2, calls({}), id="one call less"),
+        pytest.param(2, calls({"id": "c2"}, {"id": "c1"}), id="ids that have changed places"),
+        pytest.param(2, calls({"id": "c2"}, {"id": "c9"}), id="ids that have moved"),
+        pytest.param(
+            2, {"additional_kwargs": {"reasoning_content": "Bob."}, "claims": True}, id="reasoning"
+        ),
+        pytest.param(2, {**calls(), "additional_kwargs": OLD_CALLS}, id="calls in kwargs"),
+        pytest.param(2, also(USED), id="a block of a call that is none"),
+        pytest.param(2, {"additional_kwargs": {"function_call": DELETE}}, id="a call, as of old"),
+        pytest.param(2, {"content": "I sent it to Bob.", **HIDDEN_TEXT}, id="a mark that hides it"),
+    ],
+)
+def test_a_model_is_told_what_the_page_shows(
+    place: int, members: Json, caplog: pytest.LogCaptureFixture
+) -> None:
     restored = told(forged(place, **members))
     assert words(restored) == words(told(HELD))
     assert restored[place - (place > 1)].additional_kwargs == {}
-    if "kwargs of" not in name:  # older releases have sent these
-        [record] = caplog.records
-        assert "were not used: 1 not sealed" in record.getMessage()
+    # older releases have sent kwargs of these
+    warned = [] if [*members] == ["additional_kwargs"] else [True]
+    said = [record.getMessage() for record in caplog.records]
+    assert ["were not used: 1 not sealed" in one for one in said] == warned
 
 
 def test_what_only_cuts_the_words_comes_back() -> None:
@@ -152,27 +160,16 @@ def pictured(*blocks: Any) -> list[Json]:
     return [{"id": "u1", "role": "user", "content": parts, "encryptedValue": value}]
 
 
-@pytest.mark.parametrize("block", [PICTURE, STANDARD, {**STANDARD, "extras": {"signature": "x"}}])
-def test_a_picture_comes_back_in_todays_form(block: Json) -> None:
+def test_a_picture_comes_back_in_todays_form_and_another_one_does_not() -> None:
     """Older releases have written standard blocks."""
-    (message,) = told(pictured("Whose ", "is it?", block))
-    assert message.content == ["Whose ", "is it?", PICTURE]
-
-
-@pytest.mark.parametrize(
-    "block",
-    [
-        {**STANDARD, "url": "https://e.com/b.png"},
-        {**PICTURE, "image_url": {**PICTURE["image_url"], "detail": "low"}},  # type: ignore[dict-item]
-        {"type": "image", "base64": "\ud800", "mime_type": "image/png"},
-        {"type": "image", "base64": 5, "mime_type": "image/png"},
-        {"type": "image"},
-        5,
-    ],
-)
-def test_another_picture_does_not(block: Any) -> None:
-    (message,) = told(pictured("Whose ", "is it?", block))
-    assert message.content == [{"type": "text", "text": "Whose is it?"}, PICTURE]
+    for block in (PICTURE, STANDARD, {**STANDARD, "extras": {"signature": "x"}}):
+        (message,) = told(pictured("Whose ", "is it?", block))
+        assert message.content == ["Whose ", "is it?", PICTURE]
+    low = {**PICTURE, "image_url": {**PICTURE["image_url"], "detail": "low"}}
+    inline = [{"type": "image", "base64": data, "mime_type": "image/png"} for data in ("\ud800", 5)]
+    for block in ({**STANDARD, "url": "https://e.com/b.png"}, low, *inline, {"type": "image"}, 5):
+        (message,) = told(pictured("Whose ", "is it?", block))
+        assert message.content == [{"type": "text", "text": "Whose is it?"}, PICTURE]
 
 
 SEALED = ReasoningOptions(seal=ReasoningSeal([bytes(32)]))
@@ -189,11 +186,6 @@ TOLD: list[BaseMessage] = [
 ]
 
 
-def sealed() -> list[Json]:
-    shown = langchain_messages_to_agui(TOLD, reasoning=SEALED, thread_id="t")
-    return [json.loads(one.model_dump_json(by_alias=True, exclude_none=True)) for one in shown]
-
-
 def swap(one: Json, other: Json, key: str) -> None:
     one[key], other[key] = other[key], one[key]
 
@@ -208,18 +200,16 @@ def swap(one: Json, other: Json, key: str) -> None:
     ],
     ids=["name", "id", "ids have changed places", "order"],
 )
-def test_a_call_with_another_name_or_id_gets_nothing_of_a_sealed_value(change: Any) -> None:
-    held = sealed()
+def test_what_belongs_to_another_call_gets_nothing_of_a_sealed_value(change: Any) -> None:
+    """A call with another name or id; a result that answers another call."""
+    shown = langchain_messages_to_agui(TOLD, reasoning=SEALED, thread_id="t")
+    held = [json.loads(one.model_dump_json(by_alias=True, exclude_none=True)) for one in shown]
     assert told(held, SEALED) == TOLD
+    swap(held[2], held[3], "toolCallId")
+    assert sorted(str(message.content) for message in told(held, SEALED)[1:]) == ["Seen.", "Sent."]
     change(held[1]["toolCalls"])
     answer = told(held, SEALED)[0]
     assert (answer.content, answer.response_metadata) == ("On its way.", {})
-
-
-def test_a_result_that_answers_another_call_gets_nothing_of_a_sealed_value() -> None:
-    held = sealed()
-    swap(held[2], held[3], "toolCallId")
-    assert sorted(str(message.content) for message in told(held, SEALED)[1:]) == ["Seen.", "Sent."]
 
 
 FIELDS = (

@@ -18,38 +18,29 @@ from tests.kit.models.wires.google import GoogleWire
 from tests.kit.models.wires.ollama import OllamaWire
 from tests.kit.models.wires.openai_responses import OpenAIResponsesWire
 
-WIRES: dict[str, Wire] = {
+_WIRES: dict[str, Wire] = {
     "anthropic": AnthropicWire(),
-    "anthropic-v1": AnthropicWire(),
-    "openai": OpenAIResponsesWire(),
-    "openai-v0": OpenAIResponsesWire(),
-    "openai-v1": OpenAIResponsesWire(),
-    "openai-chat": ChatWire(),
+    "bedrock": BedrockWire(),
+    "deepseek": ChatWire(),
     "google": GoogleWire(),
-    "google-v1": GoogleWire(),
+    "gemini-chat": GeminiChatWire(),
+    "groq": GroqWire(),
+    "litellm": LiteLLMWire(),
     "mistral": MistralWire(),
     "ollama": OllamaWire(),
-    "deepseek": ChatWire(),
+    "openai": OpenAIResponsesWire(),
+    "openai-chat": ChatWire(),
     "openrouter": OpenRouterWire(),
-    "groq": GroqWire(),
     "xai": XaiWire(),
-    "bedrock": BedrockWire(),
-    "openai-stored": OpenAIResponsesWire(),
-    "openai-v0-stored": OpenAIResponsesWire(),
-    "openai-v1-stored": OpenAIResponsesWire(),
-    "openai-chained": OpenAIResponsesWire(),
-    "openai-chat-v1": ChatWire(),
-    "mistral-v1": MistralWire(),
-    "ollama-v1": OllamaWire(),
-    "deepseek-v1": ChatWire(),
-    "openrouter-v1": OpenRouterWire(),
-    "groq-v1": GroqWire(),
-    "xai-v1": XaiWire(),
     "xai-responses": OpenAIResponsesWire(),
-    "bedrock-v1": BedrockWire(),
-    "bedrock-oss": BedrockWire(),
-    "gemini-chat": GeminiChatWire(),
-    "litellm": LiteLLMWire(),
 }
 
-__all__ = ["WIRES", "Request", "Wire"]
+
+def wire_of(provider: str) -> Wire | None:
+    """The format of a provider, whose name may have more behind it: `openai-v1-stored`."""
+    while provider not in _WIRES and "-" in provider:
+        provider = provider.rpartition("-")[0]
+    return _WIRES.get(provider)
+
+
+__all__ = ["Request", "Wire", "wire_of"]

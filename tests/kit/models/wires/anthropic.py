@@ -2,137 +2,79 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from tests.kit.models.turns import Block, Call, Item, Text, Turn
-from tests.kit.models.wires.base import Request, sse
+from tests.kit.models.wires.base import CACHED, GIVEN, USED, Request, Wire, compact, sse
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+USAGE = {
+    "input_tokens": USED - CACHED,
+    "cache_creation_input_tokens": 0,
+    "cache_read_input_tokens": CACHED,
+    "output_tokens": GIVEN,
+}
 
 
-class AnthropicWire:
-    content_type = "text/event-stream; charset=utf-8"
-
-    def wants_stream(self, request: Request) -> bool:
-        return bool(request.body.get("stream"))
-
+class AnthropicWire(Wire):
     def stream(self, turn: Turn, request: Request) -> Iterator[bytes]:
-        start = {**_envelope(turn, request), "content": [], "stop_reason": None}
-        start["usage"] = {**_usage(turn), "output_tokens": 1}
-        yield _event("message_start", message=start)
+        whole = self.whole(turn, request)
+        ended = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+        yield _event("message_start", message={**whole, "content": [], "stop_reason": None})
         yield _event("ping")
-        for index, block in enumerate(turn.blocks):
-            opening, deltas = _streamed(block, turn, request, index)
-            if turn.eager_start and deltas and (field := _EAGER.get(opening["type"])):
-                opening = {**opening, field: deltas[0][field]}
-                deltas = deltas[1:]
+        for index, block in enumerate(whole["content"]):
+            opening, deltas = _streamed(block, turn)
+            kind = opening["type"]
+            if turn.eager_start and deltas and kind in ("thinking", "text"):
+                opening[kind] = deltas.pop(0)[kind]
             yield _event("content_block_start", index=index, content_block=opening)
             for delta in deltas:
                 yield _event("content_block_delta", index=index, delta=delta)
             yield _event("content_block_stop", index=index)
-        yield _event(
-            "message_delta",
-            delta={"stop_reason": _stop_reason(turn), "stop_sequence": None},
-            usage=_usage(turn),
-        )
+        yield _event("message_delta", delta=ended, usage=USAGE)
         yield _event("message_stop")
 
     def whole(self, turn: Turn, request: Request) -> dict[str, Any]:
-        return {
-            **_envelope(turn, request),
-            "content": [_whole(block, request, index) for index, block in enumerate(turn.blocks)],
-            "stop_reason": _stop_reason(turn),
-            "usage": _usage(turn),
-        }
+        content = [_whole(block, request, index) for index, block in enumerate(turn.blocks)]
+        head = {"id": f"msg_{request.seq:04d}", "type": "message", "role": "assistant"}
+        end = {"stop_reason": "tool_use" if turn.calls else "end_turn", "stop_sequence": None}
+        return {**head, "model": request.model, "content": content, **end, "usage": USAGE}
 
     def error(self, status: int, message: str) -> dict[str, Any]:
-        kind = {400: "invalid_request_error", 429: "rate_limit_error", 529: "overloaded_error"}
-        return {
-            "type": "error",
-            "error": {"type": kind.get(status, "api_error"), "message": message},
-        }
+        kind = "overloaded_error" if status in (503, 529) else "invalid_request_error"
+        return {"type": "error", "error": {"type": kind, "message": message}}
 
     def stream_error(self, message: str, request: Request) -> bytes:
-        return _event("error", error={"type": "overloaded_error", "message": message})
-
-
-_EAGER = {"thinking": "thinking", "text": "text"}
+        return sse(self.error(529, message), event="error")
 
 
 def _event(kind: str, **data: Any) -> bytes:
     return sse({"type": kind, **data}, event=kind)
 
 
-def _envelope(turn: Turn, request: Request) -> dict[str, Any]:
-    return {
-        "id": f"msg_{request.seq:04d}",
-        "type": "message",
-        "role": "assistant",
-        "model": request.model,
-        "stop_sequence": None,
-    }
-
-
-def _usage(turn: Turn) -> dict[str, int]:
-    return {
-        "input_tokens": turn.usage.input - turn.usage.cached,
-        "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": turn.usage.cached,
-        "output_tokens": turn.usage.output,
-    }
-
-
-def _stop_reason(turn: Turn) -> str:
-    if turn.cut:
-        return "max_tokens"
-    return "tool_use" if turn.calls else "end_turn"
-
-
-def _call_id(block: Call, request: Request, index: int) -> str:
-    return block.id or f"toolu_{request.seq:04d}_{index}"
-
-
-def _streamed(
-    block: Block, turn: Turn, request: Request, index: int
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _streamed(block: dict[str, Any], turn: Turn) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """A block's start and its deltas."""
-    if isinstance(block, Call):
-        start = {
-            "type": "tool_use",
-            "id": _call_id(block, request, index),
-            "name": block.name,
-            "input": {},
-        }
+    kind = block["type"]
+    if "input" in block:
         # The API opens every tool input with an empty delta, and leaves it at that for an empty
         # input.
-        cuts = ["", *(turn.pieces(block.json_args) if block.args else [])]
-        return start, [{"type": "input_json_delta", "partial_json": piece} for piece in cuts]
-    if isinstance(block, Item):
-        data = dict(block.data)
-        if "input" not in data:
-            return data, []
-        cuts = ["", *turn.pieces(json.dumps(data["input"]))]
+        cuts = ["", *(turn.pieces(compact(block["input"])) if block["input"] else [])]
         deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in cuts]
-        return {**data, "input": {}}, deltas
-    if isinstance(block, Text):
-        deltas = [{"type": "citations_delta", "citation": dict(cited)} for cited in block.citations]
-        deltas += [{"type": "text_delta", "text": piece} for piece in turn.pieces(block.text)]
-        cited = {"citations": []} if block.citations else {}
-        return {"type": "text", "text": "", **cited}, deltas
-    if block.redacted is not None:
-        return {"type": "redacted_thinking", "data": block.redacted}, []
-    deltas = [{"type": "thinking_delta", "thinking": piece} for piece in turn.pieces(block.joined)]
-    if block.signature is not None:
-        deltas.append({"type": "signature_delta", "signature": block.signature})
-    return {"type": "thinking", "thinking": "", "signature": ""}, deltas
+        return {**block, "input": {}}, deltas
+    if kind not in ("text", "thinking"):
+        return dict(block), []
+    cited = [{"type": "citations_delta", "citation": one} for one in block.get("citations") or ()]
+    said = [{"type": f"{kind}_delta", kind: piece} for piece in turn.pieces(block[kind])]
+    signature = block.get("signature")
+    signed = [{"type": "signature_delta", "signature": signature}] if signature else []
+    empty = {"signature": ""} if kind == "thinking" else {"citations": []} if cited else {}
+    return {"type": kind, kind: "", **empty}, [*cited, *said, *signed]
 
 
 def _whole(block: Block, request: Request, index: int) -> dict[str, Any]:
     if isinstance(block, Call):
-        call_id = _call_id(block, request, index)
-        return {"type": "tool_use", "id": call_id, "name": block.name, "input": block.dict_args}
+        call_id = block.id or f"toolu_{request.seq:04d}_{index}"
+        return {"type": "tool_use", "id": call_id, "name": block.name, "input": dict(block.args)}
     if isinstance(block, Item):
         return dict(block.data)
     if isinstance(block, Text):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.kit.models.turns import Turn
+from tests.kit.models.turns import Turn
 
 CREATED = 1_760_000_000
 """The one point in time every scripted answer was made at."""
+
+USED, GIVEN, THOUGHT, CACHED = 11, 7, 2, 3
+"""Tokens of each answer: input, output, and how many of these are reasoning and cached."""
 
 
 @dataclass(frozen=True)
@@ -30,28 +31,29 @@ class Request:
         return str(self.body.get("model", "scripted"))
 
 
-class Wire(Protocol):
+class Wire:
     """One provider's format."""
 
-    content_type: str
+    content_type = "text/event-stream; charset=utf-8"
 
-    def wants_stream(self, request: Request) -> bool: ...
+    def wants_stream(self, request: Request) -> bool:
+        return bool(request.body.get("stream"))
 
     def stream(self, turn: Turn, request: Request) -> Iterator[bytes]:
         """The turn's frames, each as the bytes of one event."""
-        ...
+        raise NotImplementedError
 
     def whole(self, turn: Turn, request: Request) -> dict[str, Any]:
         """The turn as one JSON answer."""
-        ...
+        raise NotImplementedError
 
     def error(self, status: int, message: str) -> dict[str, Any]:
         """The JSON body of an HTTP error."""
-        ...
+        return {"error": {"message": message, "type": "server_error", "param": None, "code": None}}
 
     def stream_error(self, message: str, request: Request) -> bytes:
         """The frame that reports an error in the middle of a stream."""
-        ...
+        return sse(self.error(503, message))
 
 
 def compact(data: Any) -> str:

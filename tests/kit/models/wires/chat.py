@@ -6,98 +6,62 @@ usage go; Mistral also puts its thinking inside the content.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from tests.kit.models.turns import Block, Call, Item, Reasoning, Turn
-from tests.kit.models.wires.base import CREATED, Request, sse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tests.kit.models.wires.base import CACHED, CREATED, GIVEN, THOUGHT, USED, Request, Wire, sse
 
 Delta = dict[str, Any]
+COUNTS = {"prompt_tokens": USED, "completion_tokens": GIVEN, "total_tokens": USED + GIVEN}
 
 
-class ChatWire:
+class ChatWire(Wire):
     """OpenAI's own dialect, with the `reasoning_content` that compatible servers (DeepSeek, xAI)
-    add."""
+    add. The upper members are what a dialect changes."""
 
-    content_type = "text/event-stream; charset=utf-8"
     answer_id = "chatcmpl"
-
-    def wants_stream(self, request: Request) -> bool:
-        return bool(request.body.get("stream"))
-
-    def stream(self, turn: Turn, request: Request) -> Iterator[bytes]:
-        deltas = [self.opening(), *self.deltas(turn, request)]
-        if not turn.finish_on_last:
-            deltas.append(self.closing())
-        for delta in deltas[:-1]:
-            yield sse(self.chunk(request, delta))
-        yield sse(self.last(turn, request, deltas[-1]))
-        if (request.body.get("stream_options") or {}).get("include_usage"):
-            yield sse({**self.chunk(request, None), "usage": self.usage(turn)})
-        yield sse("[DONE]")
-
-    def whole(self, turn: Turn, request: Request) -> dict[str, Any]:
-        choice = {
-            "index": 0,
-            "message": self.message(turn, request),
-            "finish_reason": self.finish(turn),
-            "logprobs": None,
-        }
-        return {
-            **self.envelope(request, "chat.completion"),
-            "choices": [choice],
-            "usage": self.usage(turn),
-        }
-
-    def error(self, status: int, message: str) -> dict[str, Any]:
-        return {"error": {"message": message, "type": "server_error", "param": None, "code": None}}
-
-    def stream_error(self, message: str, request: Request) -> bytes:
-        return sse(self.error(500, message))
-
-    # What a dialect changes.
-
-    def opening(self) -> Delta:
-        return {"role": "assistant", "content": "", "refusal": None}
-
-    def closing(self) -> Delta:
-        return {}
+    field = "reasoning_content"
+    opening: Delta = {"role": "assistant", "content": "", "refusal": None}  # noqa: RUF012
+    closing: Delta = {}  # noqa: RUF012
+    usage: Delta = {  # noqa: RUF012
+        **COUNTS,
+        "prompt_tokens_details": {"cached_tokens": CACHED},
+        "completion_tokens_details": {"reasoning_tokens": THOUGHT},
+    }
 
     def last(self, turn: Turn, request: Request, delta: Delta) -> dict[str, Any]:
         """The chunk with the finish reason."""
-        return self.chunk(request, delta, self.finish(turn))
+        return self.chunk(request, delta, finish(turn))
 
     def reasoning_deltas(self, block: Reasoning, index: int, turn: Turn) -> Iterator[Delta]:
         """The deltas of one stretch of reasoning; `index` counts what came before, see `width`."""
-        for piece in turn.pieces(block.joined):
-            yield {"reasoning_content": piece}
+        yield from ({self.field: piece} for piece in turn.pieces(block.joined))
 
     def width(self, block: Reasoning) -> int:
         """How many indexes a stretch of reasoning takes up."""
         return 1
 
     def call_deltas(self, call: Call, index: int, call_id: str, turn: Turn) -> Iterator[Delta]:
-        start = {
-            "id": call_id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": ""},
-        }
-        yield {"tool_calls": [{"index": index, **start}]}
-        for piece in turn.pieces(call.json_args):
-            yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+        start = {"id": call_id, "type": "function", "function": {"name": call.name}}
+        start["function"]["arguments"] = ""  # type: ignore[index]
+        for piece in [start, *({"function": {"arguments": cut}} for cut in turn.pieces(call.json_args))]:  # fmt: skip
+            yield {"tool_calls": [{"index": index, **piece}]}
+
+    def call(self, call: Call, call_id: str) -> Delta:
+        function = {"name": call.name, "arguments": call.json_args}
+        return {"id": call_id, "type": "function", "function": function}
+
+    def call_id(self, call: Call, request: Request, index: int) -> str:
+        return call.id or f"call_{request.seq:04d}_{index}"
 
     def message(self, turn: Turn, request: Request) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
-        if turn.reasoning:
-            message["reasoning_content"] = turn.reasoning
-        for item in turn.blocks:
-            if isinstance(item, Item):
-                message |= item.data
+        if turn.reasoning and self.field:
+            message[self.field] = turn.reasoning
+        for item in turn.of(Item):
+            message |= item.data
         return {**message, **self.whole_calls(turn, request)}
-
-    # Shared by all of them.
 
     def deltas(self, turn: Turn, request: Request) -> Iterator[Delta]:
         calls = thoughts = 0
@@ -109,130 +73,88 @@ class ChatWire:
                 yield from self.reasoning_deltas(block, thoughts, turn)
                 thoughts += self.width(block)
             else:
-                yield from ({"content": piece} for piece in turn.pieces(block.text))
+                yield from ({"content": piece} for piece in turn.pieces(block.text))  # type: ignore[union-attr]
 
-    def envelope(self, request: Request, kind: str) -> dict[str, Any]:
+    def stream(self, turn: Turn, request: Request) -> Iterator[bytes]:
+        deltas = [self.opening, *self.deltas(turn, request)]
+        if not turn.finish_on_last:
+            deltas.append(self.closing)
+        for delta in deltas[:-1]:
+            yield sse(self.chunk(request, delta))
+        yield sse(self.last(turn, request, deltas[-1]))
+        if (request.body.get("stream_options") or {}).get("include_usage"):
+            yield sse({**self.chunk(request, None), "usage": self.usage})
+        yield sse("[DONE]")
+
+    def whole(self, turn: Turn, request: Request) -> dict[str, Any]:
+        choice = {"index": 0, "message": self.message(turn, request), "logprobs": None}
+        choices = [{**choice, "finish_reason": finish(turn)}]
+        return {**self.envelope(request), "choices": choices, "usage": self.usage}
+
+    def envelope(self, request: Request, kind: str = "chat.completion") -> dict[str, Any]:
         answer_id = f"{self.answer_id}-{request.seq:04d}"
         return {"id": answer_id, "object": kind, "created": CREATED, "model": request.model}
 
-    def chunk(
-        self, request: Request, delta: Delta | None, finish: str | None = None
-    ) -> dict[str, Any]:
-        choices = []
-        if delta is not None:
-            choices = [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]
+    def chunk(self, request: Request, delta: Delta | None, reason: str | None = None) -> Delta:
+        choice = {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
+        choices = [] if delta is None else [choice]
         return {**self.envelope(request, "chat.completion.chunk"), "choices": choices}
-
-    def finish(self, turn: Turn) -> str:
-        if turn.cut:
-            return "length"
-        return "tool_calls" if turn.calls else "stop"
-
-    def usage(self, turn: Turn) -> dict[str, Any]:
-        return {
-            "prompt_tokens": turn.usage.input,
-            "completion_tokens": turn.usage.output,
-            "total_tokens": turn.usage.total,
-            "prompt_tokens_details": {"cached_tokens": turn.usage.cached},
-            "completion_tokens_details": {"reasoning_tokens": turn.usage.reasoning},
-        }
-
-    def call_id(self, call: Call, request: Request, index: int) -> str:
-        return call.id or f"call_{request.seq:04d}_{index}"
 
     def whole_calls(self, turn: Turn, request: Request) -> dict[str, Any]:
         calls = [
-            {
-                "id": self.call_id(call, request, index),
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.json_args},
-            }
+            self.call(call, self.call_id(call, request, index))
             for index, call in enumerate(turn.calls)
         ]
         return {"tool_calls": calls} if calls else {}
 
 
+def finish(turn: Turn) -> str:
+    return "tool_calls" if turn.calls else "stop"
+
+
 class GroqWire(ChatWire):
     """Groq: `reasoning` when the request asks for it parsed, and usage under `x_groq`."""
 
-    def reasoning_deltas(self, block: Reasoning, index: int, turn: Turn) -> Iterator[Delta]:
-        for piece in turn.pieces(block.joined):
-            yield {"reasoning": piece, "channel": "analysis"}
+    field = "reasoning"
 
     def last(self, turn: Turn, request: Request, delta: Delta) -> dict[str, Any]:
-        groq = {"id": f"req_{request.seq:04d}", "usage": self.usage(turn)}
-        return {**self.chunk(request, delta, self.finish(turn)), "x_groq": groq}
-
-    def message(self, turn: Turn, request: Request) -> dict[str, Any]:
-        message = super().message(turn, request)
-        if "reasoning_content" in message:
-            message["reasoning"] = message.pop("reasoning_content")
-        return message
+        groq = {"id": f"req_{request.seq:04d}", "usage": self.usage}
+        return {**super().last(turn, request, delta), "x_groq": groq}
 
 
 class XaiWire(ChatWire):
     """xAI: reasoning tokens are counted beside the completion's, not among them."""
 
-    def usage(self, turn: Turn) -> dict[str, Any]:
-        usage = super().usage(turn)
-        return {**usage, "completion_tokens": turn.usage.output - turn.usage.reasoning}
+    usage = {**ChatWire.usage, "completion_tokens": GIVEN - THOUGHT}  # noqa: RUF012
 
 
 class OpenRouterWire(ChatWire):
     """OpenRouter: `reasoning` for reading and `reasoning_details` for sending back."""
 
     answer_id = "gen"
+    field = "reasoning"
+    opening = closing = {"role": "assistant", "content": ""}  # noqa: RUF012
 
-    def envelope(self, request: Request, kind: str) -> dict[str, Any]:
-        return {
-            **super().envelope(request, kind),
-            "provider": "Scripted",
-            "system_fingerprint": None,
-        }
-
-    def stream(self, turn: Turn, request: Request) -> Iterator[bytes]:
-        yield b": OPENROUTER PROCESSING\n\n"
-        yield from super().stream(turn, request)
-
-    def opening(self) -> Delta:
-        return {"role": "assistant", "content": ""}
-
-    def closing(self) -> Delta:
-        return {"role": "assistant", "content": ""}
-
-    def stream_error(self, message: str, request: Request) -> bytes:
-        return sse({**self.chunk(request, None), "error": {"code": 502, "message": message}})
-
-    def error(self, status: int, message: str) -> dict[str, Any]:
-        return {"error": {"code": status, "message": message}}
+    def envelope(self, request: Request, kind: str = "chat.completion") -> dict[str, Any]:
+        return {**super().envelope(request, kind), "system_fingerprint": None}
 
     def reasoning_deltas(self, block: Reasoning, index: int, turn: Turn) -> Iterator[Delta]:
         for detail in self._details(block, index):
             field = "text" if detail["type"] == "reasoning.text" else "summary"
-            text = detail.pop(field, "")
-            signature = detail.pop("signature", None)
+            text, signature = detail.pop(field, ""), detail.pop("signature", None)
             for piece in turn.pieces(text):
-                yield {
-                    "content": "",
-                    "reasoning": piece,
-                    "reasoning_details": [{**detail, field: piece}],
-                }
+                details = {"reasoning_details": [{**detail, field: piece}]}
+                yield {"content": "", "reasoning": piece, **details}
             if signature is not None:
                 yield {"content": "", "reasoning_details": [{**detail, "signature": signature}]}
             if "data" in detail:
                 yield {"content": "", "reasoning_details": [detail]}
 
     def message(self, turn: Turn, request: Request) -> dict[str, Any]:
-        message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
-        if turn.reasoning:
-            message["reasoning"] = turn.reasoning
         details: list[Delta] = []
-        for block in turn.blocks:
-            if isinstance(block, Reasoning):
-                details += self._details(block, len(details))
-        if details:
-            message["reasoning_details"] = details
-        return {**message, **self.whole_calls(turn, request)}
+        for block in turn.of(Reasoning):
+            details += self._details(block, len(details))
+        return {**super().message(turn, request), **({"reasoning_details": details} if details else {})}  # fmt: skip
 
     def width(self, block: Reasoning) -> int:
         return len(self._details(block, 0))
@@ -246,11 +168,8 @@ class OpenRouterWire(ChatWire):
             return [_detail("text", "anthropic-claude-v1", index, text=block.joined, **signed)]
         form = "openai-responses-v1"
         found = [_detail("summary", form, index, summary=block.joined)] if block.joined else []
-        name = f"rs_{index}"
-        return [
-            *found,
-            _detail("encrypted", form, index + len(found), data=block.encrypted, id=name),
-        ]
+        secret = {"data": block.encrypted, "id": f"rs_{index}"}
+        return [*found, _detail("encrypted", form, index + len(found), **secret)]
 
 
 def _detail(kind: str, form: str, index: int, **values: str) -> Delta:
@@ -262,60 +181,51 @@ class LiteLLMWire(ChatWire):
     `provider_specific_fields`, also of calls and of their functions."""
 
     def reasoning_deltas(self, block: Reasoning, index: int, turn: Turn) -> Iterator[Delta]:
-        if block.redacted is None:
-            for piece in turn.pieces(block.joined):
-                yield {"reasoning_content": piece, **_thinking(_thought(piece))}
-            yield {"reasoning_content": "", **_thinking(_thought("", block.signature))}
-        else:
-            yield _thinking(_redacted(block.redacted))
+        if block.redacted is not None:
+            yield _thinking(_thought(block))
+            return
+        for piece in turn.pieces(block.joined):
+            yield {"reasoning_content": piece, **_thinking(_thought(Reasoning(piece)))}
+        ending = _thought(Reasoning(signature=block.signature))
+        yield {"reasoning_content": "", **_thinking(ending)}
 
     def call_deltas(self, call: Call, index: int, call_id: str, turn: Turn) -> Iterator[Delta]:
-        for delta in super().call_deltas(call, index, call_id, turn):
-            for piece in delta["tool_calls"]:
-                if "id" in piece:
-                    _sign_for_litellm(piece, call)
-            yield delta
+        start, *rest = super().call_deltas(call, index, call_id, turn)
+        yield {"tool_calls": [_sign_for_litellm(start["tool_calls"][0], call)]}
+        yield from rest
+
+    def call(self, call: Call, call_id: str) -> Delta:
+        return _sign_for_litellm(super().call(call, call_id), call)
 
     def message(self, turn: Turn, request: Request) -> dict[str, Any]:
-        nothing = {"annotations": [], "audio": None, "function_call": None, "images": None}
-        message = {**super().message(turn, request), **nothing}
-        blocks = [
-            _thought(block.joined, block.signature)
-            if block.redacted is None
-            else _redacted(block.redacted)
-            for block in turn.blocks
-            if isinstance(block, Reasoning)
-        ]
-        for sent, call in zip(message.get("tool_calls", ()), turn.calls, strict=True):
-            _sign_for_litellm(sent, call)
-        return {**message, **_thinking(*blocks)} if blocks else message
+        message = {**super().message(turn, request), "annotations": [], "audio": None}
+        blocks = [_thought(block) for block in turn.of(Reasoning)]
+        return {**message, **(_thinking(*blocks) if blocks else {})}
 
 
-def _thought(text: str, signature: str | None = None) -> Delta:
-    return {"type": "thinking", "thinking": text, "signature": signature or ""}
-
-
-def _redacted(data: str) -> Delta:
-    return {"type": "redacted_thinking", "data": data}
+def _thought(block: Reasoning) -> Delta:
+    if block.redacted is not None:
+        return {"type": "redacted_thinking", "data": block.redacted}
+    return {"type": "thinking", "thinking": block.joined, "signature": block.signature or ""}
 
 
 def _thinking(*blocks: Delta) -> Delta:
-    return {
-        "thinking_blocks": [*blocks],
-        "provider_specific_fields": {"thinking_blocks": [*blocks], "citations": None},
-    }
+    more = {"thinking_blocks": [*blocks], "citations": None}
+    return {"thinking_blocks": [*blocks], "provider_specific_fields": more}
 
 
-def _sign_for_litellm(sent: Delta, call: Call) -> None:
-    if call.signature is not None:
-        fields = {"provider_specific_fields": {"thought_signature": call.signature}}
-        sent.update(fields)
-        sent["function"].update(fields)
+def _sign_for_litellm(sent: Delta, call: Call) -> Delta:
+    if call.signature is None:
+        return sent
+    fields = {"provider_specific_fields": {"thought_signature": call.signature}}
+    return {**sent, **fields, "function": {**sent["function"], **fields}}
 
 
 class GeminiChatWire(ChatWire):
     """Gemini's OpenAI-compatible endpoint: signatures in `extra_content`, of messages and of
     calls. Calls come whole, and all of them have the index 0."""
+
+    field = ""
 
     def deltas(self, turn: Turn, request: Request) -> Iterator[Delta]:
         yield from super().deltas(turn, request)
@@ -326,27 +236,16 @@ class GeminiChatWire(ChatWire):
         yield from ()
 
     def call_deltas(self, call: Call, index: int, call_id: str, turn: Turn) -> Iterator[Delta]:
-        yield {"tool_calls": [{"index": 0, **self._call(call, call_id)}]}
+        yield {"tool_calls": [{"index": 0, **self.call(call, call_id)}]}
 
     def message(self, turn: Turn, request: Request) -> dict[str, Any]:
-        message = super().message(turn, request)
-        message.pop("reasoning_content", None)
-        return {**message, **self._extra(turn)}
+        return {**super().message(turn, request), **self._extra(turn)}
 
-    def whole_calls(self, turn: Turn, request: Request) -> dict[str, Any]:
-        calls = [
-            self._call(call, self.call_id(call, request, index))
-            for index, call in enumerate(turn.calls)
-        ]
-        return {"tool_calls": calls} if calls else {}
-
-    def _call(self, call: Call, call_id: str) -> Delta:
-        function = {"name": call.name, "arguments": call.json_args}
-        sent: Delta = {"id": call_id, "type": "function", "function": function}
-        return {**sent, **_signed(call.signature)}
+    def call(self, call: Call, call_id: str) -> Delta:
+        return {**super().call(call, call_id), **_signed(call.signature)}
 
     def _extra(self, turn: Turn) -> Delta:
-        signatures = [block.signature for block in turn.blocks if not isinstance(block, Call)]
+        signatures = [block.signature for block in turn.blocks if not isinstance(block, Call)]  # type: ignore[union-attr]
         return _signed(next(filter(None, signatures), None))
 
 
@@ -360,30 +259,28 @@ class MistralWire(ChatWire):
     """Mistral: thinking chunks inside the content, whole tool calls, usage on the finish chunk."""
 
     answer_id = "cmpl"
+    opening = {"role": "assistant", "content": ""}  # noqa: RUF012
+    closing = {"content": ""}  # noqa: RUF012
+    usage = COUNTS
 
     def stream(self, turn: Turn, request: Request) -> Iterator[bytes]:
-        deltas = [self.opening(), *self.deltas(turn, request)]
+        deltas = [self.opening, *self.deltas(turn, request)]
         if not (turn.finish_on_last or turn.calls):
-            deltas.append(self.closing())
+            deltas.append(self.closing)
         for delta in deltas[:-1]:
             yield sse(self.chunk(request, delta))
-        yield sse({**self.chunk(request, deltas[-1], self.finish(turn)), "usage": self.usage(turn)})
+        yield sse({**self.last(turn, request, deltas[-1]), "usage": self.usage})
         yield sse("[DONE]")
 
-    def opening(self) -> Delta:
-        return {"role": "assistant", "content": ""}
-
-    def closing(self) -> Delta:
-        return {"content": ""}
-
-    def error(self, status: int, message: str) -> dict[str, Any]:
-        return {"object": "error", "message": message, "type": "server_error", "code": status}
-
     def deltas(self, turn: Turn, request: Request) -> Iterator[Delta]:
-        """All calls come in one delta, as the API sends them."""
+        """Thinking streams as a list of chunks, text as plain strings; all calls come in one delta,
+        as the API sends them."""
         for block in turn.blocks:
-            if not isinstance(block, Call):
-                yield from ({"content": content} for content in _mistral_content(block, turn))
+            if isinstance(block, Reasoning):
+                cuts = turn.pieces(block.joined)
+                yield from ({"content": [_mistral_chunk(Reasoning(piece))]} for piece in cuts)
+            elif not isinstance(block, Call):
+                yield from ({"content": piece} for piece in turn.pieces(block.text))  # type: ignore[union-attr]
         if calls := self.whole_calls(turn, request).get("tool_calls"):
             indexed = [{**call, "index": index} for index, call in enumerate(calls)]
             yield {"content": "", "tool_calls": indexed}
@@ -394,27 +291,11 @@ class MistralWire(ChatWire):
     def message(self, turn: Turn, request: Request) -> dict[str, Any]:
         content: Any = turn.text
         if turn.reasoning:
-            content = [
-                _mistral_chunk(block) for block in turn.blocks if not isinstance(block, Call)
-            ]
+            content = [_mistral_chunk(one) for one in turn.blocks if not isinstance(one, Call)]
         return {"role": "assistant", "content": content, **self.whole_calls(turn, request)}
 
-    def usage(self, turn: Turn) -> dict[str, Any]:
-        counts = super().usage(turn)
-        return {key: counts[key] for key in ("prompt_tokens", "completion_tokens", "total_tokens")}
 
-
-def _mistral_chunk(block: Block, piece: str | None = None) -> dict[str, Any]:
+def _mistral_chunk(block: Block) -> dict[str, Any]:
     if isinstance(block, Reasoning):
-        text = block.joined if piece is None else piece
-        return {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
-    assert not isinstance(block, Call)
-    return {"type": "text", "text": block.text if piece is None else piece}
-
-
-def _mistral_content(block: Block, turn: Turn) -> Iterator[Any]:
-    """Thinking streams as a list of chunks, text as plain strings."""
-    if isinstance(block, Reasoning):
-        yield from ([_mistral_chunk(block, piece)] for piece in turn.pieces(block.joined))
-    elif not isinstance(block, Call):
-        yield from turn.pieces(block.text)
+        return {"type": "thinking", "thinking": [{"type": "text", "text": block.joined}]}
+    return {"type": "text", "text": block.text}  # type: ignore[union-attr]
