@@ -26,9 +26,9 @@ SHARES = range(max(DEPTH, 1))
 @pytest.mark.parametrize(
     ("where", "shallow", "many"),
     [
-        ("memory", 20, 400),
-        ("sqlite", 8, 60),
-        pytest.param("postgres", 6, 40, marks=pytest.mark.xdist_group("postgres")),
+        ("memory", 30, 400),
+        ("sqlite", 12, 60),
+        pytest.param("postgres", 8, 40, marks=pytest.mark.xdist_group("postgres")),
     ],
 )
 def test_everybody_holds_the_same(where: str, shallow: int, many: int, share: int) -> None:
