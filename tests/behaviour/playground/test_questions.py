@@ -45,8 +45,8 @@ class Mail:
     """An agent that sends e-mails if a person approves; `sent` holds the arguments that its tool
     got."""
 
-    def __init__(self, *calls, guard=True):
-        self.sent, self.results = [], []
+    def __init__(self, *calls):
+        calls, self.sent, self.results = calls or [LETTER], [], []
 
         @tool
         def send_email(to: str, body: str, copies: int = 1, tags: list[str] | None = None) -> str:
@@ -56,18 +56,12 @@ class Mail:
 
         def script(messages):
             self.results = [str(one.text) for one in messages if isinstance(one, ToolMessage)]
-            ids = enumerate(calls or [LETTER])
-            return (
-                ["Well."]
-                if self.results
-                else [call("send_email", f"c{at}", at, **args) for at, args in ids]
-            )
+            made = [call("send_email", f"c{at}", at, **args) for at, args in enumerate(calls)]
+            return ["Well."] if self.results else made
 
-        guard = HumanInTheLoopMiddleware({"send_email": guard})
-        saver = InMemorySaver()
-        self.graph = create_agent(
-            Scripted(script=script), [send_email], middleware=[guard], checkpointer=saver
-        )
+        guard, saver = HumanInTheLoopMiddleware({"send_email": True}), InMemorySaver()
+        model, tools = Scripted(script=script), [send_email]
+        self.graph = create_agent(model, tools, middleware=[guard], checkpointer=saver)
 
 
 class Asker:
