@@ -212,10 +212,15 @@ def test_state_both_ways_twice(front, saver):
         return {"notes": [state["messages"][-1].text], "messages": [("ai", "Noted.")]}
 
     front.use(LangGraphAgent(chain_of(note, state=Board, checkpointer=saver)))
-    first = front.run("one", state={"title": "mine"})
-    assert first.state == {"title": "mine", "notes": ["one"]}
-    assert front.run("two").state == {"title": "mine", "notes": ["one", "two"]}
-    assert saw == [("mine", []), ("mine", ["one"])]
+    mine = "mine" * 50  # long enough for a patch to be shorter than the state
+    first = front.run("one", state={"title": mine})
+    assert first.state == {"title": mine, "notes": ["one"]}
+    second = front.run("two")
+    assert second.state == {"title": mine, "notes": ["one", "two"]}
+    assert saw == [(mine, []), (mine, ["one"])]
+    # CopilotKit's runtime applies the patches of a run to an empty state.
+    told = next(kind for kind in second.events if kind.startswith("STATE_"))
+    assert told == ("STATE_DELTA" if front.generation is None else "STATE_SNAPSHOT")
 
 
 @tool
