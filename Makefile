@@ -42,7 +42,7 @@ interop: .venv/.dev
 
 # The pages of examples/frontends in Chromium, each front end with its own packages from npm.
 test-frontends: .venv/.dev chromium
-	$(BIN)/python -m tests.kit.processes.building
+	$(BIN)/python -m tests.contracts.frontends.building
 	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/contracts/frontends $(ARGS)
 
 # The site, in `site`; a warning is an error. Links into the repository and the places that others link to are tested.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page
 
-from tests.behaviour.playground.conftest import ARGUMENTS, chromium
+from tests.kit.processes.browser import chromium
 
 
 @contextmanager
@@ -15,9 +15,7 @@ def browser_page() -> Iterator[Page]:
     """A page of a real browser, which has nothing to complain of. While it is open, its event loop
     runs in this thread, and a page's `await` cannot."""
     complaints: list[str] = []
-    expect.set_options(timeout=60_000)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+    with chromium() as browser:
         page = browser.new_page()
         page.on(
             "console",
@@ -25,5 +23,4 @@ def browser_page() -> Iterator[Page]:
         )
         page.on("pageerror", lambda error: complaints.append(str(error)))
         yield page
-        browser.close()  # before the servers: a run that breaks off is an error in the console
     assert not complaints

@@ -38,9 +38,9 @@ from sybil import Document, Example, Sybil
 from sybil.region import Region
 from sybil.typing import Evaluator
 
+from tests.contracts.frontends.building import environment, link_node
 from tests.docs.blocks import ROOT, Block, lex
 from tests.docs.output import is_whole
-from tests.kit.processes.building import environment, link_node
 from tests.kit.waiting import wait_for
 
 # Seconds; npm installs, for example.

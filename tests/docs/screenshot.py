@@ -11,10 +11,10 @@ from itertools import pairwise
 from typing import Any
 
 from PIL import Image
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
-from tests.behaviour.playground.conftest import ARGUMENTS, chromium
 from tests.docs.blocks import ROOT
+from tests.kit.processes.browser import chromium
 from tests.kit.processes.demo_server import running
 
 PICTURE = ROOT / "docs" / "playground.webp"
@@ -23,8 +23,7 @@ SIZE = {"width": 1320, "height": 740}
 
 def main() -> None:
     """Play a conversation with the demo: reasoning and tools, an approval, shared state."""
-    with running("demo", "--delay", "0.03") as url, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+    with running("demo", "--delay", "0.03") as url, chromium() as browser:
         page = browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
         page.goto(url.removesuffix("agent"))
         with recorded(page) as frames:
@@ -40,7 +39,6 @@ def main() -> None:
             ask(page, "Remember that Ada likes the demo")
             expect(page.locator("#status")).to_have_text("Finished")
             page.wait_for_timeout(2500)
-        browser.close()
     save(frames)
 
 

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
 from tests.behaviour.cli.terminal import chatting
 from tests.kit.deep import deep
-from tests.kit.graphs.chat import ChatAgent, chat_agent
-from tests.kit.processes.scripted_servers import Peer, answering, frames, server
+from tests.kit.graphs.chat import chat_agent
+from tests.kit.processes.scripted_servers import answering, frames, server
 from tests.kit.run.wire_events import STARTED, text
+
+APPROVAL = "[a]pprove  [e]dit  [r]eject  [c]ancel  or JSON:"
 
 
 @pytest.fixture
-def agent() -> Iterator[ChatAgent]:
+def agent():
     with chat_agent() as agent:
         yield agent
 
 
-def test_words_stream_and_reasoning_folds(agent: ChatAgent) -> None:
+def test_words_stream_and_reasoning_folds(agent):
     with chatting(agent.url) as chat:
         chat.expect(f"Talking to {agent.url}", ":help")
         chat.enter("think")
@@ -30,10 +30,8 @@ def test_words_stream_and_reasoning_folds(agent: ChatAgent) -> None:
         assert "what now?" not in chat.text
         agent.first.set()
         chat.expect("An ans")
-        chat.wait(
-            lambda: re.search(r"^▸ thought for \d+\.\d s \(5 words\)$", chat.text, re.MULTILINE),
-            "folded reasoning",
-        )
+        folded = re.compile(r"^▸ thought for \d+\.\d s \(5 words\)$", re.MULTILINE)
+        chat.wait(lambda: folded.search(chat.text), "folded reasoning")
         assert "Let me see" not in chat.text
         assert "answer" not in chat.text
         agent.second.set()
@@ -46,43 +44,39 @@ def test_words_stream_and_reasoning_folds(agent: ChatAgent) -> None:
         chat.expect("no command :nonsense")
         chat.enter(" :sent")
         chat.expect("You said :sent.")
-        chat.enter(":q")
-        assert chat.wait_exit() == 0
+        chat.leave()
+
+
+def card(*lines):
+    return r"╭─ look ─+╮\n│ " + r" +│\n│ ".join(lines[:-1]) + rf" +│\n╰─+ {lines[-1]} ─╯"
 
 
 @deep
-def test_calls_are_cards_that_fill_in(agent: ChatAgent) -> None:
+def test_calls_are_cards_that_fill_in(agent):
     with chatting(agent.url, "look") as chat:
         chat.expect('│ {"at": "sky"}', '│ {"at": "nothing"}')
         chat.wait(lambda: chat.text.count(" running ─╯") == 2, "two running tools")
         assert chat.text.count("╭─ look ─") == 2
         agent.tools.set()
         chat.expect("Heard: a sky and There is nothing..")
-        assert chat.wait_exit() == 0
-    assert re.search(r'╭─ look ─+╮\n│ {"at": "sky"} +│\n│ → a sky +│\n╰─+ done ─╯', chat.text)
-    assert re.search(
-        r'╭─ look ─+╮\n│ {"at": "nothing"} +│\n│ ✗ There is nothing. +│\n╰─+ failed ─╯', chat.text
-    )
-    assert " running " not in chat.text
-    assert chat.text.count("╭─ look ─") == 2
+        chat.ends()
+    assert re.search(card('{"at": "sky"}', "→ a sky", "done"), chat.text)
+    assert re.search(card('{"at": "nothing"}', "✗ There is nothing.", "failed"), chat.text)
+    assert (" running " in chat.text, chat.text.count("╭─ look ─")) == (False, 2)
 
 
-APPROVAL = "[a]pprove  [e]dit  [r]eject  [c]ancel  or JSON:"
-
-
-def test_arguments_are_edited_in_the_editor(agent: ChatAgent) -> None:
+def test_arguments_are_edited_in_the_editor(agent):
     with chatting(agent.url, EDITOR="sed -i s/chair/table/") as chat:
         chat.enter("book")
         chat.expect("╭─ the agent asks ─", "│ book ", "│ item  chair ")
         chat.enter("edit", APPROVAL)
         chat.expect("│ booked table", "\nbooked table.")
-        chat.enter(":q")
-        assert chat.wait_exit() == 0
+        chat.leave()
     assert agent.booked == [{"item": "table", "days": 1}]
 
 
 @deep
-def test_only_what_is_typed_after_a_question_answers_it(agent: ChatAgent) -> None:
+def test_only_what_is_typed_after_a_question_answers_it(agent):
     with chatting(agent.url) as chat:
         chat.enter("furnish")
         chat.expect("Begun")
@@ -91,35 +85,28 @@ def test_only_what_is_typed_after_a_question_answers_it(agent: ChatAgent) -> Non
         chat.expect(early)  # as the terminal shows it, it has it
         agent.second.set()
         chat.expect("╭─ the agent asks (1 of 2) ─")
-        chat.expect_prompt(APPROVAL)
-        chat.send("approve\napprove")
+        chat.enter("approve\napprove", APPROVAL)
         chat.expect("╭─ the agent asks (2 of 2) ─")
         chat.enter("r", APPROVAL)
         chat.enter("one will do", "why (optional):")
         chat.expect("with reason: one will do")
-        chat.enter(":q")
-        assert chat.wait_exit() == 0
+        chat.leave()
     assert agent.booked == [{"item": "bed 1", "days": 1}]
 
 
 @deep
-def test_arguments_are_edited_on_a_line_and_answers_are_checked(agent: ChatAgent) -> None:
+def test_answers_are_checked(agent):
     with chatting(agent.url) as chat:
         chat.enter("book")
         chat.enter('{"approved": "maybe"}', APPROVAL)
         chat.expect("Expected true or false for `approved`.")
-        chat.enter("e", APPROVAL)
-        chat.wait(
-            lambda: chat.line == 'arguments as JSON: {"item": "chair"}', "what is there to edit"
-        )
-        chat.send('\x7f, "days": 2')
-        chat.expect("That is not JSON")
-        chat.enter("e", APPROVAL)
-        chat.wait(
-            lambda: chat.line == 'arguments as JSON: {"item": "chair"}', "what is there to edit"
-        )
-        chat.send('\x7f, "days": 3}')
-        chat.expect("│ booked chair", "\nbooked chair.")
+        for typed, expected in (
+            ('\x7f, "days": 2', "That is not JSON"),
+            ('\x7f, "days": 3}', "│ booked chair"),
+        ):
+            chat.enter("e", APPROVAL)
+            chat.enter(typed, 'arguments as JSON: {"item": "chair"}')
+            chat.expect(expected)
         chat.enter("book")
         chat.enter(":clear", APPROVAL)
         chat.enter("hello")
@@ -127,7 +114,7 @@ def test_arguments_are_edited_on_a_line_and_answers_are_checked(agent: ChatAgent
     assert agent.booked == [{"item": "chair", "days": 3}]
 
 
-def test_ctrl_c_stops_the_agent_and_keeps_the_conversation(agent: ChatAgent) -> None:
+def test_ctrl_c_stops_the_agent_and_keeps_the_conversation(agent):
     with chatting(agent.url) as chat:
         chat.enter("hang")
         chat.expect("Begun")
@@ -145,21 +132,16 @@ def test_ctrl_c_stops_the_agent_and_keeps_the_conversation(agent: ChatAgent) -> 
         assert ":q leaves, as Ctrl-D does." not in chat.text
         chat.press_ctrl_c()
         chat.expect(":q leaves, as Ctrl-D does.")
-        chat.enter("exit")
-        assert chat.wait_exit() == 0
+        chat.leave("exit")
         command = re.search(r"Continue with: langgraph-agui chat (\S+ --thread [\w-]+)", chat.raw)
-    assert command
     with chatting(*command[1].split()) as chat:
         chat.expect("2 you: hello\n3 agent: You said hello.\n")
-        chat.enter("quit")
-        assert chat.wait_exit() == 0
+        chat.leave("quit")
     assert "Traceback" not in chat.raw
 
 
 @deep
-def test_more_than_a_screen_is_shown_from_its_end_and_kept_whole_and_a_lost_agent_ends_nothing() -> (
-    None
-):
+def test_more_than_a_screen_is_kept_whole_and_a_lost_agent_ends_nothing():
     with ExitStack() as stack:
         with chat_agent() as agent:
             chat = stack.enter_context(chatting(agent.url))
@@ -173,30 +155,27 @@ def test_more_than_a_screen_is_shown_from_its_end_and_kept_whole_and_a_lost_agen
         chat.expect(f"Nothing answers at {agent.url}")
         chat.enter(":history")
         chat.expect("1 you: long\n2 agent: line 1 line 2")
-        chat.enter(":q")
-        assert chat.wait_exit() == 0
+        chat.leave()
 
 
 @deep
-def test_no_agent_steers_the_terminal(agent: ChatAgent) -> None:
-    shown = "␛]52;c;eA==␇\ufffd2J[red]x"
+def test_no_agent_steers_the_terminal(agent):
+    shown, quoted = "␛]52;c;eA==␇\ufffd2J[red]x", "\\u001b]52;c;eA==\\u0007\\u009b2J[red]x"
     with chatting(agent.url) as chat:
         chat.enter("evil")
-        chat.expect(f"oh {shown}", f"│ May I {shown}?", "\\u001b]52;c;eA==\\u0007\\u009b2J[red]x")
-        chat.expect_prompt(APPROVAL)
-        chat.send(":history")
+        chat.expect(f"oh {shown}", f"│ May I {shown}?", quoted)
+        chat.enter(":history", APPROVAL)
         chat.expect(f"thought: hm {shown}", f"agent: oh {shown}")
         chat.enter("e", APPROVAL)
-        chat.enter("", 'arguments as JSON: {"item": "\\u001b]52;c;eA==\\u0007\\u009b2J[red]x"}')
+        chat.enter("", f'arguments as JSON: {{"item": "{quoted}"}}')
         chat.expect(f"→ booked {shown}", f"Heard: booked {shown}.")
         chat.enter(":state")
-        chat.enter(":q")
-        assert chat.wait_exit() == 0
-    assert not set(re.findall(r"\x1b\][^\x1b\x07]*|\x9b|\x1b\[2J", chat.raw))
+        chat.leave()
+    assert not re.findall(r"\x1b\][^\x1b\x07]*|\x9b|\x1b\[2J", chat.raw)
 
 
 @deep
-def test_a_conversation_is_cleared_and_its_state_is_shown(demo_url: str) -> None:
+def test_a_conversation_is_cleared_and_its_state_is_shown(demo_url):
     with chatting(demo_url) as chat:
         chat.enter("remember milk")
         chat.expect('state: {"notes": ["milk"]}')
@@ -205,25 +184,20 @@ def test_a_conversation_is_cleared_and_its_state_is_shown(demo_url: str) -> None
         chat.expect("There are no messages.")
         chat.enter("remember eggs")
         chat.expect('state: {"notes": ["eggs"]}')
-        chat.enter("remember bread")
-        chat.expect('state: {"notes": ["eggs", "bread"]}')
         chat.enter(":state")
-        chat.expect('{\n  "notes": [\n    "eggs",\n    "bread"\n  ]\n}')
+        chat.expect('{\n  "notes": [\n    "eggs"\n  ]\n}')
         chat.enter("Plan a day in Rome")
         chat.expect(
             "\n[guide] started: ", "\n  ▸ thought for ", "\n  ╭─ get_weather ─", "\n[guide] done\n"
         )
         chat.enter(":history")
         chat.expect("guide call get_weather: ", "guide: In Rome")
-        chat.enter(":q")
-        assert chat.wait_exit() == 0
+        chat.leave()
 
 
 @deep
-def test_ctrl_c_cancels_a_run_that_outlives_its_client_and_what_no_agent_keeps_is_saved(
-    tmp_path: Path,
-) -> None:
-    def hang(peer: Peer) -> None:
+def test_ctrl_c_cancels_a_run_that_outlives_its_client_and_what_no_agent_keeps_is_saved(tmp_path):
+    def hang(peer):
         peer.head()
         peer.write(frames([STARTED, *text("m", "Hello")[:-1]]))
         peer.left()
@@ -235,8 +209,7 @@ def test_ctrl_c_cancels_a_run_that_outlives_its_client_and_what_no_agent_keeps_i
             chat.expect("Hello")  # the run has begun
             chat.press_ctrl_c()
             chat.expect("Stopped.")
-            chat.enter(":q")
-            assert chat.wait_exit() == 0
+            chat.leave()
         cancelled = next(asked for asked in agent.asked if asked.path.endswith("/cancel"))
         assert cancelled.json == {"threadId": STARTED["threadId"], "runId": STARTED["runId"]}
         (kept,) = tmp_path.glob("agui-*.json")

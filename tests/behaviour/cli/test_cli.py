@@ -2,124 +2,52 @@
 
 from __future__ import annotations
 
-import itertools
-import json
 import signal
 import socket
 import subprocess
 import sys
-import textwrap
-import threading
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import TYPE_CHECKING
 
 import httpx2
 import pytest
-from typer.testing import CliRunner
 
 from langgraph_agui import __version__
-from langgraph_agui.devtools.cli.app import app
-from langgraph_agui.protocol import verify
+from tests.behaviour.cli.terminal import invoke, nobody
 from tests.kit.deep import deep
-from tests.kit.expect.agreement import record_stream
 from tests.kit.processes.demo_server import environment, running
+from tests.kit.processes.scripted_servers import answering, asking, sending, server
+from tests.kit.run.wire_events import FINISHED, STARTED
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-START = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
 ROME = 'tool get_weather {"city": "Rome"}'
 
 
-def invoke(*arguments: str, typed: str = ""):
-    return CliRunner().invoke(app, list(arguments), input=typed, env={"COLUMNS": "200"})
-
-
-def run(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+def started(*arguments):
     command = [sys.executable, "-m", "langgraph_agui", *arguments]
-    how = {"env": environment(), "timeout": 200}
-    return subprocess.run(command, input=typed, capture_output=True, text=True, **how)
-
-
-@contextmanager
-def answering(
-    *bodies: str, content_type: str = "text/event-stream", status: int = 200
-) -> Iterator[str]:
-    """A server that answers one POST after the other."""
-    remaining = iter(bodies)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(status)
-            self.send_header("Content-Type", content_type)
-            self.end_headers()
-            self.wfile.write(next(remaining).encode())
-
-        def log_message(self, *args):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/agent"
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-def frames(*events: dict) -> str:
-    return "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    return subprocess.Popen(command, stdout=-1, stderr=-1, text=True, env=environment())
 
 
 def test_chat_shows_a_whole_run(demo_url):
-    done = run("chat", demo_url, "What is the weather in Rome?")
-    assert done.returncode == 0, done.stderr
+    done = started("chat", demo_url, "What is the weather in Rome?")
+    output, errors = done.communicate(timeout=200)
+    assert (done.returncode, errors, "\x1b" in output) == (0, "", False)
     starts = [
         "thinking: The user wants the weather in Rome.",
         ROME,
         '  result: {"city": "Rome", "celsius": 25',
-        "thinking: ",
-        "In Rome it is 25 °C, sunny.",
-        "tokens: ",
     ]
-    first, last = done.stdout.splitlines()[:5], done.stdout.splitlines()[-1]
-    shown = zip([*first, last], starts, strict=True)
-    assert all(line.startswith(start) for line, start in shown), done.stdout
-    assert "\x1b" not in done.stdout
+    starts += ["thinking: ", "In Rome it is 25 °C, sunny.", "tokens: "]
+    first, last = output.splitlines()[:5], output.splitlines()[-1]
+    for line, start in zip([*first, last], starts, strict=True):
+        assert line.startswith(start), output
 
 
 @deep
 def test_the_demo_asks_itself_in_its_own_terminal():
-    arguments = ["demo", "--port", "0", "--delay", "0", "--ask", "Weather in Rome?"]
-    command = [sys.executable, "-m", "langgraph_agui", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
-    assert process.stdout is not None
+    process = started("demo", "--port", "0", "--delay", "0", "--ask", "Weather in Rome?")
     try:
-        printed = iter(process.stdout.readline, "")
-        assert f"{ROME}\n" in itertools.takewhile(lambda line: line[:7] != "tokens:", printed)
+        assert f"{ROME}\n" in iter(process.stdout.readline, "")
     finally:
         process.kill()
-        process.wait()
-
-
-def test_json_lines_are_the_verified_stream(demo_url):
-    result = invoke("chat", demo_url, "Is it warmer in Rome or in Oslo?", "--json")
-    assert result.exit_code == 0
-    events = [json.loads(line) for line in result.stdout.splitlines()]
-    verify(events, strict=True)
-    record_stream(events)
-    kinds = [event["type"] for event in events]
-    assert kinds[0] == "RUN_STARTED"
-    assert kinds[-1] == "RUN_FINISHED"
-    assert kinds.count("TOOL_CALL_START") == kinds.count("TOOL_CALL_RESULT") == 3
-    assert (
-        kinds.index("REASONING_MESSAGE_CONTENT")
-        < kinds.index("TOOL_CALL_START")
-        < kinds.index("TEXT_MESSAGE_START")
-    )
+        process.communicate()
 
 
 @pytest.mark.parametrize(
@@ -136,12 +64,11 @@ def test_the_exit_code_says_how_a_run_ended(demo_url, question, code, shown):
 
 
 def test_a_refused_answer_can_be_given_again():
-    end = {**START, "type": "RUN_FINISHED"}
-    question = {"id": "i", "reason": "confirmation", "message": "Sure\x1b[2J?"}
-    asks = {**end, "outcome": {"type": "interrupt", "interrupts": [question]}}
+    asks = asking({"id": "i", "reason": "confirmation", "message": "Sure\x1b[2J?"})
     refused = {"type": "RUN_ERROR", "message": "No such answer."}
-    with answering(frames(START, asks), frames(refused), frames(START, end)) as url:
-        result = invoke("chat", url, typed="hello\n3\nyes\n")
+    runs = ([STARTED, asks], [refused], [STARTED, FINISHED])
+    with server(*runs, *[answering(404)] * 3) as agent:
+        result = invoke("chat", agent.url, typed="hello\n3\nyes\n")
     assert result.exit_code == 0
     assert result.stdout.count("Sure␛[2J?") == 2
     assert "error: No such answer." in result.stdout
@@ -150,63 +77,55 @@ def test_a_refused_answer_can_be_given_again():
 @deep
 def test_ctrl_c_stops_a_run():
     with running("demo", "--delay", "0.3") as url:
-        command = [sys.executable, "-m", "langgraph_agui", "chat", url, "hello"]
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
-        )
-        assert process.stdout.read(9) == b"thinking:"
+        process = started("chat", url, "hello")
+        assert process.stdout.read(9) == "thinking:"
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
-        assert b"Traceback" not in process.stderr.read()
+        assert "Traceback" not in process.communicate()[1]
 
 
-def test_nobody_listens():
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{closed.getsockname()[1]}/agent"
-        result = invoke("chat", url, "hello")
-    assert result.exit_code == 3
-    assert f"Nothing answers at {url}" in result.stderr
+NO_RUN = {"type": "TEXT_MESSAGE_END", "messageId": "m"}
+SORRY = {"type": "RUN_ERROR", "message": "No.", "code": "sorry"}
 
 
 @pytest.mark.parametrize(
-    ("body", "how", "code", "message"),
+    ("script", "code", "message"),
     [
-        ("{}", {"content_type": "application/json"}, 3, "json, not an AG-UI event stream"),
-        ("no", {"status": 403}, 3, "HTTP 403: no"),
-        ("no", {"status": 404}, 3, "Is this the address of the agent itself"),
-        ("", {}, 1, "The stream ended without a run: "),
-        (frames(START), {}, 1, "The stream ended before its run did."),
-        (frames({"type": "TEXT_MESSAGE_END", "messageId": "m"}), {}, 1, "The stream broke off: "),
-        ("data: [DONE]\n\n", {}, 1, "The stream broke off: "),
-        (
-            frames({"type": "RUN_ERROR", "message": "No.", "code": "sorry"}),
-            {},
-            1,
-            "error: sorry: No.",
-        ),
+        (answering(200, "{}", "application/json"), 3, "json, not an AG-UI event stream"),
+        (answering(403, "no"), 3, "HTTP 403: no"),
+        (answering(404, "no"), 3, "Is this the address of the agent itself"),
+        ([], 1, "The stream ended without a run: "),
+        ([STARTED], 1, "The stream ended before its run did."),
+        ([NO_RUN], 1, "The stream broke off: "),
+        (sending(b"data: [DONE]\n\n"), 1, "The stream broke off: "),
+        ([SORRY], 1, "error: sorry: No."),
     ],
 )
-def test_what_answers_is_no_agent(body, how, code, message):
-    with answering(body, **how) as url:
-        result = invoke("chat", url, "hello")
+def test_what_answers_is_no_agent(script, code, message):
+    with server(script) as agent:
+        result = invoke("chat", agent.url, "hello")
     assert (result.exit_code, message in result.output) == (code, True)
+
+
+@pytest.mark.parametrize("command", ["chat", "validate"])
+def test_nobody_listens(command):
+    with nobody() as url:
+        result = invoke(command, url, "hello")
+    assert (result.exit_code, f"Nothing answers at {url}" in result.stderr) == (3, True)
 
 
 @pytest.mark.parametrize("url", ["nonsense", "ftp://localhost/agent", "http://a:port/x"])
 def test_what_is_no_url(url):
     result = invoke("chat", url, "hello")
-    assert result.exit_code == 2
-    assert "is not the URL of an agent" in result.stderr
+    assert (result.exit_code, "is not the URL of an agent" in result.stderr) == (2, True)
 
 
 def test_this_machine_needs_no_scheme(demo_url):
     address = demo_url.removeprefix("http://")
-    assert address.startswith(("127.0.0.1:", "localhost:"))
-    assert invoke("chat", address, "hello").exit_code == 0
+    assert address.startswith("127.0.0.1:")
+    for one in (address, address.replace("127.0.0.1", "localhost")):
+        assert invoke("chat", one, "hello").exit_code == 0
     assert "every rule kept" in invoke("validate", address, "hello").stdout
-    port = httpx2.URL(demo_url).port
-    assert invoke("chat", f"localhost:{port}/agent", "hello").exit_code == 0
 
 
 def test_headers_are_sent_and_checked(demo_url):
@@ -218,38 +137,46 @@ def test_headers_are_sent_and_checked(demo_url):
     assert "--header … must look" in invoke("chat", demo_url, "hello", "-H", ":sk-1").stderr
 
 
+MINE = """
+from helper import WORD
+from langchain_core.messages import AIMessage
+from langgraph.graph import START, MessagesState, StateGraph
+
+from langgraph_agui import LangGraphAgent
+
+def answer(state):
+    return {"messages": [AIMessage(WORD)]}
+
+builder = StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer")
+graph = builder.compile()
+
+def needy(model):
+    return graph
+
+def broken():
+    raise RuntimeError("no luck")
+
+class Holder:
+    agent = LangGraphAgent(graph=graph, name="held")
+
+number = 3
+"""
+FILES = {
+    "helper": "WORD = 'pong'",
+    "mine": MINE,
+    "wrong": "import surely_not_installed",
+    "broken": "1 / 0",
+}
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path, monkeypatch):
     """A folder with a user's own graph in it."""
-    (tmp_path / "helper.py").write_text("WORD = 'pong'\n")
-    (tmp_path / "mine.py").write_text(
-        textwrap.dedent("""
-        from helper import WORD
-        from langchain_core.messages import AIMessage
-        from langgraph.graph import START, MessagesState, StateGraph
-
-        from langgraph_agui import LangGraphAgent
-
-        def answer(state):
-            return {"messages": [AIMessage(WORD)]}
-
-        builder = StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer")
-        graph = builder.compile()
-
-        def needy(model):
-            return graph
-
-        def broken():
-            raise RuntimeError("no luck")
-
-        class Holder:
-            agent = LangGraphAgent(graph=graph, name="held")
-
-        number = 3
-        """)
-    )
-    (tmp_path / "wrong.py").write_text("import surely_not_installed\n")
-    (tmp_path / "broken.py").write_text("1 / 0\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    for name, text in FILES.items():
+        (tmp_path / f"{name}.py").write_text(text)
+        monkeypatch.delitem(sys.modules, name, raising=False)
     return tmp_path
 
 
@@ -278,14 +205,9 @@ def test_serving_your_own_graph(project, spec):
         ("mine:broken", "Calling mine:broken failed: RuntimeError: no luck"),
     ],
 )
-def test_a_wrong_spec_says_what_is_wrong(project, monkeypatch, spec, message):
-    monkeypatch.chdir(project)
-    monkeypatch.setattr(sys, "path", ["", *sys.path])
-    for name in ("mine", "wrong", "broken", "helper"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
+def test_a_wrong_spec_says_what_is_wrong(project, spec, message):
     result = invoke("serve", spec, "--port", "0")
-    assert result.exit_code == 2
-    assert message in result.stderr
+    assert (result.exit_code, message in result.stderr) == (2, True)
 
 
 def test_a_port_in_use():
@@ -311,32 +233,30 @@ def test_a_model_that_cannot_be_used(monkeypatch, model, message):
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
     result = invoke("demo", "--model", model)
-    assert result.exit_code == 2
-    assert message in result.stderr
+    assert (result.exit_code, message in result.stderr) == (2, True)
 
 
 def test_a_local_server_answers_only_to_local_names(demo_url):
-    assert httpx2.get(demo_url + "/health").status_code == 200
-    assert httpx2.get(demo_url + "/health", headers={"Host": "evil.example"}).status_code == 400
+    hosts = ({}, {"Host": "evil.example"})
+    assert [httpx2.get(f"{demo_url}/health", headers=one).status_code for one in hosts] == [
+        200,
+        400,
+    ]
 
 
 def test_without_the_extra_one_line_names_it():
     code = "import sys; sys.modules['typer'] = None; from langgraph_agui.devtools.cli import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment()
     )
-    assert done.returncode == 1
-    assert done.stderr == 'typer is missing: pip install "langgraph-agui[cli]"\n'
+    expected = 'typer is missing: pip install "langgraph-agui[cli]"\n'
+    assert (done.returncode, done.stderr) == (1, expected)
 
 
-def test_version():
+def test_version_and_help():
     assert invoke("--version").stdout == f"langgraph-agui {__version__}\n"
-
-
-@pytest.mark.parametrize(
-    "command", [(), ("serve",), ("demo",), ("chat",), ("validate",), ("play",)]
-)
-def test_help(command):
-    result = invoke(*command, "--help")
-    assert result.exit_code == 0
-    assert "Usage" in result.stdout
+    for command in ((), ("serve",), ("demo",), ("chat",), ("validate",), ("play",)):
+        result = invoke(*command, "--help")
+        assert (result.exit_code, "Usage" in result.stdout) == (0, True)
+    exit_codes = "0 no problems found, 1 something to change, 2 the graph cannot be loaded"
+    assert exit_codes in invoke("doctor", "--help").stdout

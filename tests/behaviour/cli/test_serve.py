@@ -6,27 +6,23 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
-from ag_ui.core import RunAgentInput, TextMessageContentEvent
+from ag_ui.core import TextMessageContentEvent
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from langgraph.graph import START, MessagesState, StateGraph
-from typer.testing import CliRunner
 
 from langgraph_agui import LangGraphAgent
 from langgraph_agui.devtools.cli import loading, serve
-from langgraph_agui.devtools.cli.app import app
 from langgraph_agui.devtools.cli.formatting import CommandError
 from langgraph_agui.protocol.sse import decode
+from tests.behaviour.cli.terminal import invoke
 from tests.kit.deep import deep
+from tests.kit.graphs.small import chain_of
 from tests.kit.processes.demo_server import environment, running
-from tests.kit.processes.raw_http import Connection, ask, body_of
+from tests.kit.processes.raw_http import JSON, Connection, ask, body_of
 from tests.kit.run.agents import RecordedRun, run_input
 from tests.kit.waiting import wait_for
 
@@ -36,56 +32,42 @@ KEY = "a key; with=signs"
 BEARER = {"authorization": f"Bearer {KEY}"}
 
 
-@pytest.fixture(scope="module")
-def guarded() -> Iterator[str]:
-    """The URL of the playground of a demo with a key, which listens for all machines."""
+def test_nothing_is_open_to_other_machines_without_a_key():
+    done = invoke("demo", "--port", 0, "--host", "0.0.0.0")
+    told = "0.0.0.0 lets other machines in. Guard the agent: --api-key KEY"
+    assert (done.exit_code, told in done.stderr) == (2, True)
+
+
+def test_with_a_key_nothing_is_served_without_it():
     with running("demo", "--delay", "0", "--host", "0.0.0.0", "--api-key", KEY) as url:
-        yield url.removesuffix("agent")
-
-
-def test_nothing_is_open_to_other_machines_without_a_key() -> None:
-    done = CliRunner().invoke(app, ["demo", "--port", "0", "--host", "0.0.0.0"])
-    assert done.exit_code == 2
-    assert "0.0.0.0 lets other machines in. Guard the agent: --api-key KEY" in done.stderr
-
-
-def test_nothing_is_served_without_the_key(guarded: str) -> None:
-    for path in ("", "agent/health", "agent/ready", "agent/capabilities", "playground/app.js"):
-        for offered in ({}, {"authorization": "Bearer other"}, {"authorization": f"Basic {KEY}"}):
-            cookies = {"langgraph-agui-key": "other"}
-            answer = httpx2.get(guarded + path, headers=offered, cookies=cookies)
-            assert answer.status_code == 401
-            assert "Authorization: Bearer KEY" in answer.json()["detail"]
-
-
-def test_the_agent_runs_with_the_key_and_tells_no_texts_of_exceptions(guarded: str) -> None:
-    def post(given: RunAgentInput, **headers: str) -> httpx2.Response:
-        headers["content-type"] = "application/json"
-        return httpx2.post(f"{guarded}agent", content=body_of(given), headers=headers)
-
-    given = run_input("Hello")
-    assert post(given).status_code == 401
-    answer = post(given, **BEARER)
-    assert RecordedRun(list(decode([answer.content])), given).types[-1] == "RUN_FINISHED"
-    crashed = post(run_input("crash"), **BEARER).text
-    assert '"code":"model_error"' in crashed
-    assert "asked to crash" not in crashed
-
-
-def test_a_page_that_is_opened_with_the_key_keeps_it(guarded: str) -> None:
-    with httpx2.Client(base_url=guarded) as browser:
-        opened = browser.get("/", params={"key": KEY})
-        assert (opened.status_code, opened.headers["location"]) == (303, "/")
-        assert {"HttpOnly", "SameSite=Strict"} <= set(opened.headers["set-cookie"].split("; "))
-        assert "AG-UI playground" in browser.get("/").text
-        assert browser.get("/playground/app.js").status_code == 200
+        site = url.removesuffix("agent")
+        wrong = ({}, {"authorization": "Bearer other"}, {"authorization": f"Basic {KEY}"})
+        for path in ("", "agent/health", "agent/ready", "agent/capabilities", "playground/app.js"):
+            for offered in wrong:
+                cookies = {"langgraph-agui-key": "other"}
+                answer = httpx2.get(site + path, headers=offered, cookies=cookies)
+                assert answer.status_code == 401
+                assert "Authorization: Bearer KEY" in answer.json()["detail"]
+        given, crash = run_input("Hello"), body_of(run_input("crash"))
+        assert httpx2.post(url, content=body_of(given), headers=JSON).status_code == 401
+        answer = httpx2.post(url, content=body_of(given), headers=JSON | BEARER)
+        assert RecordedRun(list(decode([answer.content])), given).types[-1] == "RUN_FINISHED"
+        # It tells no texts of exceptions.
+        crashed = httpx2.post(url, content=crash, headers=JSON | BEARER).text
+        assert ('"code":"model_error"' in crashed, "asked to crash" in crashed) == (True, False)
+        # A page that is opened with the key keeps it.
+        with httpx2.Client(base_url=site) as browser:
+            opened = browser.get("/", params={"key": KEY})
+            assert (opened.status_code, opened.headers["location"]) == (303, "/")
+            assert {"HttpOnly", "SameSite=Strict"} <= set(opened.headers["set-cookie"].split("; "))
+            assert "AG-UI playground" in browser.get("/").text
+            assert browser.get("/playground/app.js").status_code == 200
 
 
 @deep
-def test_a_server_that_is_terminated_ends_its_streams() -> None:
+def test_a_server_that_is_terminated_ends_its_streams():
     line = [sys.executable, "-m", "langgraph_agui", "demo", "--port", "0", "--delay", "0.5"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment()) as process:
-        assert process.stdout is not None
         line = next(line for line in process.stdout if "Agent " in line)
         port = int(line.rpartition(":")[2].split("/")[0])
         given = run_input("What is the weather in Rome?")
@@ -111,7 +93,6 @@ def answer(state):
 
 builder = StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer")
 """
-AGENT = "from langgraph_agui import LangGraphAgent"
 MAKES = """
 from shared import builder
 
@@ -124,36 +105,36 @@ CONFIG = """{
     "graphs": {"one": "./one.py:graph", "two words": {"path": "./two.py:make_graph"}},
     "env": ".env"
 }"""
+COMPILES, ONE = "graph = builder.compile()\n", "from shared import builder\n\n"
+FILES = {"library/shared.py": COUNTS, "one.py": ONE + COMPILES, "two.py": MAKES}
+FILES |= {"langgraph.json": CONFIG, ".env": "WORD=word\n"}
+APPLICATION = "from fastapi import FastAPI\napp = FastAPI()\ndef make_app():\n    return app\n"
+FILES |= {"web.py": APPLICATION, "sub/web.py": APPLICATION, "broken.json": '{"graph": {}}'}
+FILES |= {"lost.json": '{"graphs": {}, "env": ".nowhere"}'}
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path, monkeypatch):
     """A folder as the LangGraph CLI has it."""
-    (tmp_path / "library").mkdir()
-    (tmp_path / "library" / "shared.py").write_text(COUNTS)
-    (tmp_path / "one.py").write_text("from shared import builder\n\ngraph = builder.compile()\n")
-    (tmp_path / "two.py").write_text(MAKES)
-    (tmp_path / "langgraph.json").write_text(CONFIG)
-    (tmp_path / ".env").write_text("WORD=word\n")
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.setattr(sys, "path", ["", "library", *sys.path])
     monkeypatch.setenv("WORD", "word")
-    for name in ("shared", "one", "two"):
+    for name in ("shared", "one", "two", "file", "web"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     return tmp_path
 
 
-def answer_of(url: str, thread: str = "thread") -> str:
-    given = run_input("Hello", thread=thread)
-    body = httpx2.post(url, content=body_of(given), headers={"content-type": "application/json"})
+def answer_of(url, thread="thread"):
+    body = httpx2.post(url, content=body_of(run_input("Hello", thread=thread)), headers=JSON)
     events = decode([body.content])
     return "".join(one.delta for one in events if isinstance(one, TextMessageContentEvent))
 
 
 @deep
-def test_graphs_of_a_langgraph_json_keep_their_threads(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_graphs_of_a_langgraph_json_keep_their_threads(project, monkeypatch):
     monkeypatch.delenv("WORD")
     arguments = ["serve", "langgraph.json", "--cors", "http://localhost:3000/"]
     for messages in (1, 3):
@@ -170,15 +151,14 @@ def test_graphs_of_a_langgraph_json_keep_their_threads(
 
 
 @deep
-def test_a_changed_file_is_loaded_again(project: Path) -> None:
-    (project / "one.py").write_text(COUNTS + "graph = builder.compile()\n")
+def test_a_changed_file_is_loaded_again(project):
+    (project / "one.py").write_text(COUNTS + COMPILES)
     with running("serve", "one.py", "--reload", cwd=project) as url:
         assert answer_of(url) == "word1"
-        (project / "one.py").write_text(
-            COUNTS.replace("{os.environ.get('WORD')}", "new") + "graph = builder.compile()\n"
-        )
+        changed = COUNTS.replace("{os.environ.get('WORD')}", "new")
+        (project / "one.py").write_text(changed + COMPILES)
 
-        def is_new() -> bool:
+        def is_new():
             try:
                 return answer_of(url).startswith("new")
             except httpx2.RequestError:  # the old process has ended
@@ -188,25 +168,22 @@ def test_a_changed_file_is_loaded_again(project: Path) -> None:
         assert answer_of(url).startswith("new")
 
 
-async def agents_of(
-    targets: dict[str, object], **options: Any
-) -> tuple[dict[str, LangGraphAgent], AsyncExitStack]:
+async def agents_of(targets, **options):
     stack = AsyncExitStack()
     site = serve.Site(load=lambda: targets, spec="it", heading="", **options)
     return await serve._make_agents(site, targets, stack), stack
 
 
-def compiled(checkpointer: Any = None) -> Any:
-    builder = StateGraph(MessagesState).add_node("answer", lambda _: {}).add_edge(START, "answer")
-    return builder.compile(checkpointer=checkpointer)
+def compiled(checkpointer=None):
+    return chain_of(lambda _: {}, checkpointer=checkpointer)
 
 
-async def test_graphs_without_a_checkpointer_get_one(project: Path) -> None:
+async def test_graphs_without_a_checkpointer_get_one(project):
     own = InMemorySaver()
     savers = {"bare": None, "sub": True, "none": False, "own": own}
     targets = {name: compiled(saver) for name, saver in savers.items()}
 
-    def kept(agents: dict[str, Any]) -> dict[str, Any]:
+    def kept(agents):
         return {name: agent.graph.checkpointer for name, agent in agents.items()}
 
     agents, stack = await agents_of({**targets, "agent": LangGraphAgent(compiled())})
@@ -227,27 +204,25 @@ async def test_graphs_without_a_checkpointer_get_one(project: Path) -> None:
     ("host", "asked", "shown"),
     [("::1", None, True), ("0.0.0.0", None, False), ("0.0.0.0", True, True)],
 )
-async def test_a_page_may_come_back_and_sees_errors(
-    host: str, asked: bool | None, shown: bool
-) -> None:
-    agents, _ = await agents_of(
-        {"one": compiled()}, checkpointer="none", host=host, expose_errors=asked
-    )
+async def test_a_page_may_come_back_and_sees_errors(host, asked, shown):
+    options = {"checkpointer": "none", "host": host, "expose_errors": asked}
+    agents, _ = await agents_of({"one": compiled()}, **options)
     context = agents["one"]._context
     assert (context.expose_errors, context.on_disconnect) == (shown, "continue")
 
 
-async def test_options_that_an_agent_has_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_options_that_an_agent_has_by_itself(capsys):
     agent = LangGraphAgent(compiled(), "mine")
     await agents_of({"one": compiled(), "mine": agent}, checkpointer="none", expose_errors=True)
-    assert capsys.readouterr().err == (
+    told = (
         "mine is a LangGraphAgent, served as you made it: without --checkpointer, --expose-errors\n"
     )
+    assert capsys.readouterr().err == told
     await agents_of({"mine": agent})
     assert capsys.readouterr().err == ""
 
 
-async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+async def test_a_file_that_is_no_database(tmp_path):
     (tmp_path / "text").write_text("This is no database." * 100)
     for place in (tmp_path, tmp_path / "text", tmp_path / "text" / "below"):
         with pytest.raises(CommandError, match="The threads cannot be kept in "):
@@ -262,34 +237,30 @@ async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
         assert ("checkpoints",) in database.execute("SELECT name FROM sqlite_master").fetchall()
 
 
+AGENT = "from langgraph_agui import LangGraphAgent\na = MAKE\nb = LangGraphAgent(a, name='it')\n"
+CALLED = "def make_graph():\n    return 1\ndef graph():\n    return NAMED\n"
+
+
 @pytest.mark.parametrize(
     ("text", "taken", "others"),
     [
         ("a = MAKE\n_b = MAKE\n", ["LangGraph"], ""),
         ("a = c = MAKE\nb = MAKE\n", ["a", "b"], ""),
-        (f"{AGENT}\na = MAKE\nb = LangGraphAgent(a, name='it')\n", ["it"], ""),
+        (AGENT, ["it"], ""),
         ("def make_graph():\n    return NAMED\n", ["main"], ""),
         ("def make(config) -> 'Agent':\n    return NAMED\n", ["main"], ""),
         ("helper = MAKE\nagent = NAMED\n", ["main"], "helper"),
         ("helper = agent = NAMED\n", ["main"], ""),
         ("_a = MAKE\ngraph = NAMED\n", ["main"], ""),
         ("app = MAKE\ngraph = MAKE\na = MAKE\n", ["app", "graph"], "a"),
-        (
-            "def make_graph():\n    return 1\ndef graph():\n    return NAMED\n",
-            ["main"],
-            "make_graph",
-        ),
+        (CALLED, ["main"], "make_graph"),
         ("def make():\n    return 1\n", CommandError, r"It has builder, answer\(\), make\(\)\. "),
     ],
 )
-def test_the_graphs_of_a_file(
-    project: Path, capsys: pytest.CaptureFixture[str], text: str, taken: Any, others: str
-) -> None:
-    made = text.replace("MAKE", "builder.compile()").replace(
-        "NAMED", "builder.compile(name='main')"
-    )
+def test_the_graphs_of_a_file(project, capsys, text, taken, others):
+    made = text.replace("MAKE", "builder.compile()")
+    made = made.replace("NAMED", "builder.compile(name='main')")
     (project / "file.py").write_text(COUNTS + made)
-    sys.modules.pop("file", None)
     if taken is CommandError:
         with pytest.raises(CommandError, match=others):
             loading.load_targets("file.py")
@@ -300,31 +271,13 @@ def test_the_graphs_of_a_file(
     assert bool(said) == bool(others)
 
 
-APPLICATION = "from fastapi import FastAPI\napp = FastAPI()\ndef make_app():\n    return app\n"
-
-
-@pytest.mark.parametrize(
-    ("spec", "command"),
-    [
-        ("web.py:app", "uvicorn web:app"),
-        ("web.py", "uvicorn web:app"),
-        ("web:make_app", "uvicorn --factory web:make_app"),
-        ("sub/web.py:app", "uvicorn --app-dir sub web:app"),
-    ],
-)
-def test_an_application_is_run_by_uvicorn(project: Path, spec: str, command: str) -> None:
-    for folder in (project, project / "sub"):
-        folder.mkdir(exist_ok=True)
-        (folder / "web.py").write_text(APPLICATION)
-    sys.modules.pop("web", None)
-    done = CliRunner().invoke(app, ["serve", spec, "--port", "0"])
-    assert done.exit_code == 2
-    assert done.stderr.endswith(f"is an application, not a graph. Run it: {command}\n")
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("web.py:app",), "is an application, not a graph. Run it: uvicorn web:app\n"),
+        (("web.py",), "Run it: uvicorn web:app\n"),
+        (("web:make_app",), "Run it: uvicorn --factory web:make_app\n"),
+        (("sub/web.py:app",), "Run it: uvicorn --app-dir sub web:app\n"),
         (("absent.json",), "absent.json is not a valid langgraph.json: "),
         (("broken.json",), "graphs"),
         (("lost.json",), "names the env file .nowhere, which is not there"),
@@ -334,10 +287,6 @@ def test_an_application_is_run_by_uvicorn(project: Path, spec: str, command: str
         ),
     ],
 )
-def test_what_cannot_be_served(project: Path, arguments: tuple[str, ...], message: str) -> None:
-    (project / "broken.json").write_text('{"graph": {}}')
-    (project / "lost.json").write_text('{"graphs": {}, "env": ".nowhere"}')
-    sys.path.insert(0, "library")
-    result = CliRunner().invoke(app, ["serve", *arguments, "--port", "0", "--checkpointer", "none"])
-    assert result.exit_code == 2
-    assert message in result.stderr
+def test_what_cannot_be_served(project, arguments, message):
+    done = invoke("serve", *arguments, "--port", 0, "--checkpointer", "none")
+    assert (done.exit_code, message in done.stderr) == (2, True), done.stderr

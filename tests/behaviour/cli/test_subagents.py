@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from ag_ui.core import (
     ActivityDeltaEvent,
     ActivitySnapshotEvent,
-    BaseEvent,
     RunFinishedEvent,
     RunStartedEvent,
     SubagentErrorEvent,
@@ -25,20 +22,19 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from rich.console import Console
-from typer.testing import CliRunner
 
 from langgraph_agui import LangGraphAgent
-from langgraph_agui.devtools.cli.app import app
 from langgraph_agui.devtools.cli.serve import build_app
 from langgraph_agui.devtools.cli.view import LiveView, PlainView
 from langgraph_agui.protocol import verify
+from tests.behaviour.cli.terminal import invoke
 from tests.kit.graphs.subagents import DEEP, GRAPHS, agent_tool, boss_of, failing, guarded
 from tests.kit.models.voices import voice
 from tests.kit.processes.serving import serving
 from tests.kit.run.agents import record_run, run_input
 
 
-def lines(*events: BaseEvent) -> list[str]:
+def lines(*events):
     out = io.StringIO()
     view = PlainView(Console(file=out, width=40))
     for event in events:
@@ -47,11 +43,11 @@ def lines(*events: BaseEvent) -> list[str]:
     return out.getvalue().splitlines()
 
 
-async def lines_of(graph: Any) -> list[str]:
+async def lines_of(graph):
     return lines(*(await record_run(LangGraphAgent(graph=graph), run_input("hello"))).events)
 
 
-async def test_texts_are_indented_under_the_name() -> None:
+async def test_texts_are_indented_under_the_name():
     assert (await lines_of(GRAPHS["tools_in_tools"](None).graph))[2:-2] == [
         'tool outer {"question": "why"}',
         "[outer] started: Ask outer.",
@@ -70,44 +66,35 @@ async def test_texts_are_indented_under_the_name() -> None:
     ]
 
 
-async def test_subagents_that_run_at_once_are_named_on_each_line() -> None:
+async def test_subagents_that_run_at_once_are_named_on_each_line():
     found = await lines_of(GRAPHS["deep"](None).graph)
-    both = range(
-        found.index("[mid_b] started: do b"),
-        min(found.index(f"[mid_{which}] done") for which in "ab"),
-    )
+    ends = [found.index(f"[mid_{which}] done") for which in "ab"]
+    both = range(found.index("[mid_b] started: do b"), min(ends))
     for name, subagent in DEEP.items():
         margin = "" if subagent.parent == "boss" else "  "
-        started, done = (
-            f"{margin}[{name}] started: {subagent.description}",
-            f"{margin}[{name}] done",
-        )
-        begin, end = found.index(started), found.index(done)
+        begin = found.index(f"{margin}[{name}] started: {subagent.description}")
+        end = found.index(f"{margin}[{name}] done")
         texts = [line for line in found if f" {name}: " in line and "result: " not in line]
         assert texts
-        assert all(
-            found[at].startswith(f"{margin}  [{name}] ") for at in both if found[at] in texts
-        )
+        at_once = [found[at] for at in both if found[at] in texts]
+        assert all(line.startswith(f"{margin}  [{name}] ") for line in at_once)
         assert all(begin < found.index(line) < end for line in texts)
 
 
-async def test_subagents_with_the_same_name_are_numbered() -> None:
+async def test_subagents_with_the_same_name_are_numbered():
     found = await lines_of(GRAPHS["same_tool_twice"](None).graph)
     assert {"  [help] help-x: ends 1", "  [help 2] help-y: ends 1"} <= set(found)
     assert {"[help] done", "[help 2] done"} <= set(found)
 
 
-async def test_failures_are_shown() -> None:
+async def test_failures_are_shown():
     found = await lines_of(failing(handled=True).graph)
-    for line in (
-        "  [inner] failed: The model could not answer.",
-        "[outer] failed: The model could not answer.",
-    ):
-        assert line in found
+    failed = "failed: The model could not answer."
+    assert {f"  [inner] {failed}", f"[outer] {failed}"} <= set(found)
     assert "a secret" not in "".join(found)
 
 
-async def test_output_of_tools_comes_by_lines() -> None:
+async def test_output_of_tools_comes_by_lines():
     @tool
     async def work(runtime: ToolRuntime) -> str:
         """Work."""
@@ -128,8 +115,8 @@ async def test_output_of_tools_comes_by_lines() -> None:
     ]
 
 
-def test_other_activities_are_json() -> None:
-    which: dict[str, Any] = {"message_id": "a", "activity_type": "PLAN"}
+def test_other_activities_are_json():
+    which = {"message_id": "a", "activity_type": "PLAN"}
     add = {"op": "add", "path": "/steps/-", "value": "ü"}
     assert lines(
         ActivitySnapshotEvent(content={"steps": []}, **which),
@@ -137,7 +124,7 @@ def test_other_activities_are_json() -> None:
     ) == ['  PLAN: {"steps": []}', '  PLAN: [{"op": "add", "path": "/steps/-", "value": "ü"}]']
 
 
-def test_names_cannot_steer_the_terminal_and_further_lines_are_indented() -> None:
+def test_names_cannot_steer_the_terminal_and_further_lines_are_indented():
     start = SubagentStartedEvent(subagent_run_id="s", name="a\x1b[2J", description="one\ntwo")
     stop = SubagentErrorEvent(
         subagent_run_id="s", message="The subagent was stopped.", code="cancelled"
@@ -146,58 +133,39 @@ def test_names_cannot_steer_the_terminal_and_further_lines_are_indented() -> Non
 
 
 @pytest.mark.parametrize("width", [80, 5, 1])
-def test_however_deep_nothing_is_lost_at_the_edge_of_the_terminal(width: int) -> None:
+def test_however_deep_nothing_is_lost_at_the_edge_of_the_terminal(width):
     names = [f"s{n}" for n in range(60)]
     parents = dict(zip(names[1:], names, strict=False))
-    deepest, text = names[-1], "deep-words"
-    events: list[BaseEvent] = [
-        RunStartedEvent(thread_id="t", run_id="r", protocol_version="1.0"),
-        *(
-            SubagentStartedEvent(subagent_run_id=n, name="n", parent_subagent_run_id=parents.get(n))
-            for n in names
-        ),
-        TextMessageStartEvent(message_id="m", role="assistant", subagent_run_id=deepest),
-        TextMessageContentEvent(message_id="m", delta=text, subagent_run_id=deepest),
-        TextMessageEndEvent(message_id="m", subagent_run_id=deepest),
-        *(SubagentFinishedEvent(subagent_run_id=n) for n in reversed(names)),
-        RunFinishedEvent(thread_id="t", run_id="r"),
+    begun = [
+        SubagentStartedEvent(subagent_run_id=n, name="n", parent_subagent_run_id=parents.get(n))
+        for n in names
     ]
+    ended = [SubagentFinishedEvent(subagent_run_id=n) for n in reversed(names)]
+    inside = {"message_id": "m", "subagent_run_id": names[-1]}
+    said = [TextMessageStartEvent(role="assistant", **inside)]
+    said += [TextMessageContentEvent(delta="deep-words", **inside), TextMessageEndEvent(**inside)]
+    start = RunStartedEvent(thread_id="t", run_id="r", protocol_version="1.0")
+    events = [start, *begun, *said, *ended, RunFinishedEvent(thread_id="t", run_id="r")]
     verify(events, strict=True)
     out = io.StringIO()
     view = LiveView(Console(file=out, width=width, height=24))
     for event in events:
         view.feed(event)
-    assert text in "".join(out.getvalue().split())
+    assert "deep-words" in "".join(out.getvalue().split())
 
 
-@pytest.fixture
-def asking() -> Iterator[tuple[str, list[str]]]:
-    """The address of an agent with two subagents that ask before they deploy, and what they have
-    deployed."""
-    done: list[str] = []
+def test_who_asks_is_named_and_continues_after_the_answer():
+    done, asks = [], "asks: Tool execution requires approval"
     graph = guarded(InMemorySaver(), "per_call", done, both=True).graph
-    with serving(build_app(LangGraphAgent(graph=graph), "Test")) as served:
-        yield served.url("/agent"), done
-
-
-@pytest.mark.parametrize("option", [[], ["--json"]])
-def test_who_waits_is_named(asking: tuple[str, list[str]], option: list[str]) -> None:
-    result = CliRunner().invoke(app, ["chat", asking[0], "hello", *option])
-    assert result.exit_code == 4
-    for which in "ab":
-        assert (
-            f"waiting: mid_{which} › leaf_{which} asks: Tool execution requires approval"
-            in result.output
-        )
-
-
-def test_who_asks_is_named_and_continues_after_the_answer(asking: tuple[str, list[str]]) -> None:
-    url, done = asking
-    result = CliRunner().invoke(
-        app, ["chat", url], input="hello\napprove\napprove\n", env={"COLUMNS": "200"}
-    )
+    with serving(build_app(LangGraphAgent(graph), "Test")) as served:
+        for option in ((), ("--json",)):
+            result = invoke("chat", served.url("/agent"), "hello", *option)
+            assert result.exit_code == 4
+            for which in "ab":
+                assert f"waiting: mid_{which} › leaf_{which} {asks}" in result.output
+        result = invoke("chat", served.url("/agent"), typed="hello\napprove\napprove\n")
     assert result.exit_code == 0
-    assert "mid_a › leaf_a asks: Tool execution requires approval" in result.stdout
+    assert f"mid_a › leaf_a {asks}" in result.stdout
     assert sorted(done) == ["leaf_a0", "leaf_b0"]
     found = result.stdout.splitlines()
     assert found.index("  [leaf_a] waits for an answer") < found.index("  [leaf_a] done")

@@ -1,55 +1,31 @@
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
 
+from tests.behaviour.playground.sites import echo, site_of
+from tests.kit.processes.browser import browser
 from tests.kit.processes.demo_server import running
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-def chromium() -> str | None:
-    """Where Chromium is: `$CHROMIUM`, one that is installed, or, if None, playwright's own."""
-    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-
-
-# Playwright's own event loop runs as long as it does: it must be gone before other packages' async
-# tests.
-@pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
-    """A real Chromium."""
-    # a limit for failures only: each check ends as soon as it holds
-    expect.set_options(timeout=60_000)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
-        yield browser
-        browser.close()
+__all__ = ["browser"]
 
 
 @pytest.fixture(scope="package")
-def site() -> Iterator[str]:
+def site():
     """The address of a running demo that pauses before each word."""
     with running("demo", "--delay", "0.01") as url:
-        yield url.removesuffix("/agent")
+        yield url.removesuffix("agent")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.fixture(scope="package")
+def echoes():
+    """The address of an agent that answers with all questions of its thread."""
+    with site_of(echo()) as url:
+        yield url
+
+
+def pytest_collection_modifyitems(items):
     """Run the page's tests in one process, which starts one browser, and give them time on a slow
     machine."""
     for item in items:

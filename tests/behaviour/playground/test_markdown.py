@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from html.parser import HTMLParser
-from typing import Any
 
 import httpx2
 import pytest
@@ -18,10 +16,11 @@ from tests.kit.deep import deep
 from tests.kit.processes.serving import serving
 
 pytestmark = deep
+JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[httpx2.Client]:
+def client():
     app = FastAPI()
     app.include_router(playground_router({"one": "/one", "<two>": "/deep/two"}), prefix="/ui")
     with (
@@ -31,111 +30,89 @@ def client() -> Iterator[httpx2.Client]:
         yield client
 
 
-def rendered(client: httpx2.Client, *texts: str) -> list[str]:
-    answer = client.post("/markdown", json={"texts": texts})
-    assert answer.status_code == 200, answer.text
-    html: list[str] = answer.json()["html"]
-    return html
+def rendered(client, *texts):
+    given = client.post("/markdown", content=json.dumps({"texts": texts}), headers=JSON)
+    assert given.status_code == 200, given.text
+    return given.json()["html"]
 
 
 class Markup(HTMLParser):
-    """The tags and attributes of HTML."""
+    """The tags with their attributes, the text, and the mathematics of HTML."""
 
-    def __init__(self, html: str) -> None:
+    def __init__(self, html):
         super().__init__()
-        self.tags: set[str] = set()
-        self.attributes: set[tuple[str, str | None]] = set()
-        self.text = ""
+        self.tags, self.text, self.math, self.inside = [], "", [], False
         self.feed(html)
         self.close()
+        self.attributes = {pair for _, given in self.tags for pair in given.items()}
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes.update(attrs)
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.inside = ("class", "math") in attrs
 
-    def handle_data(self, data: str) -> None:
+    def handle_endtag(self, tag):
+        self.inside = False
+
+    def handle_data(self, data):
         self.text += data
+        self.math += [data] if self.inside else []
 
 
-@pytest.mark.parametrize(
-    ("text", "html"),
-    [
-        (
-            "# One\n\n*two* **three** ~~four~~",
-            "<h1>One</h1>\n<p><em>two</em> <strong>three</strong> <s>four</s></p>\n",
-        ),
-        ("one\ntwo", "<p>one<br />\ntwo</p>\n"),
-        ("3. c\n4. d", '<ol start="3">\n<li>c</li>\n<li>d</li>\n</ol>\n'),
-        ("[a](https://b.example)", '<p><a href="https://b.example">a</a></p>\n'),
-        ("![a](https://b.example/c.png)", '<p><a href="https://b.example/c.png">a</a></p>\n'),
-        ("https://b.example", "<p>https://b.example</p>\n"),
-        ("```\n<i>\n```", "<pre><code>&lt;i&gt;\n</code></pre>\n"),
-        ("```nonsense\nx\n```", '<pre><code class="language-nonsense">x\n</code></pre>\n'),
-        ("", ""),
-        ("a \ud800 b", "<p>a \ufffd b</p>\n"),
-    ],
-)
-def test_markdown_becomes_html(client, text, html):
-    body, kind = json.dumps({"texts": [text]}), {"Content-Type": "application/json"}
-    assert client.post("/markdown", content=body, headers=kind).json() == {"html": [html]}
+BECOMES = [
+    ("# One\n\n*two* **three** ~~four~~", "<h1>One</h1>\n<p><em>two</em> <strong>three</strong> <s>four</s></p>\n"),
+    ("one\ntwo", "<p>one<br />\ntwo</p>\n"),
+    ("3. c\n4. d", '<ol start="3">\n<li>c</li>\n<li>d</li>\n</ol>\n'),
+    ("[a](https://b.example)", '<p><a href="https://b.example">a</a></p>\n'),
+    ("![a](https://b.example/c.png)", '<p><a href="https://b.example/c.png">a</a></p>\n'),
+    ("https://b.example", "<p>https://b.example</p>\n"),
+    ("```\n<i>\n```", "<pre><code>&lt;i&gt;\n</code></pre>\n"),
+    ("```nonsense\nx\n```", '<pre><code class="language-nonsense">x\n</code></pre>\n'),
+    ("", ""),
+    ("a \ud800 b", "<p>a \ufffd b</p>\n"),
+]  # fmt: skip
 
 
-def test_code_has_classes_and_no_styles(client):
-    (html,) = rendered(client, "```python\ndef f(): return '<b>'\n```")
-    assert '<code class="language-python"><span class="hl-k">def</span>' in html
-    assert "style" not in html
-    assert Markup(html).text == "def f(): return '<b>'\n\n"
+def test_markdown_becomes_html(client):
+    texts, html = zip(*BECOMES, strict=True)
+    assert rendered(client, *texts) == [*html]
 
 
-def test_the_columns_of_a_table_are_aligned_without_styles(client):
-    (html,) = rendered(client, "|a|b|\n|-:|:-:|\n|1|2|")
-    assert Markup(html).attributes == {("class", "right"), ("class", "center")}
+def test_code_and_tables_have_classes_and_no_styles(client):
+    code, table = rendered(
+        client, "```python\ndef f(): return '<b>'\n```", "|a|b|\n|-:|:-:|\n|1|2|"
+    )
+    assert '<code class="language-python"><span class="hl-k">def</span>' in code
+    assert "style" not in code
+    assert Markup(code).text == "def f(): return '<b>'\n\n"
+    assert Markup(table).attributes == {("class", "right"), ("class", "center")}
 
 
-@pytest.mark.parametrize(
-    ("text", "sources"),
-    [
-        (r"a $x_1$ and $x_2$ b", ["$x_1$", "$x_2$"]),
-        (r"$ax^2 + bx + c = 0$", ["$ax^2 + bx + c = 0$"]),
-        (r"\(e^{i\pi}\) and \[ a * b * c \] here", [r"\(e^{i\pi}\)", r"\[ a * b * c \]"]),
-        ("$$\nx \\\\\n- c\n$$", ["$$\nx \\\\\n- c\n$$"]),
-        ("words\n\\[\n+ b\n\\]\nwords", ["\\[\n+ b\n\\]"]),
-        ("> $$\n> x\n> $$", ["$$\nx\n$$"]),
-        ("- a\n\n  \\[\n  y\n  \\]", ["\\[\ny\n\\]"]),
-        (r"|a|b|\n|-|-|\n|$x_1$|\(y\)|".replace(r"\n", "\n"), ["$x_1$", r"\(y\)"]),
-        (r"**$a*b*c$** [$x$](https://a.example)", ["$a*b*c$", "$x$"]),
-        (r"$\$5 \text{ and more}$", [r"$\$5 \text{ and more}$"]),
-        ("$a\nb$", ["$a\nb$"]),
-        # Prices, variables, code and what is escaped are none.
-        ("$5 and $10, US$20, $5-$10, $5 and 10$, $3.00", []),
-        ("$HOME/$USER and $PATH", []),
-        (r"`$x$` \$x\$ \\(x\\)", []),
-        ("```\n$$x$$\n```", []),
-        (r"\[a\](https://a.example)", []),
-        ("$$\nopen", []),
-        ("$ x $ and $$ $$", []),
-    ],
-)
-def test_mathematics_stays_as_it_is_written(client, text, sources):
-    found: list[str] = []
+MATHEMATICS = [
+    (r"a $x_1$ and $x_2$ b", ["$x_1$", "$x_2$"]),
+    (r"$ax^2 + bx + c = 0$", ["$ax^2 + bx + c = 0$"]),
+    (r"\(e^{i\pi}\) and \[ a * b * c \] here", [r"\(e^{i\pi}\)", r"\[ a * b * c \]"]),
+    ("$$\nx \\\\\n- c\n$$", ["$$\nx \\\\\n- c\n$$"]),
+    ("words\n\\[\n+ b\n\\]\nwords", ["\\[\n+ b\n\\]"]),
+    ("> $$\n> x\n> $$", ["$$\nx\n$$"]),
+    ("- a\n\n  \\[\n  y\n  \\]", ["\\[\ny\n\\]"]),
+    ("|a|b|\n|-|-|\n|$x_1$|\\(y\\)|", ["$x_1$", r"\(y\)"]),
+    (r"**$a*b*c$** [$x$](https://a.example)", ["$a*b*c$", "$x$"]),
+    (r"$\$5 \text{ and more}$", [r"$\$5 \text{ and more}$"]),
+    ("$a\nb$", ["$a\nb$"]),
+    # Prices, variables, code and what is escaped are none.
+    ("$5 and $10, US$20, $5-$10, $5 and 10$, $3.00", []),
+    ("$HOME/$USER and $PATH", []),
+    (r"`$x$` \$x\$ \\(x\\)", []),
+    ("```\n$$x$$\n```", []),
+    (r"\[a\](https://a.example)", []),
+    ("$$\nopen", []),
+    ("$ x $ and $$ $$", []),
+]
 
-    class Sources(HTMLParser):
-        inside = False
 
-        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-            self.inside = ("class", "math") in attrs
-
-        def handle_endtag(self, tag: str) -> None:
-            self.inside = False
-
-        def handle_data(self, data: str) -> None:
-            if self.inside:
-                found.append(data)
-
-    parser = Sources()
-    parser.feed(rendered(client, text)[0])
-    parser.close()
-    assert found == sources
+def test_mathematics_stays_as_it_is_written(client):
+    texts, sources = zip(*MATHEMATICS, strict=True)
+    assert [Markup(html).math for html in rendered(client, *texts)] == [*sources]
 
 
 HOSTILE = [
@@ -164,19 +141,17 @@ HOSTILE = [
 def test_hostile_markdown_makes_no_scripts_no_images_and_no_other_links(client):
     for text, html in zip(HOSTILE, rendered(client, *HOSTILE), strict=True):
         markup = Markup(html)
-        assert markup.tags <= {"p", "a", "br", "pre", "code", "span"}, text
+        assert {tag for tag, _ in markup.tags} <= {"p", "a", "br", "pre", "code", "span"}, text
         assert {name for name, _ in markup.attributes} <= {"href", "title", "class"}, text
         links = [value or "" for name, value in markup.attributes if name == "href"]
         assert all(link.startswith("https://b.example") for link in links), text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("[" * 50_000, "- " * 5_000 + "a", "> " * 20_000, "`a" * 50_000, "**a*" * 25_000),
-        *("$a" * 50_000, "\\(" * 50_000, "\\[\n" * 33_000, "> $$\n" * 20_000),
-    ],
-)
+HARD = ["[" * 50_000, "- " * 5_000 + "a", "> " * 20_000, "`a" * 50_000, "**a*" * 25_000]
+HARD += ["$a" * 50_000, "\\(" * 50_000, "\\[\n" * 33_000, "> $$\n" * 20_000]
+
+
+@pytest.mark.parametrize("text", HARD)
 def test_markdown_that_is_hard_to_read_is_read(client, text):
     assert rendered(client, text)
 
@@ -210,14 +185,14 @@ STREAM = 'Expected {"input": RunAgentInput or null, "events": [...]}: AG-UI even
 def test_a_body_that_does_not_fit_is_refused_with_what_was_expected(
     client, path, body, status, message
 ):
-    answer = client.post(path, content=body, headers={"Content-Type": "application/json"})
-    assert (answer.status_code, message in answer.json()["detail"]) == (status, True), answer.text
+    given = client.post(path, content=body, headers=JSON)
+    assert (given.status_code, message in given.json()["detail"]) == (status, True), given.text
 
 
 @pytest.mark.parametrize("path", ["/markdown", "/verify"])
 def test_another_site_cannot_send_a_body(client, path):
-    answer = client.post(path, content="{}", headers={"Content-Type": "text/plain"})
-    assert answer.status_code == 415
+    given = client.post(path, content="{}", headers={"Content-Type": "text/plain"})
+    assert given.status_code == 415
 
 
 RUN = {"threadId": "t", "runId": "r"}
@@ -228,44 +203,30 @@ END = {"type": "RUN_FINISHED", **RUN}
 
 
 @pytest.mark.parametrize(
-    ("events", "found"),
+    ("run_input", "events", "found"),
     [
-        ([START, END], None),
-        ([START], (1, "truncated-stream")),
-        ([], (0, "empty-stream")),
-        ([START, {"type": "TEXT_MESSAGE_END", "messageId": "m"}, END], (1, "not-open")),
-        ([{**START, "threadId": "other"}, END], (0, "thread-id")),
-        ([START, {"type": "STEP_STARTED", "stepName": 1}, END], (1, "malformed-event")),
+        (INPUT, [START, END], []),
+        (None, [START, END], []),
+        (INPUT, [START], [(1, "truncated-stream")]),
+        (None, [START, {"type": "TEXT_MESSAGE_END", "messageId": "m"}, END], [(1, "not-open")]),
+        (INPUT, [{**START, "threadId": "other"}, END], [(0, "thread-id")]),
+        # no input names the thread, so that the end differs from the start
+        (None, [{**START, "threadId": "other"}, END], [(1, "thread-id")]),
+        (None, [START, {"type": "STEP_STARTED", "stepName": 1}, END], [(1, "malformed-event")]),
     ],
 )
-@pytest.mark.parametrize("run_input", [INPUT, None])
-def test_the_first_fault_of_a_stream_is_found(client, events, found, run_input):
-    if found == (0, "thread-id") and run_input is None:
-        # no input names the thread, so that the end differs from the start
-        found = (1, "thread-id")
-    answer = client.post("/verify", json={"input": run_input, "events": events}).json()
-    places = [(finding["index"], finding["code"]) for finding in answer["findings"]]
-    assert places == ([] if found is None else [found])
-    assert answer["stopped"] is (found is not None)
-    assert all(finding["message"] for finding in answer["findings"])
+def test_the_first_fault_of_a_stream_is_found(client, run_input, events, found):
+    given = client.post("/verify", json={"input": run_input, "events": events}).json()
+    assert [(finding["index"], finding["code"]) for finding in given["findings"]] == found
+    assert given["stopped"] is bool(found)
+    assert all(finding["message"] for finding in given["findings"])
 
 
 def test_the_page_names_its_agents(client):
-    page = client.get("../").text
-    metas: dict[str, str] = {}
-
-    class Metas(HTMLParser):
-        def handle_starttag(self, tag: str, attrs: list[tuple[str, Any]]) -> None:
-            given = dict(attrs)
-            if tag == "meta" and "name" in given:
-                metas[given["name"]] = given["content"]
-
-    Metas().feed(page)
-    assert metas["agent"] == "/one"
-    assert json.loads(metas["agents"]) == [
-        {"name": "one", "url": "/one"},
-        {"name": "<two>", "url": "/deep/two"},
-    ]
+    tags = Markup(client.get("../").text).tags
+    metas = {given.get("name"): given.get("content") for tag, given in tags if tag == "meta"}
+    agents = [{"name": "one", "url": "/one"}, {"name": "<two>", "url": "/deep/two"}]
+    assert (metas["agent"], json.loads(metas["agents"])) == ("/one", agents)
 
 
 WITHOUT = """
@@ -276,7 +237,6 @@ print(to_html("# <One>\\n\\n\\n*two*\\nthree"))
 """
 
 
-@deep
 def test_without_the_packages_texts_are_plain_paragraphs():
     command = [sys.executable, "-c", WITHOUT]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -3,102 +3,87 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from langchain.agents import create_agent
 from playwright.sync_api import expect
 
 from langgraph_agui.devtools import playground
-from tests.behaviour.playground.sites import ask, shown
-from tests.behaviour.playground.streams import END, START_EVENT, answer, frames, text_events
+from tests.behaviour.playground.sites import (
+    answer,
+    ask,
+    opened,
+    press,
+    see,
+    tab,
+    text_events,
+    upload,
+)
 from tests.kit.deep import deep
-from tests.kit.models.scripted import Scripted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page
 
 LONG = "n" * 400
-CALL = {"toolCallId": "c", "subagentRunId": "s"}
+TAG = {"subagentRunId": "s"}
+CALL = {"toolCallId": "c", **TAG}
+TEXT = f"# {LONG}\n\n`{LONG}` [{LONG}](https://{LONG}.example)\n\n|{LONG}|\n|-|\n|{LONG}|\n"
+ERROR = {"type": "RUN_ERROR", "message": LONG, "code": LONG, "metadata": {LONG: LONG}}
 WIDE = [
-    START_EVENT,
     {"type": "STEP_STARTED", "stepName": LONG},
-    {"type": "SUBAGENT_STARTED", "subagentRunId": "s", "name": LONG, "description": LONG},
+    {"type": "SUBAGENT_STARTED", **TAG, "name": LONG, "description": LONG},
     {"type": "TOOL_CALL_START", **CALL, "toolCallName": LONG},
     {"type": "TOOL_CALL_ARGS", **CALL, "delta": f'{{"{LONG}": "{LONG}"}}'},
     {"type": "TOOL_CALL_END", **CALL},
     {"type": "TOOL_CALL_RESULT", "messageId": "m", **CALL, "content": LONG},
-    {"type": "SUBAGENT_ERROR", "subagentRunId": "s", "message": LONG},
+    {"type": "SUBAGENT_ERROR", **TAG, "message": LONG},
     {"type": "STATE_SNAPSHOT", "snapshot": {LONG: {LONG: LONG}}},
     {"type": "ACTIVITY_SNAPSHOT", "messageId": "a", "activityType": LONG, "content": {LONG: LONG}},
-    *text_events(
-        "t", f"# {LONG}\n\n`{LONG}` [{LONG}](https://{LONG}.example)\n\n|{LONG}|\n|-|\n|{LONG}|\n"
-    ),
-    {"type": "RUN_ERROR", "message": LONG, "code": LONG, "metadata": {LONG: LONG}},
+    *text_events("t", TEXT),
 ]
 OVERFLOW = """() => ["html", "main", "#transcript", "#details-panel"].map((name) => {
     const box = document.querySelector(name);
     return box.scrollWidth - box.clientWidth;
 })"""
+COUNT_MEASURES = """() => {
+    const found = Object.getOwnPropertyDescriptor(Element.prototype, "scrollHeight");
+    window.measured = 0;
+    const get = function () {
+        if (this.id === "transcript") window.measured += 1;
+        return found.get.call(this);
+    };
+    Object.defineProperty(Element.prototype, "scrollHeight", { ...found, get });
+}"""
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    with shown(browser, create_agent(Scripted(["never"]), [])) as page:
+def page(browser, echoes):
+    with opened(browser, echoes) as page:
         yield page
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_long_names_widen_nothing(page: Page, width: int) -> None:
+def test_long_names_widen_nothing(page, width):
     page.set_viewport_size({"width": width, "height": 800})
-    answer(page, frames(*WIDE))
-    plan = {"name": f"{LONG}.txt", "mimeType": "text/plain", "buffer": b"x"}
-    page.get_by_label("Files to attach").set_input_files([plan])  # type: ignore[list-item]
+    answer(page, *WIDE, end=ERROR)
+    upload(page.get_by_label("Files to attach"), f"{LONG}.txt", "x")
     expect(page.get_by_label("Attachments")).to_contain_text(LONG)
-    assert (
-        page.evaluate(
-            "() => document.querySelector('main').scrollWidth - "
-            "document.querySelector('main').clientWidth"
-        )
-        <= 0
-    )
+    assert page.evaluate(OVERFLOW)[1] <= 0
     ask(page, LONG, "Failed")
-    expect(page.locator(".markdown .heading")).to_be_visible()
+    see(page, {".markdown .heading": True})
     if width < 1000:
-        page.get_by_role("button", name="Details").click()
-    for tab in ("Events", "Timing", "Messages"):
-        page.get_by_role("tab", name=tab).click()
-        assert page.evaluate(OVERFLOW) == [0, 0, 0, 0], tab
+        press(page, "Details")
+    for name in ("Events", "Timing", "Messages"):
+        tab(page, name)
+        assert page.evaluate(OVERFLOW) == [0, 0, 0, 0], name
 
 
 @deep
-def test_many_messages_are_rendered_together(page: Page) -> None:
-    many = 400
-    answer(
-        page,
-        frames(
-            START_EVENT,
-            *(event for at in range(many) for event in text_events(f"m{at}", f"*{at}*")),
-            END,
-        ),
-    )
-    page.evaluate("""() => {
-        const found = Object.getOwnPropertyDescriptor(Element.prototype, "scrollHeight");
-        window.measured = 0;
-        const get = function () {
-            if (this.id === "transcript") window.measured += 1;
-            return found.get.call(this);
-        };
-        Object.defineProperty(Element.prototype, "scrollHeight", { ...found, get });
-    }""")
+def test_many_messages_are_rendered_together(page):
+    answer(page, *(event for at in range(400) for event in text_events(f"m{at}", f"*{at}*")))
+    page.evaluate(COUNT_MEASURES)
     ask(page)
-    expect(page.locator(".markdown em")).to_have_count(many)
-    assert page.evaluate("() => window.measured") < many / 2
+    see(page, {".markdown em": 400})
+    assert page.evaluate("() => window.measured") < 200
 
 
-def test_no_line_of_the_scripts_is_longer_than_120_characters() -> None:
+def test_no_line_of_the_scripts_is_longer_than_120_characters():
     scripts = Path(playground.__file__).parent.glob("*.js")
-    lines = {(path.name, line) for path in scripts for line in path.read_text("utf-8").splitlines()}
-    assert {(name, line) for name, line in lines if len(line) > 120} == set()
+    lines = [(path.name, line) for path in scripts for line in path.read_text("utf-8").splitlines()]
+    assert [(name, line) for name, line in lines if len(line) > 120] == []

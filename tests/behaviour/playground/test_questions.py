@@ -5,56 +5,48 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, date, datetime, time, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 from pydantic import BaseModel, Field
 
 from langgraph_agui import AGUIMiddleware, ApprovalOptions
-from tests.behaviour.playground.sites import ask, shown
-from tests.behaviour.playground.streams import (
-    END,
-    START_EVENT,
+from tests.behaviour.playground.sites import (
+    SAID,
+    WAITS,
     answer,
-    answer_with,
-    frames,
+    ask,
+    field,
+    interrupted,
+    opened,
+    press,
+    see,
+    shown,
+    status,
     text_events,
 )
 from tests.kit.deep import deep
 from tests.kit.expect.front_ends import options_for
+from tests.kit.graphs.small import Chat, chain_of
 from tests.kit.models.scripted import Scripted, call
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Page
-
-WAITS = "Waiting for you"
-
-
-def defined(**definitions: Any) -> dict[str, Any]:
-    return {"$ref": "#/$defs/A", "$defs": definitions}
-
-
-def fields(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties}
+LETTER = {"to": "ada@example.com", "body": "Dear Ada,\nhow are you?", "copies": 2}
+PILLS = ".tool > summary .pill"
 
 
 class Mail:
     """An agent that sends e-mails if a person approves; `sent` holds the arguments that its tool
     got."""
 
-    def __init__(self, *calls: dict[str, Any], guard: Any = True) -> None:
-        self.sent: list[dict[str, Any]] = []
-        self.results: list[str] = []
+    def __init__(self, *calls):
+        calls, self.sent, self.results = calls or [LETTER], [], []
 
         @tool
         def send_email(to: str, body: str, copies: int = 1, tags: list[str] | None = None) -> str:
@@ -62,72 +54,68 @@ class Mail:
             self.sent.append({"to": to, "body": body, "copies": copies, "tags": tags})
             return "sent"
 
-        def script(messages: list[BaseMessage]) -> list[Any]:
+        def script(messages):
             self.results = [str(one.text) for one in messages if isinstance(one, ToolMessage)]
-            if self.results:
-                return ["Well."]
-            return [call("send_email", f"c{at}", at, **args) for at, args in enumerate(calls)]
+            made = [call("send_email", f"c{at}", at, **args) for at, args in enumerate(calls)]
+            return ["Well."] if self.results else made
 
-        self.graph = create_agent(
-            Scripted(script=script),
-            [send_email],
-            middleware=[HumanInTheLoopMiddleware({"send_email": guard})],
-            checkpointer=InMemorySaver(),
-        )
+        guard, saver = HumanInTheLoopMiddleware({"send_email": True}), InMemorySaver()
+        model, tools = Scripted(script=script), [send_email]
+        self.graph = create_agent(model, tools, middleware=[guard], checkpointer=saver)
 
 
-LETTER: dict[str, Any] = {"to": "ada@example.com", "body": "Dear Ada,\nhow are you?", "copies": 2}
+class Asker:
+    """A graph that asks questions by `interrupt()`; `answers` holds what it got."""
+
+    def __init__(self, *questions, **options):
+        self.answers = []
+
+        def node(state: Chat):
+            self.answers = [interrupt(question, **options) for question in questions]
+            return {"messages": [AIMessage("Thanks.")]}
+
+        self.graph = chain_of(node, checkpointer=InMemorySaver())
 
 
-def cards(page: Page) -> Locator:
+def cards(page):
     return page.locator(".question")
 
 
-def named(text: str) -> re.Pattern[str]:
-    """A label as a tool's own name or as a title."""
-    return re.compile(f"^{re.escape(text)}$", re.IGNORECASE)
+def resumed(page, send):
+    """What the page's next request answers, after `send()`."""
+    with page.expect_request("**/agent") as request:
+        send()
+    return json.loads(request.value.post_data)["resume"]
 
 
-def press(place: Page | Locator, name: str) -> None:
-    place.get_by_role("button", name=name, exact=True).click()
-
-
-def finished(page: Page, status: str = "Finished") -> None:
-    expect(page.locator("#status")).to_have_text(status)
-
-
-def test_an_approval_is_edited_field_by_field(browser: Browser) -> None:
+def test_an_approval_is_edited_field_by_field(browser):
     mail = Mail({**LETTER, "tags": ["a", "b"]})
     with shown(browser, mail.graph) as page:
-        ask(page, status=WAITS)
+        ask(page, then=WAITS)
         card = cards(page)
-        expect(card.get_by_role("heading")).to_have_text("Tool execution requires approval")
-        expect(card.locator(".question-tool")).to_have_text("send_email")
+        see(card, {"h2": "Tool execution requires approval", ".question-tool": "send_email"})
         expect(card.locator(".question-facts dd")).to_contain_text(["ada@example.com", "Dear Ada"])
         press(card, "Edit")
-        expect(card.get_by_label(named("to"))).to_be_focused()
-        expect(card.get_by_label(named("body"))).to_have_value(LETTER["body"])
+        expect(field(card, "to")).to_be_focused()
+        expect(field(card, "body")).to_have_value(LETTER["body"])
         expect(card.get_by_role("button", name="Approve", exact=True)).to_be_visible()
-        card.get_by_label(named("to")).fill("bob@example.com")
-        copies = card.get_by_label(named("copies"))
+        field(card, "to").fill("bob@example.com")
+        copies = field(card, "copies")
         copies.press_sequentially("e")
         press(card, "Approve with changes")
         expect(copies).to_be_focused()
         expect(copies).to_have_attribute("aria-invalid", "true")
-        expect(copies).to_have_accessible_description(
-            named("A whole number. copies must be a whole number.")
-        )
+        problem = "A whole number. Copies must be a whole number."
+        expect(copies).to_have_accessible_description(problem, ignore_case=True)
         copies.fill("3")
-        card.get_by_role("button", name=named("Remove tags 1")).click()
-        card.get_by_label(named("tags 1")).fill("c")
-        card.get_by_role("button", name=named("Add tags")).click()
-        card.get_by_label(named("tags 2")).fill("d")
-        card.get_by_label(named("tags 2")).press("Enter")
-        finished(page)
-        expect(cards(page)).to_be_hidden()
-    assert mail.sent == [
-        {"to": "bob@example.com", "body": LETTER["body"], "copies": 3, "tags": ["c", "d"]}
-    ]
+        press(card, "Remove Tags 1")
+        field(card, "tags 1").fill("c")
+        press(card, "Add Tags")
+        field(card, "tags 2").fill("d")
+        field(card, "tags 2").press("Enter")
+        see(page, {"#status": "Finished", ".question": False})
+    changes = {"to": "bob@example.com", "copies": 3, "tags": ["c", "d"]}
+    assert mail.sent == [{**LETTER, **changes}]
 
 
 FOCUSED = """() => {
@@ -137,85 +125,88 @@ FOCUSED = """() => {
 }"""
 
 
-def tab_to(page: Page, name: str, key: str = "Tab") -> None:
+def tab_to(page, name, key="Shift+Tab"):
     """Press `key` until the control of that name has the focus."""
-    seen: list[str] = []
-    while len(seen) < 60:
+    seen = []
+    while name not in seen:
+        assert len(seen) < 60, f"{name!r} is not among {seen}"
         page.keyboard.press(key)
         seen.append(page.evaluate(FOCUSED))
-        if seen[-1] == name:
-            return
-    raise AssertionError(f"{name!r} is not among {seen}")
 
 
-def test_a_conversation_by_keyboard_alone(browser: Browser) -> None:
-    mail = Mail(LETTER)
+def test_a_conversation_by_keyboard_alone(browser):
+    mail = Mail()
     with shown(browser, mail.graph) as page:
-        expect(page.get_by_label("Message", exact=True)).to_be_focused()
+        message, press = field(page, "Message"), page.keyboard.press
+        expect(message).to_be_focused()
         page.keyboard.type("write to Ada")
-        page.keyboard.press("Enter")
-        finished(page, WAITS)
-        tab_to(page, "Reject", "Shift+Tab")
-        tab_to(page, "Edit", "Shift+Tab")
-        page.keyboard.press("Enter")
-        page.keyboard.press("Control+a")
+        press("Enter")
+        status(page, WAITS)
+        tab_to(page, "Reject")
+        tab_to(page, "Edit")
+        press("Enter")
+        press("Control+a")
         page.keyboard.type("bob@example.com")
-        tab_to(page, "Approve with changes")
-        page.keyboard.press("Enter")
-        finished(page)
-        expect(page.get_by_label("Message", exact=True)).to_be_focused()
-        tab_to(page, "New thread", "Shift+Tab")
-        page.keyboard.press("Space")
-        expect(page.locator(".item")).to_have_count(0)
-        expect(page.get_by_label("Message", exact=True)).to_be_focused()
+        tab_to(page, "Approve with changes", "Tab")
+        press("Enter")
+        status(page)
+        expect(message).to_be_focused()
+        tab_to(page, "New thread")
+        press("Space")
+        see(page, {".item": 0})
+        expect(message).to_be_focused()
     assert mail.sent == [{**LETTER, "to": "bob@example.com", "tags": None}]
 
 
 @deep
-def test_an_approval_without_changes(browser: Browser) -> None:
-    options = options_for("the playground, of this library")
-    mail = Mail(LETTER)
-    with shown(browser, mail.graph, **options) as page:
-        ask(page, status=WAITS)
+def test_an_approval_without_changes(browser):
+    mail = Mail()
+    with shown(browser, mail.graph, **options_for("the playground, of this library")) as page:
+        ask(page, then=WAITS)
         press(cards(page), "Edit")
-        to = cards(page).get_by_label(named("to"))
+        to = field(cards(page), "to")
         to.fill("bob@example.com")
-        press(cards(page), "Discard edits")
-        press(cards(page), "Edit")
+        press(cards(page), "Discard edits", "Edit")
         expect(to).to_have_value(LETTER["to"])
         to.fill("bob@example.com")
         to.fill(LETTER["to"])
-        with page.expect_request("**/agent") as request:
-            press(page, "Approve")
-        (answer,) = json.loads(request.value.post_data or "")["resume"]
-        assert answer["payload"] == {"approved": True}
-        finished(page)
+        (approval,) = resumed(page, lambda: press(page, "Approve"))
+        assert approval["payload"] == {"approved": True}
+        status(page)
     assert mail.sent == [{**LETTER, "tags": None}]
 
 
-def test_a_reason_or_a_result_instead_of_the_call(browser: Browser) -> None:
-    mail = Mail(LETTER)
+def test_a_reason_a_result_or_json_instead_of_the_call(browser):
+    mail = Mail()
     with shown(browser, mail.graph) as page:
         card = cards(page)
-        ask(page, status=WAITS)
+        ask(page, then=WAITS)
         press(card, "More")
-        card.get_by_label("Reason", exact=True).fill("Ada has left.")
-        card.get_by_label("Reason", exact=True).press("Enter")
-        finished(page)
+        field(card, "Reason").fill("Ada has left.")
+        field(card, "Reason").press("Enter")
+        status(page)
         assert "Ada has left." in mail.results[0]
         press(page, "New thread")
-        mail.results = []
-        ask(page, status=WAITS)
+        ask(page, then=WAITS)
         press(card, "More")
-        card.get_by_label("Respond", exact=True).check()
+        field(card, "Respond").check()
         press(card, "Send")
         expect(card.get_by_role("alert")).to_have_text("Type what to respond.")
         card.get_by_label("Result to give instead").fill("I called her.")
         press(card, "Send")
-        finished(page)
-        expect(page.locator(".tool > summary .pill")).to_have_text("done")
-        expect(page.locator(".tool .result")).to_have_text("I called her.")
-    assert (mail.sent, mail.results) == ([], ["I called her."])
+        see(page, {"#status": "Finished", PILLS: "done", ".tool .result": "I called her."})
+        assert mail.results == ["I called her."]
+        press(page, "New thread")
+        ask(page, then=WAITS)
+        press(card, "More")
+        field(card, "JSON").check()
+        box = field(card, "JSON answer")
+        assert json.loads(box.input_value())["editedArgs"]["to"] == LETTER["to"]
+        decision = {"type": "reject", "message": "Not now."}
+        box.fill(json.dumps(decision))
+        assert resumed(page, lambda: press(card, "Send"))[0]["payload"] == decision
+        see(page, {"#status": "Finished", ".tool": "…Not now."})
+    assert mail.sent == []
 
 
 BUTTONS = {
@@ -229,45 +220,37 @@ BUTTONS = {
 
 
 @deep
-def test_only_allowed_decisions_are_offered(browser: Browser) -> None:
+def test_only_allowed_decisions_are_offered(browser):
     def act(to: str) -> str:
         """Act."""
         return to
 
-    guards: dict[str, Any] = {
-        f"t{at}": {"allowed_decisions": allowed.split()} for at, allowed in enumerate(BUTTONS)
-    }
+    guards = {f"t{at}": {"allowed_decisions": one.split()} for at, one in enumerate(BUTTONS)}
     model = Scripted([call(name, name, at, to="ada") for at, name in enumerate(guards)])
-    guard, saver = HumanInTheLoopMiddleware(guards), InMemorySaver()
-    tools = [tool(name)(act) for name in guards]
-    with shown(browser, create_agent(model, tools, middleware=[guard], checkpointer=saver)) as page:
-        ask(page, status=WAITS)
+    guard, tools = HumanInTheLoopMiddleware(guards), [tool(name)(act) for name in guards]
+    graph = create_agent(model, tools, middleware=[guard], checkpointer=InMemorySaver())
+    tops = "all => new Set(all.map((one) => one.getBoundingClientRect().top)).size"
+    with shown(browser, graph) as page:
+        ask(page, then=WAITS)
         for card, (allowed, buttons) in zip(cards(page).all(), BUTTONS.items(), strict=True):
-            actions = card.locator(".question-actions")
-            expect(actions.locator("button:visible")).to_have_text(buttons)
+            see(card, {".question-actions button:visible": buttons})
             # Where nothing else is allowed, the person can only edit.
-            expect(card.locator(".question-call input")).to_have_count(int(allowed == "edit"))
-            tops = "all => new Set(all.map((one) => one.getBoundingClientRect().top)).size"
-            assert actions.first.locator("button").evaluate_all(tops) == 1
+            see(card, {".question-call input": int(allowed == "edit")})
+            assert card.locator(".question-actions").first.locator("button").evaluate_all(tops) == 1
 
 
 @deep
-def test_an_answer_that_comes_too_late(browser: Browser) -> None:
-    mail = Mail(LETTER)
+def test_an_answer_that_comes_too_late(browser):
+    mail = Mail()
     with shown(browser, mail.graph) as page:
-        ask(page, status=WAITS)
-        elsewhere = browser.new_context()  # in the same one, the page would follow
-        other = elsewhere.new_page()
-        other.goto(page.url)
-        finished(other, WAITS)
-        press(page, "Approve")
-        finished(page)
-        press(other, "Reject")
-        expect(other.locator(".notice")).to_contain_text("the question was answered elsewhere")
-        finished(other)
-        expect(other.locator(".tool > summary .pill")).to_have_text("done")
-        expect(cards(other)).to_have_count(0)
-        elsewhere.close()
+        ask(page, then=WAITS)
+        with opened(browser, page.url) as other:  # in the same browser, it would follow
+            status(other, WAITS)
+            press(page, "Approve")
+            status(page)
+            press(other, "Reject")
+            see(other, {".notice": "…the question was answered elsewhere", "#status": "Finished"})
+            see(other, {PILLS: "done", ".question": 0})
     assert len(mail.sent) == 1
 
 
@@ -275,10 +258,10 @@ WORDS = "I hope that this letter finds you well, and that the weather is as fine
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_call_is_in_view_when_it_is_approved(browser: Browser, count: int) -> None:
+def test_a_call_is_in_view_when_it_is_approved(browser, count):
     with shown(browser, Mail(*[{**LETTER, "body": WORDS}] * count).graph) as page:
         page.set_viewport_size({"width": 390, "height": 700})
-        ask(page, status=WAITS)
+        ask(page, then=WAITS)
         approve = page.get_by_role("button", name="Approve")
         expect(approve.first).to_be_focused()
         expect(approve.first).to_be_in_viewport(ratio=1)
@@ -291,25 +274,23 @@ def test_a_call_is_in_view_when_it_is_approved(browser: Browser, count: int) -> 
 
 
 @deep
-def test_several_are_answered_together(browser: Browser) -> None:
+def test_several_are_answered_together(browser):
     mail = Mail(*({**LETTER, "to": who} for who in ("ann", "bob", "eve")))
     with shown(browser, mail.graph) as page:
-        ask(page, status=WAITS)
-        note = page.locator(".question-note")
-        expect(note).to_have_text("0 of 3 answered")
-        press(cards(page).nth(0), "Approve")
-        expect(note).to_have_text("1 of 3 answered")
-        answered = 'Answered: Approve · send_email {"to":"ann"'
-        expect(cards(page).nth(0).locator("p:visible")).to_contain_text(answered)
-        expect(cards(page).nth(1).get_by_role("button", name="Approve")).to_be_focused()
-        press(cards(page).nth(2), "More")
-        press(cards(page).nth(2), "Cancel")
-        expect(cards(page).nth(2)).to_contain_text("Answered: Cancel")
-        press(cards(page).nth(0), "Change answer")
-        expect(note).to_have_text("1 of 3 answered")
-        press(cards(page).nth(0), "Reject")
-        press(cards(page).nth(1), "Approve")
-        finished(page)
+        ask(page, then=WAITS)
+        first, second, third = (cards(page).nth(at) for at in range(3))
+        see(page, {".question-note": "0 of 3 answered"})
+        press(first, "Approve")
+        see(page, {".question-note": "1 of 3 answered"})
+        see(first, {"p:visible": '…Answered: Approve · send_email {"to":"ann"'})
+        expect(second.get_by_role("button", name="Approve")).to_be_focused()
+        press(third, "More", "Cancel")
+        expect(third).to_contain_text("Answered: Cancel")
+        press(first, "Change answer")
+        see(page, {".question-note": "1 of 3 answered"})
+        press(first, "Reject")
+        press(second, "Approve")
+        status(page)
     assert [one["to"] for one in mail.sent] == ["bob"]
 
 
@@ -333,234 +314,200 @@ class Booking(BaseModel):
     price: float = 2.5
 
 
-class Asker:
-    """A graph that asks `question` by `interrupt()`; `answers` holds what it got."""
-
-    def __init__(self, *questions: Any, schema: Any = None) -> None:
-        self.answers: list[Any] = []
-
-        def node(state: MessagesState) -> dict[str, Any]:
-            options = {"response_schema": schema} if schema is not None else {}
-            self.answers = [interrupt(question, **options) for question in questions]
-            return {"messages": [AIMessage("Thanks.")]}
-
-        builder = StateGraph(MessagesState).add_node("ask", node).add_edge(START, "ask")
-        self.graph = builder.compile(checkpointer=InMemorySaver())
+KINDS = {"Day": "date", "At": "time", "Call": "datetime-local", "Breakfast": "checkbox"}
+KINDS |= {"Nights": "number", "Price": "number"}
+FILLED = {"Nights": "0.5", "Guest": "A", "Beds": "9"}
+FILLED |= {"Day": "2026-07-31", "At": "09:30", "Call": "2026-07-30T08:15"}
+PROBLEMS = [
+    "Nights must be a whole number of at least 1.",
+    "Guest must be text of at least 2 characters.",
+    "Beds must be a whole number from 1 to 4.",
+]
+ROME = {"timezone_id": "Europe/Rome"}
 
 
-def test_a_form_from_a_schema(browser: Browser) -> None:
-    asker = Asker({"message": "Where do you stay?", "budget": {"euros": 90}}, schema=Booking)
-    context = browser.new_context(timezone_id="Europe/Rome")
-    with shown(browser, asker.graph, context=context) as page:
-        ask(page, status=WAITS)
+def test_a_form_from_a_schema(browser):
+    asked = {"message": "Where do you stay?", "budget": {"euros": 90}}
+    asker = Asker(asked, response_schema=Booking)
+    with shown(browser, asker.graph, context=ROME) as page:
+        ask(page, then=WAITS)
         card = cards(page)
-        expect(card.get_by_role("heading")).to_have_text("Where do you stay?")
-        expect(card.locator(".question-facts")).to_contain_text('{ "euros": 90 }')
+        see(card, {"h2": "Where do you stay?", ".question-facts": '…{ "euros": 90 }'})
         expect(card).to_contain_text("A whole number of at least 1.")
         press(card, "Send")
-        expect(card.get_by_label("Nights")).to_be_focused()
+        expect(field(card, "Nights")).to_be_focused()
         expect(card).to_contain_text("Guest is required: text of at least 2 characters.")
-        kinds = {"Day": "date", "At": "time", "Call": "datetime-local", "Breakfast": "checkbox"}
-        for label, kind in {**kinds, "Nights": "number", "Price": "number"}.items():
-            expect(card.get_by_label(label, exact=True)).to_have_attribute("type", kind)
-        answers = {"Nights": "0.5", "Guest": "A", "Beds": "9", "Day": "2026-07-31"}
-        for label, value in {**answers, "At": "09:30", "Call": "2026-07-30T08:15"}.items():
-            card.get_by_label(label, exact=True).fill(value)
+        for label, kind in KINDS.items():
+            expect(field(card, label)).to_have_attribute("type", kind)
+        for label, value in FILLED.items():
+            field(card, label).fill(value)
         press(card, "Send")
-        problems = [
-            "Nights must be a whole number of at least 1.",
-            "Guest must be text of at least 2 characters.",
-            "Beds must be a whole number from 1 to 4.",
-        ]
-        expect(card.locator(".field-problem:visible")).to_have_text(problems)
+        see(card, {".field-problem:visible": PROBLEMS})
         for label, value in {"Nights": "3", "Guest": "Ada", "Beds": "2"}.items():
             card.get_by_label(label).fill(value)
-        card.get_by_label("Breakfast").check()
-        card.get_by_label("View").select_option("sea")
+        field(card, "Breakfast").check()
+        field(card, "View").select_option("sea")
         press(card, "Add Extras")
-        card.get_by_label("Extras 1", exact=True).fill("bike")
+        field(card, "Extras 1").fill("bike")
         card.get_by_label("Guest").press("Enter")
-        finished(page)
-    room, call_at = Room(beds=2, view="sea"), datetime(2026, 7, 30, 6, 15, tzinfo=UTC)
-    when: Any = {"day": date(2026, 7, 31), "at": time(9, 30), "call": call_at}
-    assert asker.answers == [
-        Booking(nights=3, guest="Ada", breakfast=True, room=room, extras=["bike"], **when)
-    ]
-
-
-TIMES = {
-    "a": ("2026-01-31T12:00:00Z", "datetime-local", "2026-01-31T13:00"),
-    "b": ("2026-01-31T12:00:00.250+05:30", "datetime-local", "2026-01-31T07:30:00.25"),
-    "c": ("2026-01-31T12:00", "datetime-local", "2026-01-31T12:00"),
-    "d": ("tomorrow at noon", "text", "tomorrow at noon"),
-}
-
-
-@deep
-def test_a_time_that_is_not_changed_is_sent_as_it_came(browser: Browser) -> None:
-    schema = fields(
-        note={"type": "string"},
-        **{
-            name: {"type": "string", "format": "date-time", "default": given}
-            for name, (given, _, _) in TIMES.items()
-        },
-    )
-    context = browser.new_context(timezone_id="Europe/Rome")
-    with shown(browser, Asker("?").graph, context=context) as page:
-        inputs = answer_with(page, {"id": "one", "reason": "x:y", "responseSchema": schema})
-        ask(page, status=WAITS)
-        for name, (_, kind, shown_as) in TIMES.items():
-            field = cards(page).get_by_label(name, exact=True)
-            expect(field).to_have_attribute("type", kind)
-            expect(field).to_have_value(shown_as)
-        field.fill("")
-        with page.expect_response("**/agent"):
-            press(cards(page), "Send")
-        given = {name: TIMES[name][0] for name in "abc"}
-        assert inputs[-1]["resume"][0]["payload"] == given
+        status(page)
+    call_at = datetime(2026, 7, 30, 6, 15, tzinfo=UTC)
+    when = {"day": date(2026, 7, 31), "at": time(9, 30), "call": call_at}
+    given = {"nights": 3, "guest": "Ada", "breakfast": True, "extras": ["bike"]}
+    assert asker.answers == [Booking(room=Room(beds=2, view="sea"), **given, **when)]
 
 
 CONSTS = [{"const": 1, "title": "One"}, {"const": None, "title": "Nothing"}, {"const": 2}]
-
-
-FIXED: list[tuple[Any, str, Any]] = [
-    ({"enum": ["red", "blue"]}, "blue", "blue"),
+COLOUR = {"enum": ["red", "blue"]}
+FIXED = [
+    (COLOUR, "blue", "blue"),
     ({"oneOf": CONSTS}, "2", 2),
     ({"type": "boolean"}, "No", False),
-    (fields(colour={"enum": ["red", "blue"]}) | {"required": ["colour"]}, "red", {"colour": "red"}),
+    ({"properties": {"colour": COLOUR}, "required": ["colour"]}, "red", {"colour": "red"}),
 ]
 
 
 @deep
-def test_buttons_texts_and_json_as_answers(browser: Browser) -> None:
+def test_buttons_texts_and_json_as_answers(browser):
     asked = [{"message": f"{at}?", "responseSchema": one} for at, (one, _, _) in enumerate(FIXED)]
     asker = Asker(*asked, "Really?", "When?", "How long?")
     with shown(browser, asker.graph) as page:
-        ask(page, status=WAITS)
+        ask(page, then=WAITS)
         card = cards(page)
         for at, (_, button, _) in enumerate(FIXED):
-            expect(card.get_by_role("heading")).to_have_text(f"{at}?")
+            see(card, {"h2": f"{at}?"})
             press(card, button)
         expect(card).to_contain_text("Really?")
         press(card, "No")
         expect(card).to_contain_text("When?")
         press(card, "Send")
         expect(card.get_by_role("alert")).to_have_text("Type an answer.")
-        card.get_by_label("Another answer").fill("not before May")
+        field(card, "Another answer").fill("not before May")
         press(card, "Send")
         expect(card).to_contain_text("How long?")
         press(card, "More")
-        for text in ("{nonsense", '{"days": 3}'):
-            card.get_by_label("JSON answer").fill(text)
-            press(card.locator(".question-panel"), "Send")
-            if text == "{nonsense":
-                expect(card.get_by_role("alert")).to_have_text("That is not JSON.")
-        finished(page)
-    fixed = [answer for _, _, answer in FIXED]
-    assert asker.answers == [*fixed, False, "not before May", {"days": 3}]
+        field(card, "JSON answer").fill("{nonsense")
+        press(card.locator(".question-panel"), "Send")
+        expect(card.get_by_role("alert")).to_have_text("That is not JSON.")
+        field(card, "JSON answer").fill('{"days": 3}')
+        press(card.locator(".question-panel"), "Send")
+        status(page)
+    assert asker.answers == [*(one for _, _, one in FIXED), False, "not before May", {"days": 3}]
+
+
+# Timers and the wall clock are two clocks: a timer may end before the time that it was set for.
+EARLY_TIMERS = """() => {
+    const wait = window.setTimeout;
+    window.setTimeout = (done, time) => wait(done, time - 300);
+}"""
 
 
 @deep
-def test_a_question_expires_while_it_is_shown_and_is_only_cancelled(browser: Browser) -> None:
-    end = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
+@pytest.mark.parametrize("seconds", [2, -1_000_000])
+def test_a_question_that_is_expired_or_expires_meanwhile_is_only_cancelled(browser, seconds):
+    end = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
     with shown(browser, Asker({"message": "Quick?", "expiresAt": end}).graph) as page:
-        # Timers and the wall clock are two clocks: a timer may end before the time that it was
-        # set for.
-        page.evaluate(
-            """() => {
-                const wait = window.setTimeout;
-                window.setTimeout = (done, time) => wait(done, time - 300);
-            }"""
-        )
-        ask(page, status=WAITS)
+        page.evaluate(EARLY_TIMERS)
+        ask(page, then=WAITS)
         expect(cards(page)).to_contain_text("It is too late to answer.")
-        expect(cards(page).locator("button:visible")).to_have_text(["Cancel"])
+        see(page, {".question button:visible": ["Cancel"]})
         press(cards(page), "Cancel")
-        finished(page, "Stopped")
+        status(page, "Stopped")
 
 
-def test_a_question_of_an_agent_that_shows_no_threads_outlives_a_reload(
-    browser: Browser, site: str
-) -> None:
-    context = browser.new_context()  # the browser logs the refusals
-    page = context.new_page()
-    for path in ("connect", "capabilities"):
-        page.route(f"**/agent/{path}", lambda route: route.fulfill(status=404))
-    answer_with(page, {"id": "i", "reason": "confirmation", "message": "Really?"})
-    page.goto(site)
-    ask(page, status=WAITS)
-    page.reload()
-    finished(page, WAITS)
-    expect(cards(page).locator("h2")).to_have_text("Really?")
-    inputs = answer(page, frames(START_EVENT, *text_events("m", "As you wish."), END))
-    press(cards(page), "Cancel")
-    finished(page)
-    assert inputs[0]["resume"] == [{"interruptId": "i", "status": "cancelled"}]
-    page.reload()
-    finished(page)
-    expect(cards(page)).to_have_count(0)
-    context.close()
+def test_a_question_of_an_agent_that_shows_no_threads_outlives_a_reload(browser, site):
+    with opened(browser, site, logs=True) as page:
+        for path in ("connect", "capabilities"):
+            page.route(f"**/agent/{path}", lambda route: route.fulfill(status=404))
+        page.reload()
+        question = {"id": "i", "reason": "confirmation", "message": "Really?"}
+        answer(page, end=interrupted(question))
+        ask(page, then=WAITS)
+        page.reload()
+        see(page, {"#status": WAITS, ".question h2": "Really?"})
+        inputs = answer(page, *text_events("m", "As you wish."))
+        press(cards(page), "Cancel")
+        status(page)
+        assert inputs[0]["resume"] == [{"interruptId": "i", "status": "cancelled"}]
+        page.reload()
+        see(page, {"#status": "Finished", ".question": 0})
 
 
 @deep
-def test_a_refused_answer_opens_again(browser: Browser) -> None:
-    refused: list[object] = []
+def test_a_refused_answer_opens_again(browser):
+    refused = []
 
-    def refuse_once(approval: object) -> None:
+    def refuse_once(approval):
         refused.append(approval)
         if len(refused) == 1:
             raise PermissionError
 
-    mail = Mail(LETTER)
+    mail = Mail()
     with shown(browser, mail.graph, approvals=ApprovalOptions(on_answer=refuse_once)) as page:
-        ask(page, status=WAITS)
+        ask(page, then=WAITS)
         press(cards(page), "Edit")
-        cards(page).get_by_label(named("to")).fill("bob@example.com")
+        field(cards(page), "to").fill("bob@example.com")
         press(page, "Approve with changes")
-        expect(page.locator(".question-refused:visible")).to_have_text(
-            "The answer was not accepted."
-        )
-        finished(page, WAITS)
-        expect(cards(page).get_by_label(named("to"))).to_have_value("bob@example.com")
+        see(page, {".question-refused:visible": "The answer was not accepted.", "#status": WAITS})
+        expect(field(cards(page), "to")).to_have_value("bob@example.com")
         press(page, "Approve with changes")
-        finished(page)
+        status(page)
     assert [one["to"] for one in mail.sent] == ["bob@example.com"]
 
 
-def test_a_message_has_to_wait(browser: Browser) -> None:
-    mail = Mail(LETTER)
-    with shown(browser, mail.graph) as page:
-        ask(page, status=WAITS)
-        message = page.get_by_label("Message", exact=True)
+def test_a_message_has_to_wait(browser):
+    with shown(browser, Mail().graph) as page:
+        ask(page, then=WAITS)
+        message = field(page, "Message")
         message.fill("And hurry")
         page.clock.install(time=0)
         page.clock.pause_at(1)  # no time passes until the second key
         message.press("Enter")
-        expect(page.locator(".question-note")).to_have_text("Answer the question first.")
+        see(page, {".question-note": "Answer the question first."})
         approve = cards(page).get_by_role("button", name="Approve")
         expect(approve).to_be_focused()
         approve.press("Enter")  # nobody can have seen the question by now
         page.clock.resume()
-        expect(page.locator("#status")).to_have_text(WAITS)
+        status(page, WAITS)
         expect(message).to_have_value("And hurry")
         press(page, "Approve")
-        finished(page)
+        status(page)
 
 
 @pytest.fixture
-def served(browser: Browser) -> Iterator[Page]:
-    """A page whose agent is replaced by `answer_with`."""
-    with shown(browser, Asker("?").graph) as page:
-        yield page
+def asked(browser, echoes):
+    """Opens pages whose agent asks these questions."""
+    pages = []
+
+    def ask_with(*questions, **context):
+        opening = opened(browser, echoes, **context)
+        page = opening.__enter__()
+        pages.append(opening)
+        ids = ({"id": f"q{at}", "reason": "x:y", **one} for at, one in enumerate(questions))
+        inputs = answer(page, end=interrupted(*ids))
+        ask(page, then=WAITS)
+        return page, inputs
+
+    yield ask_with
+    for page in pages:
+        page.__exit__(None, None, None)
 
 
-A: dict[str, Any] = {"$ref": "#/$defs/A"}
-MANY = [f"p{n}" for n in range(20)]
+def fields(**properties):
+    return {"type": "object", "properties": properties}
+
+
+def strings(*names):
+    return {name: {"type": "string"} for name in names}
+
+
+def defined(**definitions):
+    return {"$ref": "#/$defs/A", "$defs": definitions}
+
+
+A, MANY = {"$ref": "#/$defs/A"}, [f"p{n}" for n in range(20)]
 WRONG = fields(a=5, b={"enum": {}}, c={"type": "nothing"}, d={"anyOf": "x"}, e=None)
-PROTOTYPES = ("__proto__", "constructor", "toString", "hasOwnProperty")
-
-
-HOSTILE: list[dict[str, Any]] = [
+HOSTILE = [
     # a required reference to itself, a circle, alternatives of itself, all of itself
     defined(A={**fields(next=A, n={"type": "integer"}), "required": ["next"]}),
     defined(A={"$ref": "#/$defs/B"}, B=A),
@@ -572,177 +519,126 @@ HOSTILE: list[dict[str, Any]] = [
     {"$ref": "https://a.example/schema", "properties": []},
     # a pattern of another dialect, names of prototypes
     fields(a={"type": "string", "pattern": "(?P<x>a"}),
-    fields(**{name: {"type": "string"} for name in PROTOTYPES}),
+    fields(**strings("__proto__", "constructor", "toString", "hasOwnProperty")),
 ]
 
 
 @deep
-def test_hostile_schemas_leave_a_way_to_answer(served: Page) -> None:
-    asked = {"reason": "x:y", "message": "<b>Which?</b>"}
-    ids = [f"q{at}" for at in range(len(HOSTILE))]
-    schemas = zip(ids, HOSTILE, strict=True)
-    inputs = answer_with(
-        served, *({**asked, "id": id_, "responseSchema": schema} for id_, schema in schemas)
-    )
-    ask(served, status=WAITS)
-    with served.expect_response("**/agent"):
-        for card in cards(served).all():
-            expect(card.get_by_role("heading")).to_have_text("<b>Which?</b>")
+def test_hostile_schemas_leave_a_way_to_answer(asked):
+    page, _ = asked(*({"message": "<b>Which?</b>", "responseSchema": one} for one in HOSTILE))
+
+    def cancel():
+        for card in cards(page).all():
+            see(card, {"h2": "<b>Which?</b>"})
             press(card, "More")
-            expect(card.get_by_label("JSON answer")).to_be_visible()
+            expect(field(card, "JSON answer")).to_be_visible()
             press(card, "Cancel")
-    cancelled = [{"interruptId": id_, "status": "cancelled"} for id_ in ids]
-    assert inputs[-1]["resume"] == cancelled
+
+    ids = [f"q{at}" for at in range(len(HOSTILE))]
+    assert resumed(page, cancel) == [{"interruptId": one, "status": "cancelled"} for one in ids]
+
+
+TIMES = {
+    "a": ("2026-01-31T12:00:00Z", "datetime-local", "2026-01-31T13:00"),
+    "b": ("2026-01-31T12:00:00.250+05:30", "datetime-local", "2026-01-31T07:30:00.25"),
+    "c": ("2026-01-31T12:00", "datetime-local", "2026-01-31T12:00"),
+    "d": ("tomorrow at noon", "text", "tomorrow at noon"),
+}
+MOMENT = {"type": "string", "format": "date-time"}
 
 
 @deep
-def test_many_properties_with_hostile_names(served: Page) -> None:
-    properties = {
-        **{f"p{n}": {"type": "string"} for n in range(200)},
-        "__proto__": {"type": "string"},
-    }
-    schema = json.loads(json.dumps({"type": "object", "properties": properties}))
-    inputs = answer_with(served, {"id": "one", "reason": "x:y", "responseSchema": schema})
-    ask(served, status=WAITS)
-    expect(cards(served).locator(".field")).to_have_count(201)
-    cards(served).get_by_label("p199").fill("last")
-    cards(served).get_by_label("__proto__").fill("first")
-    with served.expect_response("**/agent"):
-        press(cards(served), "Send")
-    assert inputs[-1]["resume"][0]["payload"] == {"p199": "last", "__proto__": "first"}
-    assert served.evaluate("({}).polluted === undefined")
+def test_what_is_not_changed_is_sent_as_it_came(asked):
+    moments = {name: {**MOMENT, "default": given} for name, (given, _, _) in TIMES.items()}
+    page, _ = asked({"responseSchema": fields(**strings("note", "__proto__"), **moments)}, **ROME)
+    for name, (_, kind, shown_as) in TIMES.items():
+        box = field(cards(page), name)
+        expect(box).to_have_attribute("type", kind)
+        expect(box).to_have_value(shown_as)
+    box.fill("")
+    field(cards(page), "__proto__").fill("first")
+    (sent,) = resumed(page, lambda: press(cards(page), "Send"))
+    times = {name: TIMES[name][0] for name in "abc"}
+    assert sent["payload"] == {**times, "__proto__": "first"}
+    assert page.evaluate("({}).polluted === undefined")
 
 
-APPROVE, REJECT = (
-    {"type": "object", "properties": {"type": {"const": kind}}, "required": ["type"]}
-    for kind in ("approve", "reject")
-)
-INTERRUPTS: list[dict[str, Any]] = [
-    {"id": "one", "reason": "confirmation", "message": "First?"},
-    {
-        "id": "two",
-        "reason": "input_required",
-        "message": "Second?",
-        "responseSchema": {"enum": ["red", "blue"]},
-    },
-    {
-        "id": "three",
-        "reason": "tool_call",
-        "message": "Third?",
-        "responseSchema": {"oneOf": [APPROVE, REJECT]},
-    },
-    {"id": "four", "reason": "tool_call", "message": "Fourth?"},
-]
+def kind(name):
+    return {**fields(type={"const": name}), "required": ["type"]}
 
 
 @deep
-def test_questions_of_other_agents(served: Page) -> None:
-    inputs = answer_with(served, *INTERRUPTS)
-    ask(served, status=WAITS)
-    press(cards(served).nth(2), "Reject")
-    press(cards(served).nth(1), "blue")
-    press(cards(served).nth(3), "Approve")
+def test_questions_of_other_agents(asked):
+    page, inputs = asked(
+        {"reason": "confirmation", "message": "First?"},
+        {"reason": "input_required", "responseSchema": COLOUR},
+        {"reason": "tool_call", "responseSchema": {"oneOf": [kind("approve"), kind("reject")]}},
+        {"reason": "tool_call", "message": "Fourth?"},
+    )
+    for at, button in {2: "Reject", 1: "blue", 3: "Approve"}.items():
+        press(cards(page).nth(at), button)
     assert len(inputs) == 1
-    with served.expect_response("**/agent"):
-        press(cards(served).nth(0), "Cancel")
-    expect(cards(served)).to_have_count(4)
-    assert inputs[1]["resume"] == [
-        {"interruptId": "one", "status": "cancelled"},
-        {"interruptId": "two", "status": "resolved", "payload": "blue"},
-        {"interruptId": "three", "status": "resolved", "payload": {"type": "reject"}},
-        {"interruptId": "four", "status": "resolved", "payload": {"approved": True}},
-    ]
+    sent = resumed(page, lambda: press(cards(page).nth(0), "Cancel"))
+    assert [one["status"] for one in sent] == ["cancelled", *["resolved"] * 3]
+    assert [one["payload"] for one in sent[1:]] == ["blue", {"type": "reject"}, {"approved": True}]
 
 
 CAT = {**fields(kind={"const": "cat"}, lives={"type": "integer"}), "title": "Cat"}
-DOG = {**fields(kind={"const": "dog"}, name={"type": "string"}), "title": "Dog"}
+DOG = {**fields(kind={"const": "dog"}, **strings("name")), "required": ["kind", "name"]}
+PETS = {"oneOf": [CAT, {**DOG, "title": "Dog"}]}
 
 
 @deep
-def test_variants_and_parts_that_may_be_left_out(served: Page) -> None:
-    dog = {**DOG, "required": ["kind", "name"]}
-    schema = {
-        "type": "object",
-        "properties": {"pet": {"oneOf": [CAT, dog]}, "more": {"$ref": "#"}, "any": {}},
-        "required": ["pet"],
-    }
-    inputs = answer_with(served, {"id": "one", "reason": "x:y", "responseSchema": schema})
-    ask(served, status=WAITS)
-    card = cards(served)
+def test_variants_and_parts_that_may_be_left_out(asked):
+    schema = {**fields(pet=PETS, more={"$ref": "#"}, any={}), "required": ["pet"]}
+    page, _ = asked({"responseSchema": schema})
+    card = cards(page)
     card.get_by_label("pet").select_option("Dog")
     press(card, "Send")
     expect(card.get_by_label("name")).to_be_focused()
     card.get_by_label("name").fill("Rex")
-    press(card, "Add more")
-    press(card, "Remove more")
+    press(card, "Add more", "Remove more")
     card.get_by_label("any").fill("[1, ")
     press(card, "Send")
-    expect(card.locator(".field-problem:visible")).to_contain_text("any must be JSON: ")
+    see(card, {".field-problem:visible": "…any must be JSON: "})
     card.get_by_label("any").fill("[1, 2]")
-    with served.expect_response("**/agent"):
-        card.get_by_label("any").press("Control+Enter")
-    assert inputs[-1]["resume"][0]["payload"] == {
-        "pet": {"kind": "dog", "name": "Rex"},
-        "any": [1, 2],
-    }
+    (sent,) = resumed(page, lambda: card.get_by_label("any").press("Control+Enter"))
+    assert sent["payload"] == {"pet": {"kind": "dog", "name": "Rex"}, "any": [1, 2]}
 
 
-def test_calls_of_the_pages_tools_are_answered(browser: Browser) -> None:
-    offered: list[list[str]] = []
-
-    def script(messages: list[BaseMessage]) -> list[Any]:
+def test_calls_of_the_pages_tools_are_answered(browser):
+    def script(messages):
         last = messages[-1]
         if isinstance(last, ToolMessage):
             return [f"I got {last.text}."]
         return [call("pick_colour", f"c{len(messages)}", room="hall")]
 
-    class Model(Scripted):
-        def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
-            offered.append([getattr(one, "name", None) or one["function"]["name"] for one in tools])
-            return super().bind_tools(tools, **kwargs)
-
-    graph = create_agent(
-        Model(script=script), middleware=[AGUIMiddleware()], checkpointer=InMemorySaver()
-    )
+    saver, middleware = InMemorySaver(), [AGUIMiddleware()]
+    graph = create_agent(Scripted(script=script), middleware=middleware, checkpointer=saver)
     with shown(browser, graph) as page:
         press(page, "Tools")
-        for name in ("no name", "pick_colour"):
-            page.get_by_label("Name", exact=True).fill(name)
-            press(page, "Add tool")
-            if name == "no name":
-                expect(page.get_by_role("alert")).to_contain_text("The name must have 1 to 64")
-        expect(page.locator("#tools li code")).to_have_text("pick_colour")
+        field(page, "Name").fill("no name")
+        press(page, "Add tool")
+        expect(page.get_by_role("alert")).to_contain_text("The name must have 1 to 64")
+        field(page, "Name").fill("pick_colour")
+        press(page, "Add tool")
+        see(page, {"#tools li code": "pick_colour"})
         press(page, "Close")
         for button, content in (("Send result", "blue"), ("Report an error", "none")):
-            ask(page, status=WAITS)
+            ask(page, then=WAITS)
             card = cards(page)
-            heading = "The agent calls pick_colour. What is the result?"
-            expect(card.get_by_role("heading")).to_have_text(heading)
-            expect(card.locator(".question-facts")).to_have_text("roomhall")
-            pill = page.locator(".tool > summary .pill").last
-            expect(pill).to_have_text("waiting for you")
+            see(card, {"h2": "The agent calls pick_colour. What is the result?"})
+            see(card, {".question-facts": "roomhall"})
+            expect(page.locator(PILLS).last).to_have_text("waiting for you")
             press(card, button)
             expect(card.get_by_role("alert")).to_contain_text("Type ")
             card.get_by_label("Result").fill(content)
             with page.expect_request("**/agent") as request:
                 press(card, button)
-            result = json.loads(request.value.post_data or "")["messages"][-1]
+            sent = json.loads(request.value.post_data)
+            result = sent["messages"][-1]
             assert (result["toolCallId"][0], result["content"]) == ("c", content)
             assert ("error" in result) == (button == "Report an error")
-            finished(page)
-            got = page.locator(".text[data-role=assistant]").last
-            expect(got).to_contain_text("I got")
-            expect(got).to_contain_text(content)
-            expect(cards(page)).to_have_count(0)
-    assert "pick_colour" in offered[0]
-
-
-@deep
-def test_an_expired_question_is_only_cancelled(browser: Browser) -> None:
-    asker = Asker({"message": "Quick?", "expiresAt": "2020-01-01T00:00:00"})
-    with shown(browser, asker.graph) as page:
-        ask(page, status=WAITS)
-        expect(cards(page)).to_contain_text("It is too late to answer.")
-        expect(cards(page).locator("button:visible")).to_have_text(["Cancel"])
-        press(cards(page), "Cancel")
-        finished(page, "Stopped")
+            assert [one["name"] for one in sent["tools"]] == ["pick_colour"]
+            see(page, {"#status": "Finished", ".question": 0})
+            expect(page.locator(SAID).last).to_contain_text(re.compile(f"I got.*{content}"))

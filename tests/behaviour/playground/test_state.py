@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
 from playwright.sync_api import expect
 from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 from langgraph_agui import StateOptions
-from tests.behaviour.playground.sites import ask, shown
+from tests.behaviour.playground.sites import ask, press, see, shown
 from tests.kit.deep import deep
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, Locator, Page
+from tests.kit.graphs.small import chain_of
 
 
-class Cart(TypedDict):
-    messages: NotRequired[list[Any]]
-    items: NotRequired[list[dict[str, Any]]]
-    total: NotRequired[int]
-    big: NotRequired[list[str]]
+class Cart(TypedDict, total=False):
+    messages: list[Any]
+    items: list[dict[str, Any]]
+    total: int
+    big: list[str]
 
 
 class Shared(BaseModel):
@@ -33,72 +29,65 @@ class Shared(BaseModel):
     big: list[str] = []
 
 
-def fill(state: Cart) -> Cart:
-    items = state.get("items") or [{"name": "tea"}]
-    return {
-        "items": items,
-        "total": len(items),
-        "big": state.get("big") or [f"{n} " + "x" * 100 for n in range(10_000)],
-    }
+def shop():
+    def fill(state: Cart) -> Cart:
+        items = state.get("items") or [{"name": "tea"}]
+        big = state.get("big") or [f"{n} " + "x" * 100 for n in range(10_000)]
+        return {"items": items, "total": len(items), "big": big}
 
+    def count(state: Cart) -> Cart:
+        return {"total": state["total"] + 10}
 
-def count(state: Cart) -> Cart:
-    return {"total": state["total"] + 10}
-
-
-def shop() -> Any:
-    graph = StateGraph(Cart).add_node("fill", fill).add_node("count", count)
-    graph.add_edge(START, "fill").add_edge("fill", "count")
-    return graph.compile(checkpointer=InMemorySaver())
+    return chain_of(fill, count, state=Cart, checkpointer=InMemorySaver())
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(browser):
     with shown(browser, shop(), state=StateOptions(schema=Shared)) as page:
+        page.emulate_media(reduced_motion="reduce")
+        ask(page)
         yield page
 
 
-def row(page: Page, key: str) -> Locator:
-    return page.locator(".st-row").filter(
-        has=page.locator(f"xpath=./*[@class='st-key' and .='{key}']")
-    )
+def row(page, key):
+    name = page.locator(f"xpath=./*[@class='st-key' and .='{key}']")
+    return page.locator(".st-row").filter(has=name)
 
 
-def test_a_patch_marks_what_it_changed(page: Page) -> None:
-    ask(page)
+def test_a_patch_marks_what_it_changed_and_children_are_drawn_when_opened(page):
     expect(row(page, "total")).to_have_text("total11")
-    expect(page.locator(".st-node[data-changed] > .st-row > .st-key")).to_have_text("total")
+    see(page, {".st-node[data-changed] > .st-row > .st-key": "total", ".st-node": 4})
+    assert page.evaluate("document.getAnimations().length") == 0
     page.get_by_text("Changes", exact=True).click()
     expect(page.locator(".st-changes li").first).to_have_text("replace /total 11")
+    big = row(page, "big")
+    big.click()
+    expect(big).to_have_attribute("aria-expanded", "true")
+    see(page, {".st-node": 204})
+    press(page, "Show 200 more (9800 left)")
+    see(page, {".st-node": 404})
+    big.press("Enter")
+    see(page, {".st-node": 4})
 
 
-@deep
-def test_children_are_drawn_when_they_are_opened(page: Page) -> None:
-    ask(page)
-    expect(page.locator(".st-node")).to_have_count(4)
-    row(page, "big").click()
-    expect(row(page, "big")).to_have_attribute("aria-expanded", "true")
-    expect(page.locator(".st-node")).to_have_count(204)
-    page.get_by_role("button", name="Show 200 more (9800 left)").click()
-    expect(page.locator(".st-node")).to_have_count(404)
-    row(page, "big").press("Enter")
-    expect(page.locator(".st-node")).to_have_count(4)
-
-
-def test_the_next_run_gets_an_edited_key(page: Page) -> None:
-    ask(page)
-    page.get_by_role("button", name="Edit state").click()
+def test_the_next_run_gets_an_edited_key(page):
+    press(page, "Edit state")
     box = page.get_by_label("JSON", exact=True)
-    page.get_by_label("What to edit").select_option("items")
-    for given, problem in (
-        ("{", "Expected JSON"),
-        ("3", 'Expected a list for "items", not a number.'),
-    ):
+    for what, given, problem in [
+        ("Whole state", "[]", "Expected an object for the whole state"),
+        ("items", "{", "Expected JSON"),
+        ("items", "3", 'Expected a list for "items", not a number.'),
+    ]:
+        page.get_by_label("What to edit").select_option(what)
         box.fill(given)
-        page.get_by_role("button", name="Save").click()
-        expect(page.locator(".st-problem")).to_contain_text(problem)
+        press(page, "Save")
+        see(page, {".st-problem": f"…{problem}"})
+    press(page.locator("#state"), "Cancel")
+    expect(page.get_by_role("button", name="Edit state")).to_be_focused()
+    press(page, "Edit state")
+    page.get_by_label("What to edit").select_option("items")
     box.fill('[{"name": "tea"}, {"name": "milk"}]')
-    page.get_by_role("button", name="Save").click()
+    press(page, "Save")
     expect(row(page, "items")).to_have_text("items[2 items]")
     ask(page, "again")
     expect(row(page, "total")).to_have_text("total12")
@@ -108,9 +97,7 @@ def test_the_next_run_gets_an_edited_key(page: Page) -> None:
 @pytest.mark.parametrize(
     ("writable", "offered"), [({"total"}, ["Whole state", "total"]), (False, [])]
 )
-def test_only_what_clients_may_write_is_edited(
-    browser: Browser, writable: Any, offered: list[str]
-) -> None:
+def test_only_what_clients_may_write_is_edited(browser, writable, offered):
     with shown(browser, shop(), state=StateOptions(client_writable=writable)) as page:
         ask(page)
         edit = page.get_by_role("button", name="Edit state")
@@ -118,22 +105,3 @@ def test_only_what_clients_may_write_is_edited(
         if offered:
             edit.click()
             expect(page.get_by_label("What to edit").locator("option")).to_have_text(offered)
-
-
-@deep
-def test_the_whole_state_is_an_object(page: Page) -> None:
-    ask(page)
-    page.get_by_role("button", name="Edit state").click()
-    page.get_by_label("JSON", exact=True).fill("[]")
-    page.get_by_role("button", name="Save").click()
-    expect(page.locator(".st-problem")).to_contain_text("Expected an object for the whole state")
-    page.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_role("button", name="Edit state")).to_be_focused()
-
-
-@deep
-def test_without_motion_changes_are_marked(page: Page) -> None:
-    page.emulate_media(reduced_motion="reduce")
-    ask(page)
-    expect(page.locator(".st-node[data-changed]")).to_have_count(1)
-    assert page.evaluate("document.getAnimations().length") == 0

@@ -20,7 +20,7 @@ BUILT = ROOT / "langgraph_agui" / "devtools" / "playground" / "vendor"
 SUMS = SOURCES / "SHA256SUMS"
 
 
-def build(folder: Path) -> None:
+def build(folder):
     """Build into `folder`, with the packages of the lock file from the npm registry."""
     node, npm = find_node()
     with tempfile.TemporaryDirectory() as scratch:
@@ -34,7 +34,7 @@ def build(folder: Path) -> None:
                 raise RuntimeError(f"{command} failed:\n{done.stdout}{done.stderr}")
 
 
-def sums() -> str:
+def sums():
     """The hashes of the sources and of what they became, as `sha256sum` writes them."""
     paths = [path for folder in (SOURCES, BUILT) for path in folder.iterdir() if path.is_file()]
     return "".join(

@@ -8,18 +8,16 @@ messages of the first run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import HumanMessage, ToolMessage
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, ReasoningOptions, ReasoningSeal
-from tests.contracts.frontends.pages import CopilotKit, FrontEnd, Site, site
+from tests.contracts.frontends.pages import CopilotKit, site
 from tests.kit.expect.identity import differences
-from tests.kit.models.cases import BY_ID, Case
+from tests.kit.models.cases import BY_ID
 from tests.kit.models.fixtures import isolate
 from tests.kit.models.loops import loop
 from tests.kit.models.provider_models import make_model
@@ -29,37 +27,22 @@ from tests.kit.models.turns import Call, Reasoning, Text, Turn
 from tests.kit.run.rig import MORE, ReceivedEvents, sent
 from tests.kit.waiting import wait_for
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
 SEALED = ReasoningOptions(seal=ReasoningSeal(keys=[b"k" * 32]))
 
-ANTHROPIC = (
-    "thinking-text",
-    "redacted-first",
-    "empty-signed",
-    "tool-loop",
-    "interleaved",
-    "parallel-calls",
-)
-OPENAI = (
-    "summary-parts",
-    "encrypted-only",
-    "tool-loop",
-    "hidden-tool-loop",
-    "parallel-calls",
-    "two-texts",
-    "phases",
-)
+CASES = {
+    "anthropic": "thinking-text redacted-first empty-signed tool-loop interleaved parallel-calls",
+    "anthropic-sealed": "redacted-first tool-loop",
+    "openai": "summary-parts encrypted-only tool-loop hidden-tool-loop parallel-calls two-texts phases",
+    "openai-sealed": "encrypted-only tool-loop",
+}
 EACH_CASE = [
-    *(("anthropic", BY_ID[f"anthropic-{name}"]) for name in ANTHROPIC),
-    *(("anthropic-sealed", BY_ID[f"anthropic-{name}"]) for name in ("redacted-first", "tool-loop")),
-    *(("openai", BY_ID[f"openai-{name}"]) for name in OPENAI),
-    *(("openai-sealed", BY_ID[f"openai-{name}"]) for name in ("encrypted-only", "tool-loop")),
+    (stage, BY_ID[f"{stage.removesuffix('-sealed')}-{name}"])
+    for stage, names in CASES.items()
+    for name in names.split()
 ]
 
 _TEXT = "assistant-ui drops the value of an answer without reasoning: it is sent as a string, not as a text block"
-DIFFERENCES: dict[tuple[str, str], str] = {
+DIFFERENCES = {
     ("assistant-ui", "anthropic-interleaved"): _TEXT,
     ("assistant-ui", "anthropic-parallel-calls"): _TEXT,
 }
@@ -68,7 +51,7 @@ reasoning."""
 
 
 @pytest.fixture(scope="module")
-def providers() -> Iterator[ProviderServer]:
+def providers():
     with pytest.MonkeyPatch.context() as environment:
         isolate(environment)
         with ProviderServer() as server:
@@ -79,34 +62,34 @@ class Talk:
     """A graph on a provider's package without a checkpointer, and the page that keeps its
     thread."""
 
-    def __init__(self, provider: str, providers: ProviderServer, *middleware: Any) -> None:
+    def __init__(self, provider, providers, *middleware):
         self._provider, self._providers = provider, providers
         self._received = ReceivedEvents()
-        self.graph: Any = create_agent(
-            make_model(provider, providers), [get_weather], middleware=middleware
-        )
+        model = make_model(provider, providers)
+        self.graph = create_agent(model, [get_weather], middleware=middleware)
 
-    def agent(self, reasoning: ReasoningOptions) -> LangGraphAgent:
-        return LangGraphAgent(
-            graph=self.graph, reasoning=reasoning, config={"callbacks": [self._received]}
-        )
+    def agent(self, reasoning):
+        config = {"callbacks": [self._received]}
+        return LangGraphAgent(self.graph, reasoning=reasoning, config=config)
 
-    def ask(self, front: FrontEnd, text: str, *script: Any) -> dict[str, Any]:
+    def ask(self, front, text, *script):
         """Ask on the page; return the first request that the provider got."""
         before, runs = len(self._providers.requests), len(self.runs)
         self._providers.script(self._provider, *script)
         front.send(text)
-        wait_for(
-            lambda: len(self.runs) > runs and not self._providers.unanswered, "the run has ended"
-        )
+
+        def ended():
+            return len(self.runs) > runs and not self._providers.unanswered
+
+        wait_for(ended, "the run has ended")
         return sent(self._providers.requests[before])
 
     @property
-    def runs(self) -> list[list[BaseMessage]]:
+    def runs(self):
         """The messages with which each run of the graph ended."""
         return self._received.runs
 
-    def reference(self, *history: BaseMessage) -> dict[str, Any]:
+    def reference(self, *history):
         """Ask LangChain alone, with its own messages; return the request."""
         self._providers.script(self._provider, MORE)
         for _ in self.graph.stream({"messages": deepcopy([*history])}, stream_mode="messages"):
@@ -115,9 +98,7 @@ class Talk:
 
 
 @pytest.fixture(scope="module")
-def stage(
-    request: pytest.FixtureRequest, kind: type[FrontEnd], providers: ProviderServer
-) -> Iterator[tuple[Talk, Site]]:
+def stage(request, kind, providers):
     """The agent that the test names, on a page."""
     provider, _, sealed = request.param.partition("-")
     talk = Talk(provider, providers)
@@ -126,9 +107,7 @@ def stage(
 
 
 @pytest.mark.parametrize(("stage", "case"), EACH_CASE, indirect=["stage"], ids=str)
-def test_the_next_request_is_langchains_own(
-    case: Case, stage: tuple[Talk, Site], kind: type[FrontEnd], browser: Browser
-) -> None:
+def test_the_next_request_is_langchains_own(case, stage, kind, browser):
     talk, served = stage
     with served.opened(browser) as front:
         talk.ask(front, case.prompt, *case.turns)
@@ -144,7 +123,7 @@ def test_the_next_request_is_langchains_own(
     check(candidate, reference)
 
 
-def check(candidate: dict[str, Any], reference: dict[str, Any], *left_out: str) -> None:
+def check(candidate, reference, *left_out):
     """Two requests are the same, but for the keys of their bodies that are left out."""
     for request in (candidate, reference):
         for key in left_out:
@@ -152,20 +131,17 @@ def check(candidate: dict[str, Any], reference: dict[str, Any], *left_out: str) 
     assert not [*differences(candidate, reference)]
 
 
-def paint(provider: str) -> tuple[Turn, Turn]:
+def paint(provider):
     """Reasoning and a call of the page's tool, then reasoning and the answer."""
+    turns = [
+        [one for one in turn.blocks if isinstance(one, Reasoning)] for turn in loop(provider, 0)
+    ]
     call = Call("set_background", {"color": "red"}, id="call_paint")
-    before, after = (
-        [block for block in turn.blocks if isinstance(block, Reasoning)]
-        for turn in loop(provider, 0)
-    )
-    return Turn((*before, call)), Turn((*after, Text("It is painted.")))
+    return Turn((*turns[0], call)), Turn((*turns[1], Text("It is painted.")))
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
-def test_reasoning_before_and_after_a_tool_of_the_page(
-    provider: str, kind: type[FrontEnd], providers: ProviderServer, browser: Browser
-) -> None:
+def test_reasoning_before_and_after_a_tool_of_the_page(provider, kind, providers, browser):
     talk = Talk(provider, providers, AGUIMiddleware())
     before = len(providers.requests)
     with site(kind, talk.agent(ReasoningOptions())) as served, served.opened(browser) as front:

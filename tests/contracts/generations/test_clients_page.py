@@ -17,26 +17,20 @@ from tests.kit.processes.serving import serving
 NAMED = re.compile(r'\boptions_for\(\s*"([^"]+)"\s*\)')
 
 
-def test_each_row_has_a_test() -> None:
-    paths = (ROOT / "tests").rglob("*.py")
-    named = {row for path in paths for row in NAMED.findall(path.read_text())}
-    assert named == set(table())
-
-
-def test_each_row_names_options_of_an_agent() -> None:
+def test_each_row_has_a_test_and_names_options_of_an_agent():
+    texts = [path.read_text() for path in (ROOT / "tests").rglob("*.py")]
+    assert {row for text in texts for row in NAMED.findall(text)} == set(table())
     groups = {name for row in table() for name in options_for(row)}
     assert groups == {"approvals", "clients", "reasoning"}
 
 
-def test_a_session_of_this_library() -> None:
+def test_a_session_of_this_library():
     app = FastAPI()
     options = options_for("AGUISession and AGUIClient, of this library")
     app.include_router(agui_router(LangGraphAgent(transferring(), **options), "/agent"))
     with serving(app) as served:
         session = AGUISession(served.url("/agent"))
-        for _ in session.send("send 5"):
-            pass
+        session.send("send 5").wait()
         [asked] = session.interrupts
-        for _ in session.resume({asked.id: {"approved": True}}):
-            pass
+        session.resume({asked.id: {"approved": True}}).wait()
     assert [one.content for one in session.messages[-2:]] == ["sent 5", "Done."]

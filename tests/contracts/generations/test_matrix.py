@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import operator
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import pytest
 from fastapi import FastAPI
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.messages import AIMessageChunk, AnyMessage
+from langchain_core.messages import AnyMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.message import add_messages
@@ -24,11 +23,14 @@ from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
 from langgraph_agui import AGUIMiddleware, LangGraphAgent, agui_router
+from langgraph_agui.protocol import decode
+from langgraph_agui.protocol.schema import parse_input
+from tests.kit.deep import together
 from tests.kit.expect.front_ends import options_for
 from tests.kit.graphs.small import chain_of
 from tests.kit.models.scripted import Scripted, call, text_chunk, thinking
-from tests.kit.processes.node_client import ClientRun, NodeClient
-from tests.kit.processes.serving import Served, serving
+from tests.kit.processes.serving import Tape, serving
+from tests.kit.run.agents import RecordedRun
 from tests.kit.waiting import PATIENCE, eventually
 
 GENERATIONS = ["0.0.42", "0.0.48", "0.0.53", "0.0.55", "0.0.57", "0.0.58", "0.0.59", None]
@@ -42,91 +44,106 @@ BY_CALLS = options_for("your own page, @ag-ui/client 0.0.48 to 0.0.53")
 WITHOUT_REASONING = options_for("your own page, @ag-ui/client 0.0.42")
 
 
+def of(generations, **more):
+    """Clients of these generations; each value of another parameter has its turn."""
+    named = pytest.mark.parametrize("generation", generations, ids=lambda one: one or "1.0.0")
+    return together(named, *(pytest.mark.parametrize(*one) for one in more.items()))
+
+
+def stored(generations):
+    return of(generations, saver=[None, InMemorySaver()])
+
+
 class Front:
     """One client of one generation, in one thread."""
 
-    def __init__(self, node: NodeClient, served: Served, generation: str | None) -> None:
+    def __init__(self, node, served, generation):
         self._node, self._served, self.generation = node, served, generation
         self._count = 0
 
-    def use(self, agent: LangGraphAgent) -> Front:
+    def use(self, agent):
         self.path = f"/agent-{self.generation}-{id(agent)}"
-        self._served.config.app.include_router(agui_router(agent, self.path))  # type: ignore[union-attr]
+        self._served.config.app.include_router(agui_router(agent, self.path))
         return self
 
-    def run(self, *texts: str, **more: Any) -> ClientRun:
+    def run(self, *texts, **more):
         """One turn: it has to be taken without an error."""
         run = self.ask(*texts, **more)
         assert run.error is None, run.error
         assert run.runError is None
         return run
 
-    def ask(self, *texts: str, **more: Any) -> ClientRun:
+    def ask(self, *texts, **more):
         """One turn, whatever comes of it."""
         self._count += 1
+        ids = [f"u{self._count}-{n}" for n in range(len(texts))]
         new = [
-            {"id": f"u{self._count}-{n}", "role": "user", "content": text}
-            for n, text in enumerate(texts)
+            {"id": id_, "role": "user", "content": text}
+            for id_, text in zip(ids, texts, strict=True)
         ]
-        given = {
-            "url": self._served.url(self.path),
-            "agent": self.path,
-            "threadId": self.path,
-            "generation": self.generation,
-        }
-        return self._node.run(**given, add=[*new, *more.pop("add", ())], **more)
+        more = {"agent": self.path, **more, "add": [*new, *more.get("add", ())]}
+        return self.call(self._served.url(self.path), **more)
+
+    def reload(self, **more):
+        """Connect as a page does that holds nothing, unless `more` names its agent."""
+        return self.call(self._served.url(f"{self.path}/connect"), **more)
+
+    def call(self, url, **more):
+        return self._node.run(url=url, threadId=self.path, generation=self.generation, **more)
+
+
+class TapedApp(FastAPI):
+    """An app that keeps what it has answered."""
+
+    def __init__(self):
+        super().__init__()
+        self.tape = Tape(super().__call__)
+
+    async def __call__(self, scope, receive, send):
+        await self.tape(scope, receive, send)
+
+
+def recorded(served, path, run, held=None):
+    """The stream that a client got last, verified."""
+    served.wait_idle()
+    given = run.input if held is None else {**run.input, "messages": held}
+    return RecordedRun([*decode([served.config.app.tape.answers[path][-1]])], parse_input(given))
+
+
+def dumped(stream):
+    return [message.model_dump(by_alias=True, mode="json") for message in stream.messages]
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
-    with serving(FastAPI()) as served:
+def served():
+    with serving(TapedApp()) as served:
         yield served
 
 
-@pytest.fixture(params=GENERATIONS, ids=lambda value: value or "1.0.0")
-def front(request: Any, node_client: NodeClient, served: Served) -> Front:
-    return Front(node_client, served, request.param)
+@pytest.fixture
+def front(generation, node_client, served):
+    return Front(node_client, served, generation)
 
 
-@pytest.fixture(params=MODERN, ids=lambda value: value or "1.0.0")
-def modern(request: Any, node_client: NodeClient, served: Served) -> Front:
-    return Front(node_client, served, request.param)
-
-
-@pytest.fixture(params=ANSWERING, ids=lambda value: value or "1.0.0")
-def answering(request: Any, node_client: NodeClient, served: Served) -> Front:
-    return Front(node_client, served, request.param)
-
-
-@pytest.fixture(params=[False, True], ids=["stateless", "stored"])
-def saver(request: Any) -> InMemorySaver | None:
-    return InMemorySaver() if request.param else None
-
-
-def shape(run: ClientRun) -> list[Any]:
+def shape(run):
     """Who says what, without ids and opaque values."""
-    return [
-        (
-            one["role"],
-            one.get("content") or "",
-            [made["function"]["name"] for made in one.get("toolCalls") or ()],
-        )
-        for one in run.messages
+    calls = [
+        [made["function"]["name"] for made in one.get("toolCalls") or ()] for one in run.messages
     ]
+    texts = [(one["role"], one.get("content") or "") for one in run.messages]
+    return [(*text, made) for text, made in zip(texts, calls, strict=True)]
 
 
-def interrupts_of(run: ClientRun) -> list[dict[str, Any]]:
+def interrupts_of(run):
     """What the run waits for by its outcome; not every generation passes it on."""
-    assert run.last is not None
-    return run.last["outcome"]["interrupts"]  # type: ignore[no-any-return]
+    return run.last["outcome"]["interrupts"]
 
 
-def questions_of(front: Front, run: ClientRun) -> list[Any]:
+def questions_of(front, run):
     """The values of what the run asks, in the one form that the generation is asked in."""
     by_event = [json.loads(one["value"]) for one in run.custom if one["name"] == "on_interrupt"]
     if front.generation is not None:
-        assert "outcome" not in (run.last or {})
-        assert run.openInterrupts == []
+        assert ("outcome" in (run.last or {}), run.openInterrupts) == (False, [])
         return by_event
     assert by_event == []
     return [one["metadata"].get("value", one["message"]) for one in interrupts_of(run)]
@@ -138,8 +155,12 @@ def look(q: str) -> str:
     return f"found {q}"
 
 
-def test_text_and_tools(front: Front, saver: Any) -> None:
-    model = Scripted(["Let me ", "look", call("look", "c1", q="x")], ["It is ", "x."], ["Bye."])
+@stored(GENERATIONS)
+def test_text_and_tools(front, saver):
+    """A block of text of these models is sent as a text: no opaque value is needed."""
+    block = text_chunk("It is x.", 0)
+    block.response_metadata = {"model_provider": "google_genai"}
+    model = Scripted(["Let me ", "look", call("look", "c1", q="x")], [block], ["Bye."])
     front.use(LangGraphAgent(create_agent(model, [look], checkpointer=saver)))
     first = front.run("hi")
     expected = [("user", "hi", []), ("assistant", "Let me look", ["look"]), ("tool", "found x", [])]
@@ -148,41 +169,24 @@ def test_text_and_tools(front: Front, saver: Any) -> None:
     assert shape(second) == [*shape(first), ("user", "bye", []), ("assistant", "Bye.", [])]
 
 
-def google(text: str) -> AIMessageChunk:
-    """Return a chunk as langchain-google-genai makes it."""
-    return text_chunk(text, 0).model_copy(
-        update={"response_metadata": {"model_provider": "google_genai"}}
-    )
-
-
-def test_plain_text_in_blocks(front: Front, saver: Any) -> None:
-    """These models send a block of text as they send the text alone: no opaque value is needed."""
-    model = Scripted([google("Hello")], [google("Again")])
-    front.use(LangGraphAgent(create_agent(model, checkpointer=saver)))
-    front.run("hi")
-    assert shape(front.run("hi again"))[-1] == ("assistant", "Again", [])
-
-
-def test_reasoning(modern: Front, saver: Any) -> None:
+@stored(MODERN)
+def test_reasoning(front, saver):
     turn = [thinking("hm", 0), thinking(index=0, signature="SIG"), text_chunk("Yes", 1)]
     model = Scripted(turn, ["Really."])
-    modern.use(LangGraphAgent(create_agent(model, checkpointer=saver)))
-    first = modern.run("hi")
+    front.use(LangGraphAgent(create_agent(model, checkpointer=saver)))
+    first = front.run("hi")
     assert shape(first) == [("user", "hi", []), ("reasoning", "hm", []), ("assistant", "Yes", [])]
-    second = modern.run("sure?")
+    second = front.run("sure?")
     assert shape(second) == [*shape(first), ("user", "sure?", []), ("assistant", "Really.", [])]
-    answer = model.seen[-1][1]
-    assert answer.content == [
-        {"type": "thinking", "thinking": "hm", "signature": "SIG", "index": 0},
-        {"type": "text", "text": "Yes", "index": 1},
-    ]
+    thought = {"type": "thinking", "thinking": "hm", "signature": "SIG", "index": 0}
+    assert model.seen[-1][1].content == [thought, {"type": "text", "text": "Yes", "index": 1}]
 
 
-def test_a_frontend_tool(front: Front, saver: Any) -> None:
+@stored(GENERATIONS)
+def test_a_frontend_tool(front, saver):
     model = Scripted([call("paint", "c1", color="red")], ["Painted."])
-    front.use(
-        LangGraphAgent(create_agent(model, middleware=[AGUIMiddleware()], checkpointer=saver))
-    )
+    graph = create_agent(model, middleware=[AGUIMiddleware()], checkpointer=saver)
+    front.use(LangGraphAgent(graph))
     schema = {"type": "object", "properties": {"color": {}}}
     tools = [{"name": "paint", "description": "Paint", "parameters": schema}]
     first = front.run("paint", tools=tools)
@@ -199,19 +203,24 @@ class Board(TypedDict, total=False):
     title: str
 
 
-def test_state_both_ways_twice(front: Front, saver: Any) -> None:
-    saw: list[Any] = []
+@stored(GENERATIONS)
+def test_state_both_ways_twice(front, saver):
+    saw = []
 
     async def note(state: Board) -> dict[str, Any]:
         saw.append((state.get("title"), list(state.get("notes", ()))))
         return {"notes": [state["messages"][-1].text], "messages": [("ai", "Noted.")]}
 
     front.use(LangGraphAgent(chain_of(note, state=Board, checkpointer=saver)))
-    first = front.run("one", state={"title": "mine"})
-    assert first.state == {"title": "mine", "notes": ["one"]}
+    mine = "mine" * 50  # long enough for a patch to be shorter than the state
+    first = front.run("one", state={"title": mine})
+    assert first.state == {"title": mine, "notes": ["one"]}
     second = front.run("two")
-    assert second.state == {"title": "mine", "notes": ["one", "two"]}
-    assert saw == [("mine", []), ("mine", ["one"])]
+    assert second.state == {"title": mine, "notes": ["one", "two"]}
+    assert saw == [(mine, []), (mine, ["one"])]
+    # CopilotKit's runtime applies the patches of a run to an empty state.
+    told = next(kind for kind in second.events if kind.startswith("STATE_"))
+    assert told == ("STATE_DELTA" if front.generation is None else "STATE_SNAPSHOT")
 
 
 @tool
@@ -220,25 +229,25 @@ def transfer(amount: int) -> str:
     return f"sent {amount}"
 
 
-def transferring(*thought: Any) -> Any:
+def transferring(*thought):
     model = Scripted([*thought, call("transfer", "c1", len(thought), amount=5)], ["Done."])
     middleware = HumanInTheLoopMiddleware({"transfer": True})
     return create_agent(model, [transfer], middleware=[middleware], checkpointer=InMemorySaver())
 
 
-def resolved(front: Front, asked: ClientRun, payload: Any) -> ClientRun:
+def resolved(front, asked, payload):
     [question] = interrupts_of(asked)
     answer = {"interruptId": question["id"], "status": "resolved", "payload": payload}
     return front.run(resume=[answer])
 
 
-def check_decision(run: ClientRun, *, approved: bool) -> None:
+def check_decision(run, approved):
     assert shape(run)[-1] == ("assistant", "Done.", [])
     assert (("tool", "sent 5", []) in shape(run)) == approved
 
 
-@pytest.mark.parametrize("approved", [True, False])
-def test_an_approval(front: Front, approved: bool) -> None:
+@of(GENERATIONS, approved=[True, False, False])
+def test_an_approval(front, approved):
     """Old clients are asked by events and answer by a command, as with `ag-ui-langgraph`; all of
     them can."""
     front.use(LangGraphAgent(transferring(), **BY_EVENTS))
@@ -250,47 +259,38 @@ def test_an_approval(front: Front, approved: bool) -> None:
         assert [one["args"] for one in question["action_requests"]] == [{"amount": 5}]
         decisions = {"decisions": [{"type": "approve" if approved else "reject"}]}
         run = front.run(forwardedProps={"command": {"resume": decisions}})
-    check_decision(run, approved=approved)
+    check_decision(run, approved)
 
 
-@pytest.mark.parametrize("approved", [True, False])
-def test_an_approval_by_the_outcome(answering: Front, approved: bool) -> None:
-    answering.use(LangGraphAgent(transferring(), **BY_OUTCOME))
-    run = answering.run("send 5")
-    assert run.custom == []
-    [asked] = interrupts_of(run)
-    assert asked["toolCallId"] == "c1"
-    check_decision(resolved(answering, run, {"approved": approved}), approved=approved)
+@of(ANSWERING, approved=[True, False])
+def test_an_approval_by_the_outcome(front, approved):
+    front.use(LangGraphAgent(transferring(), **BY_OUTCOME))
+    run = front.run("send 5")
+    assert (run.custom, [one["toolCallId"] for one in interrupts_of(run)]) == ([], ["c1"])
+    check_decision(resolved(front, run, {"approved": approved}), approved)
 
 
-@pytest.mark.parametrize("approved", [True, False])
-def test_an_approval_as_a_tool_call(front: Front, approved: bool) -> None:
-    front.use(LangGraphAgent(transferring(), **BY_CALLS))
-    answer_the_call(front, approved)
+THOUGHT = [thinking("hm", 0), thinking(index=0, signature="SIG")]
 
 
-def answer_the_call(front: Front, approved: bool) -> None:
-    first = front.run("send 5")
-    asked = first.messages[-1]["toolCalls"][0]
+@of(GENERATIONS, approved=[True, False, True])
+def test_an_approval_as_a_tool_call(front, approved):
+    options = BY_CALLS if front.generation != "0.0.42" else WITHOUT_REASONING
+    thought = THOUGHT if front.generation == "0.0.42" else []
+    front.use(LangGraphAgent(transferring(*thought), **options))
+    asked = front.run("send 5").messages[-1]["toolCalls"][0]
     assert asked["function"]["name"] == "request_approval"
     content = json.dumps({"approved": approved})
-    second = front.run(
-        add=[{"id": "answer", "role": "tool", "toolCallId": asked["id"], "content": content}]
-    )
-    check_decision(second, approved=approved)
-
-
-def test_an_approval_by_a_model_whose_reasoning_is_off(front: Front) -> None:
-    thought = [thinking("hm", 0), thinking(index=0, signature="SIG")]
-    front.use(LangGraphAgent(transferring(*thought), **WITHOUT_REASONING))
-    answer_the_call(front, approved=True)
+    answer = {"id": "answer", "role": "tool", "toolCallId": asked["id"], "content": content}
+    check_decision(front.run(add=[answer]), approved)
 
 
 async def ask(state: Board) -> dict[str, Any]:
     return {"messages": [("ai", f"You said {interrupt({'question': 'Which?'})}.")]}
 
 
-def test_a_question(front: Front) -> None:
+@of(GENERATIONS)
+def test_a_question(front):
     graph = chain_of(ask, state=Board, checkpointer=InMemorySaver())
     front.use(LangGraphAgent(graph, **BY_EVENTS))
     asked = front.run("hi")
@@ -303,18 +303,17 @@ def test_a_question(front: Front) -> None:
     assert shape(second)[-1] == ("assistant", "You said that.", [])
 
 
-def test_a_question_by_the_outcome(answering: Front) -> None:
+@of(ANSWERING)
+def test_a_question_by_the_outcome(front):
     graph = chain_of(ask, state=Board, checkpointer=InMemorySaver())
-    answering.use(LangGraphAgent(graph, **BY_OUTCOME))
-    run = answering.run("hi")
-    assert run.custom == []
-    [asked] = interrupts_of(run)
-    assert asked["message"] == "Which?"
-    second = resolved(answering, run, "that")
-    assert shape(second)[-1] == ("assistant", "You said that.", [])
+    front.use(LangGraphAgent(graph, **BY_OUTCOME))
+    run = front.run("hi")
+    assert (run.custom, [one["message"] for one in interrupts_of(run)]) == ([], ["Which?"])
+    assert shape(resolved(front, run, "that"))[-1] == ("assistant", "You said that.", [])
 
 
-def test_subagents(modern: Front, saver: Any) -> None:
+@stored(MODERN)
+def test_subagents(front, saver):
     helper = create_agent(Scripted(["I help."]), name="helper")
 
     @tool
@@ -324,25 +323,25 @@ def test_subagents(modern: Front, saver: Any) -> None:
         return str(result["messages"][-1].text)
 
     model = Scripted([call("delegate", "c1", task="help")], ["Helped."])
-    modern.use(LangGraphAgent(create_agent(model, [delegate], checkpointer=saver)))
-    run = modern.run("hi")
+    front.use(LangGraphAgent(create_agent(model, [delegate], checkpointer=saver)))
+    run = front.run("hi")
     assert ("assistant", "I help.", []) in shape(run)
     assert shape(run)[-1] == ("assistant", "Helped.", [])
-    assert ("SUBAGENT_STARTED" in run.events) == (modern.generation is None)
+    assert ("SUBAGENT_STARTED" in run.events) == (front.generation is None)
 
 
-def test_an_error(front: Front, saver: Any) -> None:
+@stored(GENERATIONS)
+def test_an_error(front, saver):
     async def fail(state: Board) -> dict[str, Any]:
         raise RuntimeError
 
     front.use(LangGraphAgent(chain_of(fail, state=Board, checkpointer=saver)))
-    run = front._node.run(
-        url=front._served.url(front.path), threadId=front.path, generation=front.generation
-    )
+    run = front.ask("hi")
     assert run.runError is None or run.runError["code"] == "graph_error"
 
 
-def test_a_run_that_is_cancelled(front: Front) -> None:
+@of(GENERATIONS)
+def test_a_run_that_is_cancelled(front):
     begun = asyncio.Event()
 
     async def hang(state: Board) -> dict[str, Any]:
@@ -353,7 +352,7 @@ def test_a_run_that_is_cancelled(front: Front) -> None:
     agent = LangGraphAgent(chain_of(hang, state=Board, checkpointer=InMemorySaver()))
     front.use(agent)
 
-    async def stop() -> None:
+    async def stop():
         await eventually(begun.is_set, "the node hangs")
         for run in agent._running:
             assert await agent.cancel(run.input.thread_id, run.input.run_id)

@@ -7,18 +7,15 @@ in the second has been with the client.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
-from typing import Any
 
 import pytest
-from fastapi import FastAPI
 from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_agui import LangGraphAgent, ReasoningOptions, ReasoningSeal, agui_router
-from langgraph_agui.protocol import decode
-from langgraph_agui.protocol.schema import parse_input
+from langgraph_agui import LangGraphAgent, ReasoningOptions, ReasoningSeal
+from tests.contracts.generations.test_matrix import MODERN, Front, dumped, recorded, served
+from tests.kit.deep import together
 from tests.kit.expect.bodies import sent_back
 from tests.kit.expect.identity import differences
 from tests.kit.models.fixtures import isolate
@@ -26,48 +23,43 @@ from tests.kit.models.loops import after, answer, before, loop
 from tests.kit.models.provider_models import make_model
 from tests.kit.models.server import ProviderServer
 from tests.kit.models.tools import get_weather
-from tests.kit.processes.node_client import ClientRun, NodeClient
-from tests.kit.processes.serving import Served, Tape, serving
-from tests.kit.run.agents import RecordedRun
 
-GENERATIONS = ["0.0.48", "0.0.53", "0.0.55", "0.0.57", "0.0.58", "0.0.59", None]
+__all__ = ["served"]
+
 PROVIDERS = ["anthropic", "openai"]
 QUESTIONS = ["What should I wear?", "And tomorrow?"]
 SEAL = ReasoningSeal([b"k" * 32])
 OPTIONS = {
-    "open": ReasoningOptions(),
     "sealed": ReasoningOptions(seal=SEAL),
+    "open": ReasoningOptions(),
     "hidden": ReasoningOptions(visibility="hidden", seal=SEAL),
 }
-Json = dict[str, Any]
 
 
-def scripted(provider: str, server: ProviderServer) -> list[Any]:
+def scripted(provider, server):
     """Let the provider play both turns, and return the arguments of the agent that plays them."""
-    server.script(
-        provider, *(turn for number in range(len(QUESTIONS)) for turn in loop(provider, number))
-    )
+    turns = [loop(provider, number) for number in range(len(QUESTIONS))]
+    server.script(provider, *(turn for each in turns for turn in each))
     return [make_model(provider, server), [get_weather]]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _environment() -> Iterator[None]:
+def _environment():
     with pytest.MonkeyPatch.context() as environment:
         isolate(environment)
         yield
 
 
 @pytest.fixture(scope="module")
-def alone(served: Served) -> dict[str, list[Json]]:
+def alone(served):
     """What each provider is sent in both turns by LangGraph alone, which has a checkpointer."""
 
-    async def run(server: ProviderServer, provider: str) -> list[Json]:
+    async def run(server, provider):
         graph = create_agent(*scripted(provider, server), checkpointer=InMemorySaver())
+        thread = {"configurable": {"thread_id": "t"}}
         for question in QUESTIONS:
-            given: Any = {"messages": [("user", question)]}
-            async for _ in graph.astream(
-                given, {"configurable": {"thread_id": "t"}}, stream_mode="messages"
-            ):
+            given = {"messages": [("user", question)]}
+            async for _ in graph.astream(given, thread, stream_mode="messages"):
                 pass
         return server.bodies
 
@@ -78,91 +70,38 @@ def alone(served: Served) -> dict[str, list[Json]]:
     return bodies
 
 
-@pytest.fixture(scope="module")
-def app() -> FastAPI:
-    return FastAPI()
-
-
-@pytest.fixture(scope="module")
-def tape(app: FastAPI) -> Tape:
-    return Tape(app)
-
-
-@pytest.fixture(scope="module")
-def served(tape: Tape) -> Iterator[Served]:
-    with serving(tape) as served:
-        yield served
-
-
 @pytest.fixture
-def provider_server() -> Iterator[ProviderServer]:
+def provider_server():
     """A server of the test's own: its ids are those of the one that LangGraph has asked alone."""
     with ProviderServer() as server:
         yield server
 
 
-@pytest.mark.parametrize(
-    ("generation", "provider", "mode"),
-    [
-        row
-        for row in product(GENERATIONS, PROVIDERS, OPTIONS)
-        if row[0] in ("0.0.48", "0.0.59", None) or row[1:] == ("anthropic", "sealed")
-    ],
+@together(
+    pytest.mark.parametrize(("provider", "mode"), [*product(PROVIDERS, OPTIONS)]),
+    pytest.mark.parametrize("generation", MODERN, ids=str),
 )
-def test_two_turns(
-    generation: str | None,
-    provider: str,
-    mode: str,
-    provider_server: ProviderServer,
-    alone: dict[str, list[Json]],
-    node_client: NodeClient,
-    app: FastAPI,
-    served: Served,
-    tape: Tape,
-) -> None:
-    path = f"/{generation}-{provider}-{mode}"
-    agent = LangGraphAgent(
-        create_agent(*scripted(provider, provider_server)), reasoning=OPTIONS[mode]
-    )
-    app.include_router(agui_router(agent, path))
-    client = {"url": served.url(path), "agent": path, "threadId": path, "generation": generation}
-    held: list[Json] = []
+def test_two_turns(generation, provider, mode, provider_server, alone, node_client, served):
+    graph = create_agent(*scripted(provider, provider_server))
+    front = Front(node_client, served, generation)
+    front.use(LangGraphAgent(graph, reasoning=OPTIONS[mode]))
+    held = []
     for number, question in enumerate(QUESTIONS):
-        asked = {"id": f"question-{number}", "role": "user", "content": question}
-        run = node_client.run(**client, add=[asked])
-        check_run(run, recorded(tape, path, run), [*held, asked])
+        run = front.run(question)
+        # The client took the stream, holds what we fold of it, and had sent all that it held.
+        assert run.warnings == []
+        assert run.messages == dumped(recorded(served, front.path, run))
+        assert run.input["messages"][:-1] == held
         check_turn(run.messages[len(held) :], number, shows=mode != "hidden")
         held = run.messages
-    node_client.drop(path)
-
+    node_client.drop(front.path)
     bodies = provider_server.bodies
     assert len(bodies) == len(alone[provider]) == 4
-    assert [list(differences(*pair)) for pair in zip(bodies, alone[provider], strict=True)] == [
-        [],
-        [],
-        [],
-        [],
-    ]
+    assert [[*differences(*pair)] for pair in zip(bodies, alone[provider], strict=True)] == [[]] * 4
     assert sent_back(provider, bodies[-1]) == "words and values"
 
 
-def recorded(tape: Tape, path: str, run: ClientRun) -> RecordedRun:
-    """The stream that the client got last, verified."""
-    assert run.input is not None
-    return RecordedRun(list(decode([tape.answers[path][-1]])), parse_input(run.input))
-
-
-def check_run(run: ClientRun, stream: RecordedRun, sent: list[Json]) -> None:
-    """The client took the stream, holds what we fold of it, and had sent all that it held."""
-    assert (run.error, run.runError, run.warnings) == (None, None, [])
-    assert run.input is not None
-    assert run.input["messages"] == sent
-    assert run.messages == [
-        message.model_dump(by_alias=True, mode="json") for message in stream.messages
-    ]
-
-
-def check_turn(messages: list[Json], number: int, *, shows: bool) -> None:
+def check_turn(messages, number, *, shows):
     """The turn is in order, and its reasoning is shown or not."""
     roles = [message["role"] for message in messages if message["role"] != "reasoning"]
     assert roles == ["user", "assistant", "tool", "assistant"]

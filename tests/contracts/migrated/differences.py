@@ -4,42 +4,31 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jsonpatch
-
-from tests.contracts.migrated.scenarios import Scenario
-from tests.contracts.migrated.serving import MigratedFront
-
-Message = dict[str, Any]
 
 LONGEST = 40
 RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}")
 
 
-@dataclass(frozen=True)
-class Played:
-    """What came of a scenario: what failed, what the client holds at the end, and what it was
-    sent."""
+class Played(NamedTuple):
+    """What came of a scenario: what failed, the turns that ended without an error, what the client
+    holds at the end, how many values each key of the state has had, the types of events, of custom
+    ones with their names, and the bytes of the event streams."""
 
-    failures: list[str]
+    failures: list
     turns: int
-    """Those that ended without an error."""
-    messages: list[Message]
-    state: Mapping[str, Any]
-    growth: Mapping[str, int]
-    """How many values each key of the state has had."""
-    events: list[str]
-    """The types of events, of custom ones with their names, each once."""
+    messages: list
+    state: dict
+    growth: dict
+    events: list
     size: int
-    """The bytes of the event streams."""
 
 
-def play(scenario: Scenario, front: MigratedFront) -> Played:
+def play(scenario, front):
     """Play a scenario to its end, or until it cannot go on."""
-    failures: list[str] = []
+    failures = []
     try:
         for what, found, expected in scenario.play(front):
             if found != expected:
@@ -49,8 +38,7 @@ def play(scenario: Scenario, front: MigratedFront) -> Played:
     last, wire = front.runs[-1], b"".join(front.wire())
     frames = [json.loads(frame.removeprefix(b"data: ")) for frame in wire.split(b"\n\n") if frame]
     types = {
-        f"{frame['type']} {frame['name']}" if frame["type"] == "CUSTOM" else frame["type"]
-        for frame in frames
+        f"{one['type']} {one['name']}" if one["type"] == "CUSTOM" else one["type"] for one in frames
     }
     turns = sum(run.error is None and run.runError is None for run in front.runs)
     return Played(
@@ -58,10 +46,9 @@ def play(scenario: Scenario, front: MigratedFront) -> Played:
     )
 
 
-def growth(frames: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+def growth(frames):
     """Count the values that each key of the state has had, one after the other."""
-    state: dict[str, Any] = {}
-    counts: dict[str, int] = {}
+    state, counts = {}, {}
     for frame in frames:
         before = state
         if frame["type"] == "STATE_SNAPSHOT":
@@ -73,29 +60,24 @@ def growth(frames: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return counts
 
 
-def reason(error: Exception, front: MigratedFront) -> str:
+def reason(error, front):
     """Say why a conversation does not go on."""
     last = front.runs[-1] if front.runs else None
     if last and last.error:
         return f"the client raises “{short(last.error, 2 * LONGEST)}”"
     if last and last.runError:
         return f"the run ends with the error “{short(last.runError['message'], 2 * LONGEST)}”"
-    return short(
-        str(error).partition("\n")[0] if isinstance(error, AssertionError) else repr(error),
-        2 * LONGEST,
-    )
+    text = str(error).partition("\n")[0] if isinstance(error, AssertionError) else repr(error)
+    return short(text, 2 * LONGEST)
 
 
-# -- values and messages -------------------------------------------------------------------------
-
-
-def short(text: str, longest: int = LONGEST) -> str:
+def short(text, longest=LONGEST):
     """Return text as one line of a table's cell, without random ids."""
     text = RANDOM.sub("…", " ".join(text.split())).replace("|", "\\|")
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def said(value: Any) -> str:
+def said(value):
     """Say a value; messages are as `shape` makes them."""
     if isinstance(value, list) and value and isinstance(value[0], tuple):
         return ", ".join(map(said, value))
@@ -107,46 +89,43 @@ def said(value: Any) -> str:
     return "a result" if role == "tool" else f"“{short(str(text))}”"
 
 
-def described(message: Message, messages: Sequence[Message]) -> str:
+def calls_of(message):
+    return message.get("toolCalls") or ()
+
+
+def described(message, messages):
     """Say which of the messages one is."""
-    calls = message.get("toolCalls") or ()
     if message["role"] != "tool":
-        return said(
-            (message["role"], message.get("content"), [call["function"]["name"] for call in calls])
-        )
+        names = [call["function"]["name"] for call in calls_of(message)]
+        return said((message["role"], message.get("content"), names))
     made = [
-        call
-        for one in messages
-        for call in one.get("toolCalls") or ()
-        if call["id"] == message["toolCallId"]
+        call for one in messages for call in calls_of(one) if call["id"] == message["toolCallId"]
     ]
     return f"the result of {listed([call['function']['name'] for call in made])}"
 
 
-def listed(names: Iterable[str], between: str = ", ") -> str:
+def listed(names, between=", "):
     return between.join(f"`{name}`" for name in names)
-
-
-# -- what differs --------------------------------------------------------------------------------
 
 
 class Differences(NamedTuple):
     """What differs in the messages, in words, and what is on one side alone, by place and side."""
 
-    messages: list[str]
-    alone: dict[tuple[str, str], list[str]]
+    messages: list
+    alone: dict
 
 
-def differences(there: Played, here: Played) -> Differences:
-    alone: dict[tuple[str, str], list[str]] = {}
+def differences(there, here):
+    alone = {}
     for side, one, other in (("there", there, here), ("here", here, there)):
         alone["messages", side] = without(fields(one), fields(other))
         alone["the state", side] = without(one.state, other.state)
         alone["events", side] = without(one.events, other.events)
+    both = {key: value for key, value in there.state.items() if key in here.state}
     changed = [
         f"`{key}` is {said(value)} there, {said(here.state[key])} here"
-        for key, value in there.state.items()
-        if key in here.state and here.state[key] != value
+        for key, value in both.items()
+        if here.state[key] != value
     ]
     grown = [
         f"`{key}` has had {count} value{'s' * (count != 1)} there, {here.growth[key]} here"
@@ -158,17 +137,17 @@ def differences(there: Played, here: Played) -> Differences:
     )
 
 
-def merged(found: Mapping[str, Differences]) -> Differences:
+def merged(found):
     """Return what differs for any client; what does not for all is followed by their versions."""
-    places = {place for one in found.values() for place in one.alone}
-    alone = {
-        place: for_all({client: one.alone[place] for client, one in found.items()})
-        for place in sorted(places)
-    }
-    return Differences(for_all({client: one.messages for client, one in found.items()}), alone)
+    places = sorted({place for one in found.values() for place in one.alone})
+    alone = [
+        for_all({client: one.alone[place] for client, one in found.items()}) for place in places
+    ]
+    messages = for_all({client: one.messages for client, one in found.items()})
+    return Differences(messages, dict(zip(places, alone, strict=True)))
 
 
-def for_all(items: Mapping[str, Sequence[str]]) -> list[str]:
+def for_all(items):
     """Return the items of any client; those that not all have are followed by the clients'
     versions."""
     found = []
@@ -178,52 +157,49 @@ def for_all(items: Mapping[str, Sequence[str]]) -> list[str]:
     return found
 
 
-def without(items: Iterable[str], others: Iterable[str]) -> list[str]:
+def without(items, others):
     return [item for item in items if item not in others]
 
 
-def fields(played: Played) -> list[str]:
+def fields(played):
     """Return the fields of messages that have a value."""
     return sorted({key for message in played.messages for key, value in message.items() if value})
 
 
-def message_differences(there: Sequence[Message], here: Sequence[Message]) -> list[str]:
+def message_differences(there, here):
     """Say which messages only one side has, and how their order differs. Ids do not count."""
-    left, right = list(map(plain, there)), list(map(plain, here))
+    left, right = [*map(plain, there)], [*map(plain, here)]
+    sides = (("there", there, left, right), ("here", here, right, left))
     found = [f"{len(there)} messages there, {len(here)} here"] if len(there) != len(here) else []
-    for side, held, own, others in (("there", there, left, right), ("here", here, right, left)):
-        only = [
-            described(message, held)
-            for message, one in zip(held, own, strict=True)
-            if one not in others
-        ]
+    for side, held, own, others in sides:
+        pairs = zip(held, own, strict=True)
+        only = [described(message, held) for message, one in pairs if one not in others]
         found += [f"{', '.join(only)} {side} alone"] if only else []
-    late = {"there": late_results(there), "here": late_results(here)}
+    late = {side: late_results(held) for side, held, _, _ in sides}
     if late["there"] != late["here"]:
         found += [f"{', '.join(results)} {side}" for side, results in late.items() if results]
     if not found and left != right:
         orders = [
             f"{', '.join(described(one, held) for one in held)} {side}"
-            for side, held in (("there", there), ("here", here))
+            for side, held, _, _ in sides
         ]
         found.append(f"the order is {'; '.join(orders)}")
     return found
 
 
-def late_results(messages: Sequence[Message]) -> list[str]:
+def late_results(messages):
     """Say which results do not come right after their calls."""
-    found: dict[str, list[str]] = {}
-    before: Message = {}
+    found, before = {}, {}
     for message in messages:
         if message["role"] != "tool":
             before = message
-        elif message["toolCallId"] not in [call["id"] for call in before.get("toolCalls") or ()]:
+        elif message["toolCallId"] not in [call["id"] for call in calls_of(before)]:
             found.setdefault(described(message, messages), []).append(described(before, messages))
     return [f"{result} comes after {' and '.join(places)}" for result, places in found.items()]
 
 
-def plain(message: Message) -> str:
+def plain(message):
     """Return who says what and calls what, as one comparable value."""
-    calls = [call["function"] for call in message.get("toolCalls") or ()]
+    calls = [call["function"] for call in calls_of(message)]
     made = [(call["name"], json.loads(call["arguments"] or "{}")) for call in calls]
     return json.dumps([message["role"], message.get("content") or "", made], sort_keys=True)

@@ -1,139 +1,113 @@
-"""What users do with the graphs, and what they expect: the same under either package."""
+"""What users do with the graphs, and what they expect: the same under either package.
+
+A conversation yields what is to be, what is found and what is expected.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
 from tests.contracts.generations.test_matrix import shape
-from tests.contracts.migrated.serving import CLIENTS, NEW, OFFERED, OLD, MigratedFront
+from tests.contracts.migrated.serving import CLIENTS, NEW, OFFERED, OLD
 from tests.kit.models.media_files import PNG, encoded
 
-TOOL = {"description": "A tool of the page.", "parameters": {"type": "object", "properties": {}}}
+
+def last(turn, front, *expected):
+    return f"the last message of turn {turn}", shape(front.runs[turn - 1])[-1], expected
 
 
-class Expectation(NamedTuple):
-    """Something that the client holds after a turn, and what it is to be."""
-
-    what: str
-    found: Any
-    expected: Any
+def said(turn, front, text):
+    return last(turn, front, "assistant", text, [])
 
 
-Expectations = Iterator[Expectation]
+def page(name):
+    parameters = {"type": "object", "properties": {}}
+    return {
+        "tools": [{"name": name, "description": "A tool of the page.", "parameters": parameters}]
+    }
 
 
-def last_message(turn: int, front: MigratedFront, *expected: Any) -> Expectation:
-    return Expectation(
-        f"the last message of turn {turn}", shape(front.runs[turn - 1])[-1], expected
-    )
-
-
-def tools(*names: str) -> list[dict[str, Any]]:
-    return [{"name": name, **TOOL} for name in names]
-
-
-def result(call_id: str, content: str) -> dict[str, Any]:
+def result(call_id, content):
     return {"id": f"r-{call_id}", "role": "tool", "toolCallId": call_id, "content": content}
 
 
-def agentic_chat(front: MigratedFront) -> Expectations:
-    page = {"tools": tools("change_background")}
-    front.run("make it red", **page)
-    yield last_message(1, front, "assistant", "", ["change_background"])
-    front.run(add=[result("c1", "done")], **page)
-    yield last_message(2, front, "assistant", "The page is red.", [])
-    front.run("hello", **page)
-    yield last_message(3, front, "assistant", "You said hello.", [])
+def agentic_chat(front):
+    offered = page("change_background")
+    front.run("make it red", **offered)
+    yield last(1, front, "assistant", "", ["change_background"])
+    front.run(add=[result("c1", "done")], **offered)
+    yield said(2, front, "The page is red.")
+    front.run("hello", **offered)
+    yield said(3, front, "You said hello.")
 
 
-def tool_based_generative_ui(front: MigratedFront) -> Expectations:
-    page = {"tools": tools("generate_haiku")}
-    front.run("a haiku", **page)
-    yield last_message(1, front, "assistant", "", ["generate_haiku"])
-    front.run(add=[result("c1", "shown")], **page)
-    yield last_message(2, front, "assistant", "Here is a haiku.", [])
+def tool_based_generative_ui(front):
+    offered = page("generate_haiku")
+    front.run("a haiku", **offered)
+    yield last(1, front, "assistant", "", ["generate_haiku"])
+    front.run(add=[result("c1", "shown")], **offered)
+    yield said(2, front, "Here is a haiku.")
 
 
-def agentic_generative_ui(front: MigratedFront) -> Expectations:
+def agentic_generative_ui(front):
     run = front.run("plant a tree")
-    yield Expectation(
-        "the steps", [step["status"] for step in run.state["steps"]], ["completed", "completed"]
-    )
-    yield Expectation(
-        "the messages", shape(run), [("user", "plant a tree", []), ("assistant", "All done.", [])]
-    )
-    yield Expectation("`tools` in the state", "tools" in run.state, False)
+    yield "the steps", [step["status"] for step in run.state["steps"]], ["completed", "completed"]
+    expected = [("user", "plant a tree", []), ("assistant", "All done.", [])]
+    yield "the messages", shape(run), expected
+    yield "`tools` in the state", "tools" in run.state, False
 
 
-def predictive_state_updates(front: MigratedFront) -> Expectations:
-    page = {"tools": tools("confirm_changes")}
-    first = front.run("write", **page)
-    yield Expectation("the document", first.state["document"], "Once upon a time.")
-    yield last_message(1, front, "assistant", "", ["confirm_changes"])
-    front.run(add=[result("c2", "accepted")], **page)
-    yield last_message(2, front, "assistant", "It is saved.", [])
+def predictive_state_updates(front):
+    offered = page("confirm_changes")
+    first = front.run("write", **offered)
+    yield "the document", first.state["document"], "Once upon a time."
+    yield last(1, front, "assistant", "", ["confirm_changes"])
+    front.run(add=[result("c2", "accepted")], **offered)
+    yield said(2, front, "It is saved.")
 
 
-def shared_state(front: MigratedFront) -> Expectations:
+def shared_state(front):
     first = front.run("a soup", state={"recipe": {"minutes": 20}}, tools=[])
-    yield Expectation(
-        "the recipe after turn 1", first.state["recipe"], {"minutes": 20, "title": "Soup"}
-    )
-    second = front.run("hotter", state={"recipe": {"minutes": 5, "title": "Soup"}}, tools=[])
-    yield Expectation(
-        "the recipe after turn 2", second.state["recipe"], {"minutes": 5, "title": "Hot soup"}
-    )
+    yield "the recipe after turn 1", first.state["recipe"], {"minutes": 20, "title": "Soup"}
+    edited = {"recipe": {"minutes": 5, "title": "Soup"}}
+    second = front.run("hotter", state=edited, tools=[])
+    yield "the recipe after turn 2", second.state["recipe"], {"minutes": 5, "title": "Hot soup"}
 
 
-def human_in_the_loop(front: MigratedFront, way: str) -> Expectations:
+def human_in_the_loop(front, way):
     first = front.run("paint", state={})
-    yield Expectation(
-        "the steps", [step["status"] for step in first.state["steps"]], ["enabled", "enabled"]
-    )
-    chosen = {
-        "steps": [{**first.state["steps"][0]}, {**first.state["steps"][1], "status": "disabled"}]
-    }
-    front.answer(first, chosen, way)
-    yield last_message(2, front, "assistant", "Doing: Buy paint", [])
+    yield "the steps", [step["status"] for step in first.state["steps"]], ["enabled", "enabled"]
+    buy, paint = first.state["steps"]
+    front.answer(first, {"steps": [buy, {**paint, "status": "disabled"}]}, way)
+    yield said(2, front, "Doing: Buy paint")
 
 
-def subgraphs(front: MigratedFront, way: str) -> Expectations:
+def subgraphs(front, way):
     second = front.answer(front.run("to Rome"), "KLM", way)
     texts = [text for role, text, _ in shape(second) if role == "assistant"]
-    yield Expectation("the answers", texts, ["Flight booked: KLM", "Have a good trip."])
-    yield Expectation("the flight", second.state["flight"], "KLM")
+    yield "the answers", texts, ["Flight booked: KLM", "Have a good trip."]
+    yield "the flight", second.state["flight"], "KLM"
 
 
-def multimodal(front: MigratedFront) -> Expectations:
-    picture = {
-        "type": "image",
-        "source": {"type": "data", "value": encoded(PNG), "mimeType": "image/png"},
-    }
-    content = [{"type": "text", "text": "What is it?"}, picture]
+def multimodal(front):
+    source = {"type": "data", "value": encoded(PNG), "mimeType": "image/png"}
+    content = [{"type": "text", "text": "What is it?"}, {"type": "image", "source": source}]
     front.run(add=[{"id": "u", "role": "user", "content": content}])
-    seen = f"I see: text, {len(PNG)} bytes of image/png"
-    yield last_message(1, front, "assistant", seen, [])
+    yield said(1, front, f"I see: text, {len(PNG)} bytes of image/png")
 
 
-def reasoning(front: MigratedFront) -> Expectations:
+def reasoning(front):
     run = front.run("why?")
-    expected: list[Any] = [
-        ("user", "why?", []),
-        ("reasoning", "Let me think.", []),
-        ("assistant", "42", []),
-    ]
-    yield Expectation("the messages", shape(run), expected)
+    expected = [("user", "why?", []), ("reasoning", "Let me think.", []), ("assistant", "42", [])]
+    yield "the messages", shape(run), expected
 
 
-def a2ui(front: MigratedFront) -> Expectations:
+def a2ui(front):
     run = front.run("draw")
-    yield last_message(1, front, "assistant", "Here it is.", [])
-    surfaces = [
-        "a2ui_operations" in one["content"] for one in run.messages if one["role"] == "tool"
-    ]
-    yield Expectation("a surface in each result", surfaces, [True])
+    yield said(1, front, "Here it is.")
+    results = [one["content"] for one in run.messages if one["role"] == "tool"]
+    yield "a surface in each result", ["a2ui_operations" in one for one in results], [True]
 
 
 @dataclass(frozen=True)
@@ -144,34 +118,26 @@ class Scenario:
     `clients` are those whose pages answer so under ours.
     """
 
-    converse: Callable[..., Expectations]
+    converse: Callable
     way: str | None = None
     switches: dict[str, bool] = field(default_factory=dict)
     clients: Sequence[str] = tuple(CLIENTS)
 
     @property
-    def graph(self) -> str:
+    def graph(self):
         return self.converse.__name__
 
-    def __str__(self) -> str:
+    def __str__(self):
         return "-".join([self.graph, *([self.way] if self.way else []), *self.switches])
 
-    def play(self, front: MigratedFront) -> Expectations:
+    def play(self, front):
         """Serve the graph, and yield what is expected as the conversation goes on."""
         front.serve(self.graph, **self.switches)
         return self.converse(front, self.way) if self.way else self.converse(front)
 
 
-PLAIN = [
-    agentic_chat,
-    tool_based_generative_ui,
-    agentic_generative_ui,
-    predictive_state_updates,
-    shared_state,
-    multimodal,
-    reasoning,
-    a2ui,
-]
+PLAIN = [agentic_chat, tool_based_generative_ui, agentic_generative_ui, predictive_state_updates]
+PLAIN += [shared_state, multimodal, reasoning, a2ui]
 ASKING = [human_in_the_loop, subgraphs]
 
 NO_OUTCOME, OUTCOME = {"emit_interrupt_outcome": False}, {"emit_interrupt_outcome": True}

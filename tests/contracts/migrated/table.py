@@ -5,92 +5,72 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
+from typing import NamedTuple
 
-from tests.contracts.migrated.differences import (
-    Differences,
-    Played,
-    differences,
-    for_all,
-    listed,
-    merged,
-    play,
-)
+from tests.contracts.migrated.differences import Played, differences, for_all, listed, merged, play
 from tests.contracts.migrated.scenarios import ALL, Scenario
 from tests.contracts.migrated.serving import CLIENTS, HERE, THERE, MigratedFront, serving_graphs
 from tests.kit.paths import ROOT
 from tests.kit.processes.node_client import NodeClient
-from tests.kit.processes.serving import Served
 from tests.kit.tables import BEGIN, END, line, written
 
 PAGE = ROOT / "docs" / "migrating.md"
 PACKAGES = ["ag-ui-langgraph", "langgraph", "langchain-core", "langchain"]
 SIDES = ["there", "here"]
-HEADS = [
-    "graph",
-    "`ag-ui-langgraph`",
-    "here",
-    "what the client has at the end",
-    "types of events",
-    "kB",
-]
+HEADS = ["graph", "`ag-ui-langgraph`", "here"]
+HEADS += ["what the client has at the end", "types of events", "kB"]
 
 
-@dataclass(frozen=True)
-class Row:
-    """What came of a scenario with each client."""
+class Row(NamedTuple):
+    """What came of a scenario with each client, and there without raw events, with the newest."""
 
     scenario: Scenario
-    there: Mapping[str, Played]
-    here: Mapping[str, Played]
+    there: dict
+    here: dict
     quiet: Played
-    """There, without raw events, with the newest of the scenario's clients."""
 
     @property
-    def turns(self) -> list[int]:
+    def newest(self):
+        """Both sides with the newest of the scenario's clients."""
+        return [one[self.scenario.clients[-1]] for one in (self.there, self.here)]
+
+    @property
+    def turns(self):
         """How many turns it took on each side."""
-        return [one[newest(self.scenario)].turns for one in (self.there, self.here)]
+        return [one.turns for one in self.newest]
 
     @property
-    def found(self) -> Differences:
+    def found(self):
         clients = self.scenario.clients
-        return merged(
-            {client: differences(self.there[client], self.here[client]) for client in clients}
-        )
+        return merged({one: differences(self.there[one], self.here[one]) for one in clients})
 
     @property
-    def sizes(self) -> list[int]:
-        client = newest(self.scenario)
-        return [self.there[client].size, self.quiet.size, self.here[client].size]
+    def sizes(self):
+        there, here = self.newest
+        return [there.size, self.quiet.size, here.size]
 
     @property
-    def passes(self) -> bool:
+    def passes(self):
         """Whether it passes here with each client whose pages answer so."""
         return not any(self.here[client].failures for client in self.scenario.clients)
 
 
-def newest(scenario: Scenario) -> str:
-    """Return the newest of the scenario's clients."""
-    return scenario.clients[-1]
-
-
-def played(node: NodeClient, served: Served) -> Iterator[Row]:
+def played(node, served):
     """Play all scenarios."""
+
+    def by(client, package, **switches):
+        front = MigratedFront(node, served, CLIENTS[client], package, **switches)
+        return play(scenario, front)
+
     for scenario in ALL:
         there, here = (
-            {
-                client: play(scenario, MigratedFront(node, served, value, package))
-                for client, value in CLIENTS.items()
-            }
-            for package in (THERE, HERE)
+            {client: by(client, package) for client in CLIENTS} for package in (THERE, HERE)
         )
-        front = MigratedFront(node, served, CLIENTS[newest(scenario)], THERE, emit_raw_events=False)
-        yield Row(scenario, there, here, play(scenario, front))
+        yield Row(scenario, there, here, by(scenario.clients[-1], THERE, emit_raw_events=False))
 
 
-def shared(found: Sequence[Row]) -> dict[tuple[str, str], list[str]]:
+def shared(found):
     """Return what is on one side alone in all rows."""
     alone = [row.found.alone for row in found]
     return {
@@ -99,17 +79,14 @@ def shared(found: Sequence[Row]) -> dict[tuple[str, str], list[str]]:
     }
 
 
-# -- cells ---------------------------------------------------------------------------------------
-
-
-def name(scenario: Scenario) -> str:
+def name(scenario):
     """Say which graph it is, how it is answered, and with which switches."""
     switches = [f"`{switch}={value}`" for switch, value in scenario.switches.items()]
     way = [f"answered by {scenario.way}", *(switches or ["no switch"])] if scenario.way else []
     return ", ".join([f"`{scenario.graph}`", *way])
 
 
-def verdict(by_client: Mapping[str, Played]) -> str:
+def verdict(by_client):
     """Say which clients pass, if not all do, and why the others do not."""
     failures = for_all({client: one.failures for client, one in by_client.items()})
     if not failures:
@@ -120,7 +97,7 @@ def verdict(by_client: Mapping[str, Played]) -> str:
     )
 
 
-def held(found: Differences, common: Mapping[tuple[str, str], list[str]]) -> str:
+def held(found, common):
     """Say what differs in what the client holds, without what is common to all rows."""
     words = [*found.messages]
     for (place, side), items in found.alone.items():
@@ -129,7 +106,7 @@ def held(found: Differences, common: Mapping[tuple[str, str], list[str]]) -> str
     return "; ".join(words) or "the same"
 
 
-def events(found: Differences, common: Mapping[tuple[str, str], list[str]]) -> str:
+def events(found, common):
     words = []
     for side in SIDES:
         own = [item for item in found.alone["events", side] if item not in common["events", side]]
@@ -137,59 +114,49 @@ def events(found: Differences, common: Mapping[tuple[str, str], list[str]]) -> s
     return "; ".join(words) or "the same"
 
 
-def places(items: Sequence[str]) -> str:
+def places(items):
     """Return items, in code but for the versions after them."""
-    return ", ".join(
-        listed([item.partition(" (")[0]]) + "".join(item.partition(" (")[1:]) for item in items
-    )
+    parts = [item.partition(" (") for item in items]
+    return ", ".join(f"{listed([name])}{between}{versions}" for name, between, versions in parts)
 
 
-def lines(found: Sequence[Row]) -> list[str]:
+def lines(found):
     """Return the lines of the table."""
     common, table = shared(found), [line(*HEADS), line(*["---"] * len(HEADS))]
     for row in found:
         first = [name(row.scenario), verdict(row.there), verdict(row.here)]
-        if row.turns[0] == row.turns[1]:
-            table.append(
-                line(
-                    *first, held(row.found, common), events(row.found, common), kilobytes(row.sizes)
-                )
-            )
-        else:
-            turns = [
-                f"{count} turn{'s' * (count != 1)} {side}"
-                for count, side in zip(row.turns, SIDES, strict=True)
-            ]
-            table.append(line(*first, ", ".join(turns), "", ""))
+        rest = [held(row.found, common), events(row.found, common), kilobytes(row.sizes)]
+        if row.turns[0] != row.turns[1]:
+            pairs = zip(row.turns, SIDES, strict=True)
+            turns = [f"{count} turn{'s' * (count != 1)} {side}" for count, side in pairs]
+            rest = [", ".join(turns), "", ""]
+        table.append(line(*first, *rest))
     return table
 
 
-def kilobytes(sizes: Iterable[int]) -> str:
+def kilobytes(sizes):
     return " / ".join(f"{size / 1000:.1f}" for size in sizes)
 
 
-def common_words(found: Sequence[Row]) -> str:
+def common_words(found):
     """Say what is common to all rows."""
-    common = [
-        f"{places(items)} in {place} {side} alone"
-        for (place, side), items in shared(found).items()
-        if items
-    ]
+    items = shared(found).items()
+    common = [f"{places(all_)} in {place} {side} alone" for (place, side), all_ in items if all_]
     return f"In all rows: {'; '.join(common)}. Beside that:"
 
 
-def section(found: Sequence[Row]) -> str:
+def section(found):
     packages = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
     sizes = [row.sizes for row in found if row.turns[0] == row.turns[1]]
     after = f"Together {kilobytes(map(sum, zip(*sizes, strict=True)))} kB. With {packages}."
     return "\n".join([BEGIN, "", common_words(found), "", *lines(found), "", after, "", END])
 
 
-def main() -> int:
+def main():
     logging.disable(logging.WARNING)  # packages tell of what they leave out
     client = NodeClient()
     with serving_graphs() as served:
-        found = list(played(client, served))
+        found = [*played(client, served)]
     client.close()
     PAGE.write_text(written(PAGE.read_text(), section(found)))
     failing = [row.scenario for row in found if not row.passes]

@@ -23,15 +23,20 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_agui import LangGraphAgent
-from tests.kit.graphs.small import chain_of
+from tests.kit.graphs.small import agent_of
 from tests.kit.models.scripted import Scripted, calling, part
 from tests.kit.run.agents import record_run, run_input, user
 
 PAINT = Tool(name="paint", description="Paint.", parameters={"type": "object", "properties": {}})
+WRITE = [calling(part("write", '{"steps": ["a"', "c1", 0)), calling(part(None, ', "b"]}', None, 0))]
 
 
 class State(CopilotKitState):
     steps: list[str]
+
+
+def states(recorded):
+    return recorded.of("STATE_SNAPSHOT", "STATE_DELTA")
 
 
 @tool
@@ -40,39 +45,34 @@ def look(q: str) -> str:
     return f"found {q}"
 
 
-@pytest.mark.parametrize("stored", [True, False])
-async def test_the_middleware(stored: bool) -> None:
+@pytest.mark.parametrize("saver", [InMemorySaver(), None])
+async def test_the_middleware(saver):
     """It binds the client's tools, takes their calls out while the others run, and puts them
     back."""
     calls = calling(part("look", '{"q": "x"}', "c1", 0), part("paint", "{}", "c2", 1))
-    model = Scripted([calls], ["Working on it."], ["Painted."])
-    graph = create_agent(
-        model,
-        [look],
-        middleware=[CopilotKitMiddleware()],
-        checkpointer=InMemorySaver() if stored else None,
+    model, middleware = (
+        Scripted([calls], ["Working on it."], ["Painted."]),
+        [CopilotKitMiddleware()],
     )
-    agent = LangGraphAgent(graph)
-    given: dict[str, Any] = {
+    agent = LangGraphAgent(create_agent(model, [look], middleware=middleware, checkpointer=saver))
+    given = {
         "thread": "t",
         "tools": [PAINT],
         "context": [Context(description="Where", value="Rome")],
     }
     first = await record_run(agent, run_input(user("hi"), **given))
-    assert first.last.type == "RUN_FINISHED", first.last
     first.check_snapshot()
     assert first.last.outcome.pending_tool_call_ids == ["c2"]
     assert [event.tool_call_id for event in first.of("TOOL_CALL_START")] == ["c1", "c2"]
     assert first.state == {}
     answered = ToolMessage(id="r", role="tool", tool_call_id="c2", content="The page is red.")
     second = await record_run(agent, run_input(*first.messages, answered, **given))
-    assert second.last.type == "RUN_FINISHED", second.last
     assert second.messages[-1].content == "Painted."
     assert not second.last.outcome.pending_tool_call_ids
     assert "The page is red." in str(model.seen[-1])
 
 
-async def test_what_nodes_emit() -> None:
+async def test_what_nodes_emit():
     async def node(state: State, config: RunnableConfig) -> dict[str, Any]:
         await copilotkit_emit_message(config, "Step 1")
         await copilotkit_emit_state(config, {"steps": ["one"]})
@@ -84,98 +84,71 @@ async def test_what_nodes_emit() -> None:
             "steps": ["done"],
         }
 
-    recorded = await record_run(LangGraphAgent(chain_of(node, state=State)), run_input("hi"))
+    recorded = await record_run(agent_of(node, state=State), run_input("hi"))
     recorded.check_snapshot()
-    answers = [
-        (one.content or "", len(one.tool_calls or ()))
-        for one in recorded.messages
-        if one.role == "assistant"
-    ]
-    assert answers == [("Step 1", 0), ("", 1)]
+    answers = [one for one in recorded.messages if one.role == "assistant"]
+    said = [(one.content or "", len(one.tool_calls or ())) for one in answers]
+    assert said == [("Step 1", 0), ("", 1)]
     assert recorded.state == {"steps": ["done"]}
-    assert "one" in str(recorded.of("STATE_SNAPSHOT", "STATE_DELTA")[0])
+    assert "one" in str(states(recorded)[0])
     assert "Exit" in [event.name for event in recorded.of("CUSTOM")]
 
 
-async def test_customize_config() -> None:
-    model = Scripted(
-        [calling(part("write", '{"steps": ["a"', "c1", 0)), calling(part(None, ', "b"]}', None, 0))]
-    )
-    silent = Scripted(["SECRET"])
-
+async def test_customize_config():
     async def node(state: State, config: RunnableConfig) -> dict[str, Any]:
         quiet = copilotkit_customize_config(config, emit_messages=False, emit_tool_calls=False)
-        await silent.ainvoke(state["messages"], quiet)
+        await Scripted(["SECRET"]).ainvoke(state["messages"], quiet)
         ahead = [{"state_key": "steps", "tool": "write", "tool_argument": "steps"}]
         loud = copilotkit_customize_config({}, emit_intermediate_state=ahead)
-        return {"messages": [await model.ainvoke(state["messages"], loud)]}
+        return {"messages": [await Scripted(WRITE).ainvoke(state["messages"], loud)]}
 
-    recorded = await record_run(LangGraphAgent(chain_of(node, state=State)), run_input("hi"))
+    recorded = await record_run(agent_of(node, state=State), run_input("hi"))
     assert "SECRET" not in str(recorded.events)
-    assert "steps" in str(recorded.of("STATE_SNAPSHOT", "STATE_DELTA"))
+    assert "steps" in str(states(recorded))
 
 
-async def test_state_streaming_middleware() -> None:
+async def test_state_streaming_middleware():
     @tool
     def write(steps: list[str]) -> str:
         """Write."""
         return "written"
 
-    class Steps(State):
-        pass
-
-    model = Scripted(
-        [
-            calling(part("write", '{"steps": ["a"', "c1", 0)),
-            calling(part(None, ', "b"]}', None, 0)),
-        ],
-        ["Done."],
-    )
     item = StateItem(state_key="steps", tool="write", tool_argument="steps")
-    graph = create_agent(
-        model, [write], middleware=[StateStreamingMiddleware(item)], state_schema=Steps
-    )
+    options = {"middleware": [StateStreamingMiddleware(item)], "state_schema": State}
+    graph = create_agent(Scripted(WRITE, ["Done."]), [write], **options)
     recorded = await record_run(LangGraphAgent(graph), run_input("hi"))
     assert recorded.last.type == "RUN_FINISHED", recorded.last
-    shown = [event for event in recorded.of("STATE_SNAPSHOT", "STATE_DELTA") if "a" in str(event)]
-    assert shown
+    assert [event for event in states(recorded) if "a" in str(event)]
 
 
 @pytest.mark.parametrize("asked", [{"message": "Really?"}, {"action": "approve", "args": {"n": 1}}])
-async def test_an_interrupt(asked: dict[str, Any]) -> None:
-    seen: list[Any] = []
-
+async def test_an_interrupt(asked):
     async def node(state: State) -> dict[str, Any]:
         answer, _ = copilotkit_interrupt(**asked)
-        seen.append(answer)
         return {"messages": [("ai", f"You said {answer}")]}
 
-    agent = LangGraphAgent(chain_of(node, state=State, checkpointer=InMemorySaver()))
-    first = await record_run(agent, run_input(user("hi"), thread="t", protocol_version=None))
+    agent = agent_of(node, state=State, checkpointer=InMemorySaver())
+    given = {"thread": "t", "protocol_version": None}
+    first = await record_run(agent, run_input(user("hi"), **given))
     assert first.last.outcome is None
     [one] = [event async for event in agent.connect(run_input(thread="t"))][-1].outcome.interrupts
     assert one.message == ("Really?" if "message" in asked else "approve")
     [event] = [event for event in first.of("CUSTOM") if event.name == "on_interrupt"]
     assert "__copilotkit_interrupt_value__" in event.value
     props = {"command": {"resume": "yes", "interruptEvent": event.value}}
-    second = await record_run(
-        agent, run_input(*first.messages, thread="t", protocol_version=None, forwarded_props=props)
-    )
-    assert seen == ["yes"]
+    second = await record_run(agent, run_input(*first.messages, **given, forwarded_props=props))
     assert second.messages[-1].content == "You said yes"
 
 
-async def test_headers_for_the_provider_by_the_configuration() -> None:
+async def test_headers_for_the_provider_by_the_configuration():
     """As docs/migrating.md says."""
-    seen: list[dict[str, str]] = []
+    seen = []
 
-    def script(messages: list[Any]) -> list[str]:
+    def script(messages):
         seen.append(get_forwarded_headers())
         return ["Hello"]
 
-    agent = LangGraphAgent(
-        create_agent(Scripted(script=script), [], middleware=[CopilotKitMiddleware()])
-    )
-    config: RunnableConfig = {"configurable": {"copilotkit_forwarded_headers": {"x-trace": "7"}}}
-    await record_run(agent, run_input(user("hi")), config=config)
+    graph = create_agent(Scripted(script=script), [], middleware=[CopilotKitMiddleware()])
+    config = {"configurable": {"copilotkit_forwarded_headers": {"x-trace": "7"}}}
+    await record_run(LangGraphAgent(graph), run_input(user("hi")), config=config)
     assert seen == [{"x-trace": "7"}]

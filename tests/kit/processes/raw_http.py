@@ -7,7 +7,6 @@ import socket
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 from ag_ui.core import RunAgentInput
@@ -33,26 +32,16 @@ class Answer:
 
 
 class Connection:
-    """One request on one connection. `receive_buffer` bounds what the kernel takes in for a slow
-    reader."""
+    """One request on one connection."""
 
-    def __init__(self, port: int, receive_buffer: int | None = None) -> None:
-        self._socket = socket.socket()
-        if receive_buffer is not None:
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self._socket.settimeout(PATIENCE)
-        self._socket.connect(("127.0.0.1", port))
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
         self._buffer = b""
 
     def __enter__(self) -> Connection:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.leave()
 
     def send(
@@ -94,12 +83,9 @@ class Connection:
     def answer(self) -> Answer:
         """Read everything."""
         status, headers = self.head()
-        chunked = headers.get("transfer-encoding") == "chunked"
-        body = (
-            b"".join(self.pieces())
-            if chunked
-            else self._exactly(int(headers.get("content-length", 0)))
-        )
+        if headers.get("transfer-encoding") == "chunked":
+            return Answer(status, headers, b"".join(self.pieces()))
+        body = self._exactly(int(headers.get("content-length", 0)))
         return Answer(status, headers, body)
 
     def leave(self) -> None:
@@ -124,8 +110,7 @@ class Connection:
         return found
 
     def _more(self) -> None:
-        data = self._socket.recv(65536)
-        if not data:
+        if not (data := self._socket.recv(65536)):
             raise EOFError("the server closed the connection")
         self._buffer += data
 

@@ -24,14 +24,11 @@ class Served(uvicorn.Server):
     after."""
 
     def __init__(self, app: ASGIApp, port: int = 0) -> None:
-        super().__init__(
-            uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1)
-        )
+        options: Any = {"log_config": None, "access_log": False, "timeout_graceful_shutdown": 1}
+        super().__init__(uvicorn.Config(app, **options))
         self._socket = socket.create_server(("127.0.0.1", port), backlog=128)
         self._up = threading.Event()
-        self._thread = threading.Thread(
-            target=self.run, args=([self._socket],), name="served", daemon=True
-        )
+        self._thread = threading.Thread(target=self.run, args=([self._socket],), daemon=True)
         self._own: set[asyncio.Task[Any]] = set()
         self.port: int = self._socket.getsockname()[1]
         self.complaints: list[str] = []
@@ -73,17 +70,14 @@ class Served(uvicorn.Server):
         """The tasks in the server's loop, but for those that an idle server has."""
 
         async def others() -> list[str]:
-            return [
-                repr(task)
-                for task in asyncio.all_tasks() - self._own
-                if task is not asyncio.current_task()
-            ]
+            own = self._own | {asyncio.current_task()}
+            return [repr(task) for task in asyncio.all_tasks() - own]
 
         return self.call(others())
 
-    def wait_idle(self, timeout: float = PATIENCE) -> None:
+    def wait_idle(self) -> None:
         """Wait until no request, no run and no other task is left."""
-        wait_for(lambda: not self.tasks(), "no task is left", timeout)
+        wait_for(lambda: not self.tasks(), "no task is left")
 
 
 @contextlib.contextmanager

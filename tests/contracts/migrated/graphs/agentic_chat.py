@@ -19,13 +19,10 @@ MODEL = Scripted(
 
 
 class AgentState(MessagesState):
-    """The state, with the page's tools."""
-
     tools: list[Any]
 
 
 async def chat_node(state: AgentState, config: RunnableConfig) -> Command[str]:
-    """Answer, or call a tool of the page."""
     model = MODEL.bind_tools([*state["tools"]], parallel_tool_calls=False)
     system = SystemMessage("You are a helpful assistant.")
     response = await model.ainvoke([system, *state["messages"]], config)

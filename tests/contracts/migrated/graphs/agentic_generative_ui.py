@@ -17,13 +17,10 @@ MODEL = Scripted(["All done."])
 
 
 class AgentState(MessagesState):
-    """The state, with the steps."""
-
     steps: list[dict[str, Any]]
 
 
 async def start_node(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
-    """Do each step, and show it."""
     steps = [{"description": text, "status": "pending"} for text in ("Dig", "Plant")]
     for step in steps:
         await asyncio.sleep(0)

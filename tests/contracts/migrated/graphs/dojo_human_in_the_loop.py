@@ -21,7 +21,6 @@ PLAN = [
 
 
 def speak(messages: list[BaseMessage]) -> list[Any]:
-    """Say again what the user has selected, or make a plan."""
     said = messages[-1].text
     return [f"Done. {said}"] if said.startswith("The user selected") else PLAN
 
@@ -30,20 +29,16 @@ MODEL = Scripted(script=speak)
 
 
 class AgentState(MessagesState):
-    """The state, with the steps and the page's tools."""
-
     steps: list[dict[str, str]]
     tools: list[Any]
 
 
 async def start_node(state: dict[str, Any], config: RunnableConfig) -> Command[str]:
-    """Begin without steps."""
     update = {"messages": state["messages"], "steps": state.get("steps", [])}
     return Command(goto="chat_node", update=update)
 
 
 async def chat_node(state: AgentState, config: RunnableConfig) -> Command[str]:
-    """Plan by a tool call, which the page sees as state."""
     config["metadata"]["predict_state"] = [
         {"state_key": "steps", "tool": "plan_execution_steps", "tool_argument": "steps"}
     ]
@@ -57,7 +52,6 @@ async def chat_node(state: AgentState, config: RunnableConfig) -> Command[str]:
 
 
 async def process_steps_node(state: dict[str, Any], config: RunnableConfig) -> Command[str]:
-    """Ask which steps are wanted; the answer is what the user says."""
     answer = interrupt({"steps": state["steps"]})
     said = [SystemMessage("Perform."), {"role": "user", "content": answer}]
     response = await MODEL.ainvoke(said, config)

@@ -18,7 +18,6 @@ from tests.kit.models.scripted import Scripted, call
 
 
 def route(number: int, answer: str, next_agent: str) -> list[Any]:
-    """A call that says where to go, which no node keeps."""
     return [call("route", f"r{number}", answer=answer, next_agent=next_agent)]
 
 
@@ -55,13 +54,10 @@ HOTELS = [Hotel("Zephyr", "Wharf", "$280"), Hotel("Zoe", "Union Square", "$320")
 
 
 def merged(left: dict[str, Any] | None, right: dict[str, Any] | None) -> dict[str, Any]:
-    """Add to the itinerary."""
     return {**(left or {}), **(right or {})}
 
 
 class TravelState(MessagesState):
-    """The state, with the trip."""
-
     flights: list[Flight]
     hotels: list[Hotel]
     experiences: list[str]
@@ -70,7 +66,6 @@ class TravelState(MessagesState):
 
 
 def ask(agent: str, options: list[Any], recommended: int) -> dict[str, Any]:
-    """Let the user pick; the page answers by the text of the object."""
     recommendation = options[recommended]
     chosen = interrupt(
         {
@@ -84,7 +79,6 @@ def ask(agent: str, options: list[Any], recommended: int) -> dict[str, Any]:
 
 
 async def flights_finder(state: TravelState, config: RunnableConfig) -> Command[str]:
-    """Ask which flight is wanted."""
     flight = ask("flights", FLIGHTS, 0)
     words = {"role": "assistant", "content": f"Flights: I book {flight['airline']}."}
     messages = [*state["messages"], words]
@@ -93,7 +87,6 @@ async def flights_finder(state: TravelState, config: RunnableConfig) -> Command[
 
 
 async def hotels_finder(state: TravelState, config: RunnableConfig) -> Command[str]:
-    """Ask which hotel is wanted."""
     hotel = ask("hotels", HOTELS, 1)
     words = {"role": "assistant", "content": f"Hotels: You will like {hotel['name']}."}
     messages = [*state["messages"], words]
@@ -102,14 +95,12 @@ async def hotels_finder(state: TravelState, config: RunnableConfig) -> Command[s
 
 
 async def experiences_finder(state: TravelState, config: RunnableConfig) -> Command[str]:
-    """Say what there is to do."""
     response = await MODEL.ainvoke([SystemMessage("Tell."), *state["messages"]], config)
     messages = [*state["messages"], response]
     return Command(goto=END, update={"experiences": ["Pier"], "messages": messages})
 
 
 async def supervisor(state: TravelState, config: RunnableConfig) -> Command[str]:
-    """Go on to the next agent; of the model's call only the words are kept."""
     model = SUPERVISOR.bind_tools([*state.get("tools", [])], parallel_tool_calls=False)
     response = await model.ainvoke([SystemMessage("Route."), *state["messages"]], config)
     args = response.tool_calls[0]["args"]
@@ -118,7 +109,6 @@ async def supervisor(state: TravelState, config: RunnableConfig) -> Command[str]
 
 
 def subgraph(node: Any) -> Any:
-    """Return a graph of one node."""
     builder = StateGraph(TravelState)
     builder.add_node("chat_node", node)
     builder.add_edge(START, "chat_node")

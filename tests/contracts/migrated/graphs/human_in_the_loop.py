@@ -17,20 +17,16 @@ MODEL = Scripted(["I have a plan."])
 
 
 class AgentState(MessagesState):
-    """The state, with the steps."""
-
     steps: list[dict[str, Any]]
 
 
 async def plan_node(state: AgentState) -> dict[str, Any]:
-    """Make a plan."""
     response = await MODEL.ainvoke(state["messages"])
     steps = [{"description": text, "status": "enabled"} for text in ("Buy paint", "Paint")]
     return {"messages": [response], "steps": steps}
 
 
 async def process_steps_node(state: AgentState) -> dict[str, Any]:
-    """Ask which steps are wanted."""
     chosen = interrupt({"steps": state["steps"]})
     if isinstance(chosen, str):
         chosen = json.loads(chosen)

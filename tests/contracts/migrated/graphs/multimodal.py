@@ -13,7 +13,6 @@ from tests.kit.models.scripted import Scripted
 
 
 def describe(messages: list[Any]) -> list[str]:
-    """Say what the last message shows. Pictures are read as users' nodes read them: by index."""
     seen = []
     for block in messages[-1].content:
         if block["type"] == "text":
@@ -28,7 +27,6 @@ MODEL = Scripted(script=describe)
 
 
 async def chat_node(state: MessagesState) -> dict[str, Any]:
-    """Describe the picture."""
     return {"messages": [await MODEL.ainvoke(state["messages"])]}
 
 

@@ -21,14 +21,11 @@ MODEL = Scripted(WRITE, [call("confirm_changes", "c2")], ["It is saved."])
 
 
 class AgentState(MessagesState):
-    """The state, with the document."""
-
     document: str | None
     tools: list[Any]
 
 
 async def chat_node(state: AgentState, config: RunnableConfig) -> Command[str]:
-    """Write the document by a tool call, which the page sees as state."""
     config["metadata"]["predict_state"] = [
         {"state_key": "document", "tool": "write_document_local", "tool_argument": "document"}
     ]

@@ -21,7 +21,6 @@ MODEL = Scripted(
 
 
 async def chat_node(state: MessagesState) -> dict[str, Any]:
-    """Think, and answer."""
     return {"messages": [await MODEL.ainvoke(state["messages"])]}
 
 

@@ -22,14 +22,11 @@ MODEL = Scripted(
 
 
 class AgentState(MessagesState):
-    """The state, with the recipe."""
-
     recipe: dict[str, Any] | None
     tools: list[Any]
 
 
 async def chat_node(state: AgentState, config: RunnableConfig) -> Command[str]:
-    """Change the recipe by a tool call."""
     response = await MODEL.bind_tools([*state["tools"]]).ainvoke(state["messages"], config)
     messages = [*state["messages"], response]
     if not response.tool_calls:

@@ -16,14 +16,11 @@ MODEL = Scripted(["Have a good trip."])
 
 
 class TravelState(MessagesState):
-    """The state, with the trip."""
-
     flight: str
     planning_step: str
 
 
 async def flights_node(state: TravelState) -> dict[str, Any]:
-    """Ask which flight is wanted."""
     chosen = interrupt(
         {"message": "Which flight?", "options": ["KLM", "United"], "agent": "flights"}
     )
@@ -31,12 +28,10 @@ async def flights_node(state: TravelState) -> dict[str, Any]:
 
 
 async def experiences_node(state: TravelState) -> dict[str, Any]:
-    """Say goodbye."""
     return {"messages": [await MODEL.ainvoke(state["messages"])], "planning_step": "done"}
 
 
 def subgraph(name: str, node: Any) -> Any:
-    """Return a graph of one node."""
     builder = StateGraph(TravelState)
     builder.add_node(name, node)
     builder.add_edge(START, name)

@@ -18,13 +18,10 @@ MODEL = Scripted(
 
 
 class AgentState(MessagesState):
-    """The state, with the page's tools."""
-
     tools: list[Any]
 
 
 async def chat_node(state: AgentState, config: RunnableConfig) -> Command[str]:
-    """Call the page's tool."""
     response = await MODEL.bind_tools([*state.get("tools", [])]).ainvoke(state["messages"], config)
     return Command(goto=END, update={"messages": [*state["messages"], response]})
 

