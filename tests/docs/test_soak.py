@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from benchmarks.soak.soak import Soaked, judge, rows_table, soak
-from tests.kit.deep import deep
 
 
-@pytest.mark.parametrize("runs", [16, pytest.param(1000, marks=[deep, pytest.mark.timeout(800)])])
-async def test_nothing_is_left_of_clients_of_every_kind(runs: int) -> None:
+async def test_nothing_is_left_of_clients_of_every_kind() -> None:
     """Memory says something in the long form only: a short one ends before the allocator has all it
     wants."""
-    result = await soak(runs)
-    assert judge(result, memory=runs > 500) == []
-    assert result.rows[-1]["run"] >= runs
+    result = await soak(16)
+    assert judge(result, memory=False) == []
+    assert result.rows[-1]["run"] >= 16
     expected = "finish leave stall join cancel answer_twice talk_nonsense interfere show"
     assert {name.partition(":")[0] for name in result.tally} >= set(expected.split())
 
