@@ -75,6 +75,7 @@ class Follower:
                 self._env.pop(name, None)
             link_node(folder / ".node")
             self._env |= {"PIP_FIND_LINKS": str(wheels), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+            self._env["PIP_NO_COMPILE"] = "1"  # Python compiles what is imported
         first = here if wheels is None else str(folder / ".node")
         self._env["PATH"] = os.pathsep.join([first, *paths])
 

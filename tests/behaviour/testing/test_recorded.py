@@ -105,9 +105,8 @@ async def test_a_conversation(reach: Any) -> None:
     failed = checked(await first.then("Where am I?"))
     assert failed.input.thread_id == first.input.thread_id
     assert failed.input.run_id != first.input.run_id
-    assert (failed.outcome, failed.text) == ("error", "Let me ")
-    said = failed.error and failed.error.message
-    assert str(said).startswith("The model could not answer.")
+    said = str(failed.error and failed.error.message)
+    assert said.startswith("The model could not answer.")
     shown = f"outcome='error', code='model_error', message={said!r}, text='Let me '"
     assert repr(failed) == f"RecordedRun({shown})"
 
@@ -153,9 +152,8 @@ async def test_messages_and_whole_inputs() -> None:
     agent, message = make_agent("Hello!", "Bye.", "Again."), UserMessage(id="m1", content="Hi")
     first = checked(await record_run(agent, message))
     assert first.messages[0] == message
-    part = first.input.model_copy(
-        update={"run_id": "r2", "messages": [UserMessage(id="m2", content="And now?")]}
-    )
+    part = first.input.model_copy()
+    part.run_id, part.messages = "r2", [UserMessage(id="m2", content="And now?")]
     second = await record_run(agent, part)
     assert second.input is part
     assert (len(second.messages), second.text) == (4, "Bye.")
@@ -169,9 +167,8 @@ async def test_messages_and_whole_inputs() -> None:
 async def test_something_else_is_refused(given: Any) -> None:
     first = await record_run(make_agent("Hello!"), "Hi")
     for refused in (record_run(first.agent, given), first.then(given)):
-        with pytest.raises(
-            TypeError, match=f"messages of ag_ui.core .* not {type(given).__name__}"
-        ):
+        said = f"messages of ag_ui.core .* not {type(given).__name__}"
+        with pytest.raises(TypeError, match=said):
             await refused
     with pytest.raises(TypeError, match=r"as LangGraphAgent\(graph\) has; CompiledStateGraph"):
         await record_run(make_agent().graph, "Hi")  # type: ignore[arg-type]

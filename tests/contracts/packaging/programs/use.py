@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import distributions, version
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -61,16 +62,21 @@ async def events_of(agent: Any, run: str = "r", **fields: Any) -> list:
     return verify([event async for event in agent.run(given(run, **fields))], strict=True)
 
 
+def said(events: Any) -> list:
+    """What the client holds in the end."""
+    return fold(events, given().messages).messages
+
+
 async def core() -> None:
     """Run a graph on a scripted model, verify its stream, and convert its history."""
     model = ScriptedChatModel("Hello you.", "Hello again.", "Hello at last.")
     agent, asked = LangGraphAgent(talker(model)), given()
-    said = fold(await events_of(agent), asked.messages).messages
-    assert [message.content for message in said] == ["Hello", "Hello you."], said
-    held = langgraph_agui.agui_messages_to_langchain(said)
-    assert langgraph_agui.langchain_messages_to_agui(held) == said
+    held = said(await events_of(agent))
+    assert [message.content for message in held] == ["Hello", "Hello you."], held
+    converted = langgraph_agui.agui_messages_to_langchain(held)
+    assert langgraph_agui.langchain_messages_to_agui(converted) == held
     frames = [frames async for frames in agent.stream_sse(asked)]
-    assert fold(verify(decode(frames)), asked.messages).messages[-1].content == "Hello again."
+    assert said(verify(decode(frames)))[-1].content == "Hello again."
     assert (await record_run(agent, "Hello")).text == "Hello at last."
 
 
@@ -107,7 +113,7 @@ async def fastapi() -> None:
 
     status, body = await ask("POST", "/agent", given().model_dump_json(by_alias=True).encode())
     assert status == 200, body
-    assert fold(verify(decode([body]))).messages[-1].content == "Hello you.", body
+    assert said(verify(decode([body])))[-1].content == "Hello you.", body
     for path, mark in (("/", b"<title>"), ("/playground/app.js", b"import")):
         status, page = await ask("GET", path)
         assert (status, mark in page) == (200, True), page
@@ -168,8 +174,8 @@ async def seal() -> None:
     options = ReasoningOptions(visibility="hidden", seal=ReasoningSeal(keys=[key]))
     thought = {"type": "thinking", "thinking": "A secret thought.", "signature": "c2ln"}
     blocks = [thought, {"type": "text", "text": "Yes."}]
-    said = AIMessage(blocks, id="m", response_metadata={"model_provider": "anthropic"})
-    held = langgraph_agui.langchain_messages_to_agui([said], reasoning=options, thread_id="t")
+    message = AIMessage(blocks, id="m", response_metadata={"model_provider": "anthropic"})
+    held = langgraph_agui.langchain_messages_to_agui([message], reasoning=options, thread_id="t")
     wire = json.dumps([message.model_dump(mode="json", by_alias=True) for message in held])
     assert ("secret" in wire, "c2ln" in wire) == (False, False)
     back, other = (
@@ -196,7 +202,7 @@ async def interrupts() -> None:
 
     refused = (await answered(-1))[-1]
     assert refused.code == "interrupt_invalid", refused
-    assert fold(await answered(36)).messages[-1].content == "36"
+    assert said(await answered(36))[-1].content == "36"
 
 
 async def a2ui() -> None:
@@ -209,7 +215,7 @@ async def a2ui() -> None:
     designer = saying(calling("render_a2ui", surfaceId="s1", components=[root]))
     model = saying(calling("generate_a2ui", intent="create"), "Here it is.")
     agent = LangGraphAgent(create_agent(model, [get_a2ui_tools({"model": designer})]))
-    *_, result, answer = fold(await events_of(agent)).messages
+    *_, result, answer = said(await events_of(agent))
     assert A2UI_OPERATIONS_KEY in result.content, result
     assert answer.content == "Here it is."
 
@@ -243,8 +249,7 @@ async def postgres(dsn: str) -> None:
         refused = (await events_of(second, "r2"))[-1]
         assert refused.code == "thread_busy", refused
         leave.set()
-        said = {message.content for message in fold(await running).messages}
-        assert said == {"Hello", "Hello you."}
+        assert {one.content for one in fold(await running).messages} == {"Hello", "Hello you."}
         assert (await events_of(second, "r3"))[-1].type.value == "RUN_FINISHED"
 
 
@@ -300,7 +305,7 @@ async def cli() -> None:
     for words in ([], ["serve"], ["chat"], ["demo"], ["doctor"]):
         assert "Usage" in CliRunner().invoke(app, [*words, "--help"]).output
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "langgraph_agui", "demo", "--port", "0", "--ask", "Hello"),
+        *(Path(sys.executable).with_name("langgraph-agui"), "demo", "--port", "0", "--ask", "Hi"),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
