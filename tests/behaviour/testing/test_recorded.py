@@ -6,20 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from ag_ui.core import (
-    Event,
-    ResumeEntry,
-    RunAgentInput,
-    RunFinishedEvent,
-    RunStartedEvent,
-    TextMessageChunkEvent,
-    TextMessageContentEvent,
-    Tool,
-    ToolCallEndEvent,
-    ToolCallStartEvent,
-    ToolMessage,
-    UserMessage,
-)
+from ag_ui.core import Event, ResumeEntry, RunAgentInput, Tool, ToolMessage, UserMessage
 from fastapi import FastAPI
 from httpx2 import ASGITransport, AsyncClient
 from langchain.agents import AgentState, create_agent
@@ -39,9 +26,11 @@ from langgraph_agui import (
     state_update,
 )
 from langgraph_agui.client import AGUIClient
-from langgraph_agui.protocol import ProtocolError
+from langgraph_agui.protocol import ProtocolError, parse_event
 from langgraph_agui.testing import ScriptedChatModel, call, record_run
 from tests.behaviour.testing.checking import checked
+from tests.kit.run.wire_events import FINISHED, STARTED, Wire, text
+from tests.kit.run.wire_events import call as called
 
 PAGE_TOOL = Tool(name="get_city", description="Return the city that the user is in.")
 PAY, YES = call("transfer", to="Ada", amount=5), {"approved": True}
@@ -67,13 +56,9 @@ def results(messages: list[Any]) -> str:
 
 
 def make_agent(*replies: Any, **options: Any) -> LangGraphAgent:
-    graph = create_agent(
-        ScriptedChatModel(*replies),
-        [transfer, add_note],
-        middleware=[HumanInTheLoopMiddleware({"transfer": True}), AGUIMiddleware()],
-        state_schema=Notes,
-        checkpointer=InMemorySaver(),
-    )
+    middleware = [HumanInTheLoopMiddleware({"transfer": True}), AGUIMiddleware()]
+    given: Any = {"middleware": middleware, "state_schema": Notes, "checkpointer": InMemorySaver()}
+    graph = create_agent(ScriptedChatModel(*replies), [transfer, add_note], **given)
     return LangGraphAgent(graph, name="bank", **options)
 
 
@@ -191,31 +176,26 @@ async def test_options_of_each_run() -> None:
 
 
 class Rude:
-    """An agent that breaks rules of AG-UI."""
+    """An agent that says just what it is given, behind the start of a run."""
 
-    def __init__(self, *events: Event) -> None:
-        self.events, self.closed = events, False
+    def __init__(self, *wires: Wire) -> None:
+        self.wires, self.closed = wires, False
 
-    async def run(self, given: RunAgentInput) -> AsyncIterator[Event]:
-        ids = {"thread_id": given.thread_id, "run_id": given.run_id}
+    async def run(self, given: RunAgentInput) -> AsyncIterator[Event | None]:
+        ids = {"threadId": given.thread_id, "runId": given.run_id}
         try:
-            yield RunStartedEvent(**ids, protocol_version="1.0")
-            for event in self.events:
-                yield event
+            for wire in ({**STARTED, **ids}, *self.wires):
+                yield parse_event(wire)
         finally:
             self.closed = True
 
 
 @pytest.mark.parametrize(
-    ("events", "code"),
-    [
-        ([TextMessageContentEvent(message_id="m1", delta="Hello")], "not-open"),
-        ([], "truncated-stream"),
-        ([RunStartedEvent(thread_id="t", run_id="r", protocol_version="1.0")], "run-active"),
-    ],
+    ("wires", "code"),
+    [([text("m", "Hello")[1]], "not-open"), ([], "truncated-stream"), ([STARTED], "run-active")],
 )
-async def test_a_stream_that_breaks_a_rule(events: list[Event], code: str) -> None:
-    agent = Rude(*events)
+async def test_a_stream_that_breaks_a_rule(wires: list[Wire], code: str) -> None:
+    agent: Any = Rude(*wires)
     with pytest.raises(ProtocolError) as refused:
         await record_run(agent, "Hi")
     assert (refused.value.code, agent.closed) == (code, True)
@@ -223,13 +203,7 @@ async def test_a_stream_that_breaks_a_rule(events: list[Event], code: str) -> No
 
 async def test_calls_of_an_agent_of_before_1_0() -> None:
     """It names no pending calls: its clients count them."""
-    agent = Rude(
-        ToolCallStartEvent(tool_call_id="c1", tool_call_name="get_city"),
-        ToolCallEndEvent(tool_call_id="c1"),
-        TextMessageChunkEvent(message_id="m1", role="assistant", delta="Where "),
-        TextMessageChunkEvent(delta="are you?"),
-        RunFinishedEvent(thread_id="t1", run_id="r1"),
-    )
-    given = RunAgentInput(thread_id="t1", run_id="r1", messages=[], tools=[PAGE_TOOL])
+    agent: Any = Rude(*called("c1", name="get_city"), *text("m1", "Where ", "are you?"), FINISHED)
+    given = RunAgentInput(thread_id="t", run_id="r", messages=[], tools=[PAGE_TOOL])
     run = await record_run(agent, given)
     assert ([one.id for one in run.pending_tool_calls], run.text) == (["c1"], "Where are you?")
