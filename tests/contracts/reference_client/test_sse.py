@@ -100,6 +100,8 @@ def test_frames_are_read_as_server_sent_events() -> None:
     assert read(b'data: {"type":"\xc3', b'\xa9"}\n', b"\n") == [{"type": "é"}]
     assert read(b'data: {"type":"A"}\r\rdata: {"type":"B"}\r\r') == [{"type": "A"}, {"type": "B"}]
     assert read(b"event: x\n\n: ping\n\n\n\n") == read() == []
+    feed = SSEDecoder().feed  # a frame is read as soon as it is complete
+    assert [feed(one) for one in (b'data: {"type":"A"}\n', b"\n")] == [[], [{"type": "A"}]]
 
 
 @pytest.mark.parametrize(
