@@ -45,11 +45,12 @@ def test_what_schemathesis_sends(tmp_path: Path) -> None:
                 exchange["complete"] = not message.get("more_body")
             await send(message)
 
-        if scope["type"] == "http":
-            exchanges.append(exchange)
-            exchange.update(method=scope["method"], path=scope["path"])
-            receive, send = reading, sending
-        await APP(scope, receive, send)
+        if scope["type"] != "http":
+            await APP(scope, receive, send)
+            return
+        exchange.update(method=scope["method"], path=scope["path"])
+        exchanges.append(exchange)
+        await APP(scope, reading, sending)
 
     with serving(recorder) as served:
         command = [
