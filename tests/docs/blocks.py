@@ -34,18 +34,15 @@ def lex(document: Document) -> Iterable[Region]:
     they have shown."""
     for region in RawFencedCodeBlockLexer(_INFO)(document):
         reason = _ELSEWHERE.search(document.text, 0, region.start)
-        lexemes = region.lexemes
+        found = region.lexemes
+        source = str(found["source"])
         region.parsed = Block(
-            lexemes["language"],
-            lexemes["title"],
-            reason and reason["reason"],
-            str(lexemes["source"]),
+            found["language"], found["title"], reason and reason["reason"], source
         )
         yield region
     for region in DirectiveInHTMLCommentLexer("invisible-code-block")(document):
-        region.parsed = Block(
-            region.lexemes["arguments"], None, None, str(region.lexemes["source"])
-        )
+        source = str(region.lexemes["source"])
+        region.parsed = Block(region.lexemes["arguments"], None, None, source)
         yield region
 
 

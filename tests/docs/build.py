@@ -17,17 +17,8 @@ def build(folder: Path) -> None:
     """Build the site of the pages in `folder`; a warning is an error."""
     text = (ROOT / "zensical.toml").read_text("utf-8").replace("{version}", __version__)
     (folder / CONFIGURATION).write_text(text, "utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "zensical",
-        "build",
-        "--clean",
-        "--strict",
-        "-f",
-        CONFIGURATION,
-    ]
-    subprocess.run(command, cwd=folder, check=True)
+    command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "-f"]
+    subprocess.run([*command, CONFIGURATION], cwd=folder, check=True)
 
 
 if __name__ == "__main__":

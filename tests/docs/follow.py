@@ -66,21 +66,18 @@ class Follower:
         self._namespace: dict[str, object] = {"__name__": "__page__"}
         self._runner = asyncio.Runner()
         self._env = {**environment(), "PWD": str(folder)}
+        here = str(Path(sys.executable).parent)
+        paths = [path for path in self._env["PATH"].split(os.pathsep) if path != here]
         if wheels is None:
-            self._env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{self._env['PATH']}"
-            self._env["PYTHONPATH"] = str(ROOT)
-            self._env["PIP_DRY_RUN"] = "1"
+            self._env |= {"PYTHONPATH": str(ROOT), "PIP_DRY_RUN": "1"}
         else:
             for name in ("PYTHONPATH", "VIRTUAL_ENV"):
                 self._env.pop(name, None)
-            here = str(Path(sys.executable).parent)
-            self._env["PATH"] = os.pathsep.join(
-                p for p in self._env["PATH"].split(os.pathsep) if p != here
-            )
             link_node(folder / ".node")
-            self._env["PATH"] = f"{folder / '.node'}{os.pathsep}{self._env['PATH']}"
-            self._env["PIP_FIND_LINKS"] = str(wheels)
-            self._env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
+            self._env |= {"PIP_FIND_LINKS": str(wheels), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+            self._env["PIP_NO_COMPILE"] = "1"  # Python compiles what is imported
+        first = here if wheels is None else str(folder / ".node")
+        self._env["PATH"] = os.pathsep.join([first, *paths])
 
     def follow(self, page: Path) -> int:
         """Do all of a page, and return how many blocks ran. The folder is the current directory
@@ -211,20 +208,13 @@ class Follower:
         raise AssertionError(f"expected:\n{shown}\nfound:\n{self.output}{logged}")
 
     def _read(self, language: str, source: str) -> None:
-        if language == "json":
-            json.loads(source)
-        elif language == "yaml":
-            yaml.safe_load(source)
-        elif language == "toml":
-            tomllib.loads(source)
-        elif language == "js":
+        readers = {"json": json.loads, "yaml": yaml.safe_load, "toml": tomllib.loads}
+        if language == "js":
             node = shutil.which("node", path=self._env["PATH"])
-            assert node is not None
-            command = [node, "--input-type=module", "--check"]
-            done = subprocess.run(
-                command, input=source, env=self._env, capture_output=True, text=True, check=False
-            )
-            assert done.returncode == 0, done.stderr
+            command = [str(node), "--input-type=module", "--check"]
+            subprocess.run(command, input=source, env=self._env, text=True, check=True)
+        elif language in readers:
+            readers[language](source)
         else:
             raise AssertionError(
                 f"No way to run a block of {language!r}: give it a title, or a comment why not."

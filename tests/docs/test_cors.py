@@ -18,9 +18,7 @@ CALL = """async (url) => {
   const message = { id: "m1", role: "user", content: "Hello" };
   const response = await fetch(url, {
     method: "POST",
-    headers: {
-      "Content-Type": "application/json", Accept: "text/event-stream", Authorization: "Bearer x",
-    },
+    headers: {"Content-Type": "application/json", Accept: "text/event-stream", Authorization: "Bearer x"},
     body: JSON.stringify({ protocolVersion: "1.0", threadId: "t1", runId: "r1", messages: [message] }),
   });
   return await response.text();
@@ -37,13 +35,9 @@ class Page(BaseHTTPRequestHandler):
 @contextmanager
 def page_server(port: int) -> Iterator[None]:
     with ThreadingHTTPServer(("127.0.0.1", port), Page) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield
-        finally:
-            server.shutdown()
-            thread.join()
+        Thread(target=server.serve_forever).start()
+        yield
+        server.shutdown()
 
 
 @pytest.mark.xdist_group("tutorials")  # some of which use the port of the page too

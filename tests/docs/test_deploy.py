@@ -15,7 +15,6 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -45,9 +44,7 @@ def option(name: str) -> str:
 
 
 @contextmanager
-def serving(
-    folder: Path, scripts: Path, environment: dict[str, str], **options: str
-) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+def serving(folder: Path, scripts: Path, environment: Any, **options: str) -> Iterator[Any]:
     """The container's command, and the address of its agent."""
     words = [str(scripts / COMMAND[0]), *COMMAND[1:]]
     options = {"--host": "127.0.0.1", "--port": str(free_port()), **options}
@@ -71,18 +68,25 @@ def answers(url: str, trusted: ssl.SSLContext | None = None) -> bool:
         return False
 
 
-def begin(
-    agent: str, body: bytes, trusted: ssl.SSLContext | None = None
-) -> tuple[HTTPResponse, bytes]:
+GIVEN = run_input("Count")
+
+
+def begin(agent: str, trusted: ssl.SSLContext | None = None) -> tuple[Any, bytes]:
     """Begin a run, and return its stream once text has arrived, with its first part."""
+    body = GIVEN.model_dump_json(by_alias=True).encode()
     request = urllib.request.Request(agent, body, {"content-type": "application/json"})
-    response: HTTPResponse = urllib.request.urlopen(request, None, PATIENCE, context=trusted)
+    response = urllib.request.urlopen(request, None, PATIENCE, context=trusted)
     first = b""
     for line in response:
         first += line
         if b'"TEXT_MESSAGE_CONTENT"' in line:
             break
     return response, first
+
+
+def rest(stream: Any, first: bytes) -> RecordedRun:
+    with stream:
+        return RecordedRun(list(decode([first, stream.read()])), GIVEN)
 
 
 @pytest.mark.timeout(600)
@@ -112,12 +116,8 @@ def test_the_commands_of_the_dockerfile(tmp_path: Path) -> None:
         elif name == "RUN":
             subprocess.run(shlex.split(rest), cwd=image, env=environment, check=True)
 
-    given = run_input("Count")
     with serving(image, scripts, environment) as (_, agent):
-        stream, first = begin(agent, given.model_dump_json(by_alias=True).encode())
-        with stream:
-            run = RecordedRun(list(decode([first, stream.read()])), given)
-    assert run.types[-1] == "RUN_FINISHED"
+        assert rest(*begin(agent)).types[-1] == "RUN_FINISHED"
 
 
 def test_the_deployment_fits_the_container() -> None:
@@ -150,13 +150,11 @@ def test_a_pod_that_is_terminated(
     """A run that is going on has the time that uvicorn gives it, then it is told why it ends."""
     environment = save_app(tmp_path, delay=delay)
     options = {"--timeout-graceful-shutdown": graceful}
-    given = run_input("Count")
     with serving(tmp_path, SCRIPTS, environment, **options) as (process, agent):
-        stream, first = begin(agent, given.model_dump_json(by_alias=True).encode())
-        with stream:
-            process.send_signal(signal.SIGTERM)
-            wait_for(lambda: not answers(f"{agent}/ready"), "new requests are refused")
-            run = RecordedRun(list(decode([first, stream.read()])), given)
+        begun = begin(agent)
+        process.send_signal(signal.SIGTERM)
+        wait_for(lambda: not answers(f"{agent}/ready"), "new requests are refused")
+        run = rest(*begun)
         process.wait(PATIENCE)
     assert (run.types[-1], getattr(run.last, "code", None)) == end
 
@@ -166,8 +164,6 @@ def test_nginx_passes_on_each_event_and_that_the_client_leaves(tmp_path: Path) -
     environment = save_app(tmp_path, delay="5", runs="1")
     [certificate] = [block.source for block in blocks(PAGE) if "openssl req" in block.source]
     subprocess.run(["bash", "-ec", certificate], cwd=tmp_path, check=True)
-    given = run_input("Count")
-    body = given.model_dump_json(by_alias=True).encode()
     with serving(tmp_path, SCRIPTS, environment) as (_, agent):
         inner, outer = agent.split(":")[2].split("/")[0], str(free_port())
         configuration = FILES["nginx.conf"].replace("8000", inner).replace("8001", outer)
@@ -181,20 +177,20 @@ def test_nginx_passes_on_each_event_and_that_the_client_leaves(tmp_path: Path) -
         front = f"https://localhost:{outer}/agent"
         try:
             wait_for(lambda: answers(f"{front}/ready", trusted), "nginx answers")
-            stream, first = begin(front, body, trusted)
+            stream, first = begin(front, trusted)
             assert b"RUN_FINISHED" not in first
-            assert not begins(agent, body)
+            assert not begins(agent)
             stream.close()
-            wait_for(lambda: begins(agent, body), "the run has stopped")
+            wait_for(lambda: begins(agent), "the run has stopped")
         finally:
             proxy.terminate()
             proxy.wait(PATIENCE)
 
 
-def begins(agent: str, body: bytes) -> bool:
+def begins(agent: str) -> bool:
     """Whether the agent takes one more run, which its client leaves."""
     try:
-        begin(agent, body)[0].close()
+        begin(agent)[0].close()
     except HTTPError as error:
         if error.code != 429:
             raise

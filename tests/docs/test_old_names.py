@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -48,54 +46,47 @@ NAMES: dict[str, Any] = {
 }
 
 
-@contextmanager
-def without_warnings() -> Iterator[None]:
+def told(made: Any) -> object:
+    """What an agent, or its options, were told, however they were told."""
+    if isinstance(made, LangGraphAgent):
+        context = made._context
+        groups = (
+            context.approvals,
+            context.clients,
+            context.limits,
+            context.trust,
+            context.emit_raw,
+        )
+        return groups, made.capabilities()
+    return made.tags if isinstance(made, langgraph_agui.ReasoningOptions) else made
+
+
+def check(old: str, new: str, warning: str) -> None:
+    with pytest.warns(DeprecationWarning, match=warning):
+        before = eval(old, NAMES)
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)
-        yield
-
-
-def made(options: str) -> LangGraphAgent:
-    agent = eval(f"LangGraphAgent(graph, {options})", NAMES)
-    assert isinstance(agent, LangGraphAgent)
-    return agent
-
-
-def settings(agent: LangGraphAgent) -> object:
-    """What an agent was told, however it was told."""
-    told = agent._context
-    groups = (told.approvals, told.clients, told.limits, told.trust, told.emit_raw)
-    return groups, agent.capabilities()
+        assert told(eval(new, NAMES)) == told(before)
 
 
 @pytest.mark.parametrize(("old", "new"), OPTIONS)
 def test_an_old_option_names_its_new_place(old: str, new: str) -> None:
     place = re.search(r"\w+\(\w+=|^\w+=(?=\w+$)", new)
     assert place is not None
-    with pytest.warns(DeprecationWarning, match=re.escape(place[0])):
-        before = made(old)
-    with without_warnings():
-        after = made(new)
-    assert settings(before) == settings(after)
+    check(f"LangGraphAgent(graph, {old})", f"LangGraphAgent(graph, {new})", re.escape(place[0]))
 
 
 @pytest.mark.parametrize(("old", "new"), FIELDS)
 def test_an_old_field_names_the_new_one(old: str, new: str) -> None:
-    with pytest.warns(DeprecationWarning, match=r"is deprecated: use \w+Options\(\w+="):
-        before = eval(old, NAMES)
-    with without_warnings():
-        after = eval(new, NAMES)
-    if isinstance(before, langgraph_agui.ReasoningOptions):
-        assert before.tags == after.tags
-    else:
-        assert before == after
+    check(old, new, r"is deprecated: use \w+Options\(\w+=")
 
 
-@pytest.mark.parametrize(("old", "new"), IMPORTS)
-def test_an_old_import(old: str, new: str) -> None:
-    with pytest.raises(ModuleNotFoundError, match="No module named 'langgraph_agui"):
-        exec(old, {})
-    exec(new, {})
+def test_old_imports() -> None:
+    for old, new in IMPORTS:
+        with pytest.raises(ModuleNotFoundError, match="No module named 'langgraph_agui"):
+            exec(old, {})
+        exec(new, {})
+    assert len(ROWS) > 40
 
 
 def test_names_for_migration_are_hidden_and_there() -> None:
@@ -103,7 +94,3 @@ def test_names_for_migration_are_hidden_and_there() -> None:
     assert "CustomEventNames" in names
     assert not {*names} & {*dir(langgraph_agui), *langgraph_agui.__all__}
     assert all(hasattr(langgraph_agui, name) for name in names)
-
-
-def test_the_tables_are_read() -> None:
-    assert len(ROWS) > 40

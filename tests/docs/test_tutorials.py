@@ -6,6 +6,7 @@ nothing installed, a browser.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs import readers
-from tests.docs.blocks import FOLLOWED, ROOT
+from tests.docs.blocks import FOLLOWED, ROOT, blocks
 from tests.docs.browser import browser_page
 from tests.docs.follow import Follower
 
@@ -29,12 +30,27 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("empty")
+
+
+def installs(page: Path) -> list[str]:
+    lines = "\n".join(block.source for block in blocks(page) if block.language == "bash")
+    return [line for line in lines.splitlines() if line.startswith("pip install")]
+
+
 @pytest.mark.xdist_group("tutorials")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.stem)
-def test_tutorial(page: Path, tmp_path: Path, wheels: Path) -> None:
-    folder = tmp_path / "empty"
-    folder.mkdir()
+def test_tutorial(page: Path, folder: Path, wheels: Path) -> None:
+    """Pages that install the same find it installed, but for the first of them."""
+    shares = installs(page) == ['pip install "langgraph-agui[cli]"']
+    for found in folder.iterdir():
+        if found.is_dir() and not (shares and found.name == ".venv"):
+            shutil.rmtree(found)
+        elif found.is_file():
+            found.unlink()
     follower = Follower(folder, wheels)
     try:
         follower.follow(page)
@@ -42,3 +58,5 @@ def test_tutorial(page: Path, tmp_path: Path, wheels: Path) -> None:
             getattr(readers, page.stem.replace("-", "_"))(browser)
     finally:
         follower.close()
+        if not shares:
+            shutil.rmtree(folder / ".venv", ignore_errors=True)

@@ -6,20 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from ag_ui.core import (
-    Event,
-    ResumeEntry,
-    RunAgentInput,
-    RunFinishedEvent,
-    RunStartedEvent,
-    TextMessageChunkEvent,
-    TextMessageContentEvent,
-    Tool,
-    ToolCallEndEvent,
-    ToolCallStartEvent,
-    ToolMessage,
-    UserMessage,
-)
+from ag_ui.core import Event, ResumeEntry, RunAgentInput, Tool, ToolMessage, UserMessage
 from fastapi import FastAPI
 from httpx2 import ASGITransport, AsyncClient
 from langchain.agents import AgentState, create_agent
@@ -39,9 +26,11 @@ from langgraph_agui import (
     state_update,
 )
 from langgraph_agui.client import AGUIClient
-from langgraph_agui.protocol import ProtocolError
+from langgraph_agui.protocol import ProtocolError, parse_event
 from langgraph_agui.testing import ScriptedChatModel, call, record_run
 from tests.behaviour.testing.checking import checked
+from tests.kit.run.wire_events import FINISHED, STARTED, Wire, text
+from tests.kit.run.wire_events import call as called
 
 PAGE_TOOL = Tool(name="get_city", description="Return the city that the user is in.")
 PAY, YES = call("transfer", to="Ada", amount=5), {"approved": True}
@@ -67,13 +56,9 @@ def results(messages: list[Any]) -> str:
 
 
 def make_agent(*replies: Any, **options: Any) -> LangGraphAgent:
-    graph = create_agent(
-        ScriptedChatModel(*replies),
-        [transfer, add_note],
-        middleware=[HumanInTheLoopMiddleware({"transfer": True}), AGUIMiddleware()],
-        state_schema=Notes,
-        checkpointer=InMemorySaver(),
-    )
+    middleware = [HumanInTheLoopMiddleware({"transfer": True}), AGUIMiddleware()]
+    given: Any = {"middleware": middleware, "state_schema": Notes, "checkpointer": InMemorySaver()}
+    graph = create_agent(ScriptedChatModel(*replies), [transfer, add_note], **given)
     return LangGraphAgent(graph, name="bank", **options)
 
 
@@ -105,9 +90,8 @@ async def test_a_conversation(reach: Any) -> None:
     failed = checked(await first.then("Where am I?"))
     assert failed.input.thread_id == first.input.thread_id
     assert failed.input.run_id != first.input.run_id
-    assert (failed.outcome, failed.text) == ("error", "Let me ")
-    said = failed.error and failed.error.message
-    assert str(said).startswith("The model could not answer.")
+    said = str(failed.error and failed.error.message)
+    assert said.startswith("The model could not answer.")
     shown = f"outcome='error', code='model_error', message={said!r}, text='Let me '"
     assert repr(failed) == f"RecordedRun({shown})"
 
@@ -153,9 +137,8 @@ async def test_messages_and_whole_inputs() -> None:
     agent, message = make_agent("Hello!", "Bye.", "Again."), UserMessage(id="m1", content="Hi")
     first = checked(await record_run(agent, message))
     assert first.messages[0] == message
-    part = first.input.model_copy(
-        update={"run_id": "r2", "messages": [UserMessage(id="m2", content="And now?")]}
-    )
+    part = first.input.model_copy()
+    part.run_id, part.messages = "r2", [UserMessage(id="m2", content="And now?")]
     second = await record_run(agent, part)
     assert second.input is part
     assert (len(second.messages), second.text) == (4, "Bye.")
@@ -169,9 +152,8 @@ async def test_messages_and_whole_inputs() -> None:
 async def test_something_else_is_refused(given: Any) -> None:
     first = await record_run(make_agent("Hello!"), "Hi")
     for refused in (record_run(first.agent, given), first.then(given)):
-        with pytest.raises(
-            TypeError, match=f"messages of ag_ui.core .* not {type(given).__name__}"
-        ):
+        said = f"messages of ag_ui.core .* not {type(given).__name__}"
+        with pytest.raises(TypeError, match=said):
             await refused
     with pytest.raises(TypeError, match=r"as LangGraphAgent\(graph\) has; CompiledStateGraph"):
         await record_run(make_agent().graph, "Hi")  # type: ignore[arg-type]
@@ -194,31 +176,26 @@ async def test_options_of_each_run() -> None:
 
 
 class Rude:
-    """An agent that breaks rules of AG-UI."""
+    """An agent that says just what it is given, behind the start of a run."""
 
-    def __init__(self, *events: Event) -> None:
-        self.events, self.closed = events, False
+    def __init__(self, *wires: Wire) -> None:
+        self.wires, self.closed = wires, False
 
-    async def run(self, given: RunAgentInput) -> AsyncIterator[Event]:
-        ids = {"thread_id": given.thread_id, "run_id": given.run_id}
+    async def run(self, given: RunAgentInput) -> AsyncIterator[Event | None]:
+        ids = {"threadId": given.thread_id, "runId": given.run_id}
         try:
-            yield RunStartedEvent(**ids, protocol_version="1.0")
-            for event in self.events:
-                yield event
+            for wire in ({**STARTED, **ids}, *self.wires):
+                yield parse_event(wire)
         finally:
             self.closed = True
 
 
 @pytest.mark.parametrize(
-    ("events", "code"),
-    [
-        ([TextMessageContentEvent(message_id="m1", delta="Hello")], "not-open"),
-        ([], "truncated-stream"),
-        ([RunStartedEvent(thread_id="t", run_id="r", protocol_version="1.0")], "run-active"),
-    ],
+    ("wires", "code"),
+    [([text("m", "Hello")[1]], "not-open"), ([], "truncated-stream"), ([STARTED], "run-active")],
 )
-async def test_a_stream_that_breaks_a_rule(events: list[Event], code: str) -> None:
-    agent = Rude(*events)
+async def test_a_stream_that_breaks_a_rule(wires: list[Wire], code: str) -> None:
+    agent: Any = Rude(*wires)
     with pytest.raises(ProtocolError) as refused:
         await record_run(agent, "Hi")
     assert (refused.value.code, agent.closed) == (code, True)
@@ -226,13 +203,7 @@ async def test_a_stream_that_breaks_a_rule(events: list[Event], code: str) -> No
 
 async def test_calls_of_an_agent_of_before_1_0() -> None:
     """It names no pending calls: its clients count them."""
-    agent = Rude(
-        ToolCallStartEvent(tool_call_id="c1", tool_call_name="get_city"),
-        ToolCallEndEvent(tool_call_id="c1"),
-        TextMessageChunkEvent(message_id="m1", role="assistant", delta="Where "),
-        TextMessageChunkEvent(delta="are you?"),
-        RunFinishedEvent(thread_id="t1", run_id="r1"),
-    )
-    given = RunAgentInput(thread_id="t1", run_id="r1", messages=[], tools=[PAGE_TOOL])
+    agent: Any = Rude(*called("c1", name="get_city"), *text("m1", "Where ", "are you?"), FINISHED)
+    given = RunAgentInput(thread_id="t", run_id="r", messages=[], tools=[PAGE_TOOL])
     run = await record_run(agent, given)
     assert ([one.id for one in run.pending_tool_calls], run.text) == (["c1"], "Where are you?")

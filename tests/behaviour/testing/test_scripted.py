@@ -12,8 +12,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.caches import InMemoryCache
 from langchain_core.globals import set_llm_cache
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
-from langgraph.checkpoint.memory import InMemorySaver
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langgraph.graph import MessagesState
 from pydantic import BaseModel
 
@@ -23,22 +22,16 @@ from tests.behaviour.testing.checking import checked
 from tests.kit.graphs.small import agent_of
 
 GREETING = [reasoning("They greet me. "), "Hello! ", "What is it?"]
-CITATION = {"type": "citation"}
 IMAGE = {"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png"}
-
-
-def said(reply: Reply) -> list[Any]:
-    """Return the content or the tool call of each streamed chunk but the last one."""
-    chunks = list(ScriptedChatModel(reply).stream("Hello"))
-    assert chunks[-1].chunk_position == "last"
-    return [
-        chunk.tool_call_chunks[0]["args"] if chunk.tool_call_chunks else chunk.content
-        for chunk in chunks[:-1]
-    ]
+CITED = {"type": "text", "annotations": [{"type": "citation"}]}
+MIXED = [reasoning("They greet. "), reasoning("Well."), IMAGE, "Hello! ", reasoning("c")]
 
 
 def blocks(*pairs: tuple[str, str, int]) -> list[Any]:
     return [[{"type": kind, kind: text, "index": index}] for kind, text, index in pairs]
+
+
+THOUGHT = blocks(*(("reasoning", text, 0) for text in ("They ", "greet. ", "Well.")))
 
 
 @pytest.mark.parametrize(
@@ -49,9 +42,9 @@ def blocks(*pairs: tuple[str, str, int]) -> list[Any]:
         ("", [""]),
         (["<thi", "nk> ", "so"], ["<thi", "nk> ", "so"]),
         (
-            [reasoning("They greet. "), reasoning("Well."), IMAGE, "Hello! ", reasoning("c")],
+            MIXED,
             [
-                *blocks(*(("reasoning", text, 0) for text in ("They ", "greet. ", "Well."))),
+                *THOUGHT,
                 [{**IMAGE, "index": 1}],
                 *blocks(("text", "Hello! ", 2), ("reasoning", "c", 3)),
             ],
@@ -60,17 +53,19 @@ def blocks(*pairs: tuple[str, str, int]) -> list[Any]:
         (call("now"), ["", "{}"]),
         (IMAGE, [[{**IMAGE, "index": 0}]]),
         (
-            {"type": "text", "text": "It is.", "annotations": [CITATION]},
-            [
-                [{"type": "text", "text": "It ", "annotations": [CITATION], "index": 0}],
-                *blocks(("text", "is.", 0)),
-            ],
+            {**CITED, "text": "It is."},
+            [[{**CITED, "text": "It ", "index": 0}], *blocks(("text", "is.", 0))],
         ),
         (AIMessageChunk("As it is."), ["As it is."]),
     ],
 )
 def test_pieces(reply: Reply, chunks: list[Any]) -> None:
-    assert said(reply) == chunks
+    *said, last = ScriptedChatModel(reply).stream("Hello")
+    assert last.chunk_position == "last"
+    pieces = [
+        one.tool_call_chunks[0]["args"] if one.tool_call_chunks else one.content for one in said
+    ]
+    assert pieces == chunks
 
 
 @pytest.mark.parametrize("reply", [GREETING, ["I look. ", call("a", x=1), call("b")], [IMAGE]])
@@ -81,26 +76,24 @@ async def test_invoke_returns_the_joined_stream(reply: Reply) -> None:
 
     model = ScriptedChatModel(lambda _: reply)
     chunks: list[Any] = [chunk async for chunk in model.astream("Hello")]
-    joined = chunks[0].__add__(chunks[1:])
-    for message in (model.invoke("Hello"), await model.ainvoke("Hello")):
-        assert plain(message) == plain(joined)
+    joined = plain(chunks[0].__add__(chunks[1:]))
+    assert [plain(model.invoke("Hello")), plain(await model.ainvoke("Hello"))] == [joined] * 2
 
 
 def test_usage_counts_words() -> None:
     usage = ScriptedChatModel([reasoning("They ask."), call("add", a=1)]).invoke("One two three")
-    assert usage.usage_metadata == {
-        "input_tokens": 3,
-        "output_tokens": 4,
-        "total_tokens": 7,
-        "output_token_details": {"reasoning": 2},
-    }
+    counts = {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}
+    assert usage.usage_metadata == {**counts, "output_token_details": {"reasoning": 2}}
 
 
-def test_each_use_of_a_call_has_an_id_of_its_own() -> None:
+def test_each_use_of_a_call_or_chunk_has_an_id_of_its_own() -> None:
     model = ScriptedChatModel(lambda _: [call("a"), call("b"), call("c", "call_1")])
     ids = [one["id"] for _ in range(2) for one in model.invoke("Hello").tool_calls]
-    assert ids[2] == ids[5] == "call_1"
-    assert len(set(ids)) == 5
+    assert (ids[2], ids[5], len(set(ids))) == ("call_1", "call_1", 5)
+    chunk = AIMessageChunk("Hello")
+    model = ScriptedChatModel(lambda _: chunk)
+    first, second = (next(model.stream("Hello")).id for _ in range(2))
+    assert (first != second, chunk.id) == (True, None)
 
 
 def test_arguments_have_any_name() -> None:
@@ -110,18 +103,9 @@ def test_arguments_have_any_name() -> None:
         call("add", args)
 
 
-def test_the_same_chunk_can_be_sent_again() -> None:
-    chunk = AIMessageChunk("Hello")
-    model = ScriptedChatModel(lambda _: chunk)
-    first, second = (next(model.stream("Hello")).id for _ in range(2))
-    assert first != second
-    assert chunk.id is None
-
-
 def test_replies_come_in_order_and_a_last_function_goes_on() -> None:
     def echo(messages: list[BaseMessage]) -> Iterator[Any]:
-        yield reasoning("Hm.")
-        yield f"Echo: {messages[-1].text}"
+        yield from (reasoning("Hm."), f"Echo: {messages[-1].text}")
 
     model = ScriptedChatModel("One", echo, "Three")
     assert [model.invoke("Hello").text for _ in range(3)] == ["One", "Echo: Hello", "Three"]
@@ -131,13 +115,15 @@ def test_replies_come_in_order_and_a_last_function_goes_on() -> None:
     assert [last.invoke(text).text for text in "abc"] == ["One", "Echo: b", "Echo: c"]
     with pytest.raises(RuntimeError, match="call 1 of the model has no reply; there are 0"):
         ScriptedChatModel().invoke("Hello")
+    texts = [str(number) for number in range(20)]
+    answers = ScriptedChatModel(*texts).batch(["Hello"] * 20)  # in threads
+    assert sorted(answer.text for answer in answers) == sorted(texts)
 
 
 async def test_errors_come_behind_what_was_said() -> None:
     model = ScriptedChatModel(lambda _: ["Let me ", ConnectionError("The provider is down.")])
-    heard: list[str] = []
     with pytest.raises(ConnectionError, match="is down"):
-        heard.extend(chunk.text for chunk in model.stream("Hello"))
+        list(model.stream("Hello"))
     stream = model.astream("Hello")
     assert [(await anext(stream)).text for _ in range(2)] == ["Let ", "me "]
     with pytest.raises(ConnectionError, match="is down"):
@@ -189,8 +175,7 @@ async def test_structured_output_is_not_shown() -> None:
     model = ScriptedChatModel(call("Weather", celsius=21)).with_structured_output(Weather)
 
     async def answer(state: MessagesState) -> dict[str, Any]:
-        weather = await model.ainvoke(state["messages"])
-        assert weather == Weather(celsius=21)
+        assert await model.ainvoke(state["messages"]) == Weather(celsius=21)
         return {"messages": [AIMessage("It is warm.", id="answer")]}
 
     run = checked(await record_run(agent_of(answer), "How warm is it?"))
@@ -208,43 +193,31 @@ def test_a_subclass_sees_the_names_of_tools() -> None:
             return f"{messages[-1].text} {', '.join(tools)}"
 
     page = {"type": "function", "function": {"name": "paint", "parameters": {"type": "object"}}}
-    search = {"type": "web_search"}
-    assert Model().bind_tools([get_weather, page, search]).invoke("Tools:").text == (
-        "Tools: get_weather, paint"
-    )
+    model = Model().bind_tools([get_weather, page, {"type": "web_search"}])
+    assert model.invoke("Tools:").text == "Tools: get_weather, paint"
     assert Model().invoke("Tools:").text == "Tools: "
 
 
-@pytest.mark.parametrize("saver", [InMemorySaver(), None], ids=["saved", "unsaved"])
-async def test_reasoning_goes_through_an_agent_and_comes_back(saver: Any) -> None:
-    """As that of a provider: streamed, kept by the graph or by its client, and sent again."""
+async def test_reasoning_goes_through_an_agent_and_comes_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As that of a provider: streamed, kept by the client, and sent again. Where the script has run
+    out, the run ends with an error."""
     seen: list[Any] = []
 
     def script(messages: list[BaseMessage]) -> Reply:
         seen.append([one.content_blocks for one in messages if isinstance(one, AIMessage)])
         return GREETING
 
-    agent = LangGraphAgent(create_agent(ScriptedChatModel(script), checkpointer=saver))
+    agent = LangGraphAgent(create_agent(ScriptedChatModel("Well.", script, script, "Bye.")))
     first = checked(await record_run(agent, "Hello"))
-    assert [message.role for message in first.messages] == ["user", "reasoning", "assistant"]
-    assert first.text == "Hello! What is it?"
     second = checked(await first.then("Hello again"))
-    assert (len(second.messages), seen[0]) == (6, [])
-    [again] = seen[1]
-    assert [block["type"] for block in again] == ["reasoning", "text"]
-    assert again[0]["reasoning"] == "They greet me. "
-
-
-async def test_an_unanswered_call_is_an_error_of_the_run(caplog: pytest.LogCaptureFixture) -> None:
-    agent = LangGraphAgent(create_agent(ScriptedChatModel()))
-    run = checked(await record_run(agent, "And now?"))
-    assert (run.outcome, run.error and run.error.code) == ("error", "model_error")
-    assert "The script has run out: call 1 of the model has no reply" in caplog.text
-    assert "human message 'And now?'" in caplog.text
-
-
-def test_parallel_calls_get_a_reply_each() -> None:
-    texts = [str(number) for number in range(20)]
-    model = ScriptedChatModel(*texts)
-    answers = model.batch([[HumanMessage("Hello")]] * 20)
-    assert sorted(answer.text for answer in answers) == sorted(texts)
+    assert [one.role for one in second.messages[2:]] == ["user", "reasoning", "assistant"]
+    assert second.text == "Hello! What is it?"
+    last = checked(await (await second.then("So?")).then("Bye"))
+    blocks = [{key: one[key] for key in ("type", one["type"])} for one in seen[1][1]]
+    text = {"type": "text", "text": "Hello! What is it?"}
+    assert blocks == [{"type": "reasoning", "reasoning": "They greet me. "}, text]
+    ended = checked(await last.then("And now?"))
+    assert (ended.outcome, ended.error and ended.error.code) == ("error", "model_error")
+    assert "The script has run out: call 5 of the model has no reply" in caplog.text

@@ -12,7 +12,7 @@ from threading import Timer
 
 from tests.contracts.frameworks.environments import HERE, python
 
-PEERS = ("ours", "ag_ui_langgraph", "pydantic_ai", "agno", "microsoft")
+PEERS = ("ag_ui_langgraph", "pydantic_ai", "agno", "microsoft")
 
 LOGS: dict[str, Path] = {}
 """The logs of the servers that run."""
@@ -33,14 +33,9 @@ def running(peer: str) -> Iterator[str]:
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     with tempfile.TemporaryDirectory() as place, Path(place, "log").open("w") as log:
         LOGS[peer] = Path(log.name)
-        server = subprocess.Popen(
-            [python(peer), str(script)],
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            env=env,
-            cwd=place,
-        )
+        command = [python(peer), str(script)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": log}
+        server = subprocess.Popen(command, text=True, env=env, cwd=place, **pipes)  # type: ignore[call-overload]
         try:
             yield _url(server, peer)
         finally:

@@ -93,6 +93,7 @@ def test_links_of_the_readme_lead_to_files_of_the_release(
     metadata: Message, project: dict[str, Any]
 ) -> None:
     text = shown(metadata)
+    assert CODE.findall(text) == CODE.findall(README)
     assert [link for link in links(text) if not re.match(r"https?://", link)] == []
     base = re.escape(project["urls"]["Repository"])
     to_files = rf"{base}/(?:blob|raw)/v{re.escape(metadata['Version'])}/([^#]*)"
@@ -102,7 +103,3 @@ def test_links_of_the_readme_lead_to_files_of_the_release(
     }
     assert {match[1] for match in found if match} == wanted
     assert [name for name in sorted(wanted) if not (ROOT / name).exists()] == []
-
-
-def test_the_readme_keeps_its_code(metadata: Message) -> None:
-    assert CODE.findall(shown(metadata)) == CODE.findall(README)

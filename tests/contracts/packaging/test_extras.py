@@ -27,7 +27,6 @@ USED = [
     "telemetry",
     "cli",
 ]
-
 SERVERS = {"postgres": "postgres_server", "redis": "redis_url"}
 """The fixtures with the addresses that the programs of some extras take."""
 
@@ -58,34 +57,24 @@ def environment(
     return made
 
 
-def test_every_extra_is_used_here(project: dict[str, Any]) -> None:
-    assert set(project["optional-dependencies"]) - INTERNAL == {*USED, "all"} - {"core"}
-
-
-def test_all_has_all(metadata: Message) -> None:
+def test_every_extra_is_used_here_and_in_the_docs(project: Any, metadata: Message) -> None:
+    extras = set(project["optional-dependencies"]) - INTERNAL
+    assert extras == {*USED, "all"} - {"core"}
     assert packages(metadata, "all") == set().union(*(packages(metadata, one) for one in USED))
-
-
-def test_the_docs_list_every_extra(project: dict[str, Any]) -> None:
     page = (ROOT / "docs" / "versions.md").read_text("utf-8")
     listed = re.findall(r"^\| `langgraph-agui\[(\w+)\]` \|", page, re.MULTILINE)
-    assert sorted(listed) == sorted(set(project["optional-dependencies"]) - INTERNAL)
+    assert sorted(listed) == sorted(extras)
 
 
 def test_what_it_is_for(
     extra: str, environment: Environment, request: pytest.FixtureRequest
 ) -> None:
     words = [request.getfixturevalue(SERVERS[extra])] if extra in SERVERS else []
-    environment.use(f"use_{extra}", *words)
-
-
-@pytest.mark.usefixtures("extra")
-def test_its_names_and_its_version(environment: Environment) -> None:
-    environment.use("use_names")
+    environment.use("use", extra, *words)
 
 
 def test_what_it_lacks_is_named(extra: str, environment: Environment, metadata: Message) -> None:
-    installed, errors = json.loads(environment.use("ask_for_each").splitlines()[-1])
+    installed, errors = json.loads(environment.use("use", "each").splitlines()[-1])
     assert packages(metadata, extra) <= set(installed)
     for other, each in errors.items():
         for error in each:

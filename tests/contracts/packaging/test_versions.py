@@ -49,30 +49,16 @@ CORE = [
     "tests/behaviour/wrap/test_graphs_of_every_kind.py",
     *(f"tests/rooms/{room}" for room in ("kernel", "messages", "protocol", "runs", "translate")),
 ]
-SERVED = [
-    "tests/behaviour/client/test_chat_model.py",
-    "tests/behaviour/client/test_http.py",
-    "tests/behaviour/client/test_session.py",
-    "tests/behaviour/client/remote/test_saying.py",
-    "tests/behaviour/mount/test_endpoint.py",
-    "tests/behaviour/mount/test_requests.py",
-    "tests/behaviour/testing/test_recorded.py",
-]
-STORED = [
-    "tests/behaviour/approvals/test_forms.py",
-    "tests/behaviour/approvals/test_matrix.py",
-    "tests/behaviour/state/test_contract.py",
-    "tests/behaviour/state/test_edits.py",
-    "tests/behaviour/threads/test_history.py",
-    "tests/behaviour/threads/test_removed.py",
-    "tests/contracts/run_stores/test_stores.py",
-]
-COMMANDS = [
-    "tests/behaviour/cli/test_cli.py",
-    "tests/behaviour/cli/test_serve.py",
-    "tests/rooms/devtools/test_views.py",
-    "tests/behaviour/cli/test_chat_plain.py",
-]
+CLIENT, MOUNT, STATE = (f"tests/behaviour/{guide}" for guide in ("client", "mount", "state"))
+SERVED = [f"{CLIENT}/test_{one}.py" for one in ("chat_model", "http", "session")]
+SERVED += [f"{CLIENT}/remote/test_saying.py", f"{MOUNT}/test_endpoint.py"]
+SERVED += [f"{MOUNT}/test_requests.py", "tests/behaviour/testing/test_recorded.py"]
+STORED = [f"tests/behaviour/approvals/test_{one}.py" for one in ("forms", "matrix")]
+STORED += [f"{STATE}/test_contract.py", f"{STATE}/test_edits.py"]
+STORED += [f"tests/behaviour/threads/test_{one}.py" for one in ("history", "removed")]
+STORED += ["tests/contracts/run_stores/test_stores.py"]
+COMMANDS = [f"tests/behaviour/cli/test_{one}.py" for one in ("cli", "serve", "chat_plain")]
+COMMANDS += ["tests/rooms/devtools/test_views.py"]
 
 # Two import packages that have versions of their own, as tests with the marker `providers` do; the
 # others read the clone, and start processes.

@@ -19,7 +19,7 @@ from tests.kit.graphs.small import Chat, agent_of
 from tests.kit.run.agents import RecordedRun, collect
 
 POSTGRES = pytest.mark.xdist_group("postgres")
-ODD = {"zero": "a\0b", "half": "a\ud800b"}
+ODD = pytest.mark.parametrize("odd", ["a\0b", "a\ud800b"], ids=["zero", "half"])
 
 
 class State(Chat):
@@ -32,31 +32,33 @@ def agent(saver: Any, **written: Any) -> LangGraphAgent:
     return agent_of(lambda _: says, state=State, checkpointer=saver)
 
 
-async def check_runs(agent: LangGraphAgent, number: int, **changes: Any) -> None:
-    sent = {**wire(user(id_=f"u{number}"), runId=f"r{number}"), **changes}
-    events = await collect(agent.run(parse_input(sent)))
-    assert events[-1].type.value == "RUN_FINISHED", events[-1]
-    assert "RUN_ERROR" not in [event.type.value for event in events]
+async def run(agent: LangGraphAgent, number: int, **changes: Any) -> RecordedRun:
+    given = parse_input({**wire(user(id_=f"u{number}"), runId=f"r{number}"), **changes})
+    recorded = RecordedRun(await collect(agent.run(given)), given)
+    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+    return recorded
 
 
-TEXTS: dict[str, Any] = {
-    "message": lambda odd: {"messages": [user(odd)]},
-    "part": lambda odd: {"messages": [user([{"type": "text", "text": odd}])]},
-    "state": lambda odd: {"state": {"note": odd}},
-    "state inside": lambda odd: {"state": {"data": [{"x": odd}]}},
-    "key": lambda odd: {"state": {"data": {odd: 1}}},
-    "props": lambda odd: {"forwardedProps": {"x": odd}},
-    "context": lambda odd: {"context": [{"description": odd, "value": odd}]},
-    "tools": lambda odd: {"tools": [tool("f", odd, title=odd)]},
-    "answer": lambda odd: {"resume": [resolved("i", odd)]},
-}
+def texts(odd: str) -> dict[str, Any]:
+    """Input with a text in each place."""
+    messages = [user(odd), user([{"type": "text", "text": odd}], "u2")]
+    state = {"note": odd, "data": [{"x": odd}, {odd: 1}]}
+    context = [{"description": odd, "value": odd}]
+    tools, resume = [tool("f", odd, title=odd)], [resolved("i", odd)]
+    props = {"forwardedProps": {"x": odd}}
+    return {
+        "messages": messages,
+        "state": state,
+        "context": context,
+        "tools": tools,
+        "resume": resume,
+    } | props
 
 
-@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
-@pytest.mark.parametrize("place", TEXTS)
-def test_text_is_cleaned(place: str, odd: str) -> None:
-    cleaned = clean_input(parse_input(wire(**TEXTS[place](odd))))
-    assert cleaned.input == parse_input(wire(**TEXTS[place]("a\ufffdb")))
+@ODD
+def test_text_is_cleaned_everywhere(odd: str) -> None:
+    cleaned = clean_input(parse_input(wire(**texts(odd))))
+    assert cleaned.input == parse_input(wire(**texts("a\ufffdb")))
 
 
 def test_what_is_clean_stays_the_same_object() -> None:
@@ -67,37 +69,32 @@ def test_what_is_clean_stays_the_same_object() -> None:
 
 
 @POSTGRES
-@pytest.mark.parametrize("place", ["message", "state", "key"])
-async def test_a_thread_goes_on_after_it(place: str, postgres_saver: AsyncPostgresSaver) -> None:
+async def test_a_thread_goes_on_after_it(postgres_saver: AsyncPostgresSaver) -> None:
     made = agent(postgres_saver)
-    for number, odd in enumerate(ODD.values(), 1):
-        await check_runs(made, number, **TEXTS[place](odd))
-    await check_runs(made, 9)
+    for number, odd in enumerate(["a\0b", "a\ud800b", "fine"]):
+        given = {**texts(odd), "resume": None}
+        for place in ("messages", "state"):
+            await run(made, number, **{place: given[place]})
     stored = await made.graph.aget_state({"configurable": {"thread_id": "t"}})
     shown = json.dumps([str(stored.values), [one.content for one in stored.values["messages"]]])
     assert not {one for one in ("\\u0000", "\\ud800") if one in shown}
 
 
-IDS: dict[str, Any] = {
-    "threadId": lambda odd: {"threadId": odd},
-    "runId": lambda odd: {"runId": odd},
-    "parentRunId": lambda odd: {"parentRunId": odd},
-    "message id": lambda odd: {"messages": [user(id_=odd)]},
-    "toolCallId": lambda odd: {"messages": [{**user(), "role": "tool", "toolCallId": odd}]},
-    "tool call id": lambda odd: {"messages": [caller(odd)]},
-    "subagentRunId": lambda odd: {"messages": [user(role="assistant", subagentRunId=odd)]},
-    "interruptId": lambda odd: {"resume": [resolved(odd, 1)]},
-}
-
-
-@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
-@pytest.mark.parametrize("name", IDS)
-async def test_ids_are_refused(name: str, odd: str) -> None:
-    made = agent(InMemorySaver())
-    for way in (made.run, made.connect):
-        last: Any = (await collect(way(parse_input(wire(**IDS[name](odd))))))[-1]
-        assert (last.type.value, last.code) == ("RUN_ERROR", "invalid_input")
-        assert last.message.startswith(f"The {name} 'a\\")
+@ODD
+async def test_ids_are_refused(odd: str) -> None:
+    made, result = agent(InMemorySaver()), {**user(), "role": "tool", "toolCallId": odd}
+    for name, changes in {
+        **{name: {name: odd} for name in ("threadId", "runId", "parentRunId")},
+        "message id": {"messages": [user(id_=odd)]},
+        "toolCallId": {"messages": [result]},
+        "tool call id": {"messages": [caller(odd)]},
+        "subagentRunId": {"messages": [user(role="assistant", subagentRunId=odd)]},
+        "interruptId": {"resume": [resolved(odd, 1)]},
+    }.items():
+        for way in (made.run, made.connect):
+            last: Any = (await collect(way(parse_input(wire(**changes)))))[-1]
+            assert (last.type.value, last.code) == ("RUN_ERROR", "invalid_input")
+            assert last.message.startswith(f"The {name} 'a\\")
 
 
 @POSTGRES
@@ -108,43 +105,27 @@ async def test_a_thread_that_was_damaged_goes_on(
     """What was written is beside the last checkpoint, and Postgres refuses the next one for
     ever."""
     made, odd = agent(postgres_saver), {"note": "a\0b"}
-    await check_runs(made, 1)
+    await run(made, 1)
     damaging: Any = agent(postgres_saver, **(odd if by == "node" else {})).graph
     given = {"messages": [("human", "x")], **(odd if by == "input" else {})}
     with pytest.raises(Exception, match="u0000"):
         await damaging.ainvoke(given, {"configurable": {"thread_id": "t"}})
-    await check_runs(made, 2)
-    await check_runs(made, 3)
-
-
-@POSTGRES
-async def test_what_models_and_tools_say_is_stored_as_it_is(
-    postgres_saver: AsyncPostgresSaver,
-) -> None:
-    """Messages are stored as bytes; only what a node writes into a channel of text is refused by
-    Postgres."""
-    made = agent(postgres_saver, messages=[AIMessage("a\0b")])
-    await check_runs(made, 1)
-    await check_runs(made, 2)
+    for number in (2, 3):
+        await run(made, number)
 
 
 async def test_half_of_a_surrogate_pair_in_a_key() -> None:
     """JSON spells it, and no checkpointer takes it: such arguments are kept as text."""
     message = caller("c", arguments='{"a": {"\\ud83d": null}}')
-    given = parse_input(wire(message))
-    recorded = RecordedRun(await collect(agent(InMemorySaver()).run(given)), given)
-    assert recorded.last.type.value == "RUN_FINISHED"
+    recorded = await run(agent(InMemorySaver()), 1, messages=[message])
     [kept] = [one for one in recorded.messages if one.id == "a"]
     assert (
         kept.model_dump(by_alias=True)["toolCalls"][0]["function"]
-        == (message["toolCalls"][0]["function"])
+        == message["toolCalls"][0]["function"]
     )
 
 
 async def test_an_empty_id_in_a_thread_is_not_shown_to_another_client() -> None:
     made = agent(InMemorySaver())
-    for message in (caller("", name="", arguments="", id_=""), user("hello", "u9")):
-        given = parse_input(wire(message))
-        recorded = RecordedRun(await collect(made.run(given)), given)
-        assert recorded.last.type.value == "RUN_FINISHED"
-    assert all(one.id for one in recorded.messages)
+    await run(made, 1, messages=[caller("", name="", arguments="", id_="")])
+    assert all(one.id for one in (await run(made, 2)).messages)

@@ -17,21 +17,11 @@ from mcp.types import (
 
 server: FastMCP[Any] = FastMCP("asking")
 
-WHEN = ElicitRequest(
-    params=ElicitRequestFormParams(
-        message="When?",
-        requested_schema={
-            "type": "object",
-            "properties": {"date": {"type": "string", "minLength": 3}},
-            "required": ["date"],
-        },
-    )
-)
-WHO = ElicitRequest(
-    params=ElicitRequestURLParams(
-        message="Please log in.", url="https://example.com/in", elicitation_id="in-1"
-    )
-)
+DATE = {"date": {"type": "string", "minLength": 3}}
+FORM = {"type": "object", "properties": DATE, "required": ["date"]}
+WHEN = ElicitRequest(params=ElicitRequestFormParams(message="When?", requested_schema=FORM))
+URL: dict[str, Any] = {"url": "https://example.com/in", "elicitation_id": "in-1"}
+WHO = ElicitRequest(params=ElicitRequestURLParams(message="Please log in.", **URL))
 
 
 def answer(context: Context, key: str) -> ElicitResult | None:

@@ -40,5 +40,4 @@ class Network:
         """The URL of a path, with as many letters as base64 has: then the package for Ollama takes
         it for that."""
         url = f"{self.url}{path}?"
-        letters = sum(one.isalnum() or one == "/" for one in url)
-        return url + "a" * (-letters % 4)
+        return url + "a" * (-sum(one.isalnum() or one == "/" for one in url) % 4)

@@ -54,25 +54,18 @@ _OPENERS: dict[str, Wire] = {
 """What an event needs before it, with the ids that the examples have."""
 
 
+_OWNED = {"REASONING_START", "STEP_STARTED", "ACTIVITY_SNAPSHOT"}
+_OWNED |= {one["type"] for one in (_THOUGHT, _CALL, _TEXT)}
+
+
 def in_context(wire: Wire, kind: str) -> list[Wire]:
     """The shortest stream in which a good event of that type may stand, with `wire` as that
     event."""
-    if kind == "RUN_STARTED":
-        return [wire]
     opener = _OPENERS.get(kind)
     if opener is None:
-        return [STARTED, wire]
-    owner = (
-        {"subagentRunId": "subagentRunId"} if opener["type"] in ("STEP_STARTED", *_OWNED) else {}
-    )
+        return [STARTED, wire] if kind != "RUN_STARTED" else [wire]
+    owner = {"subagentRunId": "subagentRunId"} if opener["type"] in _OWNED else {}
     return [STARTED, {**opener, **owner}, wire]
-
-
-_OWNED = (
-    "REASONING_START",
-    *(one["type"] for one in (_THOUGHT, _CALL, _TEXT)),
-    "ACTIVITY_SNAPSHOT",
-)
 
 
 def examples() -> dict[str, list[Wire]]:
@@ -98,31 +91,21 @@ class _Drawn:
         unique."""
         if "$ref" in schema:
             return self.of(self._definitions[schema["$ref"].rpartition("/")[2]], name)
-        for union in ("anyOf", "oneOf"):
-            if union in schema:
-                return [
-                    one
-                    for member in schema[union]
-                    for one in self.of(member, name)
-                    if one is not None
-                ]
-        if "const" in schema:
-            return [schema["const"]]
-        if "enum" in schema:
-            return list(schema["enum"])
+        if members := schema.get("anyOf") or schema.get("oneOf"):
+            values = [one for member in members for one in self.of(member, name)]
+            return [one for one in values if one is not None]
+        if "const" in schema or "enum" in schema:
+            return list(schema.get("enum") or [schema["const"]])
         match schema.get("type"):
             case "object" if "properties" in schema:
                 return self._records(schema["properties"])
             case "array":
                 return [[one] for one in self.of(schema["items"], name)]
+            case "string" if "pattern" in schema:
+                return [f"/{name}"]
             case "string":
-                if name == "protocolVersion":
-                    return ["1.0"]
-                return (
-                    [f"/{name}"]
-                    if "pattern" in schema
-                    else [f"id{next(self._numbers)}" if name == "id" else name]
-                )
+                named = {"protocolVersion": "1.0", "id": f"id{next(self._numbers)}"}
+                return [named.get(name, name)]
             case "integer":
                 return [1]
             case "boolean":
@@ -136,28 +119,19 @@ class _Drawn:
         ways = {key: self.of(schema, key) for key, schema in properties.items()}
         first = {key: values[0] for key, values in ways.items()}
         others = [{**first, key: value} for key, values in ways.items() for value in values[1:]]
-        return [
-            {**one, **({"id": self.of({"type": "string"}, "id")[0]} if "id" in one else {})}
-            for one in [first, *others]
-        ]
+        for one in others:
+            one |= {"id": f"id{next(self._numbers)}"} if "id" in one else {}
+        return [first, *others]
 
 
 def places(value: Any, path: Path = (), name: str = "") -> Iterator[tuple[Path, str]]:
     """The path of everything within a JSON value, and a name that tells the members of unions on
     the way apart."""
-    items = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    tags = (
-        [value[key] for key in ("type", "role", "op") if key in value]
-        if isinstance(value, dict)
-        else []
-    )
-    name += f"<{tags[0]}>" if tags else ""
+    items: Any = enumerate(value) if isinstance(value, list) else ()
+    if isinstance(value, dict):
+        items = value.items()
+        tags = [value[key] for key in ("type", "role", "op") if key in value]
+        name += f"<{tags[0]}>" if tags else ""
     for key, item in items:
         yield (*path, key), f"{name}/{key}"
         yield from places(item, (*path, key), f"{name}/{key}")
@@ -173,9 +147,7 @@ def harms(value: Any, key: str | int) -> dict[str, Change]:
         return found
     found["has an unknown neighbour"] = lambda holder, key: holder.update(sur_prise=1, toString={})
     if (snake := re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", key)) != key:
-        found["is spelt in snake case"] = lambda holder, key: holder.update(
-            {snake: holder.pop(key)}
-        )
+        found["is spelt in snake case"] = lambda one, key: one.update({snake: one.pop(key)})
         found["has a twin in snake case"] = lambda holder, key: holder.update({snake: "twin"})
     return found
 
@@ -201,12 +173,8 @@ def harmed(wire: Wire, path: Path, change: Change) -> Wire:
 
 def harmed_somewhere(random: Random, events: list[Wire]) -> list[Wire]:
     """The stream with one value of one event harmed."""
-    found = [
-        (number, path)
-        for number, wire in enumerate(events)
-        for path, _ in places(wire)
-        if path != ("type",)
-    ]
+    numbered = [(number, path) for number, wire in enumerate(events) for path, _ in places(wire)]
+    found = [(number, path) for number, path in numbered if path != ("type",)]
     number, path = random.choice(found)
     wire = events[number]
     bad = harmed(wire, path, random.choice([*harms(at(wire, path), path[-1]).values()]))
@@ -241,21 +209,18 @@ def every_harm() -> Iterator[tuple[str, list[Wire]]]:
 
 
 def _differs(wire: Wire) -> bool:
-    """Whether the harm is one of `differences.py`."""
-    return _eats_itself(wire) or any(
+    """Whether the harm is one of `differences.py`: a list where a message has text, or a patch that
+    moves the document into itself (the client's has no JSON then)."""
+    patch = wire.get("delta", wire.get("patch"))
+    operations = [one for one in patch if isinstance(one, dict)] if isinstance(patch, list) else []
+    if any(one.get("op") == "move" and one.get("from") == "" for one in operations):
+        return True
+    holders = [one for one in (wire, wire.get("input")) if isinstance(one, dict)]
+    lists = [one["messages"] for one in holders if isinstance(one.get("messages"), list)]
+    return any(
         isinstance(one, dict)
         and one.get("content") == []
         and one.get("role") not in ("user", "tool", "activity")
-        for holder in (wire, wire.get("input"))
-        if isinstance(holder, dict) and isinstance(messages := holder.get("messages"), list)
+        for messages in lists
         for one in messages
-    )
-
-
-def _eats_itself(wire: Wire) -> bool:
-    """Whether a patch moves the document into itself, see `differences.py`: the client's has no
-    JSON then."""
-    patch = wire.get("delta", wire.get("patch"))
-    return isinstance(patch, list) and any(
-        isinstance(one, dict) and one.get("op") == "move" and one.get("from") == "" for one in patch
     )

@@ -7,13 +7,11 @@ streams must come in seconds.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from random import Random
+from typing import Any
 
 from tests.kit.run.wire_events import ERROR, FINISHED, STARTED, Wire, event, message
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from random import Random
 
 OWNERS = [None, None, None, None, "a", "b", ""]
 MESSAGE_IDS = ["m", "n", "q", "y", "c"]
@@ -21,14 +19,25 @@ CALL_IDS = ["c", "d", "m"]
 TEXTS = ["", "x", "é🙂", '{"k":', "1}", "\ud83d", "\ude00", "line\n\u2028\r"]
 KEYS = ["k", "l", "0", "a/b", "~", ""]
 METADATA = [None, None, {}, {"p": None}, {"p": {"z": []}, "ag-ui": 1}]
+ROLES = ["user", "assistant", "assistant", "system", "tool", "reasoning", "activity"]
+SUSPENDED = {"type": "interrupt", "interrupts": [{"id": "i", "reason": "r"}]}
+ENDS = [FINISHED, ERROR, {**FINISHED, "outcome": SUSPENDED}]
+ENDS += [{**FINISHED, "outcome": {"type": "novelty"}, "result": None}]
+OUTCOMES = [None, *({"type": one} for one in ("success", "suspended", "novelty"))]
+ASIDES = [
+    event("RAW", event=None),
+    event("CUSTOM", name="n", value=None),
+    event("RAW", event={"messageId": None}, surprise=1),
+    event("FUTURE_EVENT", delta=1),
+    event("CUSTOM", name="n", value={"type": "x"}, rawEvent=None),
+]
 
 
 class Streams:
     """Draws whole streams, histories and states from one source of randomness."""
 
     def __init__(self, random: Random) -> None:
-        self.random = random
-        self.pick = random.choice
+        self.random, self.pick = random, random.choice
 
     def some(self, most: int) -> range:
         return range(self.random.randint(0, most))
@@ -52,28 +61,22 @@ class Streams:
             return {"type": "binary", "mimeType": "image/png", self.pick(["data", "url"]): "u"}
         return {"type": kind, "source": {"type": self.pick(["url", "url", "beam"]), "value": "u"}}
 
+    def call(self, call_id: str) -> Wire:
+        function = {"name": "f", "arguments": self.pick(TEXTS)}
+        return {"id": call_id, "type": "function", "function": function}
+
     def message(self) -> Wire:
-        role = self.pick(
-            ["user", "assistant", "assistant", "system", "tool", "reasoning", "activity"]
-        )
-        id_ = self.pick(MESSAGE_IDS)
+        role, id_ = self.pick(ROLES), self.pick(MESSAGE_IDS)
         common = present(subagentRunId=self.pick(OWNERS), metadata=self.pick(METADATA))
         if role == "activity":
             return message(role, id_, self.record(), activityType="k", **common)
         common |= present(encryptedValue=self.pick([None, None, "e"]))
         if role == "assistant":
-            calls = [
-                {
-                    "id": call_id,
-                    "type": "function",
-                    "function": {"name": "f", "arguments": self.pick(TEXTS)},
-                }
-                for call_id in self.random.sample(CALL_IDS, self.random.randint(0, 2))
-            ]
-            content = present(content=self.pick([None, *TEXTS]), toolCalls=calls or None)
+            ids = self.random.sample(CALL_IDS, self.random.randint(0, 2))
+            calls = [self.call(call_id) for call_id in ids] or None
+            content = present(content=self.pick([None, *TEXTS]), toolCalls=calls)
             return {"id": id_, "role": role, **content, **common}
-        if role == "tool":
-            return message(role, id_, self.pick(TEXTS), toolCallId=self.pick(CALL_IDS), **common)
+        common |= {"toolCallId": self.pick(CALL_IDS)} if role == "tool" else {}
         return message(role, id_, self.pick(TEXTS), **common)
 
     def stated_message(self) -> Wire:
@@ -88,6 +91,9 @@ class Streams:
         if name in ("move", "copy"):
             return {**operation, "from": self.pointer()}
         return operation if name == "remove" else {**operation, "value": self.json(1)}
+
+    def operations(self, most: int) -> list[Wire]:
+        return [self.operation() for _ in self.some(most)]
 
     def pointer(self) -> str:
         keys = [self.pick([*KEYS, "1", "2", "00", "-"]) for _ in range(self.random.randint(1, 3))]
@@ -129,25 +135,17 @@ class Run:
     def __init__(self, streams: Streams) -> None:
         self.streams, self.pick = streams, streams.pick
         self.open: dict[tuple[str, str], Wire] = {}
-        self.steps: list[Wire] = []
-        self.subagents: list[str] = []
+        self.steps, self.subagents = list[Wire](), list[str]()
         self.events: list[Wire] = [self.start()]
         common: list[Callable[[], None]] = [self.item, self.grow, self.result]
-        rare = [
-            self.encrypted,
-            self.state,
-            self.snapshot,
-            self.activity,
-            self.step,
-            self.subagent,
-            self.other,
-        ]
-        actions = common * self.pick([1, 4]) + rare + [self.chunk] * self.pick([0, 4])
+        rare = [self.encrypted, self.state, self.snapshot, self.activity, self.step, self.subagent]
+        aside = [lambda: self.events.append(self.pick(ASIDES))]
+        actions = common * self.pick([1, 4]) + rare + aside + [self.chunk] * self.pick([0, 4])
         for _ in streams.some(16):
             self.pick(actions)()
         if self.pick([True, True, True, False]):
             self.close_all()
-        self.events.append(self.end())
+        self.events.append(self.pick(ENDS))
 
     def emit(self, type_: str, **fields: Any) -> None:
         self.events.append(event(type_, **present(**fields)))
@@ -161,17 +159,6 @@ class Run:
             "input": {"threadId": "t", "runId": "r", "messages": echo, "state": None},
         }
 
-    def end(self) -> Wire:
-        interrupts = [{"id": "i", "reason": "r"}]
-        return self.pick(
-            [
-                FINISHED,
-                ERROR,
-                {**FINISHED, "outcome": {"type": "interrupt", "interrupts": interrupts}},
-                {**FINISHED, "outcome": {"type": "novelty"}, "result": None},
-            ]
-        )
-
     def extras(self) -> Wire:
         return {"metadata": self.pick(METADATA), "timestamp": self.pick([None, None, 7])}
 
@@ -181,32 +168,23 @@ class Run:
         if (kind, id_) in self.open:
             self.close(kind, id_)
             return
-        key = "toolCallId" if kind == "TOOL_CALL" else "messageId"
-        fields: Wire = {key: id_, "subagentRunId": self.pick(OWNERS)}
-        self.open[kind, id_] = fields
-        details: Wire = {
-            "TOOL_CALL": {
-                "toolCallName": self.pick(["f", "g"]),
-                "parentMessageId": self.pick([None, "", *MESSAGE_IDS]),
-            },
-            "TEXT_MESSAGE": {
-                "role": self.pick([None, "assistant", "user", "developer"]),
-                "name": self.pick([None, "nm"]),
-            },
-            "REASONING_MESSAGE": {"role": "reasoning"},
-        }.get(kind, {})
+        key, details = "messageId", dict[str, Any]()
+        if kind == "TOOL_CALL":
+            key, parent = "toolCallId", self.pick([None, "", *MESSAGE_IDS])
+            details = {"toolCallName": self.pick(["f", "g"]), "parentMessageId": parent}
+        elif kind == "TEXT_MESSAGE":
+            role = self.pick([None, "assistant", "user", "developer"])
+            details = {"role": role, "name": self.pick([None, "nm"])}
+        elif kind == "REASONING_MESSAGE":
+            details = {"role": "reasoning"}
+        self.open[kind, id_] = fields = {key: id_, "subagentRunId": self.pick(OWNERS)}
         self.emit(f"{kind}_START", **fields, **details, **self.extras())
 
     def grow(self) -> None:
         if growing := [key for key in self.open if key[0] != "REASONING"]:
             kind, id_ = self.pick(growing)
-            suffix = "ARGS" if kind == "TOOL_CALL" else "CONTENT"
-            self.emit(
-                f"{kind}_{suffix}",
-                **self.tagged(kind, id_),
-                delta=self.pick(TEXTS),
-                **self.extras(),
-            )
+            suffix, fields = "ARGS" if kind == "TOOL_CALL" else "CONTENT", self.tagged(kind, id_)
+            self.emit(f"{kind}_{suffix}", **fields, delta=self.pick(TEXTS), **self.extras())
 
     def tagged(self, kind: str, id_: str) -> Wire:
         fields = self.open[kind, id_]
@@ -219,15 +197,12 @@ class Run:
 
     def chunk(self) -> None:
         kind = self.pick(["TEXT_MESSAGE", "TOOL_CALL", "REASONING_MESSAGE"])
-        named = self.pick([True, True, False])
         fields: Wire = {"subagentRunId": self.pick(OWNERS), "delta": self.pick([None, *TEXTS])}
-        if kind == "TOOL_CALL":
-            fields |= {"toolCallId": self.pick(CALL_IDS), "toolCallName": "f"} if named else {}
-        else:
-            fields |= {"messageId": self.pick(MESSAGE_IDS)} if named else {}
-        self.emit(
-            f"{kind}_CHUNK", **fields, **self.extras(), rawEvent=self.pick([None, None, {"r": 1}])
-        )
+        if self.pick([True, True, False]):
+            call = {"toolCallId": self.pick(CALL_IDS), "toolCallName": "f"}
+            fields |= call if kind == "TOOL_CALL" else {"messageId": self.pick(MESSAGE_IDS)}
+        raw = self.pick([None, None, {"r": 1}])
+        self.emit(f"{kind}_CHUNK", **fields, **self.extras(), rawEvent=raw)
 
     def result(self) -> None:
         content = self.pick([self.pick(TEXTS), [self.streams.part() for _ in self.streams.some(2)]])
@@ -247,7 +222,7 @@ class Run:
             snapshot = self.pick([self.streams.record(), [self.streams.json()], None])
             self.events.append(event("STATE_SNAPSHOT", snapshot=snapshot))
         else:
-            self.emit("STATE_DELTA", delta=[self.streams.operation() for _ in self.streams.some(3)])
+            self.emit("STATE_DELTA", delta=self.streams.operations(3))
 
     def snapshot(self) -> None:
         owned = {"authoritativeActivityTypes": self.pick([None, [], ["k"], ["z"], "odd"])}
@@ -262,11 +237,7 @@ class Run:
             replace = self.pick([None, True, False])
             self.emit("ACTIVITY_SNAPSHOT", **fields, content=self.streams.record(), replace=replace)
         else:
-            self.emit(
-                "ACTIVITY_DELTA",
-                **fields,
-                patch=[self.streams.operation() for _ in self.streams.some(2)],
-            )
+            self.emit("ACTIVITY_DELTA", **fields, patch=self.streams.operations(2))
 
     def step(self) -> None:
         if self.steps and self.pick([True, False]):
@@ -279,23 +250,11 @@ class Run:
 
     def subagent(self) -> None:
         if self.subagents and self.pick([True, False]):
-            outcome = self.pick(
-                [None, {"type": "success"}, {"type": "suspended"}, {"type": "novelty"}]
-            )
+            outcome = self.pick(OUTCOMES)
             self.emit("SUBAGENT_FINISHED", subagentRunId=self.subagents.pop(), outcome=outcome)
         elif "a" not in self.subagents:
             self.subagents.append("a")
             self.emit("SUBAGENT_STARTED", subagentRunId="a", name="n")
-
-    def other(self) -> None:
-        aside = [
-            event("RAW", event=None),
-            event("CUSTOM", name="n", value=None),
-            event("RAW", event={"messageId": None}, surprise=1),
-            event("FUTURE_EVENT", delta=1),
-            event("CUSTOM", name="n", value={"type": "x"}, rawEvent=None),
-        ]
-        self.events.append(self.pick(aside))
 
     def close_all(self) -> None:
         for kind, id_ in list(self.open):

@@ -1,17 +1,22 @@
 """What every server's model says, in terms of no framework: each server makes its own model of it.
+And how a server is served.
 
-The user's last words decide. Needs nothing but Python: the servers run in environments of their
-own.
+The user's last words decide. The servers run in environments of their own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import socket
+import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any
+
+import uvicorn
 
 LOCATION_TOOL = "get_user_location"
 """The client's tool."""
@@ -62,7 +67,6 @@ CALLS: Mapping[str, tuple[Call, str]] = {
     "where am i": (Call(LOCATION_TOOL, {"precise": True}), "You are in "),
     "recipe": (Call("write_recipe", RECIPE), "The recipe: "),
     "transfer": (Call("transfer", {"amount": 100, "to": "Ada"}), "The transfer: "),
-    "explode": (Call("explode", {}), "It said: "),
 }
 """The call that the user's words lead to, and how the answer begins."""
 
@@ -123,6 +127,20 @@ def transfer(amount: int, to: str) -> str:
     return f"sent {amount} to {to}"
 
 
-def explode() -> str:
-    """Raise."""
-    raise RuntimeError("the tool broke: secret-8")
+class _Server(uvicorn.Server):
+    url = ""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        sys.stdout.write(f"listening on {self.url}\n")
+        sys.stdout.flush()
+        os.dup2(2, 1)  # nobody reads stdout after this line, and a full pipe would stop the server
+
+
+def serve(app: Any, path: str) -> None:
+    """Serve an ASGI app on 127.0.0.1 and say where, in the one line that
+    `tests.contracts.frameworks.peers.running` waits for; `path` is the agent's."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = _Server(uvicorn.Config(app, log_level="warning"))
+    server.url = f"http://127.0.0.1:{listening.getsockname()[1]}{path}"
+    server.run([listening])

@@ -19,7 +19,6 @@ from agno.run import RunContext
 from agno.tools import tool
 from agno.tools.reasoning import ReasoningTools
 from fastapi import FastAPI
-from listen import serve
 
 _numbers = count()
 
@@ -103,7 +102,6 @@ agent = Agent(
     tools=[
         scenario.get_weather,
         write_recipe,
-        scenario.explode,
         tool(requires_confirmation=True)(scenario.transfer),
         ReasoningTools(enable_analyze=False),
     ],
@@ -113,5 +111,4 @@ agent = Agent(
 app = FastAPI()
 app.include_router(AGUI(agent=agent).get_router())
 
-if __name__ == "__main__":
-    serve(app, "/agui")
+scenario.serve(app, "/agui")

@@ -18,7 +18,6 @@ from agent_framework import (
 )
 from agent_framework_ag_ui import add_agent_framework_fastapi_endpoint, state_update
 from fastapi import FastAPI
-from listen import serve
 
 _numbers = count()
 
@@ -102,7 +101,6 @@ agent = Agent(
     tools=[
         tool(scenario.get_weather),
         tool(scenario.transfer, approval_mode="always_require"),
-        tool(scenario.explode),
         write_recipe,
     ],
 )
@@ -115,5 +113,4 @@ add_agent_framework_fastapi_endpoint(
     single_user=True,
 )
 
-if __name__ == "__main__":
-    serve(app, "/agent")
+scenario.serve(app, "/agent")

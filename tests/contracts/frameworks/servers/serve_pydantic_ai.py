@@ -7,7 +7,6 @@ from itertools import count
 
 import scenario
 from ag_ui.core import EventType, StateSnapshotEvent
-from listen import serve
 from pydantic import BaseModel
 from pydantic_ai import Agent, RunContext, ToolReturn
 from pydantic_ai.messages import (
@@ -81,7 +80,6 @@ agent = Agent(
 )
 agent.tool_plain(scenario.get_weather)
 agent.tool_plain(requires_approval=True)(scenario.transfer)
-agent.tool_plain(scenario.explode)
 
 
 @agent.tool
@@ -102,5 +100,4 @@ async def run(request: Request) -> Response:
 
 app = Starlette(routes=[Route("/agent", run, methods=["POST"])])
 
-if __name__ == "__main__":
-    serve(app, "/agent")
+scenario.serve(app, "/agent")
