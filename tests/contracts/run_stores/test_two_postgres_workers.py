@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -131,6 +132,19 @@ def test_a_run_without_a_reader_is_followed_and_ends_before_its_worker(workers: 
     assert len(there.of("TEXT_MESSAGE_CONTENT")) > 5  # it came while it was written
     assert (texts(there)[0], texts(there)[-1].endswith("Please crash")) == (LONG, True)
     assert there.messages == here.messages == workers.two.show(given.thread_id).messages
+
+
+def test_a_worker_that_was_held_up_loses_nothing(workers: Workers) -> None:
+    """The run ends while it does not read."""
+    given = run_input(LONG, thread=str(uuid4()))
+    own = workers.one.begin(given)
+    held = workers.two.begin(run_input(thread=given.thread_id, run=given.run_id), "/connect")
+    workers.two.process.send_signal(signal.SIGSTOP)
+    try:
+        live = own.rest()
+    finally:
+        workers.two.process.send_signal(signal.SIGCONT)
+    assert (ending(live), held.rest().messages) == ("success", live.messages)
 
 
 def test_a_worker_that_is_killed_leaves_its_thread_to_the_others(workers: Workers) -> None:
