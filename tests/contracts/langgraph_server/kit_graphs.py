@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain.agents import create_agent
 
-from tests.behaviour.subagents.test_approval_kinds import declared, declared_apart
+from tests.behaviour.subagents.test_pauses import declared_apart
 from tests.behaviour.wrap.test_held_messages import AfterModel, Results
 from tests.behaviour.wrap.test_stream_transformers import delegating, look
 from tests.kit.expect.canary import CANARY
@@ -16,7 +16,7 @@ from tests.kit.graphs.channels import flat, nested, node_until_done, text_only
 from tests.kit.graphs.forms import FORMS
 from tests.kit.graphs.pauses import KINDS
 from tests.kit.graphs.subagents import GRAPHS as SUBAGENTS
-from tests.kit.graphs.subagents import Built, failing, guarded, guarded_leaf
+from tests.kit.graphs.subagents import Built, failing, guarded, guarded_leaf, in_a_boss_node
 from tests.kit.graphs.teams import TEAMS
 from tests.kit.models.scripted import Scripted, call
 
@@ -31,10 +31,15 @@ CHANNELS = {
 """Graphs that keep results in other channels, or end by a call."""
 
 
+def declared(saver: Any, leaf: Any) -> Built:
+    """An agent that asks as a node."""
+    return Built(*in_a_boss_node(saver, part=leaf), team=frozenset({"leaf"}))
+
+
 def _told_by_server(built: Built) -> Built:
     """What a client of a server is told: not what a tool is for."""
-    ids = {name: replace(one, description=None) for name, one in built.subagent_ids.items()}
-    return replace(built, subagent_ids=ids)
+    ids = {name: replace(one, description=None) for name, one in built.subagents.items()}
+    return replace(built, subagents=ids)
 
 
 ENDING = {

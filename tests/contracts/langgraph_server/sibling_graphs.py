@@ -58,11 +58,11 @@ def second(mode: Any) -> Built:
     """A tool that asks two agents one after the other, of which the second one asks for leave."""
     asks, _ = leaf("ann", mode, [])
     graph, boss = boss_of(None, [agent_tool("both", agent_of(voice("bob")), asks)], ("both", WHY))
-    subagent_ids = {
+    subagents = {
         "bob": ExpectedSubagent("both", BOSS, "boss.0"),
         "ann": ExpectedSubagent("ann", BOSS, "boss.0"),
     }
-    return Built(graph, boss, subagent_ids)
+    return Built(graph, boss, subagents)
 
 
 def in_a_node(mode: Any) -> Built:
@@ -85,7 +85,7 @@ def half(mode: Any) -> Built:
     asks, _ = leaf("ann", mode, [])
     tools = [agent_tool("ann", asks), agent_tool("bob", agent_of(voice("bob"), name="bob"))]
     built = tools_of(mid=create_agent(voice("mid", ("ann", WHY), ("bob", WHY)), tools, name="mid"))
-    built.subagent_ids |= {
+    built.subagents |= {
         "ann": ExpectedSubagent("ann", "mid", "mid.0"),
         "bob": ExpectedSubagent("bob", "mid", "mid.1"),
     }

@@ -80,14 +80,14 @@ def speakers(recorded: RecordedRun) -> list[str]:
 async def test_whose_everything_is(agent: Agents, name: str) -> None:
     recorded, built = await received(agent(name)), ENDING[name]
     owners = check_all(recorded, built)
-    assert set(owners) == set(built.subagent_ids)
+    assert set(owners) == set(built.subagents)
     assert [event.subagent_run_id for event in recorded.of("SUBAGENT_STARTED")] == list(
         starts(recorded.events)
     )
     assert set(starts(recorded.events)) == set(owners.values())
     assert [(end.type.value, end.outcome) for end in ends(recorded.events).values()] == [
         ("SUBAGENT_FINISHED", None)
-    ] * len(built.subagent_ids)
+    ] * len(built.subagents)
     for subagent_id, start in starts(recorded.events).items():
         assert subagent_id.startswith("tools:") == (start.parent_tool_call_id is not None)
 
@@ -111,9 +111,9 @@ async def test_inline_says_all_and_nothing_of_subagents(agent: Agents, name: str
 async def test_hidden_tells_nothing_of_subagents(agent: Agents, name: str) -> None:
     recorded, built = await received(agent(name, "hidden")), ENDING[name]
     check_no_subagents(recorded)
-    assert set(speakers(recorded)) == {BOSS} | built.shared
+    assert set(speakers(recorded)) == {BOSS} | built.team | built.copied
     assert sum(usage.input_tokens or 0 for usage in recorded.last.usage) >= 10 * (
-        1 + len(built.subagent_ids)
+        1 + len(built.subagents)
     )
 
 
@@ -181,7 +181,7 @@ async def test_an_approval_without_subagents(agent: Agents, how: str, mode: Mode
     recorded = await approve(agent(f"guarded_{how}", mode), before)
     check_no_subagents(recorded)
     said = set(speakers(before)) | set(speakers(recorded))
-    assert said == ({BOSS} if mode == "hidden" else {BOSS, *PAUSING[how].subagent_ids})
+    assert said == ({BOSS} if mode == "hidden" else {BOSS, *PAUSING[how].subagents})
 
 
 @pytest.mark.parametrize("handled", FAILING)
