@@ -59,7 +59,7 @@ def boss_of(run: Any, *arguments: str) -> LangGraphAgent:
     parts = [part("Research", one, f"c{at}", at) for at, one in enumerate(arguments)]
 
     async def carry_out(state: Chat) -> Any:
-        calls = state["messages"][-1].tool_calls  # type: ignore[union-attr]
+        calls = state["messages"][-1].tool_calls
         await asyncio.gather(*(run(call) for call in calls))
         return {"messages": [ToolMessage("done", tool_call_id=call["id"]) for call in calls]}
 

@@ -81,7 +81,7 @@ async def test_errors_may_be_shown_to_a_developer() -> None:
 
 
 async def read_into(received: list[Any], events: AsyncIterator[Any]) -> None:
-    async with aclosing(events):  # type: ignore[type-var]
+    async with aclosing(events):
         async for event in events:
             received.append(event)  # noqa: PERF401 (others look at it meanwhile)
 

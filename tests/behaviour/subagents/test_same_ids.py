@@ -273,7 +273,7 @@ async def test_each_question_is_about_the_call_of_its_own_agent(build: Any, mode
     run = await client.send("Go.")
     amounts: dict[str, list[int]] = {name: [] for name in "abc"}
     for turn in (1, 2):
-        questions: Any = {one.metadata["args"]["who"]: one for one in asked(run)}  # type: ignore[index]
+        questions: Any = {one.metadata["args"]["who"]: one for one in asked(run)}
         calls = calls_in(client.held, "spend")
         about = {name: calls[one.tool_call_id] for name, one in questions.items()}
         assert about == {name: {"who": name, "amount": turn} for name in "abc"}
@@ -283,7 +283,7 @@ async def test_each_question_is_about_the_call_of_its_own_agent(build: Any, mode
         assert [one.id for one in asked(shown)] == [one.id for one in asked(run)]
         calls = calls_in(shown.messages, "spend")
         for one in asked(shown):
-            args = one.metadata["args"]  # type: ignore[index]
+            args = one.metadata["args"]
             assert calls.get(str(one.tool_call_id), args) == args
         half = await client.send(resume=resolved((questions["a"].id, True)))
         assert ending(half) == "interrupt_unanswered"

@@ -137,7 +137,7 @@ async def test_a_handler_is_told_of_no_subagents(build: BuildTeam) -> None:
     assert not received.of("SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR")
     assert {message.subagent_run_id for message in messages} == {None}
     assert messages[-1].content == team.answers[0]
-    assert ending(received) == "success"  # type: ignore[arg-type]
+    assert ending(received) == "success"
     assert not received.last.outcome.pending_tool_call_ids
 
 

@@ -186,7 +186,7 @@ def check_links(recorded: RecordedRun, built: Built, owners: dict[str, str]) -> 
         assert (start.parent_message_id is None) == (expected.call is None)
         if expected.call is not None:
             [calling] = [one for one in recorded.messages if one.id == start.parent_message_id]
-            assert expected.call in [call.id for call in calling.tool_calls]  # type: ignore[union-attr]
+            assert expected.call in [call.id for call in calling.tool_calls]
             assert tag(calling) == parent
 
 
