@@ -16,6 +16,7 @@ from langgraph_agui import ClientOptions, LangGraphAgent, emit_state
 from tests.kit.expect.owners import check_lifecycle, check_no_subagents, starts, tag
 from tests.kit.graphs.small import talker
 from tests.kit.graphs.subagents import BOSS, Notes, boss_of, graph_of, in_a_boss_node, tools_of
+from tests.kit.models.scripted import Scripted, call
 from tests.kit.models.voices import voice
 from tests.kit.run.agents import RecordedRun, record_run, run_input
 from tests.kit.run.thread_client import ending
@@ -38,7 +39,7 @@ def nested() -> Any:
 
 
 def working(*names: str) -> Any:
-    """Subagents whose tools tell of their output while they work."""
+    """Subagents whose tools tell of their output while they work; their calls have the same id."""
 
     def agent(who: str) -> Any:
         @tool
@@ -48,7 +49,7 @@ def working(*names: str) -> Any:
                 runtime.emit_output_delta(f"{who} {number}")
             return "worked"
 
-        return create_agent(voice(who, ("work", {})), [work], name=who)
+        return create_agent(Scripted([call("work", "c0")], ["Done."]), [work], name=who)
 
     return tools_of(None, {who: agent(who) for who in names}).graph
 
@@ -97,9 +98,10 @@ async def test_output_of_tools_is_their_subagents() -> None:
     recorded, owners = await received(working("ann", "bob"))
     activities = [message for message in recorded.streamed if message.role == "activity"]
     told = {one.id: (tag(one), one.content["output"], one.content["status"]) for one in activities}
+    calls = {tag(one): one.tool_call_id for one in recorded.of("TOOL_CALL_START") if tag(one)}
     assert told == {
-        f"{who}.0:output": (owners[call], [f"{who} {number}" for number in range(3)], "done")
-        for who, call in (("ann", "boss.0"), ("bob", "boss.1"))
+        f"{calls[owners[asks]]}:output": (owners[asks], [f"{who} {n}" for n in range(3)], "done")
+        for who, asks in (("ann", "boss.0"), ("bob", "boss.1"))
     }
     for event in recorded.of("ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"):
         assert tag(event) == told[event.message_id][0]
