@@ -32,7 +32,18 @@ from tests.kit.expect.owners import (
     written,
 )
 from tests.kit.graphs.small import Chat
-from tests.kit.graphs.subagents import BOSS, GRAPHS, Build, Built, ExpectedSubagent, Notes
+from tests.kit.graphs.subagents import (
+    BOSS,
+    GRAPHS,
+    Build,
+    Built,
+    ExpectedSubagent,
+    Notes,
+    agent_of,
+    asking,
+    in_a_boss_node,
+)
+from tests.kit.models.voices import voice
 from tests.kit.run.agents import RecordedRun, record_run, run_input, user
 from tests.kit.run.agents import plain as data_of
 from tests.kit.run.thread_client import Client, ending
@@ -304,3 +315,15 @@ async def test_nothing_of_a_subagent_is_told_after_it_has_handed_over() -> None:
     results: Any = [one for one in recorded.messages if one.role == "tool"]
     assert {one.tool_call_id: one.content for one in results}["boss.0"] == "left"
     assert [one.error for one in results] == [None] * 2
+
+
+async def test_a_message_that_the_root_takes_has_no_owner_any_more() -> None:
+    agent = agent_of(voice("asked"))
+
+    async def consult(state: Any) -> dict[str, Any]:
+        return {"messages": (await agent.ainvoke(asking("why")))["messages"][-1:]}
+
+    recorded = await client_of(Built(*in_a_boss_node(None, consult=consult))).send("hi")
+    assert len(starts(recorded.events)) == 1
+    said = [(one.content, tag(one)) for one in recorded.messages if one.role == "assistant"]
+    assert said == [("asked: ends 1", None), ("boss: ends 1", None)]
