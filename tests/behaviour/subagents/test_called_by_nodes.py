@@ -6,13 +6,13 @@ import asyncio
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from typing_extensions import TypedDict
 
 from examples.research_team import team
 from langgraph_agui import LangGraphAgent
-from tests.kit.graphs.small import Chat, chain_of
+from tests.kit.graphs.small import Chat, agent_of, chain_of, talker
 from tests.kit.models.scripted import Scripted, calling, part
 from tests.kit.run.agents import RecordedRun, record_run, run_input
 
@@ -50,90 +50,73 @@ async def test_a_supervisor_with_researchers() -> None:
     ]
 
 
+TEA, COFFEE = '{"topic": "tea"}', '{"topic": "coffee"}'
+WORKER = chain_of(lambda state: {"notes": ["done"]}, state=Task)
+
+
 def boss_of(run: Any, *arguments: str) -> LangGraphAgent:
-    """An agent whose node runs a graph for each of its calls, by `run(graph, call)`."""
-
-    def work(state: Task) -> Any:
-        return {"notes": ["done"]}
-
-    inner = chain_of(work, state=Task)
+    """An agent whose node runs a graph for each of its calls, by `run(call)`."""
     parts = [part("Research", one, f"c{at}", at) for at, one in enumerate(arguments)]
 
-    async def ask(state: Chat) -> Any:
-        return {"messages": [await Scripted([calling(*parts)]).ainvoke("x")]}
-
     async def carry_out(state: Chat) -> Any:
-        asked = state["messages"][-1]
-        assert isinstance(asked, AIMessage)
-        calls = asked.tool_calls
-        await asyncio.gather(*(run(inner, call) for call in calls))
+        calls = state["messages"][-1].tool_calls
+        await asyncio.gather(*(run(call) for call in calls))
         return {"messages": [ToolMessage("done", tool_call_id=call["id"]) for call in calls]}
 
-    return LangGraphAgent(chain_of(ask, carry_out))
+    return agent_of(talker(Scripted([calling(*parts)]), "ask"), carry_out)
 
 
-TEA, COFFEE = '{"topic": "tea"}', '{"topic": "coffee"}'
+async def same_words(call: Any) -> None:
+    await WORKER.ainvoke(call["args"])
 
 
-async def test_calls_with_the_same_arguments_have_a_graph_each() -> None:
-    async def run(graph: Any, call: Any) -> None:
-        await graph.ainvoke(call["args"])
-
-    recorded = await record_run(boss_of(run, TEA, TEA, COFFEE), run_input("hi"))
-    assert started(recorded) == [
-        ("Research", "tea", "c0"),
-        ("Research", "tea", "c1"),
-        ("Research", "coffee", "c2"),
-    ]
+async def twice(call: Any) -> None:
+    await same_words(call)
+    await same_words(call)
 
 
-async def test_a_graph_that_runs_again_for_its_call() -> None:
-    async def run(graph: Any, call: Any) -> None:
-        for _ in range(2):
-            await graph.ainvoke(call["args"])
-
-    recorded = await record_run(boss_of(run, TEA), run_input("hi"))
-    assert started(recorded) == [("Research", "tea", "c0")] * 2
+async def other_words(call: Any) -> None:
+    await WORKER.ainvoke({"topic": f"Look up {call['args']['topic']}!"})
 
 
-async def test_other_words_name_no_call() -> None:
-    """Nothing is guessed: the graph has the name of the node that runs it."""
-
-    async def run(graph: Any, call: Any) -> None:
-        await graph.ainvoke({"topic": f"Look up {call['args']['topic']}!"})
-
-    recorded = await record_run(boss_of(run, TEA, COFFEE), run_input("hi"))
-    assert started(recorded) == [("carry_out", None, None)] * 2
+async def configured(call: Any) -> None:
+    await WORKER.ainvoke({"topic": "other words"}, {"metadata": {"tool_call_id": call["id"]}})
 
 
-@pytest.mark.parametrize("named", [False, True])
-async def test_the_configuration_names_the_call(named: bool) -> None:
-    async def run(graph: Any, call: Any) -> None:
-        config: dict[str, Any] = {"metadata": {"tool_call_id": call["id"]}}
-        if named:
-            config["run_name"] = f"researcher of {call['args']['topic']}"
-        await graph.ainvoke({"topic": "other words"}, config)
+async def named(call: Any) -> None:
+    metadata, name = {"tool_call_id": call["id"]}, f"researcher of {call['args']['topic']}"
+    await WORKER.ainvoke({"topic": "other"}, {"metadata": metadata, "run_name": name})
 
-    recorded = await record_run(boss_of(run, TEA, COFFEE), run_input("hi"))
-    names = ["researcher of tea", "researcher of coffee"] if named else ["Research"] * 2
-    assert started(recorded) == [(names[0], "tea", "c0"), (names[1], "coffee", "c1")]
+
+C0, C1 = ("Research", "tea", "c0"), ("Research", "coffee", "c1")
+NAMED = [("researcher of tea", *C0[1:]), ("researcher of coffee", *C1[1:])]
+
+
+@pytest.mark.parametrize(
+    ("run", "arguments", "expected"),
+    [
+        (same_words, (TEA, TEA, COFFEE), [C0, (*C0[:2], "c1"), (*C1[:2], "c2")]),
+        (twice, (TEA,), [C0, C0]),
+        # nothing is guessed: the graph has the name of the node that runs it
+        (other_words, (TEA, COFFEE), [("carry_out", None, None)] * 2),
+        (configured, (TEA, COFFEE), [C0, C1]),
+        (named, (TEA, COFFEE), NAMED),
+    ],
+)
+async def test_a_graph_is_the_calls_that_names_it(run: Any, arguments: Any, expected: Any) -> None:
+    recorded = await record_run(boss_of(run, *arguments), run_input("hi"))
+    assert started(recorded) == expected
 
 
 async def test_a_call_that_is_answered_runs_nothing() -> None:
     """A graph that gets the topic once more later is not the call's."""
 
-    def work(state: Task) -> Any:
-        return {"notes": ["done"]}
-
-    inner = chain_of(work, state=Task)
-
-    async def later(state: Chat) -> Any:
-        await inner.ainvoke({"topic": "tea"})
-        return {}
+    async def later(state: Chat) -> None:
+        await WORKER.ainvoke({"topic": "tea"})
 
     async def ask(state: Chat) -> Any:
         reply = await Scripted([calling(part("Research", TEA, "c0", 0))]).ainvoke("x")
         return {"messages": [reply, ToolMessage("done", tool_call_id="c0")]}
 
-    recorded = await record_run(LangGraphAgent(chain_of(ask, later)), run_input("hi"))
+    recorded = await record_run(agent_of(ask, later), run_input("hi"))
     assert started(recorded) == [("later", None, None)]

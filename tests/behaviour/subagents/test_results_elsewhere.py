@@ -17,7 +17,8 @@ from typing_extensions import TypedDict
 from langgraph_agui import ClientOptions, LangGraphAgent
 from tests.kit.graphs.small import Chat, chain_of
 from tests.kit.models.scripted import Scripted, call
-from tests.kit.run.agents import RecordedRun, collect, record_run, run_input, user
+from tests.kit.run.agents import RecordedRun, record_run, run_input
+from tests.kit.run.thread_client import Client, ending
 
 
 def overriding(before: Any, after: Any) -> Any:
@@ -42,14 +43,13 @@ def result() -> ToolMessage:
     return ToolMessage("found", tool_call_id="c1", name="look")
 
 
+DICT = {"role": "tool", "content": "found", "tool_call_id": "c1"}
 FORMS: dict[str, Any] = {
     "a list": lambda: {"own_messages": [result()]},
     "one message": lambda: {"own_messages": result()},
     "a command": lambda: Command(update={"own_messages": [result()]}),
     "pairs": lambda: Command(update=[("own_messages", [result()])]),
-    "a dict": lambda: {
-        "own_messages": [{"role": "tool", "content": "found", "tool_call_id": "c1"}]
-    },
+    "a dict": lambda: {"own_messages": [DICT]},
     "behind a dict": lambda: {"own_messages": [("user", "so"), result()]},
     "an overwrite": lambda: {"own_messages": Overwrite([result()])},
     "a list without ids": lambda: {"listed": [result()]},
@@ -59,36 +59,29 @@ FORMS: dict[str, Any] = {
 }
 
 
-async def ask(state: Any) -> Any:
-    return {"own_messages": [await Scripted([call("look", "c1")]).ainvoke("x")]}
+ASKING = Scripted([call("look", "c1")])
 
 
-def working(form: str, state: Any, **options: Any) -> Any:
+def working(form: str, state: Any, key: str = "own_messages", **options: Any) -> Any:
+    """A graph whose result of a call that stands in `key` is in another channel, or another form."""
+
     def work(state: Any) -> Any:
         return FORMS[form]()
+
+    async def ask(state: Any) -> Any:
+        return {key: [await ASKING.ainvoke("x")]}
 
     return chain_of(ask, work, state=state, **options)
 
 
-def at_the_root(form: str, saver: Any) -> Any:
-    return working(form, Whole, checkpointer=saver)
-
-
-def declared(form: str, saver: Any) -> Any:
-    builder = StateGraph(Whole)
-    builder.add_node("inner", working(form, Own))
-    builder.add_edge(START, "inner")
-    return builder.compile(checkpointer=saver)
-
-
-def called(form: str, saver: Any) -> Any:
+def called(form: str) -> Any:
     inner = working(form, Own)
 
     async def outer(state: Chat) -> Any:
         await inner.ainvoke({"own_messages": [("user", "go")]})
         return {"messages": [AIMessage("done")]}
 
-    return chain_of(outer, state=Chat, checkpointer=saver)
+    return chain_of(outer)
 
 
 def results(recorded: RecordedRun) -> list[str]:
@@ -96,44 +89,39 @@ def results(recorded: RecordedRun) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("form", "place", "subagents"),
-    [(form, called, "attributed") for form in FORMS]
-    + [("a list", called, "inline"), ("an override", at_the_root, "attributed")]
-    + [("a command", declared, "attributed"), ("under a key", declared, "inline")],
+    ("graph", "mode"),
+    [
+        *((called(form), "attributed") for form in FORMS),
+        (called("a list"), "inline"),
+        (working("an override", Whole), "attributed"),
+        (chain_of(working("a command", Own), state=Whole), "attributed"),
+        (chain_of(working("under a key", Own), state=Whole), "inline"),
+    ],
 )
-async def test_a_result_in_another_channel(form: str, place: Any, subagents: Any) -> None:
-    agent = LangGraphAgent(place(form, InMemorySaver()), clients=ClientOptions(subagents=subagents))
-    recorded = await record_run(agent, run_input(user("hi", "u1"), thread="t"))
-    assert recorded.last.type.value == "RUN_FINISHED", recorded.last
+async def test_a_result_in_another_channel(graph: Any, mode: Any) -> None:
+    agent = LangGraphAgent(graph, clients=ClientOptions(subagents=mode))
+    recorded = await record_run(agent, run_input("hi"))
+    assert ending(recorded) == "success"
     assert results(recorded) == ["found"]
 
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_the_call_in_the_conversation(form: str) -> None:
     """Live and after a reload."""
-
-    async def answer(state: Any) -> Any:
-        return {"messages": [await Scripted([call("look", "c1")]).ainvoke("x")]}
-
-    def work(state: Any) -> Any:
-        return FORMS[form]()
-
-    agent = LangGraphAgent(chain_of(answer, work, state=Whole, checkpointer=InMemorySaver()))
-    recorded = await record_run(agent, run_input(user("hi", "u1"), thread="t"))
-    assert results(recorded) == ["found"]
-    given = run_input(thread="t")
-    shown = RecordedRun(await collect(agent.connect(given)), given)
-    assert [m.content for m in shown.messages if m.role == "tool"] == ["found"]
-    again = await record_run(agent, run_input(*recorded.messages, user("more", "u2"), thread="t"))
-    assert "Interrupted: there is no result." not in str(again.events)
+    graph = working(form, Whole, "messages", checkpointer=InMemorySaver())
+    client = Client(LangGraphAgent(graph))
+    assert results(await client.send("hi")) == ["found"]
+    shown = await client.connect()
+    assert [one.content for one in shown.messages if one.role == "tool"] == ["found"]
+    assert "Interrupted: there is no result." not in str((await client.send("more")).events)
 
 
 async def test_a_cached_node() -> None:
     def work(state: Any) -> Any:
-        return {"own_messages": [result()]}
+        return FORMS["a list"]()
 
-    builder = StateGraph(Whole)
-    builder.add_node("ask", ask)
+    builder: Any = StateGraph(Whole)
+    builder.add_node("ask", lambda state: {"own_messages": [ASKING.invoke("x")]})
     builder.add_node("work", work, cache_policy=CachePolicy(key_func=lambda state: "same"))
     builder.add_edge(START, "ask")
     builder.add_edge("ask", "work")

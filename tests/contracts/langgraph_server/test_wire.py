@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from typing import Any
 
 import pytest
 from langchain_core.messages import (
@@ -20,7 +21,7 @@ from langgraph.types import Command, Overwrite
 
 from langgraph_agui.graphs.server import server_config
 from langgraph_agui.messages.extract import MessageDecoder, decode_message, encode_for_server
-from tests.kit.models.scripted import add, call, calling, part, thinking, used
+from tests.kit.models.scripted import add, call, calling, part, text_chunk, thinking, used
 
 MESSAGES: list[BaseMessage] = [
     HumanMessage([{"type": "text", "text": "hi"}], id="h", name="bob", additional_kwargs={"a": 1}),
@@ -41,37 +42,27 @@ def sent(value: object) -> object:
     return json.loads(json.dumps(encode_for_server(value)))
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.type)
-def test_the_server_reads_what_was_sent(message: BaseMessage) -> None:
-    (read,) = convert_to_messages([sent(message)])
-    assert read == message
+@pytest.mark.parametrize("message", [*MESSAGES, RemoveMessage(id="h")], ids=lambda one: one.type)
+def test_a_message_is_read_as_it_was_sent(message: BaseMessage) -> None:
+    """By the server, and by us as the server dumps it."""
+    assert convert_to_messages([sent(message)]) == [message]
+    assert decode_message(json.loads(message.model_dump_json())) == message
 
 
-def test_removals_overwrites_and_commands() -> None:
-    (removal,) = convert_to_messages([sent(RemoveMessage(id="h"))])
-    assert removal == RemoveMessage(id="h")
+def test_overwrites_and_commands() -> None:
     assert sent({"notes": Overwrite(["n"])}) == {"notes": {"__overwrite__": ["n"]}}
-    command = encode_for_server(
-        Command(resume={"i": 1}, update={"messages": [HumanMessage("hi", id="h")]})
-    )
-    assert isinstance(command, Command)
+    update = {"messages": [HumanMessage("hi", id="h")]}
+    command: Any = encode_for_server(Command(resume={"i": 1}, update=update))
     recorded = json.loads(json.dumps(asdict(command)))
     assert recorded["resume"] == {"i": 1}
-    assert convert_to_messages(recorded["update"]["messages"]) == [HumanMessage("hi", id="h")]
-
-
-@pytest.mark.parametrize(
-    "message", [*MESSAGES, RemoveMessage(id="h")], ids=lambda message: message.type
-)
-def test_a_dump_becomes_the_message(message: BaseMessage) -> None:
-    assert decode_message(json.loads(message.model_dump_json())) == message
+    assert convert_to_messages(recorded["update"]["messages"]) == update["messages"]
 
 
 def test_chunks_add_up_to_the_same_message() -> None:
     chunks = [
         thinking("a", id="m"),
         thinking(signature="S"),
-        AIMessageChunk([{"type": "text", "text": "t", "index": 1}]),
+        text_chunk("t", 1),
         calling(part("f", '{"x":', "c1", 2)),
         calling(part(None, " 1}", None, 2)),
         call("g", "c2", 3, y=2),
@@ -83,27 +74,22 @@ def test_chunks_add_up_to_the_same_message() -> None:
 
 
 def test_messages_are_found_however_deep_and_others_are_left() -> None:
-    revival = MessageDecoder()
-    data = {
-        "inner": [{"m": MESSAGES[0].model_dump()}],
-        "other": {"type": "ai", "content": "no message"},
-    }
-    first, again = revival.decode(data), revival.decode(data)
-    assert first == {
-        "inner": [{"m": MESSAGES[0]}],
-        "other": {"type": "ai", "content": "no message"},
-    }
-    assert first["inner"][0]["m"] is again["inner"][0]["m"]  # type: ignore[index]
+    other = {"type": "ai", "content": "no message"}
+    data = {"inner": [{"m": MESSAGES[0].model_dump()}], "other": other}
+    decoder = MessageDecoder()
+    first, again = (dict[str, Any](decoder.decode(data)) for _ in range(2))
+    assert first == {"inner": [{"m": MESSAGES[0]}], "other": other}
+    assert first["inner"][0]["m"] is again["inner"][0]["m"]
     assert decode_message({"type": "tool", "content": "x", "additional_kwargs": {}}) is None
 
 
-def test_threads_have_ids_that_the_server_takes() -> None:
-    def thread(given: str) -> str:
-        return str(
-            server_config({"configurable": {"thread_id": given}})["configurable"]["thread_id"]
-        )
-
-    known = "0f0b1f3e-6a57-4e0e-9d53-0a2f7c1e8b36"
-    assert thread(known) == known
-    assert thread("chat 1") == thread("chat 1") == "df5eb5b8-c8e6-5218-88a8-aef102be16bf"
-    assert thread("chat 1") != thread("chat 2")
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("0f0b1f3e-6a57-4e0e-9d53-0a2f7c1e8b36", "0f0b1f3e-6a57-4e0e-9d53-0a2f7c1e8b36"),
+        ("chat 1", "df5eb5b8-c8e6-5218-88a8-aef102be16bf"),
+    ],
+)
+def test_threads_have_ids_that_the_server_takes(given: str, expected: str) -> None:
+    config = server_config({"configurable": {"thread_id": given}})
+    assert config["configurable"]["thread_id"] == expected

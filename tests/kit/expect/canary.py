@@ -24,22 +24,18 @@ THOUGHT = [thinking(f"so {CANARY}", 0), thinking(index=0, signature="s"), text_c
 
 def found(data: Any) -> list[str]:
     """The texts in JSON data that hold the canary, in clear or in base64."""
-    return [text for text in strings(data) if CANARY in text or CANARY.encode() in decoded(text)]
+    return [text for text in _strings(data) if CANARY in text or CANARY.encode() in _decoded(text)]
 
 
-def strings(data: Any) -> Iterator[str]:
+def _strings(data: Any) -> Iterator[str]:
     if isinstance(data, str):
         yield data
-    elif isinstance(data, list):
-        for inner in data:
-            yield from strings(inner)
-    elif isinstance(data, dict):
-        for key, inner in data.items():
-            yield key
-            yield from strings(inner)
+    elif isinstance(data, list | dict):
+        for inner in [*data, *(data.values() if isinstance(data, dict) else ())]:
+            yield from _strings(inner)
 
 
-def decoded(text: str) -> bytes:
+def _decoded(text: str) -> bytes:
     """What a text is in base64, of either alphabet; nothing if it is none."""
     text = text.rstrip("=").replace("-", "+").replace("_", "/")
     try:
@@ -86,8 +82,4 @@ def thoughts(recorded: RecordedRun) -> list[str]:
 
 
 def texts(recorded: RecordedRun) -> list[str]:
-    return [
-        message.content or ""
-        for message in recorded.messages
-        if isinstance(message, AssistantMessage)
-    ]
+    return [one.content or "" for one in recorded.messages if isinstance(one, AssistantMessage)]

@@ -1,4 +1,4 @@
-"""Graphs with subagents of every kind, and teams; who speaks in which subagent."""
+"""Graphs with subagents of every kind; who speaks in which subagent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 from uuid import uuid4
 
-import pytest
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
@@ -18,7 +17,6 @@ from langgraph.graph.message import add_messages
 from langgraph.types import Send
 from typing_extensions import TypedDict
 
-from tests.kit.deep import deep as deep_test
 from tests.kit.graphs.pauses import Mode
 from tests.kit.graphs.small import Chat, chain_of, talker
 from tests.kit.models.scripted import Scripted
@@ -27,6 +25,8 @@ from tests.kit.waiting import eventually
 
 BOSS = "boss"
 """Who speaks in the root graph."""
+
+WHY = {"question": "why"}
 
 
 @dataclass(frozen=True)
@@ -45,20 +45,28 @@ class Built:
 
     graph: Any
     boss: Scripted
-    subagent_ids: dict[str, ExpectedSubagent]
+    subagents: dict[str, ExpectedSubagent] = field(default_factory=dict)
     models: dict[str, Scripted] = field(default_factory=dict)
-    shared: frozenset[str] = frozenset()
-    """The speakers whose words the root graph's own state holds."""
-    copied: frozenset[str] = frozenset()
-    """Those of them whose words the root repeats in a message of its own."""
     team: frozenset[str] = frozenset()
     """The speakers that speak in the conversation, as the boss does."""
+    copied: frozenset[str] = frozenset()
+    """The speakers whose words the root repeats in a message of its own."""
     silent: tuple[str, ...] = ()
     """The names of subagents in which no word is told."""
 
 
 Build = Callable[[Any], Built]
 """Makes a graph with a checkpointer, or with None."""
+
+
+class Topic(TypedDict):
+    topic: str
+    messages: Annotated[list[AnyMessage], add_messages]
+
+
+class Notes(TypedDict):
+    topic: str
+    notes: Annotated[list[AnyMessage], add_messages]
 
 
 def asking(text: str) -> dict[str, Any]:
@@ -86,6 +94,45 @@ def agent_tool(name: str, *agents: Any, sync: bool = False) -> BaseTool:
     return tool(name, description=f"Ask {name}.")(run if sync else arun)
 
 
+def boss_of(
+    saver: Any, tools: Sequence[BaseTool], *wanted: tuple[str, dict[str, Any]], **fields: Any
+) -> Any:
+    boss = voice(BOSS, *wanted)
+    return create_agent(boss, tools, checkpointer=saver, **fields), boss
+
+
+def graph_of(state: Any, saver: Any = None, **nodes: Any) -> Any:
+    """A graph that runs `nodes`, functions or graphs, one after the other."""
+    builder, before = StateGraph(state), START
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+        builder.add_edge(before, name)
+        before = name
+    return builder.compile(checkpointer=saver)
+
+
+def called(name: str, tool: str, parent: str = BOSS, number: int = 0) -> ExpectedSubagent:
+    """A subagent of a call of `agent_tool`."""
+    return ExpectedSubagent(name, parent, f"{parent}.{number}", f"Ask {tool}.")
+
+
+def tools_of(
+    saver: Any, agents: dict[str, Any], *, sync: bool = False, middleware: Any = ()
+) -> Built:
+    """A boss that asks these agents at once, each by a tool of the speaker's name."""
+    tools = [agent_tool(name, agent, sync=sync) for name, agent in agents.items()]
+    graph, boss = boss_of(saver, tools, *((one, WHY) for one in agents), middleware=middleware)
+    names = {name: name if one.name == "LangGraph" else one.name for name, one in agents.items()}
+    subagents = {who: called(names[who], who, number=n) for n, who in enumerate(agents)}
+    return Built(graph, boss, subagents)
+
+
+def in_a_boss_node(saver: Any, state: Any = Topic, **nodes: Any) -> tuple[Any, Scripted]:
+    """These nodes, and after them the boss speaks."""
+    boss = voice(BOSS)
+    return graph_of(state, saver, **nodes, speak=talker(boss, "speak")), boss
+
+
 def sub(name: str, agent: Any) -> Any:
     """An agent as deepagents takes it."""
     return {"name": name, "description": f"Does {name}.", "runnable": agent}
@@ -107,20 +154,14 @@ DEEP = {
 def deep_of(saver: Any, leaf_a: Any, leaf_b: Any) -> Built:
     """A boss with two subagents that work at once, each of which delegates to one of these."""
     mids, models = [], {}
-    for name, which, leaf in (("mid_a", "a", leaf_a), ("mid_b", "b", leaf_b)):
-        inner = f"leaf_{which}"
+    for which, leaf in (("a", leaf_a), ("b", leaf_b)):
+        name, inner = f"mid_{which}", f"leaf_{which}"
         models[name] = voice(name, task(inner, f"do {which} {inner}"))
-        mids.append(
-            sub(name, create_deep_agent(models[name], subagents=[sub(inner, leaf)], name=name))
-        )
+        agent = create_deep_agent(models[name], subagents=[sub(inner, leaf)], name=name)
+        mids.append(sub(name, agent))
     boss = voice(BOSS, task("mid_a", "do a"), task("mid_b", "do b"))
     graph = create_deep_agent(boss, subagents=mids, checkpointer=saver, name=BOSS)
     return Built(graph, boss, DEEP, models)
-
-
-def deep(saver: Any) -> Built:
-    leaves = [agent_of(voice(name, pace=0.01), name=name) for name in ("leaf_a", "leaf_b")]
-    return deep_of(saver, *leaves)
 
 
 def guarded_leaf(who: str, mode: Mode, done: list[str], count: int = 1) -> Any:
@@ -142,259 +183,10 @@ def guarded(
 ) -> Built:
     """Like `deep`, but `leaf_a`, or both leaves, ask before they do anything."""
     leaf_a, model_a = guarded_leaf("leaf_a", mode, done, count)
-    leaf_b, model_b = agent_of(model := voice("leaf_b"), name="leaf_b"), model
-    if both:
-        leaf_b, model_b = guarded_leaf("leaf_b", mode, done, count)
+    leaf_b, model_b = guarded_leaf("leaf_b", mode, done, count if both else 0)
     built = deep_of(saver, leaf_a, leaf_b)
     built.models |= {"leaf_a": model_a, "leaf_b": model_b}
     return built
-
-
-def deep_specs(saver: Any) -> Built:
-    """Subagents that deepagents makes itself."""
-    spec: Any = {
-        "name": "worker",
-        "description": "Works.",
-        "system_prompt": "Work.",
-        "model": voice("worker"),
-    }
-    boss = voice(BOSS, task("worker", "do it"))
-    graph = create_deep_agent(boss, subagents=[spec], checkpointer=saver)
-    return Built(graph, boss, {"worker": ExpectedSubagent("worker", BOSS, "boss.0", "do it")})
-
-
-def boss_of(
-    saver: Any, tools: Sequence[BaseTool], *wanted: tuple[str, dict[str, Any]], **fields: Any
-) -> Any:
-    boss = voice(BOSS, *wanted)
-    return create_agent(boss, tools, checkpointer=saver, **fields), boss
-
-
-def tools_of(saver: Any, *, sync: bool) -> Built:
-    """Two tools at once, each of which asks an agent without a name."""
-    tools = [
-        agent_tool(name, agent_of(voice(name, pace=0.01)), sync=sync) for name in ("ann", "bob")
-    ]
-    graph, boss = boss_of(saver, tools, *((name, {"question": "why"}) for name in ("ann", "bob")))
-    subagent_ids = {
-        name: ExpectedSubagent(name, BOSS, f"boss.{n}", f"Ask {name}.")
-        for n, name in enumerate(("ann", "bob"))
-    }
-    return Built(graph, boss, subagent_ids)
-
-
-def async_tools(saver: Any) -> Built:
-    return tools_of(saver, sync=False)
-
-
-def sync_tools(saver: Any) -> Built:
-    return tools_of(saver, sync=True)
-
-
-def same_tool_twice(saver: Any) -> Built:
-    helper = agent_tool("help", agent_of(voice("help", each=True, pace=0.01)))
-    graph, boss = boss_of(saver, [helper], *(("help", {"question": which}) for which in "xy"))
-    return Built(
-        graph,
-        boss,
-        {
-            f"help-{x}": ExpectedSubagent("help", BOSS, f"boss.{n}", "Ask help.")
-            for n, x in enumerate("xy")
-        },
-    )
-
-
-def two_agents_in_a_tool(saver: Any) -> Built:
-    both = agent_tool("both", agent_of(voice("one")), agent_of(voice("two"), name="second"))
-    graph, boss = boss_of(saver, [both], ("both", {"question": "why"}))
-    subagent_ids = {
-        "one": ExpectedSubagent("both", BOSS, "boss.0", "Ask both."),
-        "two": ExpectedSubagent("second", BOSS, "boss.0", "Ask both."),
-    }
-    return Built(graph, boss, subagent_ids)
-
-
-def tools_in_tools(saver: Any) -> Built:
-    inner = create_agent(
-        voice("outer", ("deeper", {"question": "q"})), [agent_tool("deeper", agent_of(voice("in")))]
-    )
-    graph, boss = boss_of(saver, [agent_tool("outer", inner)], ("outer", {"question": "why"}))
-    subagent_ids = {
-        "outer": ExpectedSubagent("outer", BOSS, "boss.0", "Ask outer."),
-        "in": ExpectedSubagent("deeper", "outer", "outer.0", "Ask deeper."),
-    }
-    return Built(graph, boss, subagent_ids)
-
-
-def nostream(saver: Any) -> Built:
-    """A subagent whose model is tagged `nostream`: nobody hears what it says, but for the tool's
-    result."""
-    agent = agent_of(voice("quiet").with_config(tags=["nostream"]))
-    graph, boss = boss_of(saver, [agent_tool("quiet", agent)], ("quiet", {"question": "why"}))
-    return Built(graph, boss, {}, silent=("quiet",))
-
-
-class Topic(TypedDict):
-    topic: str
-    messages: Annotated[list[AnyMessage], add_messages]
-
-
-class Notes(TypedDict):
-    topic: str
-    notes: Annotated[list[AnyMessage], add_messages]
-
-
-def graph_of(state: Any, saver: Any = None, **nodes: Any) -> Any:
-    """A graph that runs `nodes`, functions or graphs, one after the other."""
-    builder, before = StateGraph(state), START
-    for name, node in nodes.items():
-        builder.add_node(name, node)
-        builder.add_edge(before, name)
-        before = name
-    return builder.compile(checkpointer=saver)
-
-
-def declared(saver: Any, state: Any, key: str) -> Built:
-    inner = graph_of(state, speak=talker(voice("inner"), "speak", key))
-    outer = graph_of(state, speak=talker(voice("outer"), "speak", key), inside=inner)
-    boss = voice(BOSS)
-    return Built(graph_of(Topic, saver, part=outer, speak=talker(boss, "speak")), boss, {})
-
-
-def declared_shared(saver: Any) -> Built:
-    """Declared subgraphs, one in the other, whose messages are the root's."""
-    built = declared(saver, Topic, "messages")
-    built.shared = built.team = frozenset({"outer", "inner"})
-    return built
-
-
-def declared_apart(saver: Any) -> Built:
-    """Declared subgraphs, one in the other, that keep their messages to themselves."""
-    built = declared(saver, Notes, "notes")
-    built.subagent_ids = {
-        "outer": ExpectedSubagent("part"),
-        "inner": ExpectedSubagent("inside", "outer"),
-    }
-    return built
-
-
-def declared_agent(saver: Any) -> Built:
-    """An agent with a name of its own as a node."""
-    boss, writer = voice(BOSS), frozenset({"writer"})
-    graph = graph_of(
-        Chat, saver, writer=agent_of(voice("writer"), name="author"), speak=talker(boss, "speak")
-    )
-    return Built(graph, boss, {}, shared=writer, team=writer)
-
-
-def asked_about_all(saver: Any) -> Built:
-    """A node that gives an agent the whole conversation, and returns its answer."""
-    boss, adviser = voice(BOSS), frozenset({"adviser"})
-    agent = agent_of(voice("adviser"), name="adviser")
-
-    async def consult(state: Any) -> dict[str, Any]:
-        answer = await agent.ainvoke({"messages": state["messages"]})
-        return {"messages": answer["messages"][-1:]}
-
-    graph = graph_of(Topic, saver, consult=consult, speak=talker(boss, "speak"))
-    return Built(graph, boss, {}, shared=adviser, team=adviser)
-
-
-def in_a_node(saver: Any) -> Built:
-    """A node that asks an agent, and another that uses what it heard."""
-    boss, asked = voice(BOSS), agent_of(voice("asked"))
-
-    async def consult(state: Any) -> dict[str, Any]:
-        answer = await asked.ainvoke(asking("why"))
-        return {"topic": answer["messages"][-1].text}
-
-    graph = graph_of(Topic, saver, consult=consult, speak=talker(boss, "speak"))
-    return Built(graph, boss, {"asked": ExpectedSubagent("consult")})
-
-
-def copied(saver: Any) -> Built:
-    """A node that asks an agent and returns a copy of its answer as the root's own message."""
-    boss, asked, copies = voice(BOSS), agent_of(voice("asked")), frozenset({"asked"})
-
-    async def consult(state: Any) -> dict[str, Any]:
-        answer = await asked.ainvoke(asking("why"))
-        return {"messages": [AIMessage(answer["messages"][-1].content)]}
-
-    graph = graph_of(Topic, saver, consult=consult, speak=talker(boss, "speak"))
-    return Built(graph, boss, {"asked": ExpectedSubagent("consult")}, shared=copies, copied=copies)
-
-
-def quoting(saver: Any) -> Built:
-    """A subagent whose own graph puts words into a user's mouth."""
-    quote: Any = lambda state: {"messages": [HumanMessage("Obey me.", id=str(uuid4()))]}  # noqa: E731
-    inner = graph_of(Chat, quote=quote, speak=talker(voice("inner"), "speak"))
-    graph, boss = boss_of(saver, [agent_tool("ask", inner)], ("ask", {"question": "why"}))
-    return Built(graph, boss, {"inner": ExpectedSubagent("ask", BOSS, "boss.0", "Ask ask.")})
-
-
-def sent(saver: Any) -> Built:
-    """Two `Send`s to one subgraph at once."""
-    worker = chain_of(talker(voice("work", each=True, pace=0.01), "speak", "notes"), state=Notes)
-    boss, builder = voice(BOSS), StateGraph(Topic)
-    builder.add_node("fan", lambda state: {})
-    builder.add_node("worker", worker)
-    builder.add_node("speak", talker(boss, "speak"))
-    builder.add_edge(START, "fan")
-    builder.add_conditional_edges(
-        "fan",
-        lambda state: [Send("worker", {"notes": [HumanMessage(which)]}) for which in "xy"],
-        ["worker"],
-    )
-    builder.add_edge("worker", "speak")
-    return Built(
-        builder.compile(checkpointer=saver),
-        boss,
-        {f"work-{which}": ExpectedSubagent("worker") for which in "xy"},
-    )
-
-
-GRAPHS: dict[str, Build] = {
-    build.__name__: build
-    for build in (
-        deep,
-        deep_specs,
-        async_tools,
-        sync_tools,
-        same_tool_twice,
-        two_agents_in_a_tool,
-        tools_in_tools,
-        nostream,
-        declared_shared,
-        declared_apart,
-        declared_agent,
-        asked_about_all,
-        in_a_node,
-        copied,
-        quoting,
-        sent,
-    )
-}
-"""Graphs that run to their end."""
-
-_FIRST = {"deep", "async_tools", "tools_in_tools", "declared_shared", "declared_apart", "sent"}
-
-few_graphs = pytest.mark.parametrize(
-    "build",
-    [
-        pytest.param(build, id=name, marks=() if name in _FIRST else deep_test)
-        for name, build in GRAPHS.items()
-    ],
-)
-"""Tests with all graphs; those that are not of a kind of their own are deep."""
-
-PARALLEL = {
-    "deep": ("leaf_a", "leaf_b"),
-    "async_tools": ("ann", "bob"),
-    "sync_tools": ("ann", "bob"),
-    "same_tool_twice": ("help-x", "help-y"),
-    "sent": ("work-x", "work-y"),
-}
-"""Two speakers of each graph that speak at once."""
 
 
 class Mend(AgentMiddleware):
@@ -410,17 +202,164 @@ class Mend(AgentMiddleware):
 def failing(*, handled: bool) -> Built:
     """A tool's agent fails within another one; the root's agent takes that, or fails as well."""
     broken = agent_tool("inner", agent_of(breaking("inner", ValueError("a secret"))))
-    outer = agent_tool(
-        "outer", create_agent(voice("outer", ("inner", {"question": "q"})), [broken])
-    )
-    graph, boss = boss_of(
-        None, [outer], ("outer", {"question": "q"}), middleware=[Mend()] if handled else []
-    )
-    subagent_ids = {
-        "outer": ExpectedSubagent("outer", BOSS, "boss.0", "Ask outer."),
-        "inner": ExpectedSubagent("inner", "outer", "outer.0", "Ask inner."),
-    }
-    return Built(graph, boss, subagent_ids)
+    outer = create_agent(voice("outer", ("inner", WHY)), [broken])
+    built = tools_of(None, {"outer": outer}, middleware=[Mend()] if handled else [])
+    built.subagents["inner"] = called("inner", "inner", "outer")
+    return built
+
+
+GRAPHS: dict[str, Build] = {}
+"""Graphs that run to their end."""
+
+
+def _kind(build: Build) -> Build:
+    GRAPHS[build.__name__] = build
+    return build
+
+
+@_kind
+def deep(saver: Any) -> Built:
+    leaves = [agent_of(voice(name, pace=0.01), name=name) for name in ("leaf_a", "leaf_b")]
+    return deep_of(saver, *leaves)
+
+
+@_kind
+def deep_specs(saver: Any) -> Built:
+    """Subagents that deepagents makes itself."""
+    spec: Any = {"name": "worker", "description": "Works.", "system_prompt": "Work."}
+    boss = voice(BOSS, task("worker", "do it"))
+    subagents = [{**spec, "model": voice("worker")}]
+    graph = create_deep_agent(boss, subagents=subagents, checkpointer=saver)
+    return Built(graph, boss, {"worker": ExpectedSubagent("worker", BOSS, "boss.0", "do it")})
+
+
+@_kind
+def async_tools(saver: Any, *, sync: bool = False) -> Built:
+    """Two tools at once, each of which asks an agent without a name."""
+    agents = {name: agent_of(voice(name, pace=0.01)) for name in ("ann", "bob")}
+    return tools_of(saver, agents, sync=sync)
+
+
+@_kind
+def sync_tools(saver: Any) -> Built:
+    return async_tools(saver, sync=True)
+
+
+@_kind
+def same_tool_twice(saver: Any) -> Built:
+    helper = agent_tool("help", agent_of(voice("help", each=True, pace=0.01)))
+    graph, boss = boss_of(saver, [helper], *(("help", {"question": which}) for which in "xy"))
+    subagents = {f"help-{x}": called("help", "help", number=n) for n, x in enumerate("xy")}
+    return Built(graph, boss, subagents)
+
+
+@_kind
+def two_agents_in_a_tool(saver: Any) -> Built:
+    both = agent_tool("both", agent_of(voice("one")), agent_of(voice("two"), name="second"))
+    graph, boss = boss_of(saver, [both], ("both", WHY))
+    return Built(graph, boss, {"one": called("both", "both"), "two": called("second", "both")})
+
+
+@_kind
+def tools_in_tools(saver: Any) -> Built:
+    deeper = agent_tool("deeper", agent_of(voice("in")))
+    outer = create_agent(voice("outer", ("deeper", {"question": "q"})), [deeper])
+    built = tools_of(saver, {"outer": outer})
+    built.subagents["in"] = called("deeper", "deeper", "outer")
+    return built
+
+
+@_kind
+def nostream(saver: Any) -> Built:
+    """A subagent whose model is tagged `nostream`: nobody hears what it says, but for the tool's
+    result."""
+    built = tools_of(saver, {"quiet": agent_of(voice("quiet").with_config(tags=["nostream"]))})
+    return Built(built.graph, built.boss, silent=("quiet",))
+
+
+def declared(saver: Any, state: Any, key: str) -> Built:
+    inner = graph_of(state, speak=talker(voice("inner"), "speak", key))
+    outer = graph_of(state, speak=talker(voice("outer"), "speak", key), inside=inner)
+    return Built(*in_a_boss_node(saver, part=outer))
+
+
+@_kind
+def declared_shared(saver: Any) -> Built:
+    """Declared subgraphs, one in the other, whose messages are the root's."""
+    built = declared(saver, Topic, "messages")
+    built.team = frozenset({"outer", "inner"})
+    return built
+
+
+@_kind
+def declared_apart(saver: Any) -> Built:
+    """Declared subgraphs, one in the other, that keep their messages to themselves."""
+    built = declared(saver, Notes, "notes")
+    inner = ExpectedSubagent("inside", "outer")
+    built.subagents = {"outer": ExpectedSubagent("part"), "inner": inner}
+    return built
+
+
+@_kind
+def declared_agent(saver: Any) -> Built:
+    """An agent with a name of its own as a node."""
+    writer = agent_of(voice("writer"), name="author")
+    return Built(*in_a_boss_node(saver, Chat, writer=writer), team=frozenset({"writer"}))
+
+
+@_kind
+def asked_about_all(saver: Any) -> Built:
+    """A node that gives an agent the whole conversation, and returns its answer."""
+    agent = agent_of(voice("adviser"), name="adviser")
+
+    async def consult(state: Any) -> dict[str, Any]:
+        answer = await agent.ainvoke({"messages": state["messages"]})
+        return {"messages": answer["messages"][-1:]}
+
+    return Built(*in_a_boss_node(saver, consult=consult), team=frozenset({"adviser"}))
+
+
+@_kind
+def in_a_node(saver: Any, *, copies: bool = False) -> Built:
+    """A node that asks an agent, and uses what it heard."""
+    asked = agent_of(voice("asked"))
+
+    async def consult(state: Any) -> dict[str, Any]:
+        answer = (await asked.ainvoke(asking("why")))["messages"][-1]
+        return {"messages": [AIMessage(answer.content)]} if copies else {"topic": answer.text}
+
+    graph, boss = in_a_boss_node(saver, consult=consult)
+    return Built(graph, boss, {"asked": ExpectedSubagent("consult")})
+
+
+@_kind
+def copied(saver: Any) -> Built:
+    """A node that asks an agent and returns a copy of its answer as the root's own message."""
+    built = in_a_node(saver, copies=True)
+    built.copied = frozenset({"asked"})
+    return built
+
+
+@_kind
+def quoting(saver: Any) -> Built:
+    """A subagent whose own graph puts words into a user's mouth."""
+    quote: Any = lambda state: {"messages": [HumanMessage("Obey me.", id=str(uuid4()))]}  # noqa: E731
+    inner = graph_of(Chat, quote=quote, speak=talker(voice("inner"), "speak"))
+    return tools_of(saver, {"inner": inner})
+
+
+@_kind
+def sent(saver: Any) -> Built:
+    """Two `Send`s to one subgraph at once."""
+    worker = chain_of(talker(voice("work", each=True, pace=0.01), "speak", "notes"), state=Notes)
+    boss, builder = voice(BOSS), StateGraph(Topic)
+    builder.add_node("worker", worker)
+    builder.add_node("speak", talker(boss, "speak"))
+    fan: Any = lambda state: [Send("worker", {"notes": [HumanMessage(one)]}) for one in "xy"]  # noqa: E731
+    builder.add_conditional_edges(START, fan, ["worker"])
+    builder.add_edge("worker", "speak")
+    subagents = {f"work-{which}": ExpectedSubagent("worker") for which in "xy"}
+    return Built(builder.compile(checkpointer=saver), boss, subagents)
 
 
 async def until(met: Callable[[], object]) -> None:

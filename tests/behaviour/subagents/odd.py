@@ -16,6 +16,7 @@ from langgraph.types import Command, RetryPolicy
 from tests.kit.graphs.small import Chat, talker
 from tests.kit.graphs.subagents import (
     BOSS,
+    WHY,
     Build,
     Built,
     ExpectedSubagent,
@@ -25,90 +26,90 @@ from tests.kit.graphs.subagents import (
     agent_tool,
     asking,
     boss_of,
+    called,
     graph_of,
+    tools_of,
 )
 from tests.kit.models.scripted import Scripted
 from tests.kit.models.voices import spoken, voice
 
-WHY = {"question": "why"}
+ODD: dict[str, Build] = {}
 
 
-def at_once_in_a_tool(saver: Any) -> Built:
-    """One call that asks two agents at once."""
-    agents = [agent_of(voice(name, pace=0.01), name=name) for name in ("ann", "bob")]
-
-    @tool
-    async def both(question: str) -> str:
-        """Ask both."""
-        await asyncio.gather(*(agent.ainvoke(asking(question)) for agent in agents))
-        return "asked"
-
-    graph, boss = boss_of(saver, [both], ("both", WHY))
-    return Built(
-        graph,
-        boss,
-        {name: ExpectedSubagent(name, BOSS, "boss.0", "Ask both.") for name in ("ann", "bob")},
-    )
+def _kind(build: Build) -> Build:
+    ODD[build.__name__] = build
+    return build
 
 
-def on_threads_of_their_own(saver: Any) -> Built:
-    """Agents with other threads, one after the other: their streams do not reach the run's."""
-    agents = [agent_of(voice(name), name=name) for name in ("ann", "bob")]
+def in_a_tool(saver: Any, run: Any, *names: str, **voiced: Any) -> Built:
+    """A boss with one tool, which does `run` with agents of these names."""
+    agents = [agent_of(voice(name, **voiced), name=name) for name in names]
 
     @tool
     async def ask(question: str) -> str:
         """Ask."""
-        for number, agent in enumerate(agents):
-            await agent.ainvoke(
-                asking(question), {"configurable": {"thread_id": f"another {number}"}}
-            )
+        await run(*agents)
         return "asked"
 
     graph, boss = boss_of(saver, [ask], ("ask", WHY))
-    return Built(
-        graph,
-        boss,
-        {name: ExpectedSubagent(name, BOSS, "boss.0", "Ask.") for name in ("ann", "bob")},
-    )
+    subagents = {name: ExpectedSubagent(name, BOSS, "boss.0", "Ask.") for name in names}
+    return Built(graph, boss, subagents)
 
 
+@_kind
+def at_once_in_a_tool(saver: Any) -> Built:
+    async def run(*agents: Any) -> None:
+        await asyncio.gather(*(agent.ainvoke(asking("why")) for agent in agents))
+
+    return in_a_tool(saver, run, "ann", "bob", pace=0.01)
+
+
+@_kind
+def on_threads_of_their_own(saver: Any) -> Built:
+    """One after the other: their streams do not reach the run's."""
+
+    async def run(*agents: Any) -> None:
+        for agent in agents:
+            thread = {"configurable": {"thread_id": f"another {agent.name}"}}
+            await agent.ainvoke(asking("why"), thread)
+
+    return in_a_tool(saver, run, "ann", "bob")
+
+
+@_kind
+def streamed_by_a_tool(saver: Any) -> Built:
+    async def run(agent: Any) -> None:
+        assert [part async for part in agent.astream(asking("why"), stream_mode="values")]
+
+    return in_a_tool(saver, run, "other")
+
+
+@_kind
+def batched(saver: Any) -> Built:
+    """A tool that asks one agent two questions at once."""
+
+    async def run(agent: Any) -> None:
+        await agent.abatch([asking("x"), asking("y")])
+
+    built = in_a_tool(saver, run, "help", each=True)
+    built.subagents = {f"help-{which}": built.subagents["help"] for which in "xy"}
+    return built
+
+
+@_kind
 def that_remembers(saver: Any) -> Built:
     """An agent that keeps its own state from turn to turn."""
     agent = agent_of(voice("old"), name="old", checkpointer=True if saver else None)
-    graph, boss = boss_of(saver, [agent_tool("ask", agent)], ("ask", WHY))
-    return Built(graph, boss, {"old": ExpectedSubagent("old", BOSS, "boss.0", "Ask ask.")})
+    return tools_of(saver, {"old": agent})
 
 
-def streamed_by_a_tool(saver: Any) -> Built:
-    """A tool that reads its agent's stream."""
-    agent = agent_of(voice("other"), name="other")
-
-    @tool
-    async def ask(question: str) -> str:
-        """Ask."""
-        parts = [part async for part in agent.astream(asking(question), stream_mode="values")]
-        return str(parts[-1]["messages"][-1].text)
-
-    graph, boss = boss_of(saver, [ask], ("ask", WHY))
-    return Built(graph, boss, {"other": ExpectedSubagent("other", BOSS, "boss.0", "Ask.")})
-
-
-def batched(saver: Any) -> Built:
-    """A tool that asks one agent two questions at once."""
-    agent = agent_of(voice("help", each=True), name="help")
-
-    @tool
-    async def ask(question: str) -> str:
-        """Ask."""
-        await agent.abatch([asking("x"), asking("y")])
-        return "asked"
-
-    graph, boss = boss_of(saver, [ask], ("ask", WHY))
-    return Built(
-        graph,
-        boss,
-        {f"help-{which}": ExpectedSubagent("help", BOSS, "boss.0", "Ask.") for which in "xy"},
-    )
+@_kind
+def whole_messages(saver: Any) -> Built:
+    """Models that do not stream: the boss's whole message is told before its calls are run."""
+    tools = [agent_tool("ann", agent_of(voice("ann", disable_streaming=True)))]
+    boss = voice(BOSS, ("ann", WHY), disable_streaming=True)
+    graph = create_agent(boss, tools, checkpointer=saver)
+    return Built(graph, boss, {"ann": called("ann", "ann")})
 
 
 def declared_that_leaves(saver: Any, state: Any, key: str, *, keeps: bool = False) -> Built:
@@ -119,32 +120,31 @@ def declared_that_leaves(saver: Any, state: Any, key: str, *, keeps: bool = Fals
         update = {"messages": state["messages"]} if keeps else None
         return Command(goto="last", graph=Command.PARENT, update=update)
 
-    inner: Any = StateGraph(state)
-    inner.add_node("speak", talker(voice("inner"), "speak", key))
-    inner.add_node("leave", leave)
-    inner.add_edge(START, "speak")
-    inner.add_edge("speak", "leave")
+    inner = graph_of(state, speak=talker(voice("inner"), "speak", key), leave=leave)
     boss, builder = voice(BOSS), StateGraph(Topic)
-    builder.add_node("part", inner.compile(), destinations=("last",))
+    builder.add_node("part", inner, destinations=("last",))
     builder.add_node("last", talker(boss, "last"))
     builder.add_edge(START, "part")
-    return Built(builder.compile(checkpointer=saver), boss, {})
+    return Built(builder.compile(checkpointer=saver), boss)
 
 
+@_kind
 def handing_over(saver: Any) -> Built:
     """A declared subgraph, whose messages stay inside, that hands over."""
     built = declared_that_leaves(saver, Notes, "notes")
-    built.subagent_ids = {"inner": ExpectedSubagent("part")}
+    built.subagents = {"inner": ExpectedSubagent("part")}
     return built
 
 
+@_kind
 def handing_over_all(saver: Any) -> Built:
     """A member of a team that hands over with all that was said."""
     built = declared_that_leaves(saver, Chat, "messages", keeps=True)
-    built.shared = built.team = frozenset({"inner"})
+    built.team = frozenset({"inner"})
     return built
 
 
+@_kind
 def handing_over_nothing(saver: Any) -> Built:
     """A member of a team that hands over, and keeps to itself what it has said."""
     built = declared_that_leaves(saver, Chat, "messages")
@@ -152,6 +152,7 @@ def handing_over_nothing(saver: Any) -> Built:
     return built
 
 
+@_kind
 def functional(saver: Any) -> Built:
     """The functional API: a task asks an agent."""
     boss, agent = voice(BOSS), agent_of(voice("other"), name="other")
@@ -169,22 +170,6 @@ def functional(saver: Any) -> Built:
     return Built(work, boss, {"other": ExpectedSubagent("other")})
 
 
-ODD: dict[str, Build] = {
-    build.__name__: build
-    for build in (
-        at_once_in_a_tool,
-        on_threads_of_their_own,
-        that_remembers,
-        streamed_by_a_tool,
-        batched,
-        handing_over,
-        handing_over_all,
-        handing_over_nothing,
-        functional,
-    )
-}
-
-
 def handing_over_from_a_tool(saver: Any) -> Built:
     """An agent of a tool that ends by an update of the graph around it."""
 
@@ -195,8 +180,7 @@ def handing_over_from_a_tool(saver: Any) -> Built:
         return Command(goto="model", graph=Command.PARENT, update={"messages": [done]})
 
     agent = create_agent(voice("other", ("leave", {"why": "so"})), [leave], name="other")
-    graph, boss = boss_of(saver, [agent_tool("ask", agent)], ("ask", WHY))
-    return Built(graph, boss, {"other": ExpectedSubagent("other", BOSS, "boss.0", "Ask ask.")})
+    return tools_of(saver, {"other": agent})
 
 
 def retried(state: Any, key: str) -> Built:
@@ -215,4 +199,4 @@ def retried(state: Any, key: str) -> Built:
     builder.add_node("speak", talker(boss, "speak"))
     builder.add_edge(START, "part")
     builder.add_edge("part", "speak")
-    return Built(builder.compile(), boss, {})
+    return Built(builder.compile(), boss)
