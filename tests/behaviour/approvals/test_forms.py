@@ -426,7 +426,6 @@ HARMFUL: list[dict[str, Any]] = [
         # no schema of a server stops a thread
         *((by_schema(schema), {}, {}, [], LONG, dated(LONG)) for schema in HARMFUL),
     ],
-    ids=lambda value: str(value)[:60],
 )
 async def test_a_question_takes_the_answers_of_its_form(
     value: Any, options: Any, shown: Any, wrong: list[Any], right: Any, gets: Any
