@@ -183,8 +183,8 @@ class SubagentTracker:
         graph_run: str | None,
         before: int,
     ) -> str | None:
-        """Return the client's id of a call that needs an approval; None if this run knows it only
-        as another agent's.
+        """Return the client's id of a call that needs an approval; None if the client does not see
+        the agent, or if this run knows the call only as another agent's.
 
         Args:
             call_id: The model's id.
@@ -192,6 +192,8 @@ class SubagentTracker:
             graph_run: The run of the graph that asks.
             before: How many requests for calls of this id come before.
         """
+        if subagent_run_id is not None and self.hidden:
+            return None
         calls = self._conversation.find_calls(call_id, subagent_run_id, graph_run)
         call = calls[min(before, len(calls) - 1)] if calls else None
         known = call or self._conversation.call(call_id or "")

@@ -173,8 +173,7 @@ async def test_an_approval_names_the_call_as_the_client_knows_it(mode: Any) -> N
         assert {(one, owner) for _, one, owner in named} == calls
         assert not {one for one, _ in calls} & own
     back = asked(await client.connect(*client.held))
-    if mode != "hidden":
-        assert [(one.id, one.tool_call_id, one.subagent_run_id) for one in back] == named
+    assert [(one.id, one.tool_call_id, one.subagent_run_id) for one in back] == named
     LOOKED.clear()
     after = await client.send(resume=approvals(back))
     after.check_snapshot()
