@@ -93,9 +93,9 @@ mutants: .venv/.dev chromium redis
 	$(PYTHON) -m venv .venv-mutants
 	.venv-mutants/bin/python -m pip install -q cosmic-ray
 	$(BIN)/python -m pip install -q coverage
-	.venv-mutants/bin/python tests/kit/mutants.py draw 400 20261127
-	$(BIN)/python tests/kit/mutants.py cover
-	$(BIN)/python tests/kit/mutants.py run
+	.venv-mutants/bin/python tests/mutants.py draw 400 20261127
+	$(BIN)/python tests/mutants.py cover
+	$(BIN)/python tests/mutants.py run
 
 bench: .venv/.dev redis
 	$(BIN)/python -m benchmarks --rounds $(ROUNDS) $(ARGS)

@@ -35,7 +35,7 @@ def address() -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "tests.kit.processes.mcp_server", str(port)]
+    command = [sys.executable, "-m", "tests.behaviour.approvals.mcp_server", str(port)]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
 
     def listens() -> bool:

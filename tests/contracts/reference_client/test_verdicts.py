@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from langgraph_agui.protocol import ProtocolError, SSEDecoder, verify
 from tests.kit.deep import deep, example_count
 from tests.kit.expect.agreement import Agreement, Outcome, difference
-from tests.kit.expect.differences import DIFFERENCES
+from tests.contracts.reference_client.differences import DIFFERENCES
 from tests.kit.processes.node_client import NodeClient
 from tests.kit.run.malformed_events import every_harm, examples, harmed_somewhere, in_context
 from tests.kit.run.random_streams import Streams
