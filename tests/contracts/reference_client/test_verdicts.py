@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langgraph_agui.protocol import ProtocolError, SSEDecoder, verify
+from tests.contracts.reference_client.differences import DIFFERENCES
 from tests.kit.deep import deep, example_count
 from tests.kit.expect.agreement import Agreement, Outcome, difference
-from tests.contracts.reference_client.differences import DIFFERENCES
 from tests.kit.processes.node_client import NodeClient
 from tests.kit.run.malformed_events import every_harm, examples, harmed_somewhere, in_context
 from tests.kit.run.random_streams import Streams
