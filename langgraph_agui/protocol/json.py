@@ -299,9 +299,9 @@ def same(data: Any, value: Any) -> bool:
         value: Any value.
     """
     try:
-        # `==` takes 1 for True. The form 0 of `marshal` has types and order, and nothing else; it
-        # refuses classes of the application, and values that contain themselves.
-        return marshal.dumps(data, 0) == marshal.dumps(value, 0)
+        # `==` alone takes 1 for True. The form 0 of `marshal` has types and order, and nothing
+        # else; it refuses classes of the application, and values that contain themselves.
+        return bool(data == value) and marshal.dumps(data, 0) == marshal.dumps(value, 0)
     except Exception:  # raised by a class of the application
         return False
 
