@@ -58,6 +58,7 @@ class Commanded(Paused):
     """A thread that is answered by `command.resume`, in one of the ways of pages."""
 
     way: str = "bare"
+    protocol: str | None = "1.0"
 
     async def resume(self, agent, entries, *new):
         order = {one.id: number for number, one in enumerate(self.asked)}
@@ -71,7 +72,7 @@ class Commanded(Paused):
         events = on_interrupt_events(self.asked)
         tells = self.way == "with event" and len(events) == 1
         told = {"resume": answer, **({"interruptEvent": events[0].value} if tells else {})}
-        props = {"forwarded_props": {"command": told}}
+        props = {"forwarded_props": {"command": told}, "protocol_version": self.protocol}
         given = run_input(*self.messages, *new, thread=self.thread, **props)
         return await record_run(agent, given)
 

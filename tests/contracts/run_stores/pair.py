@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeAlias
 
@@ -131,17 +131,21 @@ class Pair:
     async def begin(self, given: RunAgentInput | None = None) -> Subscription:
         """A run of the first worker, which the other one can find."""
         given = given or self.given
+        names = self.names(given)[: 1 + self.has_threads]
+        # the store may still have a run that has ended
+        before = {await self.stores[1].find(name) for name in names}
         reader: Subscription = await self.one.begin(given)
-        await self.until_found(given)
+        await self.until_found(names, before)
         return reader
 
-    async def until_found(self, given: RunAgentInput) -> None:
-        names = [self.key(given.thread_id, given.run_id)]
-        if self.has_threads and given.run_id == self.given.run_id:
-            names.append(self.key(given.thread_id))
+    def names(self, given: RunAgentInput) -> list[str]:
+        """The names of a run: its own, and its thread's."""
+        return [self.key(given.thread_id, given.run_id), self.key(given.thread_id)]
+
+    async def until_found(self, names: list[str], before: Collection[str | None] = ()) -> None:
         async with asyncio.timeout(PATIENCE):
             for name in names:
-                while not await self.stores[1].find(name):
+                while (await self.stores[1].find(name)) in (None, *before):
                     await asyncio.sleep(0.001)
 
     def follow(self, *messages: Any, **fields: Any) -> Follower:

@@ -114,7 +114,7 @@ def test_a_terminal_is_steered_by_its_view_alone() -> None:
         shown.send("c")
         shown.expect("error: code")
         shown.enter(":q", "[c]ancel  or JSON:")
-        assert shown.wait_exit() in (0, 1)
+        shown.ends(0, 1)
     assert STEERING.findall(OWN.sub("", shown.raw.replace("\n", ""))) == []
 
 

@@ -32,10 +32,15 @@ class Answer:
 
 
 class Connection:
-    """One request on one connection."""
+    """One request on one connection. `receive_buffer` bounds what the kernel takes in for a slow
+    reader."""
 
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
+    def __init__(self, port: int, receive_buffer: int | None = None) -> None:
+        self._socket = socket.socket()
+        if receive_buffer is not None:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self._socket.settimeout(PATIENCE)
+        self._socket.connect(("127.0.0.1", port))
         self._buffer = b""
 
     def __enter__(self) -> Connection:
