@@ -84,7 +84,7 @@ MESSAGES = st.one_of(
     messages("user", content=CONTENT, optional=OF_ALL),
     messages("assistant", optional={**OF_ALL, "content": TEXTS, "toolCalls": CALLS}),
     messages("tool", toolCallId=IDS, content=CONTENT, optional={**OF_ALL, "error": TEXTS}),
-    messages("reasoning", content=TEXTS, optional={"encryptedValue": VALUES}),
+    messages("reasoning", content=TEXTS, optional={"encryptedValue": VALUES, "subagentRunId": IDS}),
     messages("system", "developer", "odd", content=TEXTS),
     messages("activity", activityType=TEXTS, content=st.dictionaries(TEXTS, JSON, max_size=2)),
 )
@@ -146,7 +146,8 @@ async def test_any_history(turns: list[Any], saved: bool, options: dict[str, Any
         except ProtocolError:
             continue  # a 422
         for events in (agent.run(run_input), agent.connect(run_input)):
-            verifier, seen = Verifier(), list[Any]()
+            ids = [one.id for one in run_input.messages]
+            verifier, seen = Verifier(len(ids) == len({*ids}), input=run_input), list[Any]()
             async for one in events:
                 verifier.feed(one)
                 seen.append(one)
