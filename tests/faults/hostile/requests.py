@@ -54,7 +54,11 @@ def check_answer(answer: Answer, sent: Any) -> list[dict[str, Any]]:
         return []
     assert answer.headers["content-type"].startswith("text/event-stream")
     given = parse_input(to_jsonable(sent))  # half pairs come back as U+FFFD
-    events, verifier = list(decode([answer.body])), Verifier()
+    # The agent has a tool of this name, and runs it.
+    tools = [one for one in given.tools or () if one.name != "spend"]
+    taken, ids = given.model_copy(update={"tools": tools}), [one.id for one in given.messages]
+    events = list(decode([answer.body]))
+    verifier = Verifier(strict=len(ids) == len({*ids}), input=taken)
     for event in events:
         verifier.feed(event)
     verifier.finish()
