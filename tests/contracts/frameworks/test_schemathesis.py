@@ -71,6 +71,7 @@ def test_what_schemathesis_sends(tmp_path: Path) -> None:
         assert (one["status"] < 500, one["complete"]) == (True, True), one
         if one["method"] == "POST" and one["path"] in PATHS:
             answer = Answer(one["status"], one["headers"], one["received"])
-            check_answer(answer, json.loads(one["sent"]) if one["status"] == 200 else None)
+            sent = json.loads(one["sent"]) if one["status"] == 200 else None
+            check_answer(answer, sent, strict=False)  # its requests share threads
             streams += one["status"] == 200
     assert streams > 20
