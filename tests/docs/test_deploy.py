@@ -109,12 +109,12 @@ def test_the_commands_of_the_dockerfile(tmp_path: Path) -> None:
         "PIP_FIND_LINKS": str(wheels),
     }
 
-    for name, rest in INSTRUCTIONS:
+    for name, said in INSTRUCTIONS:
         if name == "COPY":
-            source, _ = rest.split()
+            source, _ = said.split()
             (image / source).write_bytes((context / source).read_bytes())
         elif name == "RUN":
-            subprocess.run(shlex.split(rest), cwd=image, env=environment, check=True)
+            subprocess.run(shlex.split(said), cwd=image, env=environment, check=True)
 
     with serving(image, scripts, environment) as (_, agent):
         assert rest(*begin(agent)).types[-1] == "RUN_FINISHED"
