@@ -358,8 +358,8 @@ class ThreadMessages:
         """
         shown = record.shown()
         if shown.subagent_run_id is not None:
-            # The root graph holds it, so it is the conversation's; but not under an id that the
-            # client has for a message of another kind.
+            # The root graph holds it, so it is the conversation's. A message of another kind stays
+            # as it is: no client takes one for the other.
             return shown.role == agui_role(message)
         if not isinstance(message, AIMessage):
             return self._is_edited(message, record) or self._has_other_result(message, record)
