@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.kit.deep import firsts
 from tests.kit.models.turns import Call, Reasoning, Text, Turn
+from tests.kit.models.wires import signs_reasoning, speaks_responses
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Case:
 def seen_as(provider: str, turn: Turn) -> Seen:
     """What LangChain makes of a turn that `provider` sent."""
     package = provider.partition("-")[0]
-    responses = (package == "openai" and "chat" not in provider) or provider == "xai-responses"
+    responses = speaks_responses(provider)
     hides = provider.startswith("openai-chat")
     thoughts = [] if hides else turn.of(Reasoning)
     parts = [part for one in thoughts for part in (one.summaries if responses else (one.joined,))]
@@ -63,7 +64,7 @@ def seen_as(provider: str, turn: Turn) -> Seen:
         if isinstance(block, Reasoning):
             encrypts = responses and not provider.endswith(("stored", "chained"))
             opaque.append(block.encrypted if encrypts or package == "openrouter" else None)
-            if package in ("anthropic", "bedrock", "openrouter") and provider != "bedrock-oss":
+            if signs_reasoning(provider):
                 opaque += [block.redacted, block.signature]
         if package == "google":
             opaque.append(block.signature)  # type: ignore[union-attr]

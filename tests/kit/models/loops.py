@@ -7,6 +7,7 @@ from base64 import b64encode
 from dataclasses import replace
 
 from tests.kit.models.turns import Call, Reasoning, Text, Turn, turn
+from tests.kit.models.wires import signs_reasoning, speaks_responses
 
 
 def city(number: int) -> str:
@@ -33,19 +34,18 @@ def loop(provider: str, number: int) -> tuple[Turn, Turn]:
     call = Call("get_weather", {"city": city(number)}, id=f"callLoop{number}")
     text, thoughts = Text(answer(number)), (before(number), after(number))
     weather, sunny = map(Reasoning, thoughts)
-    package = provider.partition("-")[0]
-    if package in ("anthropic", "bedrock", "openrouter") and provider != "bedrock-oss":
+    if signs_reasoning(provider):
         redacted = Reasoning(redacted=f"EmwKredacted{number}xyz")
         weather, sunny = (
             Reasoning(said, signature=f"EqQBsigned{name}{number}==")
             for said, name in zip(thoughts, ("before", "after"), strict=True)
         )
         return turn(redacted, weather, call), turn(sunny, text)
-    if package == "google":
+    if provider.startswith("google"):
         weather = replace(weather, signature=_base64(f"signature of thought {number}"))
         call = replace(call, signature=_base64(f"signature of call {number}"))
         text = replace(text, signature=_base64(f"signature of text {number}"))
-    elif (package == "openai" and "chat" not in provider) or provider == "xai-responses":
+    elif speaks_responses(provider):
         parts = (before(number), "**Planning**\n\nAsk.")
         weather = Reasoning(parts=parts, encrypted=f"gAAAAABbefore{number}")
         sunny = replace(sunny, encrypted=f"gAAAAABafter{number}")

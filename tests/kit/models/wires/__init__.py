@@ -43,4 +43,15 @@ def wire_of(provider: str) -> Wire | None:
     return _WIRES.get(provider)
 
 
-__all__ = ["Request", "Wire", "wire_of"]
+def speaks_responses(provider: str) -> bool:
+    """Whether a provider has OpenAI's Responses API."""
+    return isinstance(wire_of(provider), OpenAIResponsesWire)
+
+
+def signs_reasoning(provider: str) -> bool:
+    """Whether a provider's models sign reasoning, and may redact it."""
+    package = provider.partition("-")[0]
+    return package in ("anthropic", "bedrock", "openrouter") and provider != "bedrock-oss"
+
+
+__all__ = ["Request", "Wire", "signs_reasoning", "speaks_responses", "wire_of"]
