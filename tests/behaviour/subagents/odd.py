@@ -28,6 +28,7 @@ from tests.kit.graphs.subagents import (
     boss_of,
     called,
     graph_of,
+    named_in,
     tools_of,
 )
 from tests.kit.models.scripted import Scripted
@@ -36,9 +37,7 @@ from tests.kit.models.voices import spoken, voice
 ODD: dict[str, Build] = {}
 
 
-def _kind(build: Build) -> Build:
-    ODD[build.__name__] = build
-    return build
+_kind = named_in(ODD)
 
 
 def in_a_tool(saver: Any, run: Any, *names: str, **voiced: Any) -> Built:

@@ -24,7 +24,7 @@ from tests.behaviour.subagents.alone import converse, plain
 from tests.kit.deep import deep, together
 from tests.kit.expect.owners import check_no_subagents
 from tests.kit.graphs.small import Chat, talker
-from tests.kit.graphs.subagents import agent_of, asking, graph_of
+from tests.kit.graphs.subagents import agent_of, asking, graph_of, named_in
 from tests.kit.graphs.teams import TEAMS, BuildTeam, member
 from tests.kit.processes.client_agents import remote
 from tests.kit.run.agents import RecordedRun, dumped
@@ -147,9 +147,7 @@ Paused = Callable[[Any], tuple[Any, Any, str]]
 PAUSED: dict[str, Paused] = {}
 
 
-def _pausing(build: Paused) -> Paused:
-    PAUSED[build.__name__] = build
-    return build
+_pausing = named_in(PAUSED)
 
 
 @tool

@@ -131,18 +131,16 @@ class Pair:
     async def begin(self, given: RunAgentInput | None = None) -> Subscription:
         """A run of the first worker, which the other one can find."""
         given = given or self.given
-        names = self.names(given)[: 1 + self.has_threads]
+        own, thread = self.key(given.thread_id, given.run_id), self.key(given.thread_id)
+        names = [own, thread] if self.has_threads else [own]
         # the store may still have a run that has ended
         before = {await self.stores[1].find(name) for name in names}
         reader: Subscription = await self.one.begin(given)
-        await self.until_found(names, before)
+        await self.until_found(*names, before=before)
         return reader
 
-    def names(self, given: RunAgentInput) -> list[str]:
-        """The names of a run: its own, and its thread's."""
-        return [self.key(given.thread_id, given.run_id), self.key(given.thread_id)]
-
-    async def until_found(self, names: list[str], before: Collection[str | None] = ()) -> None:
+    async def until_found(self, *names: str, before: Collection[str | None] = ()) -> None:
+        """Wait until the second worker finds runs by these names, other runs than `before`."""
         async with asyncio.timeout(PATIENCE):
             for name in names:
                 while (await self.stores[1].find(name)) in (None, *before):
@@ -163,7 +161,8 @@ class Pair:
 @asynccontextmanager
 async def pair_on(server: Server, model: Scripted, **options: Any) -> AsyncIterator[Pair]:
     async with server() as one, server() as two:
-        yield (pair := Pair([one, two], model, **options))
+        pair = Pair([one, two], model, **options)
+        yield pair
         await pair.end()
 
 

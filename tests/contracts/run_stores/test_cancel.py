@@ -58,8 +58,9 @@ async def test_who_has_joined_cancels_by_its_own_run_id(server: Server, worker: 
         await joined(pair, worker, "mine")
         for other in (pair.one, pair.two):
             assert not await other.cancel("other", "mine")
+        asked = pair.two if worker == "one" else pair.one
         async with asyncio.timeout(PATIENCE):
-            while not await getattr(pair, "two" if worker == "one" else "one").cancel("t", "mine"):
+            while not await asked.cancel("t", "mine"):
                 await asyncio.sleep(0.01)
         assert ending(await pair.truth(live)) == "cancelled"
 
@@ -80,7 +81,7 @@ async def test_a_client_joins_by_the_id_of_another_run(
 
     async def waiting() -> Any:
         reader = await getattr(pair, waits).begin(given)
-        await pair.until_found(pair.names(given)[:1])
+        await pair.until_found(pair.key(given.thread_id, given.run_id))
         return reader
 
     async with hung(server, model, on_busy="wait") as (pair, live):

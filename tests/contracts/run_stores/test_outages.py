@@ -69,7 +69,7 @@ async def test_a_database_forgets_a_run(server: Server, forget: Forget) -> None:
     async with followed(server, model := gated(1, WORDS)) as (pair, live, early):
         model.go(3)
         await forget()
-        await pair.until_found(pair.names(pair.given)[:1])
+        await pair.until_found(pair.key("t", "live"))
         model.go(3)
         late = await pair.follow().join()
         await forget()
@@ -124,7 +124,7 @@ async def test_the_connection_that_listens_is_lost(server: Server, kind: str, ad
                     query: Any = (LISTEN_AGAIN, (killed,))
                     while await (await sql.execute(*query)).fetchone() != (True,):
                         await asyncio.sleep(0.01)
-            await pair.until_found(pair.names(pair.given)[:1])
+            await pair.until_found(pair.key("t", "live"))
         follower = await pair.follow().join()
         assert await pair.two.cancel("t", "live")
         assert ending(await pair.truth(live)) == ending(await follower.rest()) == "cancelled"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from uuid import uuid4
 
 from deepagents import create_deep_agent
@@ -54,6 +54,8 @@ class Built:
     silent: tuple[str, ...] = ()
     """The names of subagents in which no word is told."""
 
+
+T = TypeVar("T")
 
 Build = Callable[[Any], Built]
 """Makes a graph with a checkpointer, or with None."""
@@ -212,9 +214,17 @@ GRAPHS: dict[str, Build] = {}
 """Graphs that run to their end."""
 
 
-def _kind(build: Build) -> Build:
-    GRAPHS[build.__name__] = build
-    return build
+def named_in(builders: dict[str, T]) -> Callable[[T], T]:
+    """A decorator that puts a builder under its name."""
+
+    def add(build: T) -> T:
+        builders[build.__name__] = build
+        return build
+
+    return add
+
+
+_kind = named_in(GRAPHS)
 
 
 @_kind
